@@ -1,0 +1,76 @@
+# The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
+#   make demo        build, then tune a real ONNX graph and print what it found
+#   make test        build, then the tests
+#   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
+#   make test-long | lint | format | asan | tsan | fuzz
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: all build setup python peers demo test test-long bench bench-peers format lint asan tsan fuzz clean
+
+JOBS ?= $(shell nproc)
+DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
+DEMO_TRIALS ?= 24
+FUZZ_SECONDS ?= 30
+SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp'
+
+all: build
+
+setup:
+	@tools/setup.sh packages
+
+python:
+	@tools/setup.sh python
+
+peers:
+	@tools/setup.sh peers
+
+# $(call configure_and_build,PRESET)
+define configure_and_build
+cmake --preset $(1)
+cmake --build --preset $(1) -j $(JOBS)
+endef
+
+# $(call run_tests,PRESET,CTEST OPTIONS): the closing lines are kept, so that .ci/run can end with them.
+define run_tests
+@mkdir -p build/$(1)
+ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
+endef
+
+build: setup
+	$(call configure_and_build,release)
+
+demo: build
+	build/release/bin/warploom tune $(DEMO_MODEL) --trials $(DEMO_TRIALS) --out build/demo
+
+test: python build
+	$(call run_tests,release,-LE long)
+
+test-long: python build
+	$(call run_tests,release,)
+
+bench: python build
+	build/venv/bin/python bench/run.py
+
+bench-peers: peers build
+	build/venv/bin/python bench/run.py --peers
+
+format:
+	$(SOURCES) | xargs clang-format -i
+
+lint: build
+	python3 tests/checks/layers.py
+	python3 tests/checks/file_size.py
+	python3 tests/checks/format.py
+	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
+
+asan tsan: python
+	$(call configure_and_build,$@)
+	$(call run_tests,$@,-LE 'long|lint')
+
+fuzz: setup
+	$(call configure_and_build,fuzz)
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build/dev build/release build/asan build/tsan build/fuzz build/demo

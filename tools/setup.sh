@@ -1,0 +1,75 @@
+#!/bin/bash
+# Makes this machine ready. Does nothing, quickly, when nothing is missing, so every make target can afford to call it.
+#   tools/setup.sh packages   the Debian packages of tools/packages.txt (root, or a user who may sudo)
+#   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
+#   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+missing_packages() {
+  local wanted installed
+  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' tools/packages.txt | sort -u)
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u)
+  comm -23 <(echo "$wanted") <(echo "$installed")
+}
+
+install_packages() {
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "setup: no apt-get here; install what tools/packages.txt lists under your system's names" >&2
+    return
+  fi
+  local missing as_root=()
+  missing=$(missing_packages | tr '\n' ' ')
+  [ -n "${missing// /}" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "need root or sudo for: apt-get install ${missing}"
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${missing}"
+  # env after sudo: sudo drops the caller's environment.
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  # shellcheck disable=SC2086  # the list is split on purpose
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+}
+
+# make_venv FOLDER REQUIREMENTS: the stamp is the requirements' own text, so a changed pin is installed and nothing else is.
+make_venv() {
+  local folder=$1 requirements=$2
+  if cmp -s "$requirements" "$folder/.installed" && "$folder/bin/python" -c '' 2>/dev/null; then
+    return 0
+  fi
+  echo "setup: Python environment $folder from $requirements"
+  # Debian's own interpreter, so that another python3 earlier in PATH changes nothing.
+  local python=/usr/bin/python3
+  [ -x "$python" ] || python=python3
+  "$python" -m venv --clear "$folder"
+  "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+  cp "$requirements" "$folder/.installed"
+}
+
+need_disk() {
+  local gigabytes=$1 free
+  free=$(df --output=avail -BG . | tail -1 | tr -dc '0-9')
+  [ "$free" -ge "$gigabytes" ] || fail "the peers need $gigabytes GB of disk here, $free GB are free"
+}
+
+mkdir -p build
+case "${1:-packages}" in
+  packages) install_packages ;;
+  python)
+    install_packages
+    make_venv build/venv tools/requirements.txt
+    ;;
+  peers)
+    install_packages
+    make_venv build/venv tools/requirements.txt
+    cmp -s tools/requirements-peers.txt build/venv-peers/.installed || need_disk 15
+    make_venv build/venv-peers tools/requirements-peers.txt
+    ;;
+  *) fail "unknown part '$1': expected packages, python or peers" ;;
+esac
