@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Fails on every #include (and word) that tests/layers.txt forbids, naming the file, the line and the edge.
+
+layers.py [--root DIR] [--layers FILE]
+"""
+
+import argparse
+import fnmatch
+import pathlib
+import re
+import sys
+
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+# Everything that is not code: comments, then literals. Newlines are kept so that line numbers stay right.
+NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+# Programs that are no part of the layers: they may include what they test or measure.
+OUTSIDE = ("tests", "bench")
+
+
+class LayersError(Exception):
+    """tests/layers.txt itself is wrong."""
+
+
+class Layers:
+    """tests/layers.txt, parsed."""
+
+    def __init__(self, text):
+        self.edges = {}  # folder or file -> set of folders and headers
+        self.only = []  # (pattern, places)
+        self.never_include = []  # (folder, pattern)
+        self.never_use = []  # (folder, word)
+        for number, line in enumerate(text.splitlines(), 1):
+            line = line.split("#")[0].strip()
+            if line:
+                self._read(number, line)
+        self._require_no_cycle()
+
+    def _read(self, number, line):
+        words = line.split()
+        if words[0] == "never" and len(words) > 3 and words[2] in ("include", "use"):
+            table = self.never_include if words[2] == "include" else self.never_use
+            table.extend((words[1], word) for word in words[3:])
+            return
+        left, colon, right = line.partition(":")
+        if not colon:
+            raise LayersError(f"layers.txt:{number}: expected 'FOLDER: ENTRIES', 'only' or 'never', found '{line}'")
+        if words[0] == "only":
+            self.only.extend((pattern, right.split()) for pattern in left.split()[1:])
+        elif left in self.edges:
+            raise LayersError(f"layers.txt:{number}: '{left}' is there twice")
+        else:
+            self.edges[left] = set(right.split())
+
+    def _require_no_cycle(self):
+        done, path = set(), []
+
+        def visit(folder):
+            if folder in path:
+                raise LayersError("layers.txt: cycle " + " -> ".join(path[path.index(folder) :] + [folder]))
+            if folder in done or folder not in self.edges:
+                return
+            path.append(folder)
+            for entry in sorted(self.edges[folder]):
+                visit(entry)
+            done.add(path.pop())
+
+        for folder in self.edges:
+            visit(folder)
+
+    def folder_of(self, path):
+        """The longest folder of the table that holds the path, or None."""
+        parts = path.split("/")[:-1]
+        for length in range(len(parts), 0, -1):
+            if "/".join(parts[:length]) in self.edges:
+                return "/".join(parts[:length])
+        return None
+
+    def allows(self, file, header):
+        """Whether a file of the tree may include a header of the tree."""
+        source, target = self.folder_of(file), self.folder_of(header)
+        if source == target and source is not None:
+            return True
+        allowed = self.edges.get(source, set()) | self.edges.get(file, set())
+        return header in allowed or target in allowed
+
+
+def matches(header, pattern):
+    return header.startswith(pattern) if pattern.endswith("/") else header == pattern
+
+
+def within(file, place):
+    return fnmatch.fnmatch(file, place + "/*") or fnmatch.fnmatch(file, place)
+
+
+def check_include(layers, file, header, quoted, root):
+    """One include of one file: the messages about it."""
+    top = header.split("/")[0]
+    ours = quoted and (root / top).is_dir() and any(folder.split("/")[0] == top for folder in layers.edges)
+    if quoted and ("/" not in header or header.startswith(".")) and not header.endswith(".inc"):
+        yield f'"{header}" is not written from the root of the tree'
+    if ours and not layers.allows(file, header):
+        yield f"{layers.folder_of(file) or file} -> {layers.folder_of(header) or header} is not an edge of tests/layers.txt"
+    for pattern, places in layers.only:
+        if matches(header, pattern) and not any(within(file, place) for place in places):
+            yield f"only {' '.join(places)} may include {pattern}"
+    for folder, pattern in layers.never_include:
+        if matches(header, pattern) and within(file, folder):
+            yield f"nothing under {folder} may include {pattern}"
+
+
+def check_file(layers, file, root):
+    text = (root / file).read_text(errors="replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        found = INCLUDE.match(line)
+        if found:
+            for message in check_include(layers, file, found[2], found[1] == '"', root):
+                yield f"{file}:{number}: #include {found[2]}: {message}"
+    words = [word for folder, word in layers.never_use if within(file, folder)]
+    if words:
+        code = NOT_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+        pattern = re.compile(r"(?<![\w.>])(" + "|".join(words) + r")\b")
+        for number, line in enumerate(code.splitlines(), 1):
+            for found in pattern.finditer(line):
+                yield f"{file}:{number}: {found[1]}: nothing under the compiler may use it: compilation is a pure function"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=pathlib.Path, default=tree.ROOT)
+    parser.add_argument("--layers", type=pathlib.Path)
+    options = parser.parse_args()
+    try:
+        layers = Layers((options.layers or options.root / "tests/layers.txt").read_text())
+    except LayersError as error:
+        return tree.report("layers", [str(error)], 0)
+    files = [f for f in tree.files("*.h", "*.cpp", "*.inc", "*.def", root=options.root) if f.split("/")[0] not in OUTSIDE]
+    problems = [problem for file in files for problem in check_file(layers, file, options.root)]
+    return tree.report("layers", problems, len(files))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

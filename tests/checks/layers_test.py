@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Each wall is broken once in a tree made for it, and layers.py has to name the file, the line and the reason."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run(sources, layers=None):
+    """Runs layers.py over a tree of these files; returns (exit code, what it printed)."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in sources.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        rules = root / "layers.txt"
+        rules.write_text(layers or (HERE.parent / "layers.txt").read_text())
+        command = [sys.executable, HERE / "layers.py", "--root", root, "--layers", rules]
+        done = subprocess.run(command, capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+class Layers(unittest.TestCase):
+    def forbids(self, file, text, message):
+        # The folder on the other side of an edge has to exist.
+        there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/plan", "client", "proto")}
+        code, printed = run({**there, file: "\n" + text + "\n"})
+        self.assertEqual(code, 1, printed)
+        self.assertIn(f"{file}:2: ", printed)
+        self.assertIn(message, printed)
+
+    def allows(self, file, text):
+        code, printed = run({"compiler/base/x.h": "", "server/x.h": "", file: text + "\n"})
+        self.assertEqual(code, 0, printed)
+
+    def test_forbidden_edges(self):
+        for file, header, edge in (
+            ("compiler/base/a.h", "compiler/plan/x.h", "compiler/base -> compiler/plan"),
+            ("compiler/ir/a.cpp", "server/x.h", "compiler/ir -> server"),
+            ("worker/a.cpp", "compiler/plan/x.h", "worker -> compiler/plan"),
+            ("server/a.cpp", "worker/x.h", "server -> worker"),
+            ("client/cli.cpp", "server/x.h", "client -> server"),
+            ("runtime/a.cpp", "proto/x.h", "runtime -> proto"),
+        ):
+            self.forbids(file, f'#include "{header}"', edge)
+
+    def test_only_the_composition_root_joins_the_processes(self):
+        self.allows("client/warploom.cpp", '#include "server/x.h"')
+
+    def test_own_folder_and_allowed_edge(self):
+        self.allows("compiler/ir/a.h", '#include "compiler/ir/b.h"\n#include "compiler/base/x.h"')
+
+    def test_libraries_have_one_speaker(self):
+        for file, header in (
+            ("server/jobs.cpp", "<sqlite3.h>"),
+            ("compiler/ir/a.cpp", "<onnx/onnx-ml.pb.h>"),
+            ("compiler/plan/a.cpp", "<google/protobuf/message.h>"),
+            ("runtime/a.cpp", '"warploom/v1/job.pb.h"'),
+            ("worker/agent.cpp", "<dlfcn.h>"),
+            ("client/a.cpp", "<cuda.h>"),
+        ):
+            self.forbids(file, f"#include {header}", "may include")
+        self.allows("server/store_records.cpp", "#include <sqlite3.h>")
+        self.allows("worker/drivers/cpu.cpp", "#include <dlfcn.h>")
+        self.allows("worker/agent.cpp", "#include <grpcpp/grpcpp.h>")
+
+    def test_the_compiler_is_pure(self):
+        for header in ("thread", "chrono", "random", "fstream", "mutex", "unistd.h", "sys/mman.h"):
+            self.forbids("compiler/search/a.cpp", f"#include <{header}>", "nothing under compiler may include")
+        for code in ('auto x = std::getenv("A");', "thread_local int x = 0;", "int x = rand();"):
+            self.forbids("compiler/search/a.cpp", code, "pure function")
+        self.allows("compiler/search/a.cpp", '// getenv\nauto x = "getenv";  /* thread_local */\nint random_rank(int);')
+
+    def test_includes_are_written_from_the_root(self):
+        self.forbids("compiler/ir/a.cpp", '#include "b.h"', "from the root")
+        self.forbids("compiler/ir/a.cpp", '#include "../base/x.h"', "from the root")
+
+    def test_unknown_folder_has_no_edges(self):
+        self.forbids("gadgets/a.cpp", '#include "server/x.h"', "gadgets/a.cpp -> server")
+
+    def test_a_cycle_in_the_table_is_an_error(self):
+        code, printed = run({}, layers="a: b\nb: c\nc: a\n")
+        self.assertEqual(code, 1)
+        self.assertIn("cycle a -> b -> c -> a", printed)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over every source of the tree and fails on any finding.
+
+A file is looked at again only when it, a header of ours that it reaches, its compile command or .clang-tidy changed: the
+verdicts are kept under build/tidy. Findings are never kept.
+
+tidy.py --build DIR [--jobs N] [FILE...]
+"""
+
+import argparse
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+CACHE = tree.ROOT / "build" / "tidy"
+# Generated code and the fuzz targets' flags are not ours to lint here.
+FOLDERS = ("compiler/", "proto/", "server/", "worker/", "client/", "runtime/", "tests/")
+
+
+@functools.lru_cache(maxsize=None)
+def text_of(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def reach(file, build):
+    """The file and every header of ours that it includes, directly or not."""
+    seen, todo = {}, [tree.ROOT / file]
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen[path] = text_of(path)
+        for header in INCLUDE.findall(seen[path].decode(errors="replace")):
+            todo.extend(p for p in (tree.ROOT / header, build / "generated" / header) if p.is_file())
+    return [content for _, content in sorted(seen.items())]
+
+
+def key_of(file, command, build, version):
+    digest = hashlib.sha256()
+    for part in (version, text_of(tree.ROOT / ".clang-tidy"), command.encode(), *reach(file, build)):
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def tidy(file, build):
+    """Findings in one source file."""
+    # g++'s own warnings flags are unknown to clang, and warnings are the build's business.
+    command = ["clang-tidy", "-p", str(build), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
+    done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True)
+    if done.returncode == 0:
+        return []
+    lines = [line for line in done.stdout.splitlines() if ": error: " in line or ": warning: " in line]
+    return lines or [f"{file}: clang-tidy failed: {(done.stdout + done.stderr).strip()[:2000]}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="a configured build folder")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+
+    build = options.build.resolve()
+    commands = {entry["file"]: entry["command"] for entry in json.loads((build / "compile_commands.json").read_text())}
+    files = options.files or tree.files("*.cpp")
+    files = [f for f in files if f.startswith(FOLDERS) and str(tree.ROOT / f) in commands]
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
+    CACHE.mkdir(parents=True, exist_ok=True)
+
+    def check(file):
+        verdict = CACHE / key_of(file, commands[str(tree.ROOT / file)], build, version)
+        if verdict.exists():
+            return []
+        problems = tidy(file, build)
+        if not problems:
+            verdict.touch()
+        return problems
+
+    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
+        problems = sorted({problem for found in pool.map(check, files) for problem in found})
+    return tree.report("clang-tidy", problems, len(files))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""What the checks of the tree share: which files there are."""
+
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def files(*patterns, root=ROOT):
+    """Files of the project that match the git patterns: tracked ones, and new ones that git does not ignore."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(command, capture_output=True, text=True)
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:  # An unpacked archive has no git: everything but the build.
+        names = [
+            path.relative_to(root).as_posix()
+            for pattern in patterns
+            for path in root.rglob(pattern)
+            if path.is_file() and path.relative_to(root).parts[0] not in ("build", ".git")
+        ]
+    return sorted({name for name in names if (root / name).is_file()})
+
+
+def report(name, problems, checked):
+    """Prints the problems and returns the exit code."""
+    for problem in problems:
+        print(problem)
+    print(f"{name}: {checked} files, {len(problems)} problems")
+    return 1 if problems else 0
