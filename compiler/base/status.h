@@ -1,0 +1,61 @@
+// Errors. User mistakes and illegal plans are absl::Status: what was expected, what was found, where, what to do. A
+// broken invariant is WL_CHECK: it prints the node or instruction and aborts. Neither is ever the other, and no
+// exception crosses a folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace wl {
+
+// absl::StrCat and StrAppend that also take std::string_view, which is not Debian's absl::string_view.
+template <typename T>
+const T& catable(const T& value) {
+  return value;
+}
+inline absl::string_view catable(const std::string_view& value) { return {value.data(), value.size()}; }
+template <typename... Args>
+[[nodiscard]] std::string cat(const Args&... args) {
+  return absl::StrCat(catable(args)...);
+}
+template <typename... Args>
+void append(std::string* out, const Args&... args) {
+  absl::StrAppend(out, catable(args)...);
+}
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, std::string_view detail);
+
+template <typename... Args>
+[[nodiscard]] absl::Status invalid(const Args&... args) {
+  return absl::InvalidArgumentError(cat(args...));
+}
+template <typename... Args>
+[[nodiscard]] absl::Status unimplemented(const Args&... args) {
+  return absl::UnimplementedError(cat(args...));
+}
+
+}  // namespace wl
+
+#define WL_CHECK(condition, ...)                                                                    \
+  do {                                                                                              \
+    if (!(condition)) ::wl::check_failed(__FILE__, __LINE__, #condition, ::wl::cat(__VA_ARGS__)); \
+  } while (0)
+
+#define WL_RETURN_IF_ERROR(expression)                          \
+  do {                                                          \
+    if (::absl::Status wl_status_ = (expression); !wl_status_.ok()) return wl_status_; \
+  } while (0)
+
+#define WL_CONCAT_(a, b) a##b
+#define WL_CONCAT(a, b) WL_CONCAT_(a, b)
+// WL_ASSIGN_OR_RETURN(auto x, f()): x = the value, or return its Status.
+#define WL_ASSIGN_OR_RETURN(lhs, expression) WL_ASSIGN_OR_RETURN_(WL_CONCAT(wl_or_, __LINE__), lhs, expression)
+#define WL_ASSIGN_OR_RETURN_(temporary, lhs, expression) \
+  auto temporary = (expression);                         \
+  if (!temporary.ok()) return temporary.status();        \
+  lhs = std::move(temporary).value()
