@@ -1,0 +1,50 @@
+// Memory of one kernel argument. Around the data lie red zones, pages of 0xFF bytes (a NaN in every float type, so that
+// a read past the end spoils the result too), and around those inaccessible pages, so that a stray write is found near
+// and far.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "compiler/base/dtype.h"
+
+namespace wl {
+
+class Buffer {
+ public:
+  // `bytes` of zeroed memory whose address is `stagger` modulo 4096; `stagger` is a multiple of 64 in [0, 4096).
+  // Arguments of one kernel should differ in it: addresses equal modulo 4096 make loads wait for unrelated stores.
+  // Fails with ResourceExhausted.
+  static absl::StatusOr<Buffer> create(int64_t bytes, int64_t stagger = 0);
+
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  char* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+  // Makes data and red zones read-only (a write is then a SIGSEGV), or writable again.
+  absl::Status set_read_only(bool read_only);
+  // DataLoss naming the first changed byte of the red zones, relative to the data.
+  absl::Status check_red_zones() const;
+  // Whether `address` lies in the data or its guard pages.
+  bool covers(const void* address) const;
+
+ private:
+  char* map_ = nullptr;  // guard page, red zone, data, red zone, guard page
+  int64_t map_bytes_ = 0;
+  char* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Poison: what an output holds before a checked run, so that an element which nobody wrote is found. Floats: a quiet
+// NaN with a payload that no operation makes; integers: bytes 0xA5, or 0x5A when `other` (an integer result may equal
+// one of the two by chance, never both).
+void poison(DType dtype, void* data, int64_t elements, bool other = false);
+bool is_poison(DType dtype, const void* data, int64_t index, bool other = false);
+// How many elements still hold the poison; `first` (may be null) gets the index of the first one.
+int64_t count_poison(DType dtype, const void* data, int64_t elements, int64_t* first = nullptr, bool other = false);
+
+}  // namespace wl

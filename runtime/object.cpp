@@ -1,0 +1,30 @@
+#include "runtime/object.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+
+absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
+  // A name without a slash would be searched for in the system's library folders.
+  const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
+  SharedObject object;
+  object.handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!object.handle_) return invalid("cannot load ", path, ": ", dlerror());
+  return object;
+}
+
+SharedObject::~SharedObject() {
+  if (handle_) dlclose(handle_);
+}
+
+absl::StatusOr<void*> SharedObject::symbol(const std::string& name) const {
+  if (!handle_) return invalid("no shared object is loaded, so it has no '", name, "'");
+  void* address = dlsym(handle_, name.c_str());
+  if (!address) return invalid("the shared object does not define '", name, "'");
+  return address;
+}
+
+}  // namespace wl

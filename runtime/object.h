@@ -1,0 +1,31 @@
+// A compiled kernel loaded into this process.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace wl {
+
+// A loaded shared object; unloaded on destruction, and its functions with it.
+class SharedObject {
+ public:
+  // InvalidArgument with the loader's message when `path` cannot be loaded.
+  static absl::StatusOr<SharedObject> open(const std::string& path);
+  SharedObject() = default;
+  SharedObject(SharedObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  SharedObject& operator=(SharedObject&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~SharedObject();
+
+  // The address of `name`; InvalidArgument when the object does not define it.
+  absl::StatusOr<void*> symbol(const std::string& name) const;
+
+ private:
+  void* handle_ = nullptr;
+};
+
+}  // namespace wl

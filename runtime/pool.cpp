@@ -1,0 +1,180 @@
+#include "runtime/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kPage = 4096;
+constexpr uint32_t kThreadBits = 12;
+constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
+constexpr uint32_t kStop = kThreadMask;  // as a number of threads: leave
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits until `word` differs from `old`: spins for `spin_ns`, then sleeps.
+uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns) {
+  const int64_t until = now_ns() + spin_ns;
+  do {
+    for (int i = 0; i < 32; ++i) {
+      if (uint32_t value = word.load(std::memory_order_acquire); value != old) return value;
+      relax();
+    }
+  } while (now_ns() < until);
+  for (;;) {
+    word.wait(old, std::memory_order_acquire);
+    if (uint32_t value = word.load(std::memory_order_acquire); value != old) return value;
+  }
+}
+
+// Position of `cpu` among the hardware threads of its core; 0 when the system does not say.
+int sibling_rank(int cpu) {
+  const std::string path = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
+  int first = cpu;
+  if (std::FILE* file = std::fopen(path.c_str(), "r")) {
+    if (std::fscanf(file, "%d", &first) != 1) first = cpu;
+    std::fclose(file);
+  }
+  return first == cpu ? 0 : 1;
+}
+
+void set_affinity(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  // Best effort: where pinning is forbidden the kernel's scheduler decides.
+  (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(static_cast<size_t>(cpu), &set)) cpus.push_back(cpu);
+  }
+  if (cpus.empty()) cpus.push_back(0);
+  std::stable_sort(cpus.begin(), cpus.end(), [](int a, int b) { return sibling_rank(a) < sibling_rank(b); });
+  return cpus;
+}
+
+Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
+  WL_CHECK(threads >= 1 && static_cast<uint32_t>(threads) < kStop, threads, " threads");
+  const std::vector<int> cpus = allowed_cpus();
+  // Spinning pays only while every thread has a CPU of its own.
+  spin_ns_ = static_cast<size_t>(threads) <= cpus.size() ? 100'000 : 0;
+  pin = pin && static_cast<size_t>(threads) <= cpus.size();
+  if (pin) callers_cpus_ = cpus;
+  for (int t = 1; t < threads; ++t)
+    workers_.emplace_back([this, t, cpu = pin ? cpus[static_cast<size_t>(t)] : -1] { work(t, cpu); });
+  if (pin) set_affinity({cpus[0]});
+  scratch_.resize(static_cast<size_t>(threads));
+}
+
+Pool::~Pool() {
+  state_.store((state_.load(std::memory_order_relaxed) & ~kThreadMask) | kStop, std::memory_order_release);
+  state_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+  free_scratch();
+  if (!callers_cpus_.empty() && std::this_thread::get_id() == caller_) set_affinity(callers_cpus_);
+}
+
+void Pool::work(int thread, int cpu) {
+  if (cpu >= 0) set_affinity({cpu});
+  uint32_t seen = 0;
+  for (;;) {
+    seen = await_change(state_, seen, spin_ns_);
+    const uint32_t active = seen & kThreadMask;
+    if (active == kStop) return;
+    if (static_cast<uint32_t>(thread) >= active) continue;
+    task_(context_, thread);
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+  }
+}
+
+void Pool::run(int threads, void (*task)(void*, int), void* context) {
+  threads = std::clamp(threads, 1, this->threads());
+  if (threads == 1) return task(context, 0);
+  task_ = task;
+  context_ = context;
+  pending_.store(static_cast<uint32_t>(threads) - 1, std::memory_order_relaxed);
+  const uint32_t number = (state_.load(std::memory_order_relaxed) >> kThreadBits) + 1;
+  state_.store((number << kThreadBits) | static_cast<uint32_t>(threads), std::memory_order_release);
+  state_.notify_all();
+  task(context, 0);
+  for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;)
+    left = await_change(pending_, left, spin_ns_);
+}
+
+absl::Status Pool::reserve_scratch(int64_t bytes) {
+  if (bytes <= scratch_bytes_) return absl::OkStatus();
+  free_scratch();
+  const int64_t size = (bytes + kPage - 1) / kPage * kPage;
+  for (Scratch& scratch : scratch_) {
+    const int64_t total = size + kPage;
+    void* map = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+      return absl::ResourceExhaustedError(
+          absl::StrCat("cannot map ", bytes, " bytes of scratch a thread: ", std::strerror(errno)));
+    scratch = {static_cast<char*>(map), total};
+    (void)mprotect(scratch.data + size, kPage, PROT_NONE);
+  }
+  scratch_bytes_ = bytes;
+  return absl::OkStatus();
+}
+
+void Pool::spoil_scratch() {
+  for (const Scratch& scratch : scratch_)
+    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPage));
+}
+
+void Pool::free_scratch() {
+  for (Scratch& scratch : scratch_) {
+    if (scratch.data) munmap(scratch.data, static_cast<size_t>(scratch.map_bytes));
+    scratch = {};
+  }
+  scratch_bytes_ = 0;
+}
+
+void Pool::launch(const Launch& launch, void* const* args) {
+  WL_CHECK(launch.scratch_bytes <= scratch_bytes_, "scratch of ", launch.scratch_bytes, " bytes was not reserved");
+  const int64_t threads = std::clamp(launch.threads, 1, this->threads());
+  each(static_cast<int>(threads), [&](int thread) {
+    // Quotient and remainder apart: grid * thread could overflow.
+    const int64_t share = launch.grid / threads, rest = launch.grid % threads;
+    const int64_t begin = share * thread + std::min<int64_t>(thread, rest);
+    const int64_t end = begin + share + (thread < rest ? 1 : 0);
+    char* scratch = scratch_[static_cast<size_t>(thread)].data;
+    for (int64_t block = begin; block < end; ++block) launch.entry(block, args, scratch);
+#if defined(__x86_64__)
+    __builtin_ia32_sfence();  // non-temporal stores are ordered by nothing weaker
+#endif
+  });
+}
+
+}  // namespace wl

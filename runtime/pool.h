@@ -1,0 +1,81 @@
+// The threads that run CPU kernels. A launch cuts [0, grid) into one contiguous range of blocks per thread; the calling
+// thread takes the first range, so a one-thread launch costs a function call. Workers spin for a moment after each
+// launch and then sleep, so back-to-back launches pay about a microsecond and an idle pool costs nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace wl {
+
+// CPUs this process may run on, one hardware thread of every core first, then their siblings.
+std::vector<int> allowed_cpus();
+
+// The CPU kernel ABI; see Source in compiler/base/records.h.
+using BlockFunction = void (*)(long block, void* const* args, char* scratch);
+
+struct Launch {
+  BlockFunction entry = nullptr;
+  int64_t grid = 1;
+  int threads = 1;  // more than the pool has: the pool's
+  int64_t scratch_bytes = 0;
+};
+
+// Not thread-safe: one thread makes and uses a pool. It is pinned to the first allowed CPU while the pool lives (the
+// workers to the following ones), unless `pin` is false.
+class Pool {
+ public:
+  explicit Pool(int threads, bool pin = true);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls task(context, i) for every i in [0, threads) at the same time, i = 0 on this thread, and returns when all are
+  // done. Everything the tasks wrote is then visible here.
+  void run(int threads, void (*task)(void* context, int thread), void* context);
+  template <typename F>
+  void each(int threads, F&& f) {
+    run(
+        threads, [](void* context, int thread) { (*static_cast<std::remove_reference_t<F>*>(context))(thread); }, &f);
+  }
+
+  // Makes every thread's scratch at least `bytes` long: 4096-byte aligned, followed by an inaccessible page.
+  // ResourceExhausted when memory is short.
+  absl::Status reserve_scratch(int64_t bytes);
+  // Fills all scratch with 0xFF bytes (NaN), so that a kernel that relies on what it finds there fails its check.
+  void spoil_scratch();
+
+  // Runs a kernel; the scratch it needs must have been reserved.
+  void launch(const Launch& launch, void* const* args);
+
+ private:
+  struct Scratch {
+    char* data = nullptr;
+    int64_t map_bytes = 0;
+  };
+  void work(int thread, int cpu);
+  void free_scratch();
+
+  std::vector<std::thread> workers_;
+  std::vector<Scratch> scratch_;
+  int64_t scratch_bytes_ = 0;
+  int64_t spin_ns_ = 0;
+  std::vector<int> callers_cpus_;  // to restore the caller's affinity
+  std::thread::id caller_;
+
+  void (*task_)(void*, int) = nullptr;
+  void* context_ = nullptr;
+  // Launch number and number of threads taking part, in one word: a worker that sits a launch out must not read
+  // anything else of it.
+  alignas(64) std::atomic<uint32_t> state_{0};
+  alignas(64) std::atomic<uint32_t> pending_{0};
+};
+
+}  // namespace wl

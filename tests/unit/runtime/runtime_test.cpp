@@ -1,0 +1,147 @@
+#include "runtime/runtime.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "compiler/base/fill.h"
+
+namespace wl {
+namespace {
+
+TEST(Buffer, IsAlignedStaggeredAndZero) {
+  for (int64_t stagger : {0, 64, 704, 4032}) {
+    absl::StatusOr<Buffer> buffer = Buffer::create(1000, stagger);
+    ASSERT_TRUE(buffer.ok());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % 4096, static_cast<uintptr_t>(stagger));
+    for (int64_t i = 0; i < 1000; ++i) ASSERT_EQ(buffer->data()[i], 0);
+    EXPECT_TRUE(buffer->check_red_zones().ok());
+  }
+}
+
+TEST(Buffer, RedZonesSeeBothSides) {
+  for (int64_t bytes : {0, 1, 64, 1000, 4096}) {
+    for (int64_t at : {int64_t{-1}, int64_t{-64}, bytes, bytes + 63}) {
+      Buffer buffer = Buffer::create(bytes, 128).value();
+      buffer.data()[at] = 0;
+      const absl::Status status = buffer.check_red_zones();
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << bytes << " " << at;
+    }
+  }
+}
+
+TEST(Buffer, WritesInsideAreNoDamage) {
+  Buffer buffer = Buffer::create(777).value();
+  std::memset(buffer.data(), 1, 777);
+  EXPECT_TRUE(buffer.check_red_zones().ok());
+}
+
+TEST(BufferDeathTest, ReadOnlyMeansIt) {
+  Buffer buffer = Buffer::create(64).value();
+  ASSERT_TRUE(buffer.set_read_only(true).ok());
+  EXPECT_DEATH(buffer.data()[3] = 1, "");
+  ASSERT_TRUE(buffer.set_read_only(false).ok());
+  buffer.data()[3] = 1;
+}
+
+TEST(Poison, IsCountedAndFoundForEveryType) {
+  for (int row = 0; row < kDTypeCount; ++row) {
+    const auto dtype = static_cast<DType>(row);
+    std::vector<char> data(1000 * 8);
+    for (bool other : {false, true}) {
+      poison(dtype, data.data(), 1000, other);
+      EXPECT_EQ(count_poison(dtype, data.data(), 1000, nullptr, other), 1000) << name_of(dtype);
+      for (uint64_t i = 0; i < 1000; ++i)
+        if (i != 517 && i != 999) store_element(dtype, data.data(), i, 1);
+      int64_t first = -1;
+      EXPECT_EQ(count_poison(dtype, data.data(), 1000, &first, other), 2) << name_of(dtype);
+      EXPECT_EQ(first, 517);
+      EXPECT_TRUE(is_poison(dtype, data.data(), 999, other));
+      EXPECT_FALSE(is_poison(dtype, data.data(), 998, other));
+    }
+    if (is_float(dtype)) {
+      poison(dtype, data.data(), 1);
+      EXPECT_TRUE(std::isnan(load_element(dtype, data.data(), 0)));
+    }
+  }
+}
+
+TEST(Pool, RunsEveryThreadOnceAndSeesWhatTheyWrote) {
+  Pool pool(4);
+  std::vector<int> counts(4);
+  for (int round = 0; round < 2000; ++round) {
+    const int threads = 1 + round % 4;
+    std::fill(counts.begin(), counts.end(), 0);
+    pool.each(threads, [&](int t) { ++counts[static_cast<size_t>(t)]; });
+    for (int t = 0; t < 4; ++t) ASSERT_EQ(counts[static_cast<size_t>(t)], t < threads ? 1 : 0);
+  }
+}
+
+TEST(Pool, WakesAfterSleeping) {
+  Pool pool(2);
+  std::atomic<int> sum{0};
+  for (int round = 0; round < 3; ++round) {
+    pool.each(2, [&](int) { ++sum; });
+    const timespec nap{0, 2'000'000};  // longer than the spin: the worker is asleep at the next launch
+    nanosleep(&nap, nullptr);
+  }
+  EXPECT_EQ(sum, 6);
+}
+
+std::atomic<int>* hits;
+void count_block(long block, void* const* args, char* scratch) {
+  ++hits[block];
+  *static_cast<std::atomic<long>*>(args[0]) += block;
+  if (scratch) std::memset(scratch, 1, 100);
+}
+
+TEST(Pool, LaunchRunsEveryBlockOnce) {
+  Pool pool(3);
+  ASSERT_TRUE(pool.reserve_scratch(100).ok());
+  for (int64_t grid : {0, 1, 2, 3, 7, 100}) {
+    std::vector<std::atomic<int>> counts(100);
+    hits = counts.data();
+    std::atomic<long> sum{0};
+    void* args[] = {&sum};
+    pool.launch({count_block, grid, 3, 100}, args);
+    for (int64_t b = 0; b < 100; ++b) EXPECT_EQ(counts[static_cast<size_t>(b)], b < grid ? 1 : 0);
+    EXPECT_EQ(sum, grid * (grid - 1) / 2);
+  }
+}
+
+void check_scratch(long, void* const* args, char* scratch) {
+  auto* ok = static_cast<std::atomic<int>*>(args[0]);
+  float first = 0;
+  std::memcpy(&first, scratch, sizeof first);
+  if (reinterpret_cast<uintptr_t>(scratch) % 4096 == 0 && std::isnan(first)) ++*ok;
+}
+
+TEST(Pool, ScratchIsAlignedAndSpoiled) {
+  Pool pool(2);
+  ASSERT_TRUE(pool.reserve_scratch(64).ok());
+  ASSERT_TRUE(pool.reserve_scratch(5000).ok());
+  pool.spoil_scratch();
+  std::atomic<int> ok{0};
+  void* args[] = {&ok};
+  pool.launch({check_scratch, 8, 2, 5000}, args);
+  EXPECT_EQ(ok, 8);
+}
+
+TEST(Pool, GivesTheCallerItsCpusBack) {
+  const std::vector<int> before = allowed_cpus();
+  { Pool pool(1); }
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
+TEST(SharedObject, SaysWhatIsMissing) {
+  EXPECT_EQ(SharedObject::open("/nonexistent.so").status().code(), absl::StatusCode::kInvalidArgument);
+  SharedObject none;
+  EXPECT_FALSE(none.symbol("x").ok());
+}
+
+}  // namespace
+}  // namespace wl
