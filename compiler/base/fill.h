@@ -17,7 +17,7 @@ struct Fill {
   double stddev = 1;
   int64_t low = 0;
   int64_t high = 2;
-  std::vector<double> literal;  // if not empty: the values themselves, row-major
+  std::vector<double> literal = {};  // if not empty: the values themselves, row-major
   bool operator==(const Fill&) const = default;
 };
 

@@ -1,0 +1,55 @@
+// Builder: makes valid nodes and interns equal ones. The helpers infer shapes; a mistake is kept as the first error and
+// returned by finish(), so that code which builds is straight-line. Scalars broadcast: binary() with a constant splats
+// it; anything else must have equal shapes (use broadcast).
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+class Builder {
+ public:
+  Builder() = default;
+
+  NodeId input(std::string name, DType dtype, Shape shape, Fill fill = {});
+  NodeId constant(double value, DType dtype, Shape shape);
+  NodeId constant_like(double value, NodeId like) { return constant(value, node(like).dtype, node(like).shape); }
+  NodeId iota(DType dtype, Shape shape, int axis);
+  NodeId elementwise(Op op, std::vector<NodeId> operands);
+  NodeId cast(NodeId x, DType dtype);
+  NodeId reshape(NodeId x, Shape shape);
+  NodeId transpose(NodeId x, std::vector<int64_t> perm);
+  NodeId broadcast(NodeId x, Shape shape, std::vector<int64_t> dims);
+  // NumPy rules: x's axes align with the trailing ones of `shape`; extents 1 stretch.
+  NodeId broadcast_to(NodeId x, const Shape& shape);
+  NodeId slice(NodeId x, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
+  NodeId reduce(Op op, NodeId x, std::vector<int64_t> axes);
+  // Reduce, then put the reduced axes back as extent 1 and stretch to x's shape.
+  NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
+  NodeId contract(NodeId a, NodeId b, std::string einsum);
+  NodeId take_along(NodeId x, NodeId index, int64_t axis);
+  NodeId add(NodeId a, NodeId b) { return elementwise(Op::add, {a, b}); }
+  NodeId sub(NodeId a, NodeId b) { return elementwise(Op::sub, {a, b}); }
+  NodeId mul(NodeId a, NodeId b) { return elementwise(Op::mul, {a, b}); }
+  NodeId div(NodeId a, NodeId b) { return elementwise(Op::div, {a, b}); }
+  // Adds any node after infer() and interning; the only door through which nodes enter.
+  NodeId add_node(Node node);
+  void output(std::string name, NodeId node);
+
+  const Node& node(NodeId id) const { return graph_.nodes[id]; }
+  const absl::Status& status() const { return status_; }
+  // The verified graph, unused nodes dropped (inputs stay); or the first error.
+  absl::StatusOr<Graph> finish();
+
+ private:
+  NodeId fail(absl::Status status);
+  Graph graph_;
+  std::unordered_map<std::string, NodeId> interned_;
+  absl::Status status_;
+};
+
+}  // namespace wl

@@ -1,0 +1,109 @@
+// The Graph says what to compute: a list of nodes in topological order, each an op of ops.def applied to earlier
+// nodes. A value, copied freely; no node is ever changed in place, passes build new graphs. Equal nodes are interned by
+// Builder, so a node's number is its identity within the graph. Canonical text (print.h, parse.h) is the identity
+// between machines: its hash is the graph's key. To add an op: a row of ops.def; a structural op also needs its case in
+// infer.cpp (shapes), eval.cpp (values) and, for fusion, plan/domain.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/fill.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+
+enum class Op : uint8_t {
+#define WL_OP(id, ...) id,
+#define WL_ELEMENTWISE(id, ...) id,
+#include "compiler/ir/ops.def"
+#undef WL_OP
+#undef WL_ELEMENTWISE
+};
+
+enum class OpClass : uint8_t { kLeaf, kElementwise, kView, kReduce, kContract, kGather };
+enum class ResultType : uint8_t { kSame, kBool, kAttr };
+
+struct OpInfo {
+  Op op;
+  std::string_view name;
+  OpClass cls;
+  int arity;  // -1: one or more
+  std::string_view ints, ints2;
+  int cost;  // issue slots per element
+  ResultType result;
+  double ulps;
+  // Elementwise only. value(x, y, z), and the absolute partial derivatives at the same point, given r = value.
+  double (*value)(double x, double y, double z);
+  void (*partials)(double x, double y, double z, double r, double out[3]);
+};
+std::span<const OpInfo> ops();  // kOps, in enum order
+const OpInfo& info(Op op);
+inline OpClass class_of(Op op) {
+  return info(op).cls;
+}
+inline std::string_view name_of(Op op) {
+  return info(op).name;
+}
+
+using Shape = std::vector<int64_t>;
+using NodeId = int;
+int64_t elements(const Shape& shape);  // 1 for a scalar; 0 when an extent is 0
+std::vector<int64_t> row_major_strides(const Shape& shape);
+
+struct Node {
+  Op op = Op::constant;
+  DType dtype = DType::f32;
+  Shape shape = {};
+  std::vector<NodeId> operands = {};
+  std::vector<int64_t> ints = {}, ints2 = {};  // attributes; their meaning is the row's
+  double value = 0;                            // constant, pad
+  std::string text = {};                       // input: name; contract: einsum
+  Fill fill = {};                              // input
+  bool operator==(const Node&) const = default;
+};
+
+struct Output {
+  std::string name;
+  NodeId node;
+  bool operator==(const Output&) const = default;
+};
+
+struct Graph {
+  std::vector<Node> nodes;  // operands come before users
+  std::vector<Output> outputs;
+  std::vector<NodeId> inputs() const;  // in node order
+  int64_t bytes(NodeId id) const { return elements(nodes[id].shape) * size_of(nodes[id].dtype); }
+  bool operator==(const Graph&) const = default;
+};
+
+// The three letter lists of a contract's text "A,B->C".
+struct Einsum {
+  std::string a, b, out;
+};
+absl::StatusOr<Einsum> parse_einsum(std::string_view text);
+
+inline constexpr int kMaxRank = 16;
+std::string shape_text(const Shape& shape);              // "[4096,1024]"
+std::string type_text(DType dtype, const Shape& shape);  // "f32[4096,1024]"
+
+// `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
+double round_to(DType dtype, double value);
+
+// Checks every invariant that the rest of the compiler relies on: order, arity, attribute counts and ranges, shapes and
+// dtypes as infer() gives them, unique input and output names, at least one output. The message names the node.
+absl::Status verify(const Graph& graph);
+
+// Fills in node.shape and node.dtype from the operands and attributes (reshape, broadcast, constant, iota, input: the
+// shape must be set already and is checked, as is slice's; cast: the dtype) and makes the node canonical: a constant is
+// rounded to its dtype, fields of a fill that do not apply are reset. Illegal combinations are a Status naming the op.
+absl::Status infer(std::span<const Node> earlier, Node& node);
+
+// The nodes that outputs need, renumbered, order kept. Inputs stay even when unused unless `drop_inputs`.
+Graph prune(const Graph& graph, bool drop_inputs = false);
+
+}  // namespace wl

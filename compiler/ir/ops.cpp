@@ -1,0 +1,101 @@
+#include "compiler/ir/ops.h"
+
+#include <cmath>
+#include <limits>
+
+#include "compiler/base/fill.h"
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+double nan_min(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x < y ? x : y;
+}
+
+double nan_max(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<double>::quiet_NaN();
+  return x > y ? x : y;
+}
+
+double floor_mod(double x, double y) {
+  double r = std::fmod(x, y);
+  return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+double sign_of(double x) {
+  return std::isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
+double safe_log(double x) {
+  return x == 0 ? -745 : std::log(std::fabs(x));
+}
+
+namespace {
+
+constexpr OpInfo kOps[] = {
+#define WL_OP(id, cls, arity, ints, ints2, cost) \
+  {Op::id, #id, OpClass::cls, arity, ints, ints2, cost, ResultType::kSame, 0, nullptr, nullptr},
+#define WL_ELEMENTWISE(id, arity, cost, result, val, dx, dy, dz, ulps)                                            \
+  {Op::id,                                                                                                        \
+   #id,                                                                                                           \
+   OpClass::kElementwise,                                                                                         \
+   arity,                                                                                                         \
+   "",                                                                                                            \
+   "",                                                                                                            \
+   cost,                                                                                                          \
+   ResultType::result,                                                                                            \
+   ulps,                                                                                                          \
+   []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double z) -> double { return val; }, \
+   []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double z, [[maybe_unused]] double r, \
+      double out[3]) {                                                                                            \
+     out[0] = dx;                                                                                                 \
+     out[1] = dy;                                                                                                 \
+     out[2] = dz;                                                                                                 \
+   }},
+#include "compiler/ir/ops.def"
+#undef WL_OP
+#undef WL_ELEMENTWISE
+};
+
+bool is_signed(DType dtype) {
+  return dtype == DType::i64 || dtype == DType::i32 || dtype == DType::i16 || dtype == DType::i8;
+}
+
+}  // namespace
+
+std::span<const OpInfo> ops() {
+  return kOps;
+}
+
+const OpInfo& info(Op op) {
+  WL_CHECK(static_cast<size_t>(op) < std::size(kOps), "op number ", static_cast<int>(op));
+  return kOps[static_cast<size_t>(op)];
+}
+
+double round_to(DType dtype, double value) {
+  unsigned char bytes[8];
+  if (dtype == DType::f64) return value;
+  if (!is_float(dtype)) value = std::isnan(value) ? 0 : std::trunc(value);
+  store_element(dtype, bytes, 0, value);
+  return load_element(dtype, bytes, 0);
+}
+
+int64_t wrap(DType dtype, int64_t value) {
+  if (dtype == DType::b1) return value != 0;
+  int unused = 64 - 8 * size_of(dtype);
+  uint64_t shifted = static_cast<uint64_t>(value) << unused;
+  return is_signed(dtype) ? static_cast<int64_t>(shifted) >> unused : static_cast<int64_t>(shifted >> unused);
+}
+
+double to_integer(DType to, DType from, double value) {
+  if (to == DType::b1) return value != 0;
+  if (std::isnan(value)) return 0;
+  value = std::trunc(value);
+  constexpr double kTwo63 = 9223372036854775808.0;
+  if (is_float(from) || std::fabs(value) >= kTwo63) return round_to(to, value);
+  if (size_of(to) == 8) return value;
+  return static_cast<double>(wrap(to, static_cast<int64_t>(value)));
+}
+
+}  // namespace wl

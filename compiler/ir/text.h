@@ -1,0 +1,34 @@
+// The canonical text form of a Graph: parse(print(g)) == g and print(parse(t)) == t for canonical t.
+//
+//   graph {
+//     %0 = input "x" : f32[4096,1024] normal(0,1)
+//     %1 = reduce_max %0 axes=[1] : f32[4096]
+//     %2 = broadcast %1 dims=[0] : f32[4096,1024]
+//     %3 = sub %0 %2 : f32[4096,1024]
+//     %4 = constant 0.5 : f32[4096,1024]
+//     %5 = contract %3 %0 "mk,nk->mn" : f32[4096,4096]
+//     output "y" %5
+//   }
+//
+// Fills: normal(mean,stddev) for floats, uniform(low,high) for integers, literal(v,...) for given values. Numbers print
+// in the shortest form that reads back equal; inf, -inf and nan are spelled so. `#` starts a comment.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+std::string print(const Graph& graph);
+std::string print_node(const Graph& graph, NodeId id);
+
+// Never crashes, whatever the bytes. Errors say "line L:" first. The result is verified.
+absl::StatusOr<Graph> parse(std::string_view text);
+
+// SHA-256 of the canonical text with inputs and outputs renamed i0, i1, ..., o0, ... and float fills made normal(0,1):
+// what the graph computes, whatever its names.
+std::string graph_hash(const Graph& graph);
+
+}  // namespace wl

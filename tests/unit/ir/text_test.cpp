@@ -1,0 +1,101 @@
+#include "compiler/ir/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/ir/build.h"
+
+namespace wl {
+namespace {
+
+constexpr std::string_view kExample = R"(graph {
+  %0 = input "x" : f32[4,8] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[4]
+  %2 = broadcast %1 dims=[0] : f32[4,8]
+  %3 = sub %0 %2 : f32[4,8]
+  %4 = constant 0.1 : f32[4,8]
+  %5 = mul %3 %4 : f32[4,8]
+  %6 = contract %5 %0 "mk,nk->mn" : f32[4,4]
+  %7 = pad %6 low=[0,1] high=[2,0] value=-inf : f32[6,5]
+  %8 = input "i \"\\\x01" : i64[2,5] uniform(-3,3)
+  %9 = take_along %7 %8 axis=[0] : f32[2,5]
+  %10 = input "b" : b1[]
+  %11 = input "l" : f16[2] literal(0.5,nan)
+  output "y" %9
+  output "z" %3
+}
+)";
+
+TEST(Text, CanonicalTextRoundTrips) {
+  auto graph = parse(kExample);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(print(*graph), kExample);
+  EXPECT_EQ(print_node(*graph, 4), "%4 = constant 0.1 : f32[4,8]");
+}
+
+TEST(Text, CommentsSpacesAndSparseNumbersAreRead) {
+  auto graph = parse(
+      "# a\n\ngraph {  # b\n%7=input \"x\":f32[ 2 , 3 ]\n %3 = neg   %7 : f32[2,3]#c\r\noutput \"y\" %3\n}\n\n# end");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(print(*graph),
+            "graph {\n  %0 = input \"x\" : f32[2,3] normal(0,1)\n  %1 = neg %0 : f32[2,3]\n  output \"y\" %1\n}\n");
+}
+
+struct Misuse {
+  std::string body, message;
+};
+
+TEST(Text, MisuseNamesTheLine) {
+  const Misuse cases[] = {
+      {"%0 = neg %7 : f32[2]", "line 2: %7 is used before it is defined (a graph must not contain a cycle)"},
+      {"%0 = neg %0 : f32[2]", "line 2: %0 is used before it is defined (a graph must not contain a cycle)"},
+      {"%0 = nag %0 : f32[2]", "line 2: unknown op 'nag'"},
+      {"%0 = input \"x\" : f33[2]", "line 2: unknown dtype 'f33'"},
+      {"%0 = input \"x\" : f32[-2]", "line 2: input: shape [-2] has a negative extent"},
+      {"%0 = input \"x\" : f32[9999999999,9999999999]",
+       "line 2: input: shape [9999999999,9999999999] has too many elements; the limit is 2^56"},
+      {"%0 = input \"x\" : f32[99999999999999999999]",
+       "line 2: expected an integer of 64 bits, found '99999999999999999999]'"},
+      {"%0 = input \"x\" : f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "line 2: input: rank 17 is above the limit of 16"},
+      {"%0 = input \"x : f32[2]", "line 2: a quoted name does not end on its line"},
+      {"%0 = input \"x\" : f32[2] junk", "line 2: expected normal, uniform or literal, found 'junk'"},
+      {"%0 = input \"x\" : f32[2] normal(0,1) 7", "line 2: expected the end of the line, found '7'"},
+      {"%0 = input \"x\" : f32[2]\n%0 = neg %0 : f32[2]", "line 3: %0 is defined twice"},
+      {"%0 = input \"x\" : f32[2]\n%1 = neg %0 : f32[3]", "line 3: neg: expected type f32[2], found f32[3]"},
+      {"%0 = input \"x\" : f32[2]\n%1 = add %0 : f32[2]", "line 3: add: expected 2 operands, found 1"},
+      {"%0 = input \"x\" : f32[2]\noutput \"x\" %1",
+       "line 3: %1 is used before it is defined (a graph must not contain a cycle)"},
+      {"%0 = input \"x\" : f32[2]", "the graph has no output; expected at least one"},
+      {"%0 = input \"x\" : f32[2]\noutput \"y\" %0\noutput \"y\" %0",
+       "output \"y\": both %0 and %0 have this name; output names must be unique"},
+      {"%0 = input \"x\" : f32[2]\n%1 = input \"x\" : f32[2]\noutput \"y\" %0",
+       "%1 = input \"x\": the name is already taken by input %0; input names must be unique"},
+  };
+  for (const Misuse& misuse : cases) {
+    auto graph = parse("graph {\n" + misuse.body + "\n}\n");
+    ASSERT_FALSE(graph.ok()) << misuse.body;
+    EXPECT_EQ(graph.status().message(), misuse.message);
+  }
+}
+
+TEST(Text, BrokenFramesAreErrors) {
+  for (std::string_view text : {"", "graph", "grap {\n}", "graph {\n", "graph {\n}\n}", "graph { }"}) {
+    auto graph = parse(text);
+    EXPECT_FALSE(graph.ok()) << text;
+    EXPECT_THAT(std::string(graph.status().message()), testing::StartsWith("line ")) << text;
+  }
+}
+
+TEST(Text, HashIgnoresNamesAndFillsButNothingElse) {
+  auto make = [](std::string x, std::string y, double mean, Op op) {
+    Builder b;
+    NodeId in = b.input(x, DType::f32, {3}, Fill{.mean = mean});
+    b.output(y, b.elementwise(op, {in}));
+    return graph_hash(*b.finish());
+  };
+  EXPECT_EQ(make("x", "y", 0, Op::exp), make("u", "v", 3, Op::exp));
+  EXPECT_NE(make("x", "y", 0, Op::exp), make("x", "y", 0, Op::exp2));
+}
+
+}  // namespace
+}  // namespace wl
