@@ -1,0 +1,46 @@
+# Debian 12 packages; tools/packages.txt names them.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(Protobuf REQUIRED)
+find_package(gRPC REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+find_path(WARPLOOM_ONNX_INCLUDE onnx/onnx-ml.pb.h REQUIRED)
+find_library(WARPLOOM_ONNX_PROTO onnx_proto REQUIRED)
+add_library(warploom_onnx INTERFACE)
+target_include_directories(warploom_onnx SYSTEM INTERFACE ${WARPLOOM_ONNX_INCLUDE})
+target_compile_definitions(warploom_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
+target_link_libraries(warploom_onnx INTERFACE ${WARPLOOM_ONNX_PROTO} protobuf::libprotobuf)
+
+# The protocol: *.proto -> one library of generated code, without our warnings.
+file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
+set(generated ${PROJECT_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${generated})
+set(proto_sources)
+foreach(proto ${WARPLOOM_PROTO_FILES})
+  get_filename_component(stem ${proto} NAME_WE)
+  set(outputs)
+  foreach(suffix .pb.cc .pb.h .grpc.pb.cc .grpc.pb.h)
+    list(APPEND outputs ${generated}/warploom/v1/${stem}${suffix})
+  endforeach()
+  add_custom_command(
+    OUTPUT ${outputs}
+    COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/proto --cpp_out=${generated} --grpc_out=${generated}
+            --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
+    DEPENDS ${WARPLOOM_PROTO_FILES} VERBATIM)
+  list(APPEND proto_sources ${outputs})
+endforeach()
+if(proto_sources)
+  add_library(warploom_protos STATIC ${proto_sources})
+  target_include_directories(warploom_protos SYSTEM PUBLIC ${generated})
+  target_link_libraries(warploom_protos PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+else()
+  add_library(warploom_protos INTERFACE)
+endif()

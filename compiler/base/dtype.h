@@ -1,0 +1,27 @@
+// Element types: one row each. To add one, add a row and its C spelling to the preludes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace wl {
+
+enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, b1 };
+inline constexpr int kDTypeCount = 13;
+
+struct DTypeInfo {
+  DType dtype;
+  std::string_view name;  // as in graph text
+  int bytes;
+  bool is_float;
+  double unit_roundoff;  // half the distance from 1 to the next number; 0 for integers
+};
+
+const DTypeInfo& info(DType dtype);
+inline int size_of(DType dtype) { return info(dtype).bytes; }
+inline std::string_view name_of(DType dtype) { return info(dtype).name; }
+inline bool is_float(DType dtype) { return info(dtype).is_float; }
+std::optional<DType> dtype_named(std::string_view name);
+
+}  // namespace wl

@@ -1,0 +1,59 @@
+#include "compiler/base/job.h"
+
+#include "compiler/base/sha256.h"
+
+namespace wl {
+namespace {
+
+void add(Encoder& out, const std::vector<int64_t>& values) {
+  out.integer(static_cast<int64_t>(values.size()));
+  for (int64_t value : values) out.integer(value);
+}
+
+void add(Encoder& out, const Device& device) {
+  out.text(device.target).text(device.name).integer(device.threads);
+  out.integer(device.l1_bytes).integer(device.l2_bytes).integer(device.l3_bytes);
+  out.integer(static_cast<int64_t>(device.compilers.size()));
+  for (const std::string& compiler : device.compilers) out.text(compiler);
+  out.text(device.compiler_versions);
+}
+
+void add(Encoder& out, const Problem& problem) {
+  out.text(problem.key).integer(static_cast<int64_t>(problem.buffers.size()));
+  for (const BufferSpec& buffer : problem.buffers) {
+    out.text(buffer.name).text(name_of(buffer.dtype));
+    add(out, buffer.shape);
+    out.integer(buffer.output).integer(static_cast<int64_t>(buffer.stream));
+    out.real(buffer.fill.mean).real(buffer.fill.stddev).integer(buffer.fill.low).integer(buffer.fill.high);
+    out.integer(static_cast<int64_t>(buffer.fill.literal.size()));
+    for (double value : buffer.fill.literal) out.real(value);
+  }
+}
+
+void add(Encoder& out, const Source& source) {
+  out.text(source.target).text(source.compiler).text(source.prelude).text(source.text).text(source.entry);
+  out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
+}
+
+}  // namespace
+
+std::string record_digest(const KernelRecord& record) {
+  Encoder out("warploom.record", 1);
+  out.text(record.key).text(record.environment);
+  add(out, record.device);
+  out.text(record.graph).text(record.plan).text(record.default_plan);
+  add(out, record.problem);
+  add(out, record.source);
+  out.text(record.object_sha256);
+  add(out, record.samples_ns);
+  add(out, record.default_samples_ns);
+  out.real(record.max_error).real(record.bound).integer(static_cast<int64_t>(record.check_seeds.size()));
+  for (uint64_t seed : record.check_seeds) out.integer(static_cast<int64_t>(seed));
+  out.text(record.strategy).integer(record.trials_asked).real(record.budget_s);
+  for (int64_t count : record.outcomes) out.integer(count);
+  out.integer(record.bytes).integer(record.ops).real(record.flops);
+  out.real(record.compile_s).real(record.check_s).real(record.measure_s);
+  return out.hash();
+}
+
+}  // namespace wl

@@ -1,0 +1,160 @@
+// What a tuning job asks and answers, and what the store keeps of a kernel: plain data that travels. A JobResult is
+// assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds unless the name says
+// otherwise; figures of a group are of one occurrence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "compiler/base/records.h"
+
+namespace wl {
+
+inline constexpr int kOutcomeCount = 6;
+using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // indexed by Outcome
+
+struct TuneOptions {
+  std::string target = "cpu";
+  int64_t trials = 0;    // per distinct group; 0 = what effort says
+  double budget_s = 0;   // for the whole job; 0 = none
+  uint64_t seed = 0;
+  std::string strategy = "portfolio";
+  std::string effort = "default";  // quick, default, thorough
+  bool cold = false;
+  bool require_cached = false;
+  bool retune = false;
+  bool allow_tf32 = false;
+  std::optional<Device> device;  // the machine to tune for; absent: the coordinator's choice among its workers
+  bool operator==(const TuneOptions&) const = default;
+};
+
+// Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
+struct KernelRecord {
+  std::string digest;       // record_digest() of the rest
+  std::string key;          // problem key
+  std::string environment;  // compilers and versions
+  Device device;
+  std::string graph;  // canonical text of the group
+  std::string plan, default_plan;
+  Problem problem;
+  Source source;
+  std::string object_sha256;
+  std::vector<int64_t> samples_ns, default_samples_ns;  // of the same interleaved rounds
+  double max_error = 0, bound = 0;
+  std::vector<uint64_t> check_seeds;
+  std::string strategy;
+  int64_t trials_asked = 0;
+  double budget_s = 0;
+  OutcomeCounts outcomes{};
+  int64_t bytes = 0, ops = 0;
+  double flops = 0;
+  double compile_s = 0, check_s = 0, measure_s = 0;  // spent on the key, all trials
+  bool operator==(const KernelRecord&) const = default;
+};
+// SHA-256 over every field but `digest`.
+std::string record_digest(const KernelRecord& record);
+
+struct GroupResult {
+  std::string key;
+  std::string graph;
+  int64_t count = 0;  // occurrences
+  int64_t ops = 0;
+  std::string source;  // "searched", "cached", "transferred"
+  int64_t kernels_default = 0, kernels = 1;
+  int64_t bytes_default = 0, bytes = 0;
+  double flops = 0;
+  double default_ns = 0, best_ns = 0;
+  std::vector<int64_t> samples_ns;
+  OutcomeCounts trials{};
+  double max_error = 0, bound = 0;
+  std::string plan;
+  std::string record_digest;
+  bool operator==(const GroupResult&) const = default;
+};
+
+struct ResultBuffer {
+  enum class Kind : uint8_t { kIntermediate, kInput, kOutput };
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  Kind kind = Kind::kIntermediate;
+  bool operator==(const ResultBuffer&) const = default;
+};
+
+struct Step {
+  int group = 0;               // index in JobResult::groups
+  std::vector<int> arguments;  // indices in JobResult::buffers, in the order of the record's problem.buffers
+  bool operator==(const Step&) const = default;
+};
+
+struct Binding {
+  std::string name;
+  int buffer = 0;
+  bool operator==(const Binding&) const = default;
+};
+
+struct JobResult {
+  std::vector<GroupResult> groups;  // distinct
+  std::vector<Step> steps;          // the whole graph, in launch order
+  std::vector<ResultBuffer> buffers;
+  std::vector<Binding> inputs, outputs;  // every one, in the graph's order
+  std::string graph_hash;
+  // Totals, occurrences counted.
+  int64_t kernels_default = 0, kernels = 0;
+  int64_t bytes_default = 0, bytes = 0;
+  double default_ns = 0, best_ns = 0;
+  int64_t trials = 0;
+  double enumerate_s = 0, compile_s = 0, check_s = 0, measure_s = 0, total_s = 0;
+  Device device;
+  std::string environment;
+  std::string warploom_version;
+  bool operator==(const JobResult&) const = default;
+};
+
+enum class JobState : uint8_t { kQueued, kRunning, kSucceeded, kFailed, kCancelled, kNotCached };
+inline constexpr int kJobStateCount = 6;
+inline constexpr const char* kJobStateNames[] = {"queued", "running", "succeeded", "failed", "cancelled", "not_cached"};
+inline bool is_done(JobState state) { return state >= JobState::kSucceeded; }
+
+struct GroupProgress {
+  std::string key;
+  std::string name;  // for people
+  int64_t trials_done = 0, trials_total = 0;
+  int64_t count = 0;
+  double best_ns = 0, default_ns = 0;  // 0 = none yet
+  OutcomeCounts outcomes{};
+  bool done = false;
+  bool cached = false;
+  bool is_default = false;  // measured only to compare with
+  bool operator==(const GroupProgress&) const = default;
+};
+
+struct Progress {
+  std::vector<GroupProgress> groups;
+  int64_t trials_done = 0, trials_total = 0;
+  double elapsed_s = 0, left_s = 0;
+  int workers = 0;
+  std::string phase;
+  bool operator==(const Progress&) const = default;
+};
+
+struct Job {
+  std::string name;
+  JobState state = JobState::kQueued;
+  std::string label;
+  TuneOptions options;
+  bool cached = false;
+  uint64_t version = 0;
+  Progress progress;
+  std::optional<JobResult> result;
+  absl::Status error;  // when failed
+  int64_t created_unix_ms = 0, finished_unix_ms = 0;
+  std::optional<Device> device;
+  bool cancelling = false;
+};
+
+}  // namespace wl

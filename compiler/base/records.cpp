@@ -1,0 +1,21 @@
+#include "compiler/base/records.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace wl {
+
+std::string Device::fingerprint() const {
+  return absl::StrCat(target, "|", name, "|t", threads, "|", l1_bytes, "/", l2_bytes, "/", l3_bytes);
+}
+
+double median_of(std::vector<int64_t> samples) {
+  if (samples.empty()) return 0;
+  std::sort(samples.begin(), samples.end());
+  const size_t half = samples.size() / 2;
+  if (samples.size() % 2 == 1) return static_cast<double>(samples[half]);
+  return 0.5 * (static_cast<double>(samples[half - 1]) + static_cast<double>(samples[half]));
+}
+
+}  // namespace wl

@@ -1,0 +1,132 @@
+// Plain data that travels between coordinator, worker, runner, store and client. No behaviour: `proto/wire` converts
+// it to messages, `server/store` to rows. Times are nanoseconds unless the name says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/fill.h"
+
+namespace wl {
+
+// One argument of a kernel, in call order: all inputs, then all outputs. Row-major, contiguous.
+struct BufferSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  bool output = false;
+  Fill fill;            // inputs: how a generated run fills it
+  uint64_t stream = 0;  // inputs: generator stream
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    return n;
+  }
+  int64_t bytes() const { return elements() * size_of(dtype); }
+  bool operator==(const BufferSpec&) const = default;
+};
+
+// A printed kernel. CPU ABI: `extern "C" void ENTRY(long block, void* const* args, char* scratch)` is called once for
+// every block in [0, grid), by `threads` threads that each own a contiguous range of blocks; scratch is private to the
+// thread, 4096-byte aligned, `scratch_bytes` long and not zeroed; args are 64-byte aligned and never alias.
+struct Source {
+  std::string target;    // row of kTargets, e.g. "cpu:avx512"
+  std::string compiler;  // "gcc" or "clang"
+  std::string prelude;   // text that precedes `text` in the translation unit; equal for all candidates of a compiler
+  std::string text;      // the kernel; defines nothing but symbols that start with `entry`
+  std::string entry;     // unique: derived from the hash of the text
+  int64_t grid = 1;
+  int threads = 1;
+  int64_t scratch_bytes = 0;
+  bool operator==(const Source&) const = default;
+};
+
+// What the runner needs to know about a group to run any candidate of it, and the worker to judge the outcome.
+struct Problem {
+  std::string key;                  // problem key of the group (SHA-256, hex)
+  std::vector<BufferSpec> buffers;  // call order of every candidate
+  bool operator==(const Problem&) const = default;
+};
+
+// Expected values at sampled output elements, from the oracle. Never enters the runner: the worker asks the runner for
+// the elements after the run and compares.
+struct Check {
+  uint64_t seed = 0;
+  struct Sample {
+    int buffer = 0;  // index in Problem::buffers
+    int64_t index = 0;
+    double expected = 0;
+    double bound = 0;  // |got - expected| <= bound passes; NaN expects NaN, infinities must match
+    bool operator==(const Sample&) const = default;
+  };
+  std::vector<Sample> samples;
+  bool operator==(const Check&) const = default;
+};
+
+// How to measure; part of the key. `cold`: buffers are rotated so that no run finds its data in cache.
+struct Recipe {
+  bool cold = false;
+  int min_repeats = 5;
+  int max_repeats = 200;
+  int64_t budget_ns = 150'000'000;        // per candidate, measuring
+  int64_t deadline_ns = 20'000'000'000;   // per candidate, everything; then the runner is shot
+  double hopeless_factor = 2.0;           // stop early when the median of 3 exceeds this times best_ns
+  int64_t best_ns = 0;                    // best known when the lease was made; 0 = none
+  bool interleave = false;                // final: rounds over all candidates instead of one after the other
+  int threads = 0;                        // 0 = as the Source says
+  bool operator==(const Recipe&) const = default;
+};
+
+enum class Outcome : uint8_t { kCorrect, kCompileError, kWrongResult, kTimeout, kRuntimeError, kRejected };
+inline constexpr const char* kOutcomeNames[] = {"correct", "compile_error", "wrong_result", "timeout", "runtime_error", "rejected"};
+
+// One thing to compile, check and time.
+struct Candidate {
+  int64_t trial = 0;  // number of the trial in its group, from 0
+  std::string plan;   // plan text; travels for logs and provenance
+  Source source;
+  bool operator==(const Candidate&) const = default;
+};
+
+// What came back.
+struct Trial {
+  int64_t trial = 0;
+  std::string plan;
+  Outcome outcome = Outcome::kRejected;
+  std::vector<int64_t> samples_ns;  // raw; one per timed run; for fast kernels each is a mean over an inner loop
+  bool hopeless = false;            // correct, but stopped early: fewer samples than asked
+  double max_error = 0;             // of the sample with the largest error/bound
+  double bound = 0;                 // of that same sample
+  std::string message;              // first lines of the compiler's or the fault's message
+  double compile_s = 0, check_s = 0, measure_s = 0;
+  std::string object_sha256;        // compiled shared object, empty when not kept
+  bool operator==(const Trial&) const = default;
+};
+
+// The unit a worker leases: candidates of one group that share problem, check and recipe.
+struct Batch {
+  std::string id;  // stable name of the batch, e.g. "JOB/GROUP/ROUND"
+  Problem problem;
+  std::vector<Check> checks;  // checks[0] before timing; all of them when `interleave` (promotion)
+  Recipe recipe;
+  std::vector<Candidate> candidates;
+  bool keep_objects = false;  // upload compiled objects with the report
+};
+
+// A machine as its worker describes it. The fingerprint is part of the problem key.
+struct Device {
+  std::string target;       // best row of kTargets it can run, e.g. "cpu:avx512"
+  std::string name;         // "AMD EPYC ..."
+  int threads = 1;          // hardware threads it may use
+  int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  std::vector<std::string> compilers;  // usable ones: "gcc", "clang"
+  std::string compiler_versions;       // environment part of a record's identity
+  std::string fingerprint() const;     // target|name|threads|caches
+  bool operator==(const Device&) const = default;
+};
+
+double median_of(std::vector<int64_t> samples);  // 0 when empty
+
+}  // namespace wl

@@ -1,0 +1,53 @@
+#include "compiler/base/sha256.h"
+
+#include <openssl/evp.h>
+
+#include <bit>
+#include <cstring>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+void append_u64(std::string& out, uint64_t value) {
+  for (int i = 0; i < 8; ++i) out.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+}
+
+}  // namespace
+
+std::string sha256_hex(std::string_view bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  WL_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr) == 1, "EVP_Digest");
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out;
+  for (unsigned int i = 0; i < length; ++i) {
+    out.push_back(kHex[digest[i] >> 4]);
+    out.push_back(kHex[digest[i] & 15]);
+  }
+  return out;
+}
+
+Encoder::Encoder(std::string_view kind, int version) { text(kind).integer(version); }
+
+Encoder& Encoder::text(std::string_view value) {
+  bytes_.push_back('t');
+  append_u64(bytes_, value.size());
+  bytes_.append(value);
+  return *this;
+}
+
+Encoder& Encoder::integer(int64_t value) {
+  bytes_.push_back('i');
+  append_u64(bytes_, static_cast<uint64_t>(value));
+  return *this;
+}
+
+Encoder& Encoder::real(double value) {
+  bytes_.push_back('r');
+  append_u64(bytes_, std::bit_cast<uint64_t>(value));
+  return *this;
+}
+
+}  // namespace wl

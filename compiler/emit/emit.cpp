@@ -1,0 +1,36 @@
+#include "compiler/emit/emit.h"
+
+#include "compiler/base/sha256.h"
+#include "compiler/emit/printer.h"
+#include "compiler/lower/lower.h"
+#include "compiler/plan/space.h"
+
+namespace wl {
+
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
+  static constexpr std::string_view kPlaceholder = "WL_ENTRY";
+  WL_ASSIGN_OR_RETURN(std::string text, Printer(kernel, std::string(kPlaceholder), machine.target->lanes).print());
+  Source source;
+  source.target = std::string(machine.target->name);
+  source.compiler = kernel.compiler;
+  source.prelude = prelude_text(*machine.target);
+  // The entry is named after everything that makes the kernel, so that equal kernels are equal symbols.
+  const std::string identity = Encoder("kernel", 1).text(text).text(source.prelude).text(source.compiler).integer(kernel.grid).integer(kernel.threads).hash();
+  source.entry = cat("wl_", identity.substr(0, 16));
+  text.replace(text.find(kPlaceholder), kPlaceholder.size(), source.entry);
+  source.text = std::move(text);
+  source.grid = kernel.grid;
+  source.threads = kernel.threads;
+  source.scratch_bytes = kernel.scratch_bytes();
+  return source;
+}
+
+absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine) {
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(group, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
+  WL_ASSIGN_OR_RETURN(const Point point, space.parse(plan_text));
+  WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(group, domain, space.schedule(point), machine));
+  return emit(kernel, machine);
+}
+
+}  // namespace wl

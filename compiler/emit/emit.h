@@ -1,0 +1,17 @@
+// emit: prints a Kernel as Source for its target. The printer does not know which target it prints: the body is
+// target-neutral text over the names that every prelude defines.
+#pragma once
+
+#include "compiler/base/records.h"
+#include "compiler/lower/kernel.h"
+#include "compiler/target/target.h"
+
+namespace wl {
+
+// The kernel's text with its prelude, entry symbol and launch sizes. Same kernel, same bytes.
+absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine);
+
+// Graph of a group and a schedule to Source in one step: analyze, lower, verify, emit.
+absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine);
+
+}  // namespace wl

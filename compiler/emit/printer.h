@@ -1,0 +1,70 @@
+// The one printer: walks a kernel's body and prints loops, stretches and single instructions over the names that every
+// prelude defines. It does not know the target.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/emit/stretch.h"
+#include "compiler/emit/writer.h"
+
+namespace wl {
+
+class Printer {
+ public:
+  Printer(const Kernel& kernel, std::string entry, int lanes);
+  absl::StatusOr<std::string> print();
+
+ private:
+  // One printed copy of a stretch's body: where along each axis it stands and how many elements are left there.
+  struct Place {
+    std::vector<std::string> element;  // per axis: index expression of its first element
+    std::string suffix;                // of tile variables defined here
+    std::string left;                  // elements left along the vector axis, "" = a full vector
+    int copy = 0;                      // which of the unrolled copies
+    std::vector<int64_t> repeat;       // unrolled stretches: repeat index per axis
+  };
+
+  void print_body(const std::vector<Instr>& body);
+  void print_loop(const Instr& loop);
+  void print_derived(VarId source);
+  void print_stretch(const Stretch& stretch);
+  void print_unrolled(const Stretch& stretch);
+  void print_looped(const Stretch& stretch);
+  void print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer);
+  void print_fill(const Instr& instr);
+  void print_cross(const Instr& instr);
+  void print_convert(const Instr& instr);
+  void print_instr(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_map(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_fold(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_load(const Instr& instr, const Place& place);
+  void print_store(const Instr& instr, const Stretch& stretch, const Place& place);
+
+  // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for more.
+  std::string value_of(TileId tile, const Stretch& stretch, const Place& place, int lanes);
+  std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
+  std::string address(const Slice& slice, const Place& place) const;
+  void define(TileId tile, const std::string& name, const std::string& value);
+  std::string extent(const Tile& tile, int axis) const;
+  bool static_extent(const Tile& tile, int axis) const;
+  bool aligned(const Slice& slice, int axis) const;
+  int lanes_of(TileId tile) const { return kernel_.tiles[tile].layout.lanes(); }
+  const Tile& tile_of(TileId tile) const { return kernel_.tiles[tile]; }
+  void fail(std::string message);
+
+  const Kernel& kernel_;
+  std::string entry_;
+  int lanes_;
+  Writer out_;
+  std::set<TileId> register_tiles_;
+  std::vector<std::set<std::string>> declared_;  // scopes
+  std::set<const Instr*> in_stretch_;
+  std::set<TileId> defined_here_;  // tiles the current stretch defines
+  int temporary_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace wl

@@ -1,0 +1,236 @@
+// Single instructions of a stretch.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "compiler/emit/printer.h"
+
+namespace wl {
+
+std::string Printer::element_name(TileId tile, const std::vector<int64_t>& repeat) const {
+  const Layout& layout = tile_of(tile).layout;
+  int64_t flat = 0;
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    flat = flat * layout.repeats(axis) + (layout.repeats(axis) == 1 ? 0 : repeat[axis]);
+  return cat("t", tile, "_", flat);
+}
+
+void Printer::define(TileId tile, const std::string& name, const std::string& value) {
+  for (const auto& scope : declared_)
+    if (scope.contains(name)) return out_.line(cat(name, " = ", value, ";"));
+  declared_.back().insert(name);
+  // A comparison's mask has the prelude's own type; everything else is spelled, so that assignment converts nothing.
+  const std::string type = tile_of(tile).dtype == DType::b1 ? "auto" : spell_type(tile_of(tile).dtype, lanes_of(tile));
+  out_.line(cat(type, " ", name, " = ", value, ";"));
+}
+
+std::string Printer::value_of(TileId tile, const Stretch&, const Place& place, int lanes) {
+  const Layout& layout = tile_of(tile).layout;
+  std::string name;
+  if (place.repeat.empty()) {
+    name = defined_here_.contains(tile) ? cat("t", tile, place.suffix)
+                                        : element_name(tile, std::vector<int64_t>(layout.rank(), 0));
+    if (!defined_here_.contains(tile) && repeats_of(tile_of(tile)) > 1)
+      fail(cat("tile %", tile, " is used by a loop that does not define it"));
+  } else {
+    name = element_name(tile, place.repeat);
+  }
+  if (lanes > 1 && layout.lanes() == 1) return cat("wl_splat<", spell_type(tile_of(tile).dtype, lanes), ">(", name, ")");
+  return name;
+}
+
+std::string Printer::address(const Slice& slice, const Place& place) const {
+  std::string out = cat("b", slice.buffer, " + ", spell(slice.offset));
+  for (size_t axis = 0; axis < slice.strides.size(); ++axis) {
+    const std::string& element = place.element[axis];
+    if (slice.strides[axis] == 0 || element == "0") continue;
+    append(&out, " + ", element);
+    if (slice.strides[axis] != 1) append(&out, "*", slice.strides[axis], "L");
+  }
+  return out;
+}
+
+void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Place& place) {
+  switch (instr.op) {
+    case InstrOp::kLoad:
+    case InstrOp::kGather:
+      return print_load(instr, place);
+    case InstrOp::kStore:
+      return print_store(instr, stretch, place);
+    case InstrOp::kPrefetch:
+      return out_.line(cat("wl_prefetch<", instr.level, ">(", address(instr.slice, place), ");"));
+    case InstrOp::kMap:
+      return print_map(instr, stretch, place);
+    case InstrOp::kFold:
+      return print_fold(instr, stretch, place);
+    case InstrOp::kIota: {
+      const int lanes = lanes_of(instr.result);
+      const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
+      const std::string name = place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+      const std::string scalar = spell_type(tile_of(instr.result).dtype, 1);
+      std::string start = cat("(", scalar, ")(", spell(instr.slice.offset), " + ", place.element[instr.axis], ")");
+      if (lanes > 1) {
+        start = cat("wl_splat<", type, ">(", start, ")");
+        if (tile_of(instr.result).layout.vector_axis() == instr.axis) start = cat("wl_add(", start, ", wl_iota<", type, ">())");
+      }
+      return define(instr.result, name, start);
+    }
+    case InstrOp::kFill:
+    case InstrOp::kCross:
+    case InstrOp::kConvert:
+    case InstrOp::kLoop:
+    case InstrOp::kFence:
+      return fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
+  }
+}
+
+void Printer::print_load(const Instr& instr, const Place& place) {
+  const Tile& tile = tile_of(instr.result);
+  const int lanes = tile.layout.lanes();
+  const std::string type = spell_type(tile.dtype, lanes);
+  const std::string scalar = spell_type(tile.dtype, 1);
+  const std::string name = place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+  std::string at = address(instr.slice, place);
+  if (instr.op == InstrOp::kGather) {
+    const std::string index = place.repeat.empty()
+                                  ? (defined_here_.contains(instr.args[0]) ? cat("t", instr.args[0], place.suffix)
+                                                                           : element_name(instr.args[0], std::vector<int64_t>(tile.layout.rank(), 0)))
+                                  : element_name(instr.args[0], place.repeat);
+    if (lanes == 1) {
+      return define(instr.result, name, cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
+    }
+    const int64_t along = instr.slice.strides[tile.layout.vector_axis()];
+    return define(instr.result, name, cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
+                                                   instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
+  }
+  if (lanes == 1) return define(instr.result, name, cat("*(", at, ")"));
+  const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
+  if (stride == 0) return define(instr.result, name, cat("wl_splat<", type, ">(*(", at, "))"));
+  const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
+  const std::string masked = place.left.empty() ? "" : "_n";
+  if (stride == 1) return define(instr.result, name, cat("wl_load", masked, "<", type, ">(", at, tail, ")"));
+  define(instr.result, name, cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
+}
+
+// Streaming needs vector alignment: everything that moves the address moves it by whole vectors.
+bool Printer::aligned(const Slice& slice, int axis) const {
+  const int width = lanes_;
+  if (slice.offset.base % width != 0) return false;
+  for (const auto& [var, coefficient] : slice.offset.terms)
+    if (coefficient % width != 0) return false;
+  for (size_t i = 0; i < slice.strides.size(); ++i)
+    if (static_cast<int>(i) != axis && slice.strides[i] % width != 0) return false;
+  return true;
+}
+
+void Printer::print_store(const Instr& instr, const Stretch& stretch, const Place& place) {
+  const Tile& tile = tile_of(instr.args[0]);
+  const int lanes = tile.layout.lanes();
+  const std::string at = address(instr.slice, place);
+  const std::string value = value_of(instr.args[0], stretch, place, lanes);
+  const std::string scalar = spell_type(kernel_.buffers[instr.slice.buffer].dtype, 1);
+  if (lanes == 1) {
+    const bool mask = tile.dtype == DType::b1;
+    return out_.line(cat("*(", at, ") = ", mask ? cat("(b1)(", value, " != 0)") : value, ";"));
+  }
+  const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
+  const std::string tail = place.left.empty() ? "" : cat(", ", place.left);
+  const std::string masked = place.left.empty() ? "" : "_n";
+  if (stride != 1) return out_.line(cat("wl_scatter", masked, "(", at, ", ", stride, "L, ", value, tail, ");"));
+  const bool stream = instr.streaming && place.left.empty() && size_of(tile.dtype) == 4 && aligned(instr.slice, tile.layout.vector_axis());
+  out_.line(cat(stream ? "wl_stream" : cat("wl_store", masked), "(", at, ", ", value, tail, ");"));
+}
+
+void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place& place) {
+  const int lanes = lanes_of(instr.result);
+  std::vector<std::string> names;
+  for (const ExprNode& node : instr.expr) {
+    if (node.kind == ExprNode::Kind::kArg) {
+      names.push_back(value_of(instr.args[node.arg], stretch, place, lanes));
+      continue;
+    }
+    if (node.kind == ExprNode::Kind::kConstant) {
+      const std::string constant = spell_constant(node.value, node.dtype);
+      names.push_back(lanes == 1 ? constant : cat("wl_splat<", spell_type(node.dtype, lanes), ">(", constant, ")"));
+      continue;
+    }
+    std::string call = cat("wl_", name_of(node.op));
+    if (node.op == Op::cast) append(&call, "<", spell_type(node.dtype, lanes), ">");
+    std::vector<std::string> operands;
+    for (int operand : node.operands)
+      if (operand >= 0) operands.push_back(names[operand]);
+    const std::string name = cat("x", temporary_++);
+    out_.line(cat("const auto ", name, " = ", call, "(", absl::StrJoin(operands, ", "), ");"));
+    names.push_back(name);
+  }
+  const std::string name = place.repeat.empty() && defined_here_.contains(instr.result) && repeats_of(tile_of(instr.result)) > 1
+                               ? cat("t", instr.result, place.suffix)
+                               : element_name(instr.result, place.repeat.empty() ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0) : place.repeat);
+  define(instr.result, name, names.back());
+}
+
+void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place& place) {
+  const int lanes = lanes_of(instr.args[0]);
+  std::string value = value_of(instr.args[0], stretch, place, lanes);
+  const std::string type = spell_type(tile_of(instr.args[0]).dtype, lanes);
+  const std::string combine = cat("wl_", name_of(instr.combine));
+  if (!place.left.empty() && lanes > 1)
+    value = cat("wl_keep(", value, ", ", place.left, ", wl_identity_", name_of(instr.combine), "<",
+                         spell_type(tile_of(instr.args[0]).dtype, 1), ">())");
+  if (place.repeat.empty()) {
+    const std::string accumulator = cat("a", instr.result, "_", place.copy % std::max(1, kernel_.accumulators));
+    return out_.line(cat(accumulator, " = ", combine, "(", accumulator, ", ", value, ");"));
+  }
+  std::vector<int64_t> repeat = place.repeat;
+  for (int axis : instr.axes) repeat[axis] = 0;
+  const std::string name = element_name(instr.result, repeat);
+  out_.line(cat(name, " = ", combine, "(", name, ", ", value, ");"));
+}
+
+void Printer::print_fill(const Instr& instr) {
+  const int lanes = lanes_of(instr.result);
+  const DType dtype = tile_of(instr.result).dtype;
+  const std::string constant = spell_constant(instr.value, dtype);
+  for (int64_t i = 0; i < repeats_of(tile_of(instr.result)); ++i)
+    define(instr.result, cat("t", instr.result, "_", i),
+           lanes == 1 ? constant : cat("wl_splat<", spell_type(dtype, lanes), ">(", constant, ")"));
+}
+
+void Printer::print_cross(const Instr& instr) {
+  const TileId from = instr.args[0];
+  const char* name = instr.combine == Op::add ? "wl_hsum" : instr.combine == Op::max ? "wl_hmax" : instr.combine == Op::min ? "wl_hmin" : "wl_hprod";
+  for (int64_t i = 0; i < repeats_of(tile_of(from)); ++i) {
+    const std::string value = cat("t", from, "_", i);
+    define(instr.result, cat("t", instr.result, "_", i), lanes_of(from) == 1 ? value : cat(name, "(", value, ")"));
+  }
+}
+
+// Lanes move from one axis to another: square blocks of vectors are transposed in registers.
+void Printer::print_convert(const Instr& instr) {
+  const Layout& from = tile_of(instr.args[0]).layout;
+  const Layout& to = tile_of(instr.result).layout;
+  const int a = from.vector_axis(), b = to.vector_axis(), lanes = from.lanes();
+  if (a < 0 || b < 0 || a == b || to.lanes() != lanes || from.shape[a] % lanes != 0 || from.shape[b] % lanes != 0)
+    return fail("convert moves full vectors from one axis to another and nothing else");
+  const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
+  for (int64_t i = 0; i < from.shape[b] / lanes; ++i) {
+    for (int64_t j = 0; j < from.shape[a] / lanes; ++j) {
+      const std::string block = cat("q", temporary_++);
+      std::vector<std::string> rows;
+      std::vector<int64_t> repeat(from.rank(), 0);
+      for (int r = 0; r < lanes; ++r) {
+        repeat[b] = i * lanes + r;
+        repeat[a] = j;
+        rows.push_back(element_name(instr.args[0], repeat));
+      }
+      out_.line(cat(type, " ", block, "[", lanes, "] = {", absl::StrJoin(rows, ", "), "};"));
+      out_.line(cat("wl_transpose(", block, ");"));
+      for (int r = 0; r < lanes; ++r) {
+        repeat[a] = j * lanes + r;
+        repeat[b] = i;
+        define(instr.result, element_name(instr.result, repeat), cat(block, "[", r, "]"));
+      }
+    }
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,162 @@
+#include "compiler/emit/stretch.h"
+
+#include <algorithm>
+#include <map>
+
+namespace wl {
+namespace {
+
+// Straight-line code up to this many repeats; more would overflow the register file and the instruction cache.
+constexpr int64_t kMaxUnrolled = 64;
+
+// a's space is b's with some axes of extent 1.
+bool broadcasts_into(const Tile& a, const Tile& b) {
+  if (a.layout.rank() != b.layout.rank()) return false;
+  for (int axis = 0; axis < a.layout.rank(); ++axis) {
+    if (a.layout.shape[axis] == 1) continue;
+    if (a.layout.shape[axis] != b.layout.shape[axis]) return false;
+    const int lanes_a = a.layout.vector_axis() == axis ? a.layout.lanes() : 1;
+    const int lanes_b = b.layout.vector_axis() == axis ? b.layout.lanes() : 1;
+    if (lanes_a != lanes_b) return false;
+    const auto bound = [axis](const Tile& t) { return t.bound.empty() ? std::vector<Affine>() : t.bound[axis]; };
+    if (bound(a) != bound(b)) return false;
+  }
+  return true;
+}
+
+const std::vector<Affine>* ring_slot(const Kernel& kernel, const Affine& offset, int64_t* mod, int64_t* coefficient) {
+  for (const auto& [var, c] : offset.terms) {
+    const Var& v = kernel.vars[var];
+    if (v.kind == Var::Kind::kDerived && v.mod > 1 && v.div == 1 && v.of.size() == 1) {
+      *mod = v.mod;
+      *coefficient = c;
+      return &v.of;
+    }
+  }
+  return nullptr;
+}
+
+// Two slots of one ring whose numbers differ by a constant that the ring's length does not divide never overlap.
+bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
+  int64_t mod_a = 0, mod_b = 0, c_a = 0, c_b = 0;
+  const std::vector<Affine>* of_a = ring_slot(kernel, a.offset, &mod_a, &c_a);
+  const std::vector<Affine>* of_b = ring_slot(kernel, b.offset, &mod_b, &c_b);
+  if (of_a == nullptr || of_b == nullptr || mod_a != mod_b || c_a != c_b) return false;
+  return (*of_a)[0].terms == (*of_b)[0].terms && ((*of_a)[0].base - (*of_b)[0].base) % mod_a != 0;
+}
+
+bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
+  const auto touches = [](const Instr& i) { return i.op == InstrOp::kLoad || i.op == InstrOp::kStore || i.op == InstrOp::kGather; };
+  if (!touches(earlier) || !touches(later)) return false;
+  if (earlier.slice.buffer != later.slice.buffer) return false;
+  if (earlier.op != InstrOp::kStore && later.op != InstrOp::kStore) return false;
+  if (earlier.op == InstrOp::kGather || later.op == InstrOp::kGather) return true;
+  return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
+}
+
+void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch, std::map<TileId, std::set<int>>* uses) {
+  for (size_t i = 0; i < body.size();) {
+    if (body[i].op == InstrOp::kLoop) {
+      collect(kernel, body[i].body, stretch, uses);
+      ++i;
+      continue;
+    }
+    const Stretch s = next_stretch(kernel, body, i);
+    ++*stretch;
+    for (const Instr* instr : s.instrs) {
+      if (instr->result >= 0) (*uses)[instr->result].insert(*stretch);
+      for (TileId arg : instr->args)
+        if (instr->op != InstrOp::kPrefetch) (*uses)[arg].insert(*stretch);
+    }
+    i += std::max<size_t>(1, s.instrs.size());
+  }
+}
+
+}  // namespace
+
+TileId space_tile(const Instr& instr) {
+  switch (instr.op) {
+    case InstrOp::kLoad:
+    case InstrOp::kGather:
+    case InstrOp::kMap:
+    case InstrOp::kFill:
+    case InstrOp::kIota:
+      return instr.result;
+    case InstrOp::kStore:
+    case InstrOp::kPrefetch:
+    case InstrOp::kFold:
+      return instr.args[0];
+    case InstrOp::kCross:
+      return instr.result;
+    case InstrOp::kConvert:
+    case InstrOp::kLoop:
+    case InstrOp::kFence:
+      return -1;
+  }
+  return -1;
+}
+
+int64_t repeats_of(const Tile& tile) {
+  int64_t n = 1;
+  for (int axis = 0; axis < tile.layout.rank(); ++axis) n *= tile.layout.repeats(axis);
+  return n;
+}
+
+bool same_space(const Tile& a, const Tile& b) {
+  return a.layout.shape == b.layout.shape && broadcasts_into(a, b) && broadcasts_into(b, a);
+}
+
+Stretch next_stretch(const Kernel& kernel, const std::vector<Instr>& body, size_t begin) {
+  Stretch out;
+  std::set<TileId> folded;
+  bool mixed = false;
+  for (size_t i = begin; i < body.size(); ++i) {
+    const Instr& instr = body[i];
+    const TileId tile = space_tile(instr);
+    const bool alone = tile < 0 || instr.op == InstrOp::kFill || instr.op == InstrOp::kCross;
+    if (out.instrs.empty()) {
+      if (instr.op == InstrOp::kLoop) return out;
+      out.instrs.push_back(&instr);
+      out.space = tile;
+      if (alone) return out;
+      if (instr.op == InstrOp::kFold) folded.insert(instr.result);
+      continue;
+    }
+    if (alone) break;
+    const Tile& space = kernel.tiles[out.space];
+    const Tile& mine = kernel.tiles[tile];
+    TileId joint = out.space;
+    if (!same_space(mine, space)) {
+      if (repeats_of(mine) > kMaxUnrolled || repeats_of(space) > kMaxUnrolled) break;
+      if (broadcasts_into(mine, space)) {
+        joint = out.space;
+      } else if (broadcasts_into(space, mine)) {
+        joint = tile;
+      } else {
+        break;
+      }
+    }
+    const bool uses_fold = std::any_of(instr.args.begin(), instr.args.end(), [&](TileId t) { return folded.contains(t); });
+    const bool clash = std::any_of(out.instrs.begin(), out.instrs.end(),
+                                   [&](const Instr* earlier) { return conflict(kernel, *earlier, instr); });
+    if (uses_fold || clash) break;
+    mixed = mixed || !same_space(mine, space);
+    out.space = joint;
+    out.instrs.push_back(&instr);
+    if (instr.op == InstrOp::kFold) folded.insert(instr.result);
+  }
+  out.unrolled = mixed;
+  return out;
+}
+
+std::set<TileId> register_tiles(const Kernel& kernel) {
+  std::map<TileId, std::set<int>> uses;
+  int stretch = 0;
+  collect(kernel, kernel.body, &stretch, &uses);
+  std::set<TileId> out;
+  for (const auto& [tile, where] : uses)
+    if (where.size() > 1 && repeats_of(kernel.tiles[tile]) > 1) out.insert(tile);
+  return out;
+}
+
+}  // namespace wl

@@ -1,0 +1,31 @@
+// Stretches: runs of instructions over one tile space that print as one loop. Which instructions belong together, and
+// whether the loop is unrolled away, is decided here from the kernel alone; printing is print.cpp's.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "compiler/lower/kernel.h"
+
+namespace wl {
+
+struct Stretch {
+  std::vector<const Instr*> instrs;
+  TileId space = -1;      // the tile whose layout and bound the loop runs over
+  bool unrolled = false;  // straight-line code: a tile with several repeats outlives the stretch
+};
+
+// The tile that gives an instruction's space, -1 for loops, fences and converts.
+TileId space_tile(const Instr& instr);
+
+// Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there.
+Stretch next_stretch(const Kernel& kernel, const std::vector<Instr>& body, size_t begin);
+
+// Tiles with more than one register repeat that are used in several stretches: they are kept in registers, so every
+// stretch that touches them is unrolled.
+std::set<TileId> register_tiles(const Kernel& kernel);
+
+int64_t repeats_of(const Tile& tile);  // register repeats over all axes
+bool same_space(const Tile& a, const Tile& b);
+
+}  // namespace wl

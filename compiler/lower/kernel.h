@@ -1,0 +1,136 @@
+// The Kernel: a launch of blocks, and a body of instructions in serial loops over tiles. Data movement, computation and
+// placement are equally visible: a `load` or `store` moves a slice of a buffer (global memory or scratch) to or from a
+// register tile with a layout; a `map` evaluates a whole scalar expression over tiles; `fold` and `cross` are the in-lane
+// and the cross-lane part of a reduction. Register tiles hold no memory of their own: consecutive instructions over the
+// same tile space print as one loop (a stretch), in which a tile is one vector; a value needed by another stretch goes
+// through a scratch buffer by store and load, unless its tile is small enough to stay in registers (an accumulator).
+// Meaning: instructions run one after the other, whole tiles at a time (interp.h). Buffers never alias.
+// To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/lower/layout.h"
+
+namespace wl {
+
+using VarId = int;
+using TileId = int;
+using BufferId = int;
+
+// base + sum of coefficient * variable. 64-bit.
+struct Affine {
+  int64_t base = 0;
+  std::vector<std::pair<VarId, int64_t>> terms;
+  bool operator==(const Affine&) const = default;
+  Affine& add(VarId var, int64_t coefficient);
+};
+
+// Index variables. block: 0 <= block < grid. loop: bound by its loop. derived: (min(of...) / div) % mod, everything
+// non-negative; mod 0 = none. Derived variables are recomputed wherever their sources change.
+struct Var {
+  enum class Kind : uint8_t { kBlock, kLoop, kDerived };
+  Kind kind = Kind::kLoop;
+  std::string name;
+  std::vector<Affine> of;  // derived
+  int64_t div = 1, mod = 0;
+  bool operator==(const Var&) const = default;
+};
+
+enum class Level : uint8_t { kGlobal, kShared };  // shared: the CPU's per-thread scratch, the GPU's shared memory
+
+struct KernelBuffer {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;  // row-major
+  Level level = Level::kGlobal;
+  bool output = false;      // global only; globals come first, in call order
+  int64_t byte_offset = 0;  // shared: place in the arena, a multiple of 64
+  bool operator==(const KernelBuffer&) const = default;
+};
+
+// A register tile. `bound`: for each axis, the valid extent is the minimum of the listed affines (and the shape);
+// elements beyond hold nothing: loads do not touch memory there, stores write nothing, folds skip them.
+struct Tile {
+  DType dtype = DType::f32;
+  Layout layout;
+  std::vector<std::vector<Affine>> bound;
+  bool operator==(const Tile&) const = default;
+};
+
+// Element (i0, i1, ...) of the tile is buffer[offset + sum strides * i].
+struct Slice {
+  BufferId buffer = -1;
+  Affine offset;
+  std::vector<int64_t> strides;
+  bool operator==(const Slice&) const = default;
+};
+
+// Scalar expression DAG, evaluated for every element; args broadcast where their tile has extent 1 along an axis.
+struct ExprNode {
+  enum class Kind : uint8_t { kArg, kConstant, kOp };
+  Kind kind = Kind::kOp;
+  Op op = Op::add;
+  DType dtype = DType::f32;  // of the result
+  int arg = -1;              // kArg: position in Instr::args
+  double value = 0;          // kConstant
+  int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
+  bool operator==(const ExprNode&) const = default;
+};
+using Expr = std::vector<ExprNode>;  // the last node is the value
+
+enum class InstrOp : uint8_t { kLoad, kStore, kGather, kPrefetch, kMap, kFold, kCross, kFill, kIota, kConvert, kLoop, kFence };
+struct InstrInfo {
+  InstrOp op;
+  std::string_view name;
+};
+std::span<const InstrInfo> instrs();  // kInstrs
+std::string_view name_of(InstrOp op);
+
+struct Instr {
+  InstrOp op = InstrOp::kMap;
+  TileId result = -1;
+  std::vector<TileId> args;
+  Slice slice;                // load, store, gather (base), prefetch
+  Expr expr;                  // map
+  Op combine = Op::add;       // fold, cross: add, max, min, mul
+  std::vector<int> axes;      // fold, cross
+  double value = 0;           // fill
+  int axis = 0;               // iota: result = coordinate along axis + slice.offset
+  int64_t gather_stride = 0;  // gather: element address = slice + index tile * stride; negative index counts from extent
+  int64_t gather_extent = 0;
+  bool streaming = false;     // store: non-temporal
+  int level = 1;              // prefetch: cache level
+  VarId var = -1;             // loop
+  std::vector<Affine> trips;  // loop: 0 <= var < min(trips)
+  std::vector<Instr> body;    // loop
+  bool operator==(const Instr&) const = default;
+};
+// load:   result = slice                   store: slice = args[0]       prefetch: the cache lines of slice
+// gather: result = slice[args[0]]          fill:  result = value        convert: result = args[0] in result's layout
+// map:    result = expr(args)              (result may be one that exists: assignment; it may also be an arg)
+// fold:   result = result combine (args[0] folded over axes within each lane); result keeps args[0]'s lanes
+// cross:  result = lanes of args[0] combined over axes; result has no lanes
+// fence:  streaming stores before it are visible to other threads after it
+
+struct Kernel {
+  std::string name;
+  std::string target;
+  std::vector<KernelBuffer> buffers;  // globals in call order, then shared
+  std::vector<Var> vars;              // vars[0] is the block
+  std::vector<Tile> tiles;
+  std::vector<Instr> body;
+  int64_t grid = 1;
+  int threads = 1;
+  int unroll = 1;        // repeats per loop step of a stretch
+  int accumulators = 1;  // independent accumulators of a fold, at most unroll
+  std::string compiler = "gcc";
+  int64_t scratch_bytes() const;  // end of the last shared buffer
+  bool operator==(const Kernel&) const = default;
+};
+
+}  // namespace wl

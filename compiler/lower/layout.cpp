@@ -1,0 +1,85 @@
+#include "compiler/lower/layout.h"
+
+#include <bit>
+
+#include "absl/strings/str_join.h"
+
+namespace wl {
+namespace {
+
+// Bit offset of an axis within a concatenated coordinate vector.
+int shift_of(const Layout& layout, int axis) {
+  int shift = 0;
+  for (int i = 0; i < axis; ++i) shift += layout.bits[i];
+  return shift;
+}
+
+uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
+  return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
+}
+
+}  // namespace
+
+int64_t Layout::count(char kind) const {
+  int64_t n = 1;
+  for (const Base& base : bases)
+    if (base.kind == kind) n *= 2;
+  for (const Outer& o : outer)
+    if (o.kind == kind) n *= o.count;
+  return n;
+}
+
+int Layout::vector_axis() const {
+  for (const Base& base : bases) {
+    if (base.kind != 'v') continue;
+    for (int axis = 0; axis < rank(); ++axis)
+      if (axis_part(*this, axis, base.vector) != 0) return axis;
+  }
+  return -1;
+}
+
+int Layout::lanes() const { return static_cast<int>(count('v')); }
+
+int64_t Layout::repeats(int axis) const {
+  int64_t n = outer[axis].kind == 'r' ? outer[axis].count : 1;
+  for (const Base& base : bases)
+    if (base.kind == 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+  return n;
+}
+
+std::string Layout::text() const {
+  std::string out = cat("[", absl::StrJoin(shape, ","), "]");
+  for (int axis = 0; axis < rank(); ++axis) {
+    std::vector<std::string> tokens;
+    for (int bit = 0; bit < bits[axis]; ++bit) {
+      int number[128] = {};
+      for (const Base& base : bases) {
+        const int index = number[static_cast<unsigned char>(base.kind)]++;
+        if (axis_part(*this, axis, base.vector) == uint64_t{1} << bit)
+          tokens.push_back(cat(std::string(1, base.kind), index));
+      }
+    }
+    if (outer[axis].count != 1) tokens.push_back(cat(outer[axis].count, std::string(1, outer[axis].kind)));
+    if (!tokens.empty()) append(&out, " dim", axis, "=", absl::StrJoin(tokens, " "), ";");
+  }
+  if (out.back() == ';') out.pop_back();
+  return out;
+}
+
+Layout cpu_layout(std::vector<int64_t> shape, int vector_axis, int lanes) {
+  WL_CHECK(std::has_single_bit(static_cast<unsigned>(lanes)), "lanes ", lanes);
+  Layout out;
+  out.shape = std::move(shape);
+  int shift = 0;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const int width = axis == vector_axis ? lanes : 1;
+    const int bits = std::countr_zero(static_cast<unsigned>(width));
+    for (int bit = 0; bit < bits; ++bit) out.bases.push_back({'v', uint64_t{1} << (shift + bit)});
+    out.bits.push_back(bits);
+    out.outer.push_back({'r', (out.shape[axis] + width - 1) / width});
+    shift += bits;
+  }
+  return out;
+}
+
+}  // namespace wl

@@ -1,0 +1,51 @@
+// Layouts are linear maps over index bits (Zhou et al., "Linear Layouts", arXiv 2505.23819). A position of the hardware is
+// (v: element within a vector, l: lane, u: unit, r: register repeat); each of its bits maps to a vector of logical
+// coordinate bits over F2, usually one bit. Beyond the bits, each axis may have one outermost repeat of any count
+// (768 = 16 v x 48 r). A position bit that maps to zero means replicated.
+//
+// Text, per axis from the least significant bit: "[4,1024] dim0 = u0 u1; dim1 = v0 v1 l0 l1 l2 l3 l4 r0 r1 r2".
+// On a CPU v is the SIMD lanes, l and u are empty.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+struct Layout {
+  struct Base {
+    char kind = 'v';       // v, l, u, r
+    uint64_t vector = 0;   // over the concatenated axis bits, axis 0 lowest
+    bool operator==(const Base&) const = default;
+  };
+  struct Outer {
+    char kind = 'r';
+    int64_t count = 1;
+    bool operator==(const Outer&) const = default;
+  };
+  std::vector<int64_t> shape;  // logical extents; positions may exceed them (tails)
+  std::vector<int> bits;       // coordinate bits of each axis
+  std::vector<Base> bases;     // per kind in order of significance
+  std::vector<Outer> outer;    // one per axis
+  bool operator==(const Layout&) const = default;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  // Number of positions of a kind, outer repeats included.
+  int64_t count(char kind) const;
+  // The axis whose lowest coordinate bits are the v bits in order, or -1 when there are none (scalars) ...
+  int vector_axis() const;
+  // ... and how many lanes there are (1 when there are none).
+  int lanes() const;
+  // Register repeats along an axis: positions of kind r that move along it.
+  int64_t repeats(int axis) const;
+  std::string text() const;
+};
+
+// The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything
+// else register repeats. Extents that lanes do not divide are covered by a partial last vector.
+Layout cpu_layout(std::vector<int64_t> shape, int vector_axis, int lanes);
+
+}  // namespace wl

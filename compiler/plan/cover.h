@@ -1,0 +1,40 @@
+// The cover: which ops share a kernel. A group is a set of ops and the values it stores; it becomes a Graph of its own
+// (extract), and everything downstream - domain, space, lowering, checking, keys - sees only that Graph. A cover computes
+// every output of the whole graph; groups are listed in an order in which their inputs exist.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/target/target.h"
+
+namespace wl {
+
+struct Group {
+  std::vector<NodeId> ops;     // non-leaf nodes (and constants, iotas) of the whole graph computed here, ascending
+  std::vector<NodeId> reads;   // values of the whole graph read: inputs or stores of other groups, ascending
+  std::vector<NodeId> stores;  // values written, ascending
+  bool operator==(const Group&) const = default;
+};
+
+struct Cover {
+  std::vector<Group> groups;
+};
+
+// One kernel per op: views, constants and casts that only feed one op go with it; a view that nothing can absorb is a
+// kernel of its own. The default that every report compares with.
+absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine);
+
+// Sound greedy fusion: producers and consumers are merged, best saving of bytes first, while the group stays convex and
+// analyze() accepts it.
+absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
+
+// The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the order
+// of group.stores; float fills are normal(0,1), integer fills are kept.
+Graph extract(const Graph& graph, const Group& group);
+
+int64_t bytes_moved(const Graph& group);  // inputs read once + outputs written once
+double flops_of(const Graph& group);      // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
+
+}  // namespace wl

@@ -1,0 +1,30 @@
+// A strategy keeps nothing: the trials are its memory. propose() is a pure function of the space, the trials so far (in
+// trial order), how many points are wanted and a seed; asked again after a restart it answers alike. To add one: a file
+// and a line in kStrategies.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/plan/space.h"
+
+namespace wl {
+
+struct Observed {
+  Point point;
+  bool correct = false;
+  double ns = 0;  // median; meaningful when correct
+};
+
+struct Strategy {
+  std::string_view name;
+  std::string_view says;
+  // At most n distinct legal points, none of them among `trials`; fewer (or none) when the space is exhausted.
+  std::vector<Point> (*propose)(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
+};
+std::span<const Strategy> strategies();  // kStrategies: random, hill_climb, tpe_local, portfolio, exhaustive
+absl::StatusOr<const Strategy*> strategy_named(std::string_view name);
+
+}  // namespace wl
