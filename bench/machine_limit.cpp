@@ -1,0 +1,219 @@
+// The machine's own limits, to divide every figure of the benchmarks by: copying memory with plain and with
+// non-temporal vector stores, and fused multiply-adds in registers. Built with -O3 -march=native by bench/run.py.
+//
+//   machine_limit THREADS SECONDS    then one request per line of stdin, one JSON object per line of stdout:
+//   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
+//   fma          -> {"gflops": [...]}                   one sample per few milliseconds
+//
+// Every thread works on its own contiguous part, as a kernel would; THREADS counts the calling one.
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16;
+#elif defined(__AVX__)
+constexpr int kLanes = 8;
+#else
+constexpr int kLanes = 4;
+#endif
+using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Stores past the caches where the machine can.
+void store_nt(Vector* to, Vector value) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(reinterpret_cast<float*>(to), reinterpret_cast<__m512>(value));
+#elif defined(__AVX__)
+  _mm256_stream_ps(reinterpret_cast<float*>(to), reinterpret_cast<__m256>(value));
+#else
+  *to = value;
+#endif
+}
+
+void fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+// noinline: the compiler must not see that the same copy is repeated.
+__attribute__((noinline)) void copy_plain(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
+  for (int64_t i = 0; i < n; i += 4) {
+    for (int64_t k = 0; k < 4; ++k) to[i + k] = from[i + k];
+    asm volatile("" ::: "memory");  // keeps this a vector loop: no call of memcpy, which chooses its own stores
+  }
+}
+
+__attribute__((noinline)) void copy_nt(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
+  for (int64_t i = 0; i < n; i += 4) {
+    for (int64_t k = 0; k < 4; ++k) store_nt(to + i + k, from[i + k]);
+  }
+  fence();
+}
+
+// 2 * kLanes * kChains operations per turn; the chains hide the latency of one multiply-add.
+constexpr int kChains = 20;
+__attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
+  Vector chain[kChains];
+  for (int c = 0; c < kChains; ++c) chain[c] = Vector{} + (seed + static_cast<float>(c));
+  const Vector a = Vector{} + (1.0f - 1e-7f * seed);
+  const Vector b = Vector{} + 1e-7f * seed;
+  for (int64_t i = 0; i < turns; ++i) {
+#pragma GCC unroll 20
+    for (int c = 0; c < kChains; ++c) chain[c] = chain[c] * a + b;
+  }
+  Vector sum{};
+  for (int c = 0; c < kChains; ++c) sum += chain[c];
+  return sum[0];
+}
+
+// Threads that wait for the next piece of work, so that starting one is no part of a sample.
+class Team {
+ public:
+  explicit Team(int threads) : threads_(threads) {
+    for (int t = 1; t < threads; ++t) members_.emplace_back([this, t] { serve(t); });
+  }
+  ~Team() {
+    run([](int) {}, true);
+    for (std::thread& member : members_) member.join();
+  }
+  int size() const { return threads_; }
+
+  // Calls work(t) on every thread and returns when all are done.
+  void run(std::function<void(int)> work, bool last = false) {
+    {
+      std::lock_guard lock(mutex_);
+      work_ = std::move(work);
+      last_ = last;
+      pending_ = threads_ - 1;
+      ++turn_;
+    }
+    start_.notify_all();
+    work_(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return pending_ == 0; });
+  }
+
+ private:
+  void serve(int t) {
+    for (int64_t turn = 1;; ++turn) {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return turn_ >= turn; });
+      const bool last = last_;
+      lock.unlock();
+      work_(t);
+      lock.lock();
+      if (--pending_ == 0) done_.notify_one();
+      if (last) return;
+    }
+  }
+
+  const int threads_;
+  std::mutex mutex_;
+  std::condition_variable start_, done_;
+  std::function<void(int)> work_;
+  bool last_ = false;
+  int pending_ = 0;
+  int64_t turn_ = 0;
+  std::vector<std::thread> members_;
+};
+
+// Calls `sample` for about `seconds`, at least five times, and returns what it returned.
+std::vector<double> repeat(double seconds, const std::function<double()>& sample) {
+  sample();  // touches the pages, wakes the vector units
+  std::vector<double> samples;
+  const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
+  while (samples.size() < 5 || (now_ns() < end && samples.size() < 500)) samples.push_back(sample());
+  return samples;
+}
+
+std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt) {
+  const int64_t block = 4;  // vectors per loop turn
+  const int64_t per_thread = bytes / 2 / team.size() / static_cast<int64_t>(sizeof(Vector)) / block * block;
+  if (per_thread == 0) return {};
+  const size_t size = static_cast<size_t>(per_thread) * sizeof(Vector) * static_cast<size_t>(team.size());
+  std::unique_ptr<void, decltype(&std::free)> from(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096), &std::free);
+  std::unique_ptr<void, decltype(&std::free)> to(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096), &std::free);
+  if (from == nullptr || to == nullptr) return {};
+  std::memset(from.get(), 1, size);
+  std::memset(to.get(), 2, size);
+  // Short copies are timed several at a time, so that waking the team does not count.
+  const int64_t inner = std::max<int64_t>(1, 20'000'000 / std::max<int64_t>(bytes, 1));
+  return repeat(seconds, [&] {
+    const int64_t start = now_ns();
+    team.run([&](int t) {
+      const Vector* source = static_cast<const Vector*>(from.get()) + t * per_thread;
+      Vector* target = static_cast<Vector*>(to.get()) + t * per_thread;
+      for (int64_t i = 0; i < inner; ++i)
+        nt ? copy_nt(source, target, per_thread) : copy_plain(source, target, per_thread);
+    });
+    return static_cast<double>(now_ns() - start) / static_cast<double>(inner);
+  });
+}
+
+std::vector<double> rate_fma(Team& team, double seconds) {
+  const int64_t turns = 2'000'000;
+  std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
+  return repeat(seconds, [&] {
+    const int64_t start = now_ns();
+    team.run([&](int t) { sink[static_cast<size_t>(t) * 64] = multiply_add(turns, 1.0f); });
+    const double flops = 2.0 * kLanes * kChains * static_cast<double>(turns) * team.size();
+    return flops / static_cast<double>(now_ns() - start);
+  });
+}
+
+std::string list(const std::vector<double>& values) {
+  std::ostringstream text;
+  text << "[";
+  for (size_t i = 0; i < values.size(); ++i) text << (i == 0 ? "" : ", ") << values[i];
+  text << "]";
+  return text.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::cerr << "usage: machine_limit THREADS SECONDS < requests\n";
+    return 1;
+  }
+  Team team(std::max(1, std::atoi(argv[1])));
+  const double seconds = std::atof(argv[2]);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string request;
+    int64_t bytes = 0;
+    words >> request >> bytes;
+    if (request == "copy") {
+      const std::vector<double> plain = time_copy(team, seconds, bytes, false);
+      std::cout << "{\"plain\": " << list(plain) << ", \"nt\": " << list(time_copy(team, seconds, bytes, true)) << "}"
+                << std::endl;
+    } else if (request == "fma") {
+      std::cout << "{\"gflops\": " << list(rate_fma(team, seconds)) << "}" << std::endl;
+    } else {
+      std::cerr << "machine_limit: expected 'copy BYTES' or 'fma', found '" << line << "'\n";
+      return 1;
+    }
+  }
+}

@@ -1,0 +1,298 @@
+"""One framework running one workload in a process of its own, on request.
+
+peers.py PEER WORKLOAD THREADS    prepares (imports, compiles, runs once), then prints one JSON object per line of stdin:
+  (at start)     {"ready": version, "prepare_s": s, "sample": [...]}   values of the output at the places of workloads.sample
+  time SECONDS   {"ns": [...]}                                         one entry per call, output included
+Weights are constants wherever a framework can use that; inputs and outputs are allocated once where it allows it.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+
+import numpy as np
+import workloads
+
+MAX_CALLS = 300
+
+
+class OnnxRuntime:
+    def __init__(self, workload, made, inputs, threads):
+        import onnxruntime
+
+        self.version = onnxruntime.__version__
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(
+            made.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        self.binding = self.session.io_binding()
+        wanted = {i.name for i in self.session.get_inputs()}
+        self.inputs = {k: onnxruntime.OrtValue.ortvalue_from_numpy(v) for k, v in inputs.items() if k in wanted}
+        for name, value in self.inputs.items():
+            self.binding.bind_ortvalue_input(name, value)
+        (output,) = self.session.get_outputs()
+        self.output = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(output.shape, np.float32))
+        self.binding.bind_ortvalue_output(output.name, self.output)
+
+    def call(self):
+        self.session.run_with_iobinding(self.binding)
+
+    def result(self):
+        return self.output.numpy()
+
+
+class OpenVino:
+    def __init__(self, workload, made, inputs, threads):
+        import openvino
+
+        self.version = openvino.__version__
+        core = openvino.Core()
+        network = core.read_model(made.SerializeToString())
+        options = {
+            "INFERENCE_NUM_THREADS": threads,
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_PRECISION_HINT": "f32",  # otherwise bf16 where the machine has it
+        }
+        self.compiled = core.compile_model(network, "CPU", options)
+        self.request = self.compiled.create_infer_request()
+        self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in self.compiled.inputs]
+        for position, value in enumerate(self.inputs):
+            self.request.set_input_tensor(position, value)
+
+    def call(self):
+        self.request.infer()
+
+    def result(self):
+        return self.request.get_output_tensor(0).data
+
+
+class Torch:
+    mode = None  # of torch.compile
+
+    def __init__(self, workload, made, inputs, threads):
+        import torch
+
+        self.version = torch.__version__
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision("highest")
+        weights = set(workloads.weight_names(made))
+        names = [i.name for i in made.graph.input if i.name not in weights]
+        self.inputs = [torch.from_numpy(inputs[name]) for name in names]
+        self.module = torch_module(workload.name, {name: torch.from_numpy(inputs[name]) for name in weights}).eval()
+        if self.mode:
+            import torch._inductor.config
+
+            torch._inductor.config.freezing = True  # weights are constants
+            self.module = torch.compile(self.module, mode=self.mode, dynamic=False)
+        self.no_grad = torch.no_grad
+        self.output = None
+
+    def call(self):
+        with self.no_grad():
+            self.output = self.module(*self.inputs)
+
+    def result(self):
+        return self.output.numpy()
+
+
+class TorchCompile(Torch):
+    mode = "default"
+
+
+class TorchMaxAutotune(Torch):
+    mode = "max-autotune"
+
+
+def torch_module(name, weights):
+    """The workload as its users write it."""
+    import torch
+    import torch.nn.functional as F
+
+    class Module(torch.nn.Module):
+        def __init__(self, forward):
+            super().__init__()
+            for key, value in weights.items():
+                self.register_parameter(key.replace(".", "_"), torch.nn.Parameter(value, requires_grad=False))
+            self.function = forward
+
+        def forward(self, *inputs):
+            return self.function(self, *inputs)
+
+    def group_norm_silu(_, x, scale, shift):
+        return F.silu(F.group_norm(x, workloads.GROUP_NORM[4], scale.reshape(-1), shift.reshape(-1), 1e-5))
+
+    def bert_layer(w, x, mask):
+        def heads(matrix, bias):
+            return (x @ matrix + bias).view(1, 512, 12, 64).transpose(1, 2)
+
+        q, k, v = heads(w.val_0, w.q_bias), heads(w.val_8, w.k_bias), heads(w.val_16, w.v_bias)
+        a = F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).reshape(1, 512, 768)
+        h = F.layer_norm(a @ w.val_30 + w.o_bias + x, (768,), w.ln1_weight, w.ln1_bias, 1e-12)
+        f = F.gelu(h @ w.val_34 + w.up_bias) @ w.val_43 + w.down_bias
+        return F.layer_norm(f + h, (768,), w.ln2_weight, w.ln2_bias, 1e-12)
+
+    def layer_norm(_, x, r, scale, shift):
+        return F.layer_norm(x + r, (x.shape[-1],), scale, shift, 1e-5)
+
+    return Module(
+        {
+            "softmax": lambda _, x: F.softmax(x, -1),
+            "log_softmax": lambda _, x: F.log_softmax(x, -1),
+            "layer_norm": layer_norm,
+            "layer_norm_cached": layer_norm,
+            "bias_gelu": lambda _, x, bias: F.gelu(x + bias),
+            "group_norm_silu": group_norm_silu,
+            "transpose_add": lambda _, x, z: x.t() + z,
+            "sgemm": lambda _, a, b: a @ b,
+            "bert_layer": bert_layer,
+        }[name]
+    )
+
+
+class Xla:
+    def __init__(self, workload, made, inputs, threads):
+        import jax
+
+        self.version = jax.__version__
+        weights = set(workloads.weight_names(made))
+        constants = {name: jax.numpy.asarray(inputs[name]) for name in weights}
+        self.inputs = [jax.device_put(inputs[i.name]) for i in made.graph.input if i.name not in weights]
+        function = jax_function(workload.name, constants)
+        self.function = jax.jit(function).lower(*self.inputs).compile()
+        self.output = None
+
+    def call(self):
+        self.output = self.function(*self.inputs)
+        self.output.block_until_ready()
+
+    def result(self):
+        return np.asarray(self.output)
+
+
+def jax_function(name, w):
+    import jax
+    import jax.numpy as jnp
+
+    def layer_norm(x, scale, shift, epsilon=1e-5):
+        centred = x - x.mean(-1, keepdims=True)
+        return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + epsilon) * scale + shift
+
+    def gelu(x):
+        return 0.5 * x * (1 + jax.lax.erf(x / math.sqrt(2)))
+
+    def group_norm_silu(x, scale, shift):
+        g = x.reshape(x.shape[0], workloads.GROUP_NORM[4], -1)
+        centred = g - g.mean(-1, keepdims=True)
+        n = centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+        return jax.nn.silu(n.reshape(x.shape) * scale + shift)
+
+    def bert_layer(x, mask):
+        def heads(matrix, bias):
+            return (x @ matrix + bias).reshape(1, 512, 12, 64).transpose(0, 2, 1, 3)
+
+        q, k, v = heads(w["val_0"], w["q.bias"]), heads(w["val_8"], w["k.bias"]), heads(w["val_16"], w["v.bias"])
+        a = jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) / 8 + mask) @ v
+        a = a.transpose(0, 2, 1, 3).reshape(1, 512, 768)
+        h = layer_norm(a @ w["val_30"] + w["o.bias"] + x, w["ln1.weight"], w["ln1.bias"], 1e-12)
+        f = gelu(h @ w["val_34"] + w["up.bias"]) @ w["val_43"] + w["down.bias"]
+        return layer_norm(f + h, w["ln2.weight"], w["ln2.bias"], 1e-12)
+
+    return {
+        "softmax": lambda x: jax.nn.softmax(x),
+        "log_softmax": lambda x: jax.nn.log_softmax(x),
+        "layer_norm": lambda x, r, scale, shift: layer_norm(x + r, scale, shift),
+        "layer_norm_cached": lambda x, r, scale, shift: layer_norm(x + r, scale, shift),
+        "bias_gelu": lambda x, bias: gelu(x + bias),
+        "group_norm_silu": group_norm_silu,
+        "transpose_add": lambda x, z: x.T + z,
+        "sgemm": lambda a, b: jnp.matmul(a, b),
+        "bert_layer": bert_layer,
+    }[name]
+
+
+PEERS = {
+    "torch": Torch,
+    "torch_compile": TorchCompile,
+    "torch_max_autotune": TorchMaxAutotune,
+    "onnxruntime": OnnxRuntime,
+    "openvino": OpenVino,
+    "xla": Xla,
+}
+TITLES = {
+    "torch": "torch eager",
+    "torch_compile": "torch.compile",
+    "torch_max_autotune": "max-autotune",
+    "onnxruntime": "onnxruntime",
+    "openvino": "OpenVINO",
+    "xla": "XLA",
+}
+
+
+def with_constant_weights(made, inputs):
+    """The model with its weights as initializers, which lets ONNX runtimes pack them ahead."""
+    from onnx import numpy_helper
+
+    weights = set(workloads.weight_names(made))
+    kept = [i for i in made.graph.input if i.name not in weights]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+    made.graph.initializer.extend(numpy_helper.from_array(inputs[name], name) for name in weights)
+    return made
+
+
+def environment(threads):
+    """What a peer's process has to be started with."""
+    count = str(threads)
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}",
+        "JAX_PLATFORMS": "cpu",
+        "CUDA_VISIBLE_DEVICES": "",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        # A malloc that gives memory back makes every call page-fault its whole output.
+        "MALLOC_MMAP_MAX_": "0",
+        "MALLOC_TRIM_THRESHOLD_": str(16 << 30),
+        "MALLOC_TOP_PAD_": str(64 << 20),
+    }
+
+
+def main():
+    peer, name, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    # Frameworks print what they like: only our own lines may reach stdout.
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    start = time.perf_counter()
+    workload = workloads.by_name(name)
+    inputs = workloads.make_inputs(workload.model())
+    made = workload.model(peer=True)
+    if peer in ("onnxruntime", "openvino"):
+        made = with_constant_weights(made, inputs)
+    contender = PEERS[peer](workload, made, inputs, threads)
+    for _ in range(3):
+        contender.call()
+    ready = {
+        "ready": contender.version,
+        "prepare_s": round(time.perf_counter() - start, 2),
+        "sample": workloads.sample(contender.result()).tolist(),
+    }
+    print(json.dumps(ready), file=replies, flush=True)
+    for line in sys.stdin:
+        seconds = float(line.split()[1])
+        contender.call()
+        samples, end = [], time.perf_counter_ns() + int(seconds * 1e9)
+        while len(samples) < 3 or (len(samples) < MAX_CALLS and time.perf_counter_ns() < end):
+            before = time.perf_counter_ns()
+            contender.call()
+            samples.append(time.perf_counter_ns() - before)
+        print(json.dumps({"ns": samples}), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+#!/usr/bin/env python3
+"""The figures that the README quotes.
+
+Every contender runs in a process of its own; after all have prepared, rounds over them are interleaved with gaps, because some
+frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in the same rounds: the
+better of plain and non-temporal copy of the same bytes, or the peak rate of multiply-adds.
+
+  bench/run.py                    Warploom and the machine's limit
+  bench/run.py --peers            and the other frameworks, from build/venv-peers
+  bench/run.py --only sgemm ...   some workloads
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import onnx
+import peers
+import workloads
+
+ROOT = workloads.ROOT
+WORK = ROOT / "build" / "bench"
+LIMIT = "limit"
+WARPLOOM = "warploom"
+
+
+class Limit:
+    """The machine's limit for one workload: bench/machine_limit, one request a round."""
+
+    title = "limit"
+
+    def __init__(self, workload, options):
+        self.workload = workload
+        self.bytes = workloads.moved_bytes(workload.model())
+        self.kinds = {}
+        self.child = Child([machine_limit(), str(options.threads), str(options.seconds / 2)])
+
+    def time(self, seconds):
+        if self.workload.limit == "copy":
+            reply = self.child.ask(f"copy {self.bytes}")
+            for kind, samples in reply.items():
+                self.kinds.setdefault(kind, []).extend(samples)
+            return []
+        return [self.workload.flops / rate for rate in self.child.ask("fma")["gflops"]]
+
+    def samples(self, collected):
+        """The copy with the better median, plain or non-temporal; the one best rate of multiply-adds, as that is a peak."""
+        return min(self.kinds.values(), key=statistics.median) if self.kinds else [min(collected)]
+
+    def close(self):
+        self.child.close()
+
+
+class Peer:
+    """Another framework, in build/venv-peers."""
+
+    def __init__(self, name, workload, options):
+        self.title = peers.TITLES[name]
+        python = ROOT / "build" / "venv-peers" / "bin" / "python"
+        command = [python, ROOT / "bench" / "peers.py", name, workload.name, str(options.threads)]
+        self.child = Child(command, env=peers.environment(options.threads))
+        ready = self.child.read()
+        self.facts = {"version": ready["ready"], "prepare_s": ready["prepare_s"]}
+        self.sample = np.array(ready["sample"])
+
+    def time(self, seconds):
+        return self.child.ask(f"time {seconds}")["ns"]
+
+    def samples(self, collected):
+        return collected
+
+    def close(self):
+        self.child.close()
+
+
+class Warploom:
+    """The built programs: tuned once, then the bundle is run."""
+
+    title = "Warploom"
+
+    def __init__(self, workload, options):
+        folder = WORK / workload.name
+        folder.mkdir(parents=True, exist_ok=True)
+        model = folder / "model.onnx"
+        onnx.save(workload.model(), model)
+        self.bundle = folder / "bundle"
+        tune = [str(model), "--json", "-", "--out", str(self.bundle), "--trials", str(options.trials)]
+        start = time.perf_counter()
+        report = warploom("tune", *tune, env=store(options))
+        self.facts = {
+            "version": report["environment"]["warploom"],
+            "prepare_s": round(time.perf_counter() - start, 2),
+            "groups": [
+                {key: group[key] for key in ("kernels", "best_ns", "default_ns", "trials", "plan")} for group in report["groups"]
+            ],
+        }
+        self.environment = store(options)
+        self.calls = max(3, min(300, int(options.seconds * 1e9 / max(1.0, report["totals"]["best_ns"]))))
+        warploom("run", str(self.bundle), "--check", env=self.environment, json_output=False)
+
+    def time(self, seconds):
+        report = warploom("run", str(self.bundle), "--repeat", str(self.calls), "--json", "-", env=self.environment)
+        return report["samples_ns"]
+
+    def samples(self, collected):
+        return collected
+
+    def close(self):
+        pass
+
+
+class Child:
+    """A process that answers one line of JSON to each line it is sent."""
+
+    def __init__(self, command, env=None):
+        self.name = pathlib.Path(command[0]).name if len(command) < 4 else command[2]
+        self.log = open(WORK / f"{self.name}.log", "w+")
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            [str(c) for c in command], stdin=pipe, stdout=pipe, stderr=self.log, text=True, env=env
+        )
+
+    def ask(self, request):
+        self.process.stdin.write(request + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.close()
+            self.log.seek(0)
+            raise RuntimeError(f"{self.name} ended: " + " | ".join(self.log.read().strip().splitlines()[-3:]))
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def machine_limit():
+    """bench/machine_limit.cpp, built for this very machine."""
+    program, source = WORK / "machine_limit", ROOT / "bench" / "machine_limit.cpp"
+    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
+        flags = ["-std=c++20", "-O3", "-march=native", "-pthread"]
+        subprocess.run([os.environ.get("CXX", "g++"), *flags, str(source), "-o", str(program)], check=True)
+    return program
+
+
+def store(options):
+    """The benchmark's own cache, so that it neither reads nor fills the user's."""
+    return {**os.environ, "XDG_CACHE_HOME": str(WORK / "cache")}
+
+
+def warploom(*arguments, env, json_output=True):
+    program = ROOT / "build" / "release" / "bin" / "warploom"
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, env=env)
+    if done.returncode != 0:
+        raise RuntimeError(f"warploom {arguments[0]} exited {done.returncode}: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout) if json_output else None
+
+
+def start_contenders(workload, options):
+    """Starts and prepares them one after the other; one that cannot is said and left out."""
+    makers = {LIMIT: lambda: Limit(workload, options)}
+    if "warploom" in options.contenders:
+        makers[WARPLOOM] = lambda: Warploom(workload, options)
+    for name in peers.PEERS:
+        if name in options.contenders:
+            makers[name] = lambda name=name: Peer(name, workload, options)
+    running = {}
+    for name, make in makers.items():
+        try:
+            running[name] = make()
+        except (RuntimeError, OSError, KeyError) as error:
+            print(f"bench: {workload.name}: {name} left out: {error}", file=sys.stderr)
+    return running
+
+
+def disagreement(running):
+    """The largest difference between two peers' outputs, relative to the outputs' size."""
+    samples = {name: c.sample for name, c in running.items() if isinstance(c, Peer)}
+    if len(samples) < 2:
+        return {}
+    middle = np.median(list(samples.values()), axis=0)
+    scale = np.sqrt((middle**2).mean())
+    return {name: float(np.abs(sample - middle).max() / scale) for name, sample in samples.items()}
+
+
+def measure(running, options):
+    """Interleaved rounds; the order turns by one each time, so that nobody always follows the same neighbour."""
+    collected = {name: [] for name in running}
+    names = list(running)
+    for turn in range(options.rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            collected[name].extend(running[name].time(options.seconds))
+            time.sleep(options.gap)
+    return {name: running[name].samples(samples) for name, samples in collected.items()}
+
+
+def bench(workload, options):
+    running = start_contenders(workload, options)
+    try:
+        timed = measure(running, options)
+        limit = timed.pop(LIMIT)
+        errors = disagreement(running)
+    finally:
+        for contender in running.values():
+            contender.close()
+    row = {
+        "workload": workload.name,
+        "title": workload.title,
+        "limit": {"kind": workload.limit, "median_ns": statistics.median(limit), "min_ns": min(limit)},
+        "bytes": workloads.moved_bytes(workload.model()),
+        "flops": workload.flops,
+        "contenders": {},
+    }
+    if running[LIMIT].kinds:
+        row["limit"]["copies"] = {kind: statistics.median(samples) for kind, samples in running[LIMIT].kinds.items()}
+    for name, samples in timed.items():
+        median, least = statistics.median(samples), min(samples)
+        row["contenders"][name] = {
+            "median_ns": median,
+            "min_ns": least,
+            "calls": len(samples),
+            "fraction": row["limit"]["median_ns"] / median,
+            "fraction_of_minima": row["limit"]["min_ns"] / least,
+            "difference": errors.get(name),
+            **getattr(running[name], "facts", {}),
+        }
+    return row
+
+
+def rate(row, nanoseconds):
+    """What the limit's kind is measured in."""
+    return f"{row['flops'] / nanoseconds:.0f} GF/s" if row["limit"]["kind"] == "fma" else f"{row['bytes'] / nanoseconds:.1f} GB/s"
+
+
+def print_row(row):
+    limit = row["limit"]
+    print(f"\n{row['title']}: limit {rate(row, limit['median_ns'])} ({limit['kind']}, median), {limit['median_ns'] / 1e6:.3f} ms")
+    print(f"  {'':14}{'median ms':>11}{'min ms':>11}{'rate':>13}{'of limit':>10}{'minima':>8}")
+    for name, figures in row["contenders"].items():
+        title = peers.TITLES.get(name, Warploom.title)
+        print(
+            f"  {title:14}{figures['median_ns'] / 1e6:11.3f}{figures['min_ns'] / 1e6:11.3f}"
+            f"{rate(row, figures['median_ns']):>13}{figures['fraction']:10.2f}{figures['fraction_of_minima']:8.2f}"
+        )
+
+
+def print_summary(rows):
+    names = [WARPLOOM, *peers.PEERS]
+    titles = [Warploom.title, *peers.TITLES.values()]
+    print("\nFraction of the machine's limit (medians)")
+    print("| workload | " + " | ".join(titles) + " |\n|---|" + "---|" * len(names))
+    for row in rows:
+        cells = [f"{row['contenders'][n]['fraction']:.2f}" if n in row["contenders"] else "–" for n in names]
+        print(f"| {row['title']} | " + " | ".join(cells) + " |")
+
+
+def machine():
+    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
+    flags = next((l.split(":")[1].split() for l in open("/proc/cpuinfo") if l.startswith("flags")), [])
+    vector = "avx512" if "avx512f" in flags else "avx2" if "avx2" in flags else platform.machine()
+    return {"cpu": model, "vector": vector, "cores": os.cpu_count(), "system": platform.platform()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", action="store_true", help="the other frameworks too")
+    parser.add_argument("--only", nargs="+", default=[w.name for w in workloads.WORKLOADS], metavar="WORKLOAD")
+    parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.3, help="per contender and round")
+    parser.add_argument("--gap", type=float, default=0.15, help="seconds between contenders")
+    parser.add_argument("--trials", type=int, default=64, help="per group, for Warploom's tuning")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    options = parser.parse_args()
+    options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
+
+    WORK.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name in options.only:
+        rows.append(bench(workloads.by_name(name), options))
+        print_row(rows[-1])
+        sys.stdout.flush()
+    print_summary(rows)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    result = {
+        "date": now.isoformat(timespec="seconds"),
+        "machine": machine(),
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "workloads": rows,
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    kind = "peers" if options.peers else "warploom"
+    cpu = "-".join("".join(c if c.isalnum() else " " for c in result["machine"]["cpu"].lower()).split())
+    path = options.out / f"{kind}-{cpu}-{result['machine']['cores']}c-{now:%Y%m%d-%H%M}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\nWritten to {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
+
+
+if __name__ == "__main__":
+    main()
