@@ -1,6 +1,6 @@
 // What a tuning job asks and answers, and what the store keeps of a kernel: plain data that travels. A JobResult is
-// assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds unless the name says
-// otherwise; figures of a group are of one occurrence.
+// assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds unless the name
+// says otherwise; figures of a group are of one occurrence.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // indexed by Outcome
 
 struct TuneOptions {
   std::string target = "cpu";
-  int64_t trials = 0;    // per distinct group; 0 = what effort says
-  double budget_s = 0;   // for the whole job; 0 = none
+  int64_t trials = 0;   // per distinct group; 0 = what effort says
+  double budget_s = 0;  // for the whole job; 0 = none
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // quick, default, thorough
@@ -118,7 +118,9 @@ struct JobResult {
 enum class JobState : uint8_t { kQueued, kRunning, kSucceeded, kFailed, kCancelled, kNotCached };
 inline constexpr int kJobStateCount = 6;
 inline constexpr const char* kJobStateNames[] = {"queued", "running", "succeeded", "failed", "cancelled", "not_cached"};
-inline bool is_done(JobState state) { return state >= JobState::kSucceeded; }
+inline bool is_done(JobState state) {
+  return state >= JobState::kSucceeded;
+}
 
 struct GroupProgress {
   std::string key;

@@ -1,0 +1,59 @@
+// The only conversion between messages and records: to_proto never fails, from_proto checks what a stranger may have
+// sent (known dtypes, enums in range, no negative extents, finite sizes) and says which field is wrong. A round trip
+// gives back equal data. encode/decode are the same messages as bytes, for the store's payload columns; those bytes are
+// never hashed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "compiler/base/job.h"
+#include "compiler/base/records.h"
+#include "compiler/base/status.h"
+#include "warploom/v1/kernel_store.pb.h"
+#include "warploom/v1/records.pb.h"
+#include "warploom/v1/tuning.pb.h"
+
+namespace wl {
+
+namespace v1 = ::warploom::v1;
+
+v1::Source to_proto(const Source& source);
+v1::Problem to_proto(const Problem& problem);
+v1::Check to_proto(const Check& check);
+v1::Recipe to_proto(const Recipe& recipe);
+v1::Candidate to_proto(const Candidate& candidate);
+v1::Trial to_proto(const Trial& trial);
+v1::Batch to_proto(const Batch& batch);
+v1::Device to_proto(const Device& device);
+v1::TuneOptions to_proto(const TuneOptions& options);
+v1::KernelRecord to_proto(const KernelRecord& record);
+v1::JobResult to_proto(const JobResult& result);
+v1::Progress to_proto(const Progress& progress);
+v1::Job to_proto(const Job& job);
+
+absl::StatusOr<Source> from_proto(const v1::Source& message);
+absl::StatusOr<Problem> from_proto(const v1::Problem& message);
+absl::StatusOr<Check> from_proto(const v1::Check& message);
+absl::StatusOr<Recipe> from_proto(const v1::Recipe& message);
+absl::StatusOr<Candidate> from_proto(const v1::Candidate& message);
+absl::StatusOr<Trial> from_proto(const v1::Trial& message);
+absl::StatusOr<Batch> from_proto(const v1::Batch& message);
+absl::StatusOr<Device> from_proto(const v1::Device& message);
+absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message);
+// Also refuses a record whose digest is not that of its fields.
+absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message);
+absl::StatusOr<JobResult> from_proto(const v1::JobResult& message);
+absl::StatusOr<Progress> from_proto(const v1::Progress& message);
+absl::StatusOr<Job> from_proto(const v1::Job& message);
+
+std::string encode(const TuneOptions& options);
+std::string encode(const KernelRecord& record);
+std::string encode(const JobResult& result);
+std::string encode(const Device& device);
+absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
+absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
+absl::StatusOr<JobResult> decode_result(std::string_view bytes);
+absl::StatusOr<Device> decode_device(std::string_view bytes);
+
+}  // namespace wl

@@ -1,0 +1,190 @@
+// Conversion of what client and coordinator exchange, and the byte forms that the store keeps.
+#include <algorithm>
+#include <iterator>
+
+#include "proto/wire.h"
+#include "proto/wire_internal.h"
+
+namespace wl {
+namespace {
+
+constexpr v1::JobState kStates[] = {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING,   v1::JOB_STATE_SUCCEEDED,
+                                    v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED, v1::JOB_STATE_NOT_CACHED};
+static_assert(std::size(kStates) == kJobStateCount);
+
+template <typename Message, typename Record>
+absl::StatusOr<Record> decode(std::string_view bytes, const char* what) {
+  Message message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError(absl::StrCat("stored ", what, ": its ", bytes.size(), " bytes cannot be read"));
+  }
+  return from_proto(message);
+}
+
+}  // namespace
+
+v1::TuneOptions to_proto(const TuneOptions& options) {
+  v1::TuneOptions out;
+  out.set_target(options.target);
+  out.set_trials(options.trials);
+  out.set_budget_s(options.budget_s);
+  out.set_seed(options.seed);
+  out.set_strategy(options.strategy);
+  out.set_effort(options.effort);
+  out.set_cold(options.cold);
+  out.set_require_cached(options.require_cached);
+  out.set_retune(options.retune);
+  out.set_allow_tf32(options.allow_tf32);
+  if (options.device) *out.mutable_device() = to_proto(*options.device);
+  return out;
+}
+
+absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
+  TuneOptions out;
+  if (!in.target().empty()) out.target = in.target();
+  if (in.trials() < 0 || in.trials() > 1'000'000) return invalid("trials: expected 0 to 1000000, found ", in.trials());
+  out.trials = in.trials();
+  if (!(in.budget_s() >= 0 && in.budget_s() <= 1e9))
+    return invalid("budget: expected 0 to 1e9 seconds, found ", in.budget_s());
+  out.budget_s = in.budget_s();
+  out.seed = in.seed();
+  if (!in.strategy().empty()) out.strategy = in.strategy();
+  if (!in.effort().empty()) out.effort = in.effort();
+  if (out.effort != "quick" && out.effort != "default" && out.effort != "thorough") {
+    return invalid("effort: expected quick, default or thorough, found \"", out.effort, "\"");
+  }
+  out.cold = in.cold();
+  out.require_cached = in.require_cached();
+  out.retune = in.retune();
+  if (out.retune && out.require_cached)
+    return invalid("retune and require_cached exclude each other: give one of them");
+  out.allow_tf32 = in.allow_tf32();
+  if (in.has_device()) {
+    WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+  }
+  return out;
+}
+
+v1::Progress to_proto(const Progress& progress) {
+  v1::Progress out;
+  for (const GroupProgress& group : progress.groups) {
+    v1::Progress::Group* item = out.add_groups();
+    item->set_key(group.key);
+    item->set_name(group.name);
+    item->set_trials_done(group.trials_done);
+    item->set_trials_total(group.trials_total);
+    item->set_count(group.count);
+    item->set_best_ns(group.best_ns);
+    item->set_default_ns(group.default_ns);
+    counts_to_wire(group.outcomes, item->mutable_outcomes());
+    item->set_done(group.done);
+    item->set_cached(group.cached);
+    item->set_is_default(group.is_default);
+  }
+  out.set_trials_done(progress.trials_done);
+  out.set_trials_total(progress.trials_total);
+  out.set_elapsed_s(progress.elapsed_s);
+  out.set_left_s(progress.left_s);
+  out.set_workers(progress.workers);
+  out.set_phase(progress.phase);
+  return out;
+}
+
+absl::StatusOr<Progress> from_proto(const v1::Progress& in) {
+  Progress out;
+  for (const v1::Progress::Group& item : in.groups()) {
+    GroupProgress group;
+    group.key = item.key();
+    group.name = item.name();
+    group.trials_done = item.trials_done();
+    group.trials_total = item.trials_total();
+    group.count = item.count();
+    group.best_ns = item.best_ns();
+    group.default_ns = item.default_ns();
+    WL_ASSIGN_OR_RETURN(group.outcomes, counts_from_wire(item.outcomes()));
+    group.done = item.done();
+    group.cached = item.cached();
+    group.is_default = item.is_default();
+    out.groups.push_back(std::move(group));
+  }
+  out.trials_done = in.trials_done();
+  out.trials_total = in.trials_total();
+  out.elapsed_s = in.elapsed_s();
+  out.left_s = in.left_s();
+  out.workers = in.workers();
+  out.phase = in.phase();
+  return out;
+}
+
+v1::Job to_proto(const Job& job) {
+  v1::Job out;
+  out.set_name(job.name);
+  out.set_state(kStates[static_cast<int>(job.state)]);
+  out.set_label(text_for_wire(job.label));
+  *out.mutable_options() = to_proto(job.options);
+  out.set_cached(job.cached);
+  out.set_version(job.version);
+  *out.mutable_progress() = to_proto(job.progress);
+  if (job.result) *out.mutable_result() = to_proto(*job.result);
+  out.set_error_code(static_cast<int>(job.error.code()));
+  out.set_error_message(text_for_wire(std::string(job.error.message())));
+  out.set_created_unix_ms(job.created_unix_ms);
+  out.set_finished_unix_ms(job.finished_unix_ms);
+  if (job.device) *out.mutable_device() = to_proto(*job.device);
+  out.set_cancelling(job.cancelling);
+  return out;
+}
+
+absl::StatusOr<Job> from_proto(const v1::Job& in) {
+  Job out;
+  out.name = in.name();
+  const v1::JobState* state = std::find(std::begin(kStates), std::end(kStates), in.state());
+  if (state == std::end(kStates))
+    return invalid("message Job \"", in.name(), "\": state ", static_cast<int>(in.state()));
+  out.state = static_cast<JobState>(state - kStates);
+  out.label = in.label();
+  WL_ASSIGN_OR_RETURN(out.options, from_proto(in.options()));
+  out.cached = in.cached();
+  out.version = in.version();
+  WL_ASSIGN_OR_RETURN(out.progress, from_proto(in.progress()));
+  if (in.has_result()) {
+    WL_ASSIGN_OR_RETURN(out.result, from_proto(in.result()));
+  }
+  if (in.error_code() != 0)
+    out.error = absl::Status(static_cast<absl::StatusCode>(in.error_code()), in.error_message());
+  out.created_unix_ms = in.created_unix_ms();
+  out.finished_unix_ms = in.finished_unix_ms();
+  if (in.has_device()) {
+    WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+  }
+  out.cancelling = in.cancelling();
+  return out;
+}
+
+std::string encode(const TuneOptions& options) {
+  return to_proto(options).SerializeAsString();
+}
+std::string encode(const KernelRecord& record) {
+  return to_proto(record).SerializeAsString();
+}
+std::string encode(const JobResult& result) {
+  return to_proto(result).SerializeAsString();
+}
+std::string encode(const Device& device) {
+  return to_proto(device).SerializeAsString();
+}
+
+absl::StatusOr<TuneOptions> decode_options(std::string_view bytes) {
+  return decode<v1::TuneOptions, TuneOptions>(bytes, "options");
+}
+absl::StatusOr<KernelRecord> decode_record(std::string_view bytes) {
+  return decode<v1::KernelRecord, KernelRecord>(bytes, "record");
+}
+absl::StatusOr<JobResult> decode_result(std::string_view bytes) {
+  return decode<v1::JobResult, JobResult>(bytes, "result");
+}
+absl::StatusOr<Device> decode_device(std::string_view bytes) {
+  return decode<v1::Device, Device>(bytes, "device");
+}
+
+}  // namespace wl

@@ -1,0 +1,52 @@
+// The coordinator: gRPC services over the job engine and the store. One object is one coordinator; warploomd listens on
+// a socket with it, and the client's main puts it into its own process (embedded mode) and talks to it over an
+// in-process channel: the same services, the same code paths. Everything that is promised is in the store before it is
+// answered, so the process may be killed at any time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace wl {
+
+struct CoordinatorOptions {
+  std::string store;          // path of the SQLite file; made when missing, with its folder
+  std::string listen;         // "HOST:PORT", "unix:PATH" or empty: in-process only
+  bool allow_remote = false;  // without it HOST must be a loopback address
+  // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
+  // timing.
+  bool share_machine = false;
+  double lease_s = 15;
+  int check_threads = 2;
+  int64_t max_store_pages = 0;  // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+};
+
+class Coordinator {
+ public:
+  Coordinator();
+  ~Coordinator();  // stop()
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // Opens the store, goes on with the jobs that were not done, and serves. InvalidArgument: an address that cannot be
+  // listened on by its form; Unavailable: the port or the store is in use by another process; FailedPrecondition,
+  // ResourceExhausted, PermissionDenied, DataLoss: the store cannot be used, and why.
+  absl::Status start(const CoordinatorOptions& options);
+  // For embedded mode; valid between start and stop.
+  std::shared_ptr<grpc::Channel> in_process_channel();
+  int port() const;  // the bound port, when listening on HOST:0
+  // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s.
+  void stop();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wl

@@ -1,0 +1,44 @@
+// The worker's side of the protocol (proto/warploom/v1/worker.proto): registers, pulls leases, measures, uploads what
+// was compiled, reports until the coordinator has it, and goes on when the coordinator goes away and comes back. It
+// knows nothing of plans or graphs; what a candidate costs and whether it is right is measure()'s business
+// (worker/measure.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "compiler/base/records.h"
+#include "compiler/base/status.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace wl {
+
+// What a batch came to: one trial per candidate, and the compiled objects they name.
+struct Measured {
+  std::vector<Trial> trials;
+  std::vector<std::string> objects;  // bytes; their SHA-256 is trial.object_sha256
+};
+
+struct AgentOptions {
+  std::string name;  // of the worker; empty = HOST-PID
+  std::vector<Device> devices;
+  double exit_when_idle_s = -1;  // return after so long without work; negative = never
+  double wait_s = 20;            // of one long poll
+  // Measures a batch; `progress(phase, done)` may be called from any thread; stops early when `stop` is requested.
+  std::function<absl::StatusOr<Measured>(const Batch& batch, const std::function<void(std::string, int64_t)>& progress,
+                                         std::stop_token stop)>
+      measure;
+};
+
+// Works until `stop` is requested (then finishes or releases its lease, at most about 5 s), the idle time is over (OK),
+// or another process takes the name (FailedPrecondition). Blocks; connection failures are retried for ever with
+// backoff.
+absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
+
+}  // namespace wl
