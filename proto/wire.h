@@ -29,7 +29,7 @@ v1::Device to_proto(const Device& device);
 v1::TuneOptions to_proto(const TuneOptions& options);
 v1::KernelRecord to_proto(const KernelRecord& record);
 v1::JobResult to_proto(const JobResult& result);
-v1::Progress to_proto(const Progress& progress);
+v1::Progress to_proto(const JobProgress& progress);
 v1::Job to_proto(const Job& job);
 
 absl::StatusOr<Source> from_proto(const v1::Source& message);
@@ -44,7 +44,7 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message);
 // Also refuses a record whose digest is not that of its fields.
 absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message);
 absl::StatusOr<JobResult> from_proto(const v1::JobResult& message);
-absl::StatusOr<Progress> from_proto(const v1::Progress& message);
+absl::StatusOr<JobProgress> from_proto(const v1::Progress& message);
 absl::StatusOr<Job> from_proto(const v1::Job& message);
 
 std::string encode(const TuneOptions& options);

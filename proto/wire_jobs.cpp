@@ -65,7 +65,7 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
   return out;
 }
 
-v1::Progress to_proto(const Progress& progress) {
+v1::Progress to_proto(const JobProgress& progress) {
   v1::Progress out;
   for (const GroupProgress& group : progress.groups) {
     v1::Progress::Group* item = out.add_groups();
@@ -90,8 +90,8 @@ v1::Progress to_proto(const Progress& progress) {
   return out;
 }
 
-absl::StatusOr<Progress> from_proto(const v1::Progress& in) {
-  Progress out;
+absl::StatusOr<JobProgress> from_proto(const v1::Progress& in) {
+  JobProgress out;
   for (const v1::Progress::Group& item : in.groups()) {
     GroupProgress group;
     group.key = item.key();

@@ -12,6 +12,7 @@
 
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
+#include "worker/measure.h"
 
 namespace grpc {
 class Channel;
@@ -19,21 +20,14 @@ class Channel;
 
 namespace wl {
 
-// What a batch came to: one trial per candidate, and the compiled objects they name.
-struct Measured {
-  std::vector<Trial> trials;
-  std::vector<std::string> objects;  // bytes; their SHA-256 is trial.object_sha256
-};
-
 struct AgentOptions {
   std::string name;  // of the worker; empty = HOST-PID
   std::vector<Device> devices;
   double exit_when_idle_s = -1;  // return after so long without work; negative = never
   double wait_s = 20;            // of one long poll
-  // Measures a batch; `progress(phase, done)` may be called from any thread; stops early when `stop` is requested.
-  std::function<absl::StatusOr<Measured>(const Batch& batch, const std::function<void(std::string, int64_t)>& progress,
-                                         std::stop_token stop)>
-      measure;
+  MeasureOptions measure;        // runner, work folder; the agent sets cancel and progress
+  // Tests: replaces measure().
+  std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;
 };
 
 // Works until `stop` is requested (then finishes or releases its lease, at most about 5 s), the idle time is over (OK),

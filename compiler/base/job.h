@@ -135,13 +135,13 @@ struct GroupProgress {
   bool operator==(const GroupProgress&) const = default;
 };
 
-struct Progress {
+struct JobProgress {
   std::vector<GroupProgress> groups;
   int64_t trials_done = 0, trials_total = 0;
   double elapsed_s = 0, left_s = 0;
   int workers = 0;
   std::string phase;
-  bool operator==(const Progress&) const = default;
+  bool operator==(const JobProgress&) const = default;
 };
 
 struct Job {
@@ -151,7 +151,7 @@ struct Job {
   TuneOptions options;
   bool cached = false;
   uint64_t version = 0;
-  Progress progress;
+  JobProgress progress;
   std::optional<JobResult> result;
   absl::Status error;  // when failed
   int64_t created_unix_ms = 0, finished_unix_ms = 0;

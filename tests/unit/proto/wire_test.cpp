@@ -195,8 +195,8 @@ JobResult random_result(Random& r) {
   out.warploom_version = r.text();
   return out;
 }
-Progress random_progress(Random& r) {
-  Progress out;
+JobProgress random_progress(Random& r) {
+  JobProgress out;
   out.groups = r.list([&] {
     return GroupProgress{r.text(), r.text(),         r.below(99), r.below(99), r.below(9), r.real(),
                          r.real(), random_counts(r), r.flip(),    r.flip(),    r.flip()};
