@@ -1,0 +1,35 @@
+# wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): the files' text, one after the other, as what
+# `std::string_view FUNCTION()` of HEADER returns; LIBRARY links it. Run with -P, this file writes the source.
+if(CMAKE_SCRIPT_MODE_FILE)
+  set(text)
+  foreach(input ${inputs})
+    file(READ ${input} content)
+    # A string literal may be limited to 64 KiB: one literal a file, joined by the compiler.
+    string(APPEND text "R\"WL_EMBED(${content})WL_EMBED\"\n")
+  endforeach()
+  string(REGEX REPLACE "::[^:]*$" "" namespace ${symbol})
+  string(REGEX REPLACE "^.*::" "" function ${symbol})
+  file(WRITE ${output} "#include \"${header}\"\n\nnamespace ${namespace} {\nstd::string_view ${function}() {\n  return\n${text};\n}\n}\n")
+  return()
+endif()
+
+set(WARPLOOM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
+
+function(wl_embed library symbol header)
+  string(REGEX REPLACE "^.*::" "" function ${symbol})
+  set(output ${PROJECT_BINARY_DIR}/generated/embed/${function}.cpp)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -Doutput=${output} -Dsymbol=${symbol} -Dheader=${header} "-Dinputs=${ARGN}" -P ${WARPLOOM_EMBED_SCRIPT}
+    DEPENDS ${ARGN} ${WARPLOOM_EMBED_SCRIPT} VERBATIM)
+  add_library(wl_${function} STATIC ${output})
+  target_include_directories(wl_${function} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(wl_${function} PRIVATE ${WARPLOOM_WARNINGS})
+  get_target_property(type wl_${library} TYPE)
+  if(type STREQUAL INTERFACE_LIBRARY)
+    target_link_libraries(wl_${library} INTERFACE wl_${function})
+  else()
+    target_link_libraries(wl_${library} PUBLIC wl_${function})
+  endif()
+endfunction()

@@ -1,0 +1,364 @@
+// The CPU prelude: every function a generated kernel may call, as text without a single include. A tile element is a
+// scalar or a vector of WL_LANES elements, and each function takes either (or one of each). The invariant: lanes are
+// independent, NaN and infinity propagate, denormals are kept, no lane past `left` is touched in memory. A new function
+// is one template over V; the instruction set is asked for only inside the primitives marked "by target".
+#ifndef WL_LANES
+#define WL_LANES 16
+#endif
+#define WL_FN static inline __attribute__((always_inline, unused))
+#ifdef __clang__
+#define WL_UNROLL _Pragma("clang loop unroll(full)")
+#define WL_SERIAL _Pragma("clang loop unroll(disable)")
+#else
+#define WL_UNROLL _Pragma("GCC unroll 64")
+#define WL_SERIAL _Pragma("GCC unroll 1")
+#endif
+#if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#define WL_AVX512 1
+#define WL_NATIVE 64
+#elif defined(__AVX2__)
+#define WL_NATIVE 32
+#else
+#define WL_NATIVE 16
+#endif
+
+typedef float f32;
+typedef double f64;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char b1;
+typedef unsigned short u16;
+template <class T, int N>
+struct wl_vec {
+  typedef T t __attribute__((vector_size(sizeof(T) * N)));
+};
+template <class T>
+struct wl_vec<T, 1> {
+  typedef T t;
+};
+template <class T, int N>
+using wl_v = typename wl_vec<T, N>::t;
+typedef wl_v<f32, WL_LANES> f32v;
+typedef wl_v<f64, WL_LANES> f64v;
+typedef wl_v<i32, WL_LANES> i32v;
+typedef wl_v<i64, WL_LANES> i64v;
+typedef wl_v<b1, WL_LANES> u8v;  // booleans in memory: 0 or 1
+typedef wl_v<u16, WL_LANES> u16v;
+
+// Traits: the element, the number of lanes, the integer of the same width, the common type of two operands.
+template <class T>
+struct wl_bare {
+  typedef T t;
+};
+template <class T>
+struct wl_bare<T&> {
+  typedef T t;
+};
+template <class V>
+auto wl_elem(V* v, int) -> typename wl_bare<decltype((*v)[0])>::t;
+template <class V>
+V wl_elem(V* v, long);
+template <class V>
+using wl_e = decltype(wl_elem<V>(nullptr, 0));
+template <class V>
+constexpr int wl_n = sizeof(V) / sizeof(wl_e<V>);
+template <int S>
+struct wl_int {
+  typedef i32 t;
+};
+template <>
+struct wl_int<8> {
+  typedef i64 t;
+};
+template <>
+struct wl_int<2> {
+  typedef short t;
+};
+template <>
+struct wl_int<1> {
+  typedef signed char t;
+};
+template <class V>
+using wl_i = wl_v<typename wl_int<sizeof(wl_e<V>)>::t, wl_n<V>>;
+template <class A, class B>
+constexpr bool wl_same = false;
+template <class A>
+constexpr bool wl_same<A, A> = true;
+template <class V>
+constexpr bool wl_float = wl_same<wl_e<V>, f32> || wl_same<wl_e<V>, f64>;
+template <class V>
+constexpr bool wl_is64 = wl_same<wl_e<V>, f64>;
+template <class V>
+constexpr bool wl_bool = wl_same<wl_e<V>, b1> || wl_same<V, bool>;
+// What a vector comparison gives: all ones or all zeros in lanes as wide as the operands'. Scalars give bool.
+template <class I>
+struct wl_mask {
+  I v;
+};
+template <class M>
+constexpr bool wl_is_mask = false;
+template <class I>
+constexpr bool wl_is_mask<wl_mask<I>> = true;
+template <class A, class B>
+auto wl_pick() {
+  if constexpr (wl_n < A >> 1 || wl_same<A, B>)
+    return (wl_bare<A>*)nullptr;
+  else if constexpr (wl_n<B> > 1)
+    return (wl_bare<B>*)nullptr;
+  else
+    return (wl_bare<decltype(A() + B())>*)nullptr;
+}
+template <class T>
+struct wl_at;
+template <class T>
+struct wl_at<T*> {
+  typedef typename T::t t;
+};
+template <class A, class B>
+using wl_r = typename wl_at<decltype(wl_pick<A, B>())>::t;
+
+template <class V>
+WL_FN V wl_splat(wl_e<V> s) {
+  constexpr int n = wl_n<V>;
+  if constexpr (n == 16)
+    return V{s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
+  else if constexpr (n == 8)
+    return V{s, s, s, s, s, s, s, s};
+  else if constexpr (n == 4)
+    return V{s, s, s, s};
+  else if constexpr (n == 2)
+    return V{s, s};
+  else
+    return s;
+}
+template <class V>
+WL_FN V wl_iota() {
+  constexpr int n = wl_n<V>;
+  if constexpr (n == 16)
+    return V{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  else if constexpr (n == 8)
+    return V{0, 1, 2, 3, 4, 5, 6, 7};
+  else if constexpr (n == 4)
+    return V{0, 1, 2, 3};
+  else if constexpr (n == 2)
+    return V{0, 1};
+  else
+    return 0;
+}
+template <class V, class X>
+WL_FN V wl_up(X x) {
+  if constexpr (wl_same<V, X>)
+    return x;
+  else
+    return wl_splat<V>((wl_e<V>)x);
+}
+template <class V>
+using wl_half = wl_v<wl_e<V>, wl_n<V> / 2>;
+template <class V>
+WL_FN wl_half<V> wl_lo(V a) {
+  if constexpr (wl_n<V> == 16)
+    return __builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7);
+  else if constexpr (wl_n<V> == 8)
+    return __builtin_shufflevector(a, a, 0, 1, 2, 3);
+  else if constexpr (wl_n<V> == 4)
+    return __builtin_shufflevector(a, a, 0, 1);
+  else
+    return a[0];
+}
+template <class V>
+WL_FN wl_half<V> wl_hi(V a) {
+  if constexpr (wl_n<V> == 16)
+    return __builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15);
+  else if constexpr (wl_n<V> == 8)
+    return __builtin_shufflevector(a, a, 4, 5, 6, 7);
+  else if constexpr (wl_n<V> == 4)
+    return __builtin_shufflevector(a, a, 2, 3);
+  else
+    return a[1];
+}
+template <class V>
+WL_FN V wl_join(wl_half<V> a, wl_half<V> b) {
+  if constexpr (wl_n<V> == 16)
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  else if constexpr (wl_n<V> == 8)
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  else if constexpr (wl_n<V> == 4)
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+  else
+    return V{a, b};
+}
+template <class V, class F>
+WL_FN V wl_each(V x, F f) {
+  if constexpr (wl_n<V> == 1) {
+    return f(x);
+  } else {
+    for (int i = 0; i < wl_n<V>; ++i) x[i] = f(x[i]);
+    return x;
+  }
+}
+
+// Memory. Pointers need only the element's alignment, except wl_stream's, which needs the vector's.
+template <class V>
+struct __attribute__((packed, may_alias)) wl_packed {
+  V v;
+};
+template <class V>
+WL_FN V wl_load(const wl_e<V>* p) {
+  return ((const wl_packed<V>*)p)->v;
+}
+template <class V, class T>
+WL_FN void wl_store(T* p, V v) {
+  ((wl_packed<V>*)p)->v = v;
+}
+WL_FN unsigned wl_bits(int left, int n) {
+  return left >= n ? (1u << n) - 1 : left <= 0 ? 0 : (1u << left) - 1;
+}
+// Masked moves as the hardware has them, over integers of the element's width. By target.
+#if defined(WL_AVX512)
+#ifdef __clang__
+#define WL_PTR(E, N) wl_v<E, N>
+#else
+#define WL_PTR(E, N) E
+#endif
+#define WL_MASKED(E, N, W, M, P)                                                              \
+  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left) {                               \
+    return __builtin_ia32_loaddqu##W##_mask((const P*)p, (wl_v<E, N>)f, (M)wl_bits(left, N)); \
+  }                                                                                           \
+  WL_FN void wl_stm(E* p, wl_v<E, N> v, int left) {                                           \
+    __builtin_ia32_storedqu##W##_mask((P*)p, (wl_v<E, N>)v, (M)wl_bits(left, N));             \
+  }
+WL_MASKED(i32, 16, si512, u16, i32)
+WL_MASKED(i32, 8, si256, b1, WL_PTR(i32, 8))
+WL_MASKED(i32, 4, si128, b1, WL_PTR(i32, 4))
+WL_MASKED(i64, 8, di512, b1, i64)
+WL_MASKED(i64, 4, di256, b1, WL_PTR(i64, 4))
+#elif defined(__AVX2__)
+#define WL_MASKED(E, N, W)                                                                                            \
+  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left) {                                                       \
+    auto k = (wl_v<E, N>)(wl_iota<wl_v<E, N>>() < wl_splat<wl_v<E, N>>(left));                                        \
+    return k ? (wl_v<E, N>)__builtin_ia32_maskload##W((const wl_v<E, N>*)p, k) : f;                                   \
+  }                                                                                                                   \
+  WL_FN void wl_stm(E* p, wl_v<E, N> v, int left) {                                                                   \
+    __builtin_ia32_maskstore##W((wl_v<E, N>*)p, (wl_v<E, N>)(wl_iota<wl_v<E, N>>() < wl_splat<wl_v<E, N>>(left)), v); \
+  }
+WL_MASKED(i32, 8, d256)
+WL_MASKED(i32, 4, d)
+WL_MASKED(i64, 4, q256)
+#endif
+template <class V>
+constexpr bool wl_masked = WL_NATIVE > 16 && sizeof(wl_e<V>) >= 4 && wl_n<V> >= 4 && sizeof(V) <= WL_NATIVE;
+
+// Lanes >= left become `fill`, and their memory is not read.
+template <class V>
+WL_FN V wl_load_n(const wl_e<V>* p, int left, wl_e<V> fill) {
+  if constexpr (wl_masked<V>) {
+    typedef wl_e<wl_i<V>> E;
+    return __builtin_bit_cast(V, wl_ldm((const E*)p, __builtin_bit_cast(wl_i<V>, wl_splat<V>(fill)), left));
+  } else if constexpr (sizeof(V) > WL_NATIVE) {
+    typedef wl_half<V> H;
+    return wl_join<V>(wl_load_n<H>(p, left, fill), wl_load_n<H>(p + wl_n<V> / 2, left - wl_n<V> / 2, fill));
+  } else if constexpr (wl_n<V> == 1) {
+    return left > 0 ? *p : fill;
+  } else {
+    V r = wl_splat<V>(fill);
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) r[i] = p[i];
+    return r;
+  }
+}
+template <class V, class T>
+WL_FN void wl_store_n(T* p, V v, int left) {
+  if constexpr (wl_masked<V>) {
+    wl_stm((wl_e<wl_i<V>>*)p, __builtin_bit_cast(wl_i<V>, v), left);
+  } else if constexpr (sizeof(V) > WL_NATIVE) {
+    wl_store_n(p, wl_lo(v), left);
+    wl_store_n(p + wl_n<V> / 2, wl_hi(v), left - wl_n<V> / 2);
+  } else if constexpr (wl_n<V> == 1) {
+    if (left > 0) *p = v;
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) p[i] = v[i];
+  }
+}
+// Non-temporal; p is aligned to the vector. Other cores see the data after wl_fence(). By target.
+template <class V, class T>
+WL_FN void wl_stream(T* p, V v) {
+#ifdef __clang__
+  if constexpr (sizeof(V) > WL_NATIVE) {
+    wl_stream(p, wl_lo(v));
+    wl_stream(p + wl_n<V> / 2, wl_hi(v));
+  } else {
+    __builtin_nontemporal_store(v, (V*)p);
+  }
+#elif defined(__SSE2__)
+  if constexpr (sizeof(V) > WL_NATIVE) {
+    wl_stream(p, wl_lo(v));
+    wl_stream(p + wl_n<V> / 2, wl_hi(v));
+  }
+#if WL_NATIVE >= 64
+  else if constexpr (sizeof(V) == 64)
+    __builtin_ia32_movntps512((f32*)p, __builtin_bit_cast(wl_v<f32, 16>, v));
+#endif
+#if WL_NATIVE >= 32
+  else if constexpr (sizeof(V) == 32)
+    __builtin_ia32_movntps256((f32*)p, __builtin_bit_cast(wl_v<f32, 8>, v));
+#endif
+  else if constexpr (sizeof(V) == 16)
+    __builtin_ia32_movntps((f32*)p, __builtin_bit_cast(wl_v<f32, 4>, v));
+  else
+    wl_store(p, v);
+#else
+  wl_store(p, v);
+#endif
+}
+WL_FN void wl_fence() {
+#ifdef __SSE2__
+  __builtin_ia32_sfence();
+#endif
+}
+template <int level, class T>
+WL_FN void wl_prefetch(const T* p) {
+  __builtin_prefetch(p, 0, 4 - level);
+}
+template <class V>
+WL_FN V wl_keep(V v, int left, wl_e<V> x) {
+  if constexpr (wl_n<V> == 1)
+    return left > 0 ? v : x;
+  else
+    return wl_iota<wl_i<V>>() < wl_splat<wl_i<V>>((wl_e<wl_i<V>>)(left > 127 ? 127 : left)) ? v : wl_splat<V>(x);
+}
+// Strided (in elements) and indexed moves, one element at a time: measured no slower than the hardware's gather.
+template <class V>
+WL_FN V wl_gather_n(const wl_e<V>* p, i64 stride, int left, wl_e<V> fill) {
+  if constexpr (wl_n<V> == 1) {
+    return left > 0 ? *p : fill;
+  } else {
+    V r = wl_splat<V>(fill);
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) r[i] = p[i * stride];
+    return r;
+  }
+}
+template <class V>
+WL_FN V wl_gather(const wl_e<V>* p, i64 stride) {
+  return wl_gather_n<V>(p, stride, wl_n<V>, 0);
+}
+template <class V, class I>
+WL_FN V wl_gather_at(const wl_e<V>* p, I index) {
+  if constexpr (wl_n<V> == 1) {
+    return p[index];
+  } else {
+    V r = {};
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) r[i] = p[index[i]];
+    return r;
+  }
+}
+template <class V, class T>
+WL_FN void wl_scatter_n(T* p, i64 stride, V v, int left) {
+  if constexpr (wl_n<V> == 1) {
+    if (left > 0) *p = v;
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) p[i * stride] = v[i];
+  }
+}
+template <class V, class T>
+WL_FN void wl_scatter(T* p, i64 stride, V v) {
+  wl_scatter_n(p, stride, v, wl_n<V>);
+}

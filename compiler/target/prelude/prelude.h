@@ -1,0 +1,15 @@
+// The texts that go before every generated kernel, embedded at build time by cmake/embed.cmake.
+#ifndef WARPLOOM_COMPILER_TARGET_PRELUDE_PRELUDE_H_
+#define WARPLOOM_COMPILER_TARGET_PRELUDE_PRELUDE_H_
+
+#include <string_view>
+
+namespace wl {
+
+// C++17 for g++ and clang++, without includes. The kernel's text defines WL_LANES (1, 4, 8 or 16) first; flags:
+// -std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math, never -ffast-math. Static storage.
+std::string_view cpu_prelude();
+
+}  // namespace wl
+
+#endif  // WARPLOOM_COMPILER_TARGET_PRELUDE_PRELUDE_H_
