@@ -76,7 +76,7 @@ struct wl_int<2> {
 };
 template <>
 struct wl_int<1> {
-  typedef signed char t;
+  typedef char t;
 };
 template <class V>
 using wl_i = wl_v<typename wl_int<sizeof(wl_e<V>)>::t, wl_n<V>>;
@@ -232,6 +232,9 @@ WL_MASKED(i32, 8, si256, b1, WL_PTR(i32, 8))
 WL_MASKED(i32, 4, si128, b1, WL_PTR(i32, 4))
 WL_MASKED(i64, 8, di512, b1, i64)
 WL_MASKED(i64, 4, di256, b1, WL_PTR(i64, 4))
+WL_MASKED(short, 16, hi256, u16, WL_PTR(short, 16))
+WL_MASKED(short, 8, hi128, b1, WL_PTR(short, 8))
+WL_MASKED(char, 16, qi128, u16, WL_PTR(char, 16))
 #elif defined(__AVX2__)
 #define WL_MASKED(E, N, W)                                                                                            \
   WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left) {                                                       \
@@ -246,7 +249,8 @@ WL_MASKED(i32, 4, d)
 WL_MASKED(i64, 4, q256)
 #endif
 template <class V>
-constexpr bool wl_masked = WL_NATIVE > 16 && sizeof(wl_e<V>) >= 4 && wl_n<V> >= 4 && sizeof(V) <= WL_NATIVE;
+constexpr bool wl_masked = WL_NATIVE > 16 && wl_n<V> >= 4 && sizeof(V) <= WL_NATIVE &&
+                           (sizeof(wl_e<V>) >= 4 || (WL_NATIVE == 64 && sizeof(V) >= 16));
 
 // Lanes >= left become `fill`, and their memory is not read.
 template <class V>
@@ -308,6 +312,13 @@ WL_FN void wl_stream(T* p, V v) {
 #else
   wl_store(p, v);
 #endif
+}
+template <class V, class T>
+WL_FN void wl_stream_n(T* p, V v, int left) {
+  if (left >= wl_n<V>)
+    wl_stream(p, v);
+  else
+    wl_store_n(p, v, left);
 }
 WL_FN void wl_fence() {
 #ifdef __SSE2__

@@ -363,3 +363,35 @@ WL_FN auto wl_pow(A a0, B b0) {
     return ((x == one) | (y == zero) | ((a == one) & (wl_abs(y) == inf))) ? one : r;
   }
 }
+
+// f16 and bf16 live in memory only: their bits (wl_load<u16v> and so on) to and from f32, rounded to nearest even.
+template <class V>
+WL_FN V wl_from_bf16(wl_v<u16, wl_n<V>> h) {
+  return __builtin_bit_cast(V, wl_cast<wl_i<V>>(h) << 16);
+}
+template <class V>
+WL_FN auto wl_to_bf16(V x) {
+  typedef wl_i<V> I;
+  I i = __builtin_bit_cast(I, x), nan = (i >> 16) | 64;
+  i = (i + 0x7fff + (i >> 16 & 1)) >> 16;
+  return wl_cast<wl_v<u16, wl_n<V>>>((x == x ? i : nan) & 0xffff);
+}
+template <class V>
+WL_FN V wl_from_f16(wl_v<u16, wl_n<V>> h) {
+  typedef wl_i<V> I;
+  I i = wl_cast<I>(h), e = i & 0x7c00;
+  V r = __builtin_bit_cast(V, (i & 0x7fff) << 13) * 5.192296858534828e33f;  // 2^112 rebases exponent and denormals
+  r = e == 0x7c00 ? __builtin_bit_cast(V, (i & 0x7fff) << 13 | 0x7f800000) : r;
+  return __builtin_bit_cast(V, __builtin_bit_cast(I, r) | (i & 0x8000) << 16);
+}
+template <class V>
+WL_FN auto wl_to_f16(V x) {
+  typedef wl_i<V> I;
+  I i = __builtin_bit_cast(I, x), sign = i >> 16 & 0x8000;
+  V a = wl_abs(x);
+  I b = __builtin_bit_cast(I, a), normal = (b - 0x38000000 + 0xfff + (b >> 13 & 1)) >> 13;
+  I tiny = __builtin_bit_cast(I, a + 0.5f) - 0x3f000000;  // the addition rounds at 2^-24
+  I over = a == a ? wl_splat<I>(0x7c00) : wl_splat<I>(0x7e00);
+  I r = a < 6.103515625e-05f ? tiny : a < 65520.0f ? normal : over;
+  return wl_cast<wl_v<u16, wl_n<V>>>(r | sign);
+}

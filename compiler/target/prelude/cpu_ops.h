@@ -1,14 +1,14 @@
 // The CPU prelude, second part: comparisons, conditions, casts, arithmetic, horizontal reductions.
 
 // Comparisons, conditions, casts. A condition is a wl_mask, a u8v or a bool.
-#define WL_COMPARE(name, op)                               \
-  template <class A, class B>                              \
-  WL_FN auto name(A a, B b) {                              \
-    typedef wl_r<A, B> V;                                  \
-    if constexpr (wl_n<V> == 1)                            \
-      return (V)a op(V) b;                                 \
-    else                                                   \
-      return wl_mask<wl_i<V>>{wl_up<V>(a) op wl_up<V>(b)}; \
+#define WL_COMPARE(name, op)                                          \
+  template <class A, class B>                                         \
+  WL_FN auto name(A a, B b) {                                         \
+    typedef wl_r<A, B> V;                                             \
+    if constexpr (wl_n<V> == 1)                                       \
+      return (V)a op(V) b;                                            \
+    else                                                              \
+      return wl_mask<wl_i<V>>{(wl_i<V>)(wl_up<V>(a) op wl_up<V>(b))}; \
   }
 WL_COMPARE(wl_eq, ==)
 WL_COMPARE(wl_ne, !=)
@@ -27,7 +27,7 @@ WL_FN I wl_lanes(M m) {
   } else if constexpr (wl_n<M> == 1) {
     return wl_splat<I>(m ? -1 : 0);
   } else {
-    return __builtin_convertvector(m, I) != 0;
+    return (I)(__builtin_convertvector(m, I) != 0);
   }
 }
 template <class M>
@@ -41,7 +41,7 @@ WL_FN auto wl_select(M m, A a, B b) {
     return m ? wl_up<R>(a) : wl_up<R>(b);
   } else {
     typedef wl_v<wl_e<R>, wl_lane_count<M>> V;
-    return wl_lanes<wl_i<V>>(m) ? wl_up<V>(a) : wl_up<V>(b);
+    return (V)(wl_lanes<wl_i<V>>(m) ? wl_up<V>(a) : wl_up<V>(b));
   }
 }
 // Conditions (any mix of the three kinds) or integers, bit by bit.
