@@ -1,6 +1,6 @@
 // Where the elements of a view of a stored tensor lie: an offset and, for every axis of the view, a mixed-radix list of
-// (extent, stride) terms, outermost first; extent 1 is the empty list. Views of inputs stay affine as long as their cuts
-// nest: slice, window, transpose, broadcast and reshape are arithmetic on the terms.
+// (extent, stride) terms, outermost first; extent 1 is the empty list. Views of inputs stay affine as long as their
+// cuts nest: slice, window, transpose, broadcast and reshape are arithmetic on the terms.
 #pragma once
 
 #include <cstdint>

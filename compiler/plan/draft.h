@@ -15,5 +15,6 @@ struct Draft {
 
 // Atoms that always move together become one; then the loop class, the vector atom and the orders of atoms.
 absl::StatusOr<Domain> classify(const Graph& group, Draft draft);
+Domain nothing_to_compute(const Graph& group);  // of a group whose outputs have no elements
 
 }  // namespace wl

@@ -1,6 +1,7 @@
-// Factors: the pieces that loop axes are products of. An axis is a list of factors, outermost first; extent 1 is the empty
-// list. Saying that two axes are the same loop (unify) joins their factors, splitting a longer one where the other has a
-// cut. Splits and joins are remembered, so a list taken earlier can be expanded to today's leaves at any time.
+// Factors: the pieces that loop axes are products of. An axis is a list of factors, outermost first; extent 1 is the
+// empty list. Saying that two axes are the same loop (unify) joins their factors, splitting a longer one where the
+// other has a cut. Splits and joins are remembered, so a list taken earlier can be expanded to today's leaves at any
+// time.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class Factors {
  private:
   struct Factor {
     int64_t extent = 1;
-    int same = -1;                // joined with that one
-    int outer = -1, inner = -1;   // or split into these
+    int same = -1;               // joined with that one
+    int outer = -1, inner = -1;  // or split into these
   };
   void expand(int factor, FactorList& leaves) const;
   std::vector<Factor> factors_;

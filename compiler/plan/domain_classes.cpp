@@ -1,0 +1,307 @@
+// From atoms and accesses to a loop class: collapse, roles, orders.
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_join.h"
+#include "compiler/plan/draft.h"
+
+namespace wl {
+namespace {
+
+using Atoms = std::vector<AtomId>;
+
+bool has(const Atoms& list, AtomId atom) {
+  return std::find(list.begin(), list.end(), atom) != list.end();
+}
+
+// Every address of the draft, with the bytes that it touches once.
+struct Traffic {
+  Access* access;
+  NodeId node;  // whose dtype it has
+  bool store;
+};
+
+std::vector<Traffic> traffic_of(Domain& domain) {
+  std::vector<Traffic> all;
+  for (size_t id = 0; id < domain.operands.size(); ++id)
+    for (Domain::Operand& operand : domain.operands[id])
+      if (operand.access.input >= 0) all.push_back({&operand.access, operand.access.input, false});
+  for (Domain::Store& store : domain.stores) {
+    if (store.copy.input >= 0) all.push_back({&store.copy, store.copy.input, false});
+    all.push_back({&store.access, store.access.input, true});
+  }
+  return all;
+}
+
+int64_t bytes_of(const Graph& group, const Domain& domain, const Traffic& traffic) {
+  int64_t bytes = size_of(group.nodes[traffic.node].dtype);
+  for (size_t atom = 0; atom < domain.atoms.size(); ++atom)
+    if (traffic.access->strides[atom] != 0) bytes *= domain.atoms[atom].extent;
+  return bytes;
+}
+
+std::vector<Atoms*> lists_of(Draft& draft) {
+  std::vector<Atoms*> lists = {&draft.domain.batch, &draft.domain.m, &draft.domain.n};
+  for (NodeId id : draft.computed) {
+    lists.push_back(&draft.domain.varies[id]);
+    lists.push_back(&draft.reduced_by[id]);
+  }
+  return lists;
+}
+
+bool move_together(Draft& draft, AtomId outer, AtomId inner) {
+  const std::vector<Atom>& atoms = draft.domain.atoms;
+  if (atoms[outer].extent == 0 || atoms[inner].extent == 0) return false;
+  for (const Atoms* list : lists_of(draft))
+    if (has(*list, outer) != has(*list, inner)) return false;
+  for (const Traffic& traffic : traffic_of(draft.domain)) {
+    const std::vector<int64_t>& strides = traffic.access->strides;
+    if (strides[outer] != strides[inner] * atoms[inner].extent) return false;
+  }
+  return true;
+}
+
+// `outer` takes in `inner`, which disappears.
+void merge(Draft& draft, AtomId outer, AtomId inner) {
+  std::vector<Atom>& atoms = draft.domain.atoms;
+  atoms[outer].extent *= atoms[inner].extent;
+  atoms.erase(atoms.begin() + inner);
+  for (const Traffic& traffic : traffic_of(draft.domain)) {
+    std::vector<int64_t>& strides = traffic.access->strides;
+    strides[outer] = strides[inner];
+    strides.erase(strides.begin() + inner);
+  }
+  for (Atoms* list : lists_of(draft)) {
+    std::erase(*list, inner);
+    for (AtomId& atom : *list)
+      if (atom > inner) --atom;
+  }
+}
+
+void collapse(Draft& draft) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    const AtomId count = static_cast<AtomId>(draft.domain.atoms.size());
+    for (AtomId outer = 0; outer < count && !changed; ++outer)
+      for (AtomId inner = 0; inner < count && !changed; ++inner)
+        if (outer != inner && move_together(draft, outer, inner)) {
+          merge(draft, outer, inner);
+          changed = true;
+        }
+  }
+}
+
+// Renumbers the atoms: position i of `order` is the old number of the new atom i.
+void renumber(Draft& draft, const Atoms& order) {
+  std::vector<Atom> atoms;
+  Atoms now(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    atoms.push_back(draft.domain.atoms[order[i]]);
+    now[order[i]] = static_cast<AtomId>(i);
+  }
+  draft.domain.atoms = std::move(atoms);
+  for (const Traffic& traffic : traffic_of(draft.domain)) {
+    std::vector<int64_t> strides;
+    for (AtomId old : order) strides.push_back(traffic.access->strides[old]);
+    traffic.access->strides = std::move(strides);
+  }
+  for (Atoms* list : lists_of(draft))
+    for (AtomId& atom : *list) atom = now[atom];
+}
+
+// Parallel atoms first, in the order of the largest store; then reduced ones, in the order of the largest read that
+// moves along them.
+void order_atoms(const Graph& group, Draft& draft) {
+  Domain& domain = draft.domain;
+  const std::vector<Traffic> all = traffic_of(domain);
+  std::vector<int64_t> bytes;
+  for (const Traffic& traffic : all) bytes.push_back(bytes_of(group, domain, traffic));
+  const auto stride_in_largest = [&](AtomId atom, bool stores) {
+    int64_t best = -1, stride = 0;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i].store == stores && all[i].access->strides[atom] != 0 && bytes[i] > best) {
+        best = bytes[i];
+        stride = std::abs(all[i].access->strides[atom]);
+      }
+    return stride;
+  };
+  std::vector<std::tuple<int, int, int64_t, AtomId>> keys;
+  for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom) {
+    const bool reduced = domain.atoms[atom].reduced;
+    const int role = has(domain.batch, atom) ? 0 : has(domain.m, atom) ? 1 : 2;
+    const int64_t stride = stride_in_largest(atom, !reduced);
+    keys.push_back({reduced ? 1 : 0, domain.contract >= 0 ? role : 0, -stride, atom});
+  }
+  std::sort(keys.begin(), keys.end());
+  Atoms order;
+  for (const auto& key : keys) order.push_back(std::get<3>(key));
+  renumber(draft, order);
+}
+
+// The atom with stride 1 in most bytes of the addresses that `admit` lets in; -1 when there is none.
+template <typename Admit>
+AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
+  std::vector<int64_t> score(domain.atoms.size(), 0);
+  for (const Traffic& traffic : traffic_of(domain)) {
+    if (!admit(traffic)) continue;
+    for (size_t atom = 0; atom < domain.atoms.size(); ++atom)
+      if (traffic.access->strides[atom] == 1) score[atom] += bytes_of(group, domain, traffic);
+  }
+  AtomId best = -1;
+  for (size_t atom = 0; atom < score.size(); ++atom)  // ties: the later, inner one
+    if (score[atom] > 0 && (best < 0 || score[atom] >= score[best])) best = static_cast<AtomId>(atom);
+  return best;
+}
+
+std::string describe(const Graph& group, NodeId id) {
+  return cat("%", id, " ", name_of(group.nodes[id].op), " ", shape_text(group.nodes[id].shape));
+}
+
+std::string loops(const Domain& domain, const Atoms& atoms) {
+  return cat("[",
+             absl::StrJoin(atoms, ",", [&](std::string* out, AtomId atom) { append(out, domain.atoms[atom].extent); }),
+             "]");
+}
+
+// The node that sums, or -1; all reduces must sum over the same atoms.
+absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
+  NodeId reduction = -1;
+  const Domain& domain = draft.domain;
+  for (NodeId id : draft.computed) {
+    Atoms mine = draft.reduced_by[id];
+    if (mine.empty()) continue;
+    if (reduction < 0) {
+      reduction = id;
+      continue;
+    }
+    Atoms first = draft.reduced_by[reduction];
+    if (domain.contract >= 0)
+      return invalid(describe(group, reduction), " and ", describe(group, id),
+                     ": a contraction and a reduction are two loops");
+    std::sort(mine.begin(), mine.end());
+    std::sort(first.begin(), first.end());
+    if (mine != first)
+      return invalid(describe(group, reduction), " reduces loops ", loops(domain, first), ", ", describe(group, id),
+                     " reduces loops ", loops(domain, mine), ": not one loop");
+  }
+  return reduction;
+}
+
+// Work must not be repeated: everything that is stored, reduced or contracted moves with every parallel atom.
+absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
+  const Domain& domain = draft.domain;
+  for (AtomId atom : domain.parallel) {
+    for (const Domain::Store& store : domain.stores)
+      if (store.access.strides[atom] == 0)
+        return invalid(describe(group, group.outputs[store.output].node), ": the output does not move along a loop of ",
+                       domain.atoms[atom].extent, " that the group has; it would be stored that many times");
+    for (NodeId id : draft.computed)
+      if (!draft.reduced_by[id].empty() && !has(domain.varies[id], atom))
+        return invalid(describe(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
+                       " that the group has; it would be summed that many times");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_epilogue(const Graph& group, const Draft& draft) {
+  const Domain& domain = draft.domain;
+  std::vector<char> before(group.nodes.size(), 0);
+  before[domain.contract] = 1;
+  for (NodeId id = domain.contract; id >= 0; --id)
+    if (before[id])
+      for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
+  for (NodeId id : draft.computed)
+    for (AtomId atom : domain.varies[id])
+      if (!before[id] && domain.atoms[atom].reduced)
+        return invalid(describe(group, id), ": is computed after ", describe(group, domain.contract),
+                       " but moves along a loop that it sums: not one loop");
+  return absl::OkStatus();
+}
+
+void finish(const Graph& group, Domain& domain) {
+  for (size_t i = 0; i < domain.atoms.size(); ++i) domain.atoms[i].name = cat("d", i);
+  for (Domain::Store& store : domain.stores) store.access.input = group.outputs[store.output].node;
+}
+
+}  // namespace
+
+absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
+  collapse(draft);
+  Domain& domain = draft.domain;
+  WL_ASSIGN_OR_RETURN(const NodeId reduction, find_reduction(group, draft));
+  if (reduction >= 0)
+    for (AtomId atom : draft.reduced_by[reduction]) domain.atoms[atom].reduced = true;
+  order_atoms(group, draft);
+  for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
+    (domain.atoms[atom].reduced ? domain.reduced : domain.parallel).push_back(atom);
+  WL_RETURN_IF_ERROR(check_no_repeats(group, draft));
+  for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) std::sort(role->begin(), role->end());
+  finish(group, domain);
+
+  if (domain.contract >= 0) {
+    domain.cls = LoopClass::kContract;
+    WL_RETURN_IF_ERROR(check_epilogue(group, draft));
+    domain.vector = !domain.n.empty() ? domain.n.back() : domain.parallel.empty() ? -1 : domain.parallel.back();
+  } else if (reduction >= 0) {
+    domain.vector = contiguous_atom(group, domain, [](const Traffic&) { return true; });
+    if (domain.vector < 0) domain.vector = domain.reduced.back();
+    domain.cls = domain.atoms[domain.vector].reduced ? LoopClass::kRows : LoopClass::kColumns;
+  } else {
+    domain.cls = LoopClass::kMap;
+    domain.vector = contiguous_atom(group, domain, [](const Traffic& traffic) { return traffic.store; });
+    const AtomId vector = domain.vector;
+    if (vector >= 0)
+      domain.second = contiguous_atom(group, domain, [vector](const Traffic& traffic) {
+        return !traffic.store && std::abs(traffic.access->strides[vector]) > 1;
+      });
+  }
+  return std::move(draft.domain);
+}
+
+Domain nothing_to_compute(const Graph& group) {
+  Domain domain;
+  domain.atoms = {{.extent = 0, .reduced = false, .name = "d0"}};
+  domain.varies.resize(group.nodes.size());
+  domain.operands.resize(group.nodes.size());
+  domain.parallel = {0};
+  domain.vector = 0;
+  return domain;
+}
+
+std::string_view name_of(LoopClass cls) {
+  constexpr std::string_view kNames[] = {"map", "rows", "columns", "contract"};
+  return kNames[static_cast<int>(cls)];
+}
+
+std::string Domain::text() const {
+  const auto list = [&](const Atoms& of) {
+    return absl::StrJoin(of, ",", [&](std::string* out, AtomId atom) { out->append(atoms[atom].name); });
+  };
+  const auto address = [&](const Access& access) {
+    std::string out = cat("%", access.input, "+", access.offset);
+    for (size_t i = 0; i < access.strides.size(); ++i)
+      if (access.strides[i] != 0) append(&out, "+", access.strides[i], "*", atoms[i].name);
+    return out;
+  };
+  std::string out = cat("class ", name_of(cls), "\natoms");
+  for (const Atom& atom : atoms) append(&out, " ", atom.name, "=", atom.extent, atom.reduced ? " reduced" : "");
+  append(&out, "\nparallel ", list(parallel), " reduced ", list(reduced));
+  if (vector >= 0) append(&out, " vector ", atoms[vector].name);
+  if (second >= 0) append(&out, " second ", atoms[second].name);
+  if (contract >= 0) append(&out, "\ncontract %", contract, " batch ", list(batch), " m ", list(m), " n ", list(n));
+  for (size_t id = 0; id < operands.size(); ++id) {
+    if (operands[id].empty()) continue;
+    append(&out, "\n%", id, " [", list(varies[id]), "]");
+    for (const Operand& operand : operands[id]) {
+      append(&out, " ", operand.access.input >= 0 ? address(operand.access) : cat("%", operand.source));
+      if (operand.gather_extent > 0) append(&out, "+", operand.gather_stride, "*index");
+    }
+  }
+  for (const Store& store : stores) {
+    append(&out, "\nstore ", address(store.access), " <- ",
+           store.copy.input >= 0 ? address(store.copy) : cat("%", store.source));
+  }
+  return cat(out, "\n");
+}
+
+}  // namespace wl

@@ -1,0 +1,267 @@
+#include "tests/unit/plan/plan_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+using Values = std::vector<double>;
+
+double input_value(const Node& input, NodeId id, int64_t index) {
+  return fill_value(input.fill, input.dtype, 7, static_cast<uint64_t>(id), static_cast<uint64_t>(index));
+}
+
+Shape coordinates(int64_t index, const Shape& shape) {
+  Shape at(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    at[i] = index % shape[i];
+    index /= shape[i];
+  }
+  return at;
+}
+
+int64_t index_of(const Shape& at, const Shape& shape) {
+  int64_t index = 0;
+  for (size_t i = 0; i < shape.size(); ++i) index = index * shape[i] + at[i];
+  return index;
+}
+
+double combine(Op op, double a, double b) {
+  return op == Op::reduce_max    ? std::fmax(a, b)
+         : op == Op::reduce_min  ? std::fmin(a, b)
+         : op == Op::reduce_prod ? a * b
+                                 : a + b;
+}
+
+double identity(Op op) {
+  return op == Op::reduce_max ? -INFINITY : op == Op::reduce_min ? INFINITY : op == Op::reduce_prod ? 1 : 0;
+}
+
+int64_t viewed_index(const Graph& graph, const Node& view, int64_t index) {
+  const Shape& from = graph.nodes[view.operands[0]].shape;
+  const Shape at = coordinates(index, view.shape);
+  Shape to(from.size());
+  switch (view.op) {
+    case Op::reshape:
+      return index;
+    case Op::transpose:
+      for (size_t i = 0; i < at.size(); ++i) to[view.ints[i]] = at[i];
+      break;
+    case Op::broadcast:
+      for (size_t i = 0; i < from.size(); ++i) to[i] = at[view.ints[i]];
+      break;
+    case Op::slice:
+      for (size_t i = 0; i < from.size(); ++i) to[i] = view.ints[i] + at[i] * view.ints2[i];
+      break;
+    case Op::window:
+      for (size_t i = 0; i < from.size(); ++i) to[i] = at[i];
+      for (size_t i = 0; i < view.ints.size(); ++i) {
+        int64_t& x = to[view.ints[i]];
+        x = x * view.ints2[3 * i + 1] + at[from.size() + i] * view.ints2[3 * i + 2];
+      }
+      break;
+    default:
+      ADD_FAILURE() << "no reference for view " << name_of(view.op);
+  }
+  return index_of(to, from);
+}
+
+// Every node in full, straight from the meaning of the ops.
+std::vector<Values> reference(const Graph& graph) {
+  std::vector<Values> all(graph.nodes.size());
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    const Node& node = graph.nodes[id];
+    Values& out = all[id];
+    out.assign(elements(node.shape), node.op == Op::constant ? node.value : 0);
+    const auto operand = [&](size_t k) -> const Node& { return graph.nodes[node.operands[k]]; };
+    if (class_of(node.op) == OpClass::kReduce) {
+      out.assign(out.size(), identity(node.op));
+      for (int64_t i = 0; i < elements(operand(0).shape); ++i) {
+        const Shape at = coordinates(i, operand(0).shape);
+        Shape kept;
+        for (size_t a = 0; a < at.size(); ++a)
+          if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(a))) kept.push_back(at[a]);
+        double& sum = out[index_of(kept, node.shape)];
+        sum = combine(node.op, sum, all[node.operands[0]][i]);
+      }
+      continue;
+    }
+    if (node.op == Op::contract) {
+      const Einsum e = *parse_einsum(node.text);
+      for (int64_t i = 0; i < elements(operand(0).shape); ++i)
+        for (int64_t j = 0; j < elements(operand(1).shape); ++j) {
+          const Shape a = coordinates(i, operand(0).shape), b = coordinates(j, operand(1).shape);
+          std::map<char, int64_t> at;
+          bool same = true;
+          for (size_t x = 0; x < a.size(); ++x) same = at.emplace(e.a[x], a[x]).first->second == a[x] && same;
+          for (size_t x = 0; x < b.size(); ++x) same = at.emplace(e.b[x], b[x]).first->second == b[x] && same;
+          if (!same) continue;
+          Shape o;
+          for (char c : e.out) o.push_back(at[c]);
+          out[index_of(o, node.shape)] += all[node.operands[0]][i] * all[node.operands[1]][j];
+        }
+      continue;
+    }
+    for (int64_t i = 0; i < static_cast<int64_t>(out.size()); ++i) {
+      switch (class_of(node.op)) {
+        case OpClass::kLeaf:
+          if (node.op == Op::input) out[i] = input_value(node, id, i);
+          if (node.op == Op::iota) out[i] = static_cast<double>(coordinates(i, node.shape)[node.ints[0]]);
+          break;
+        case OpClass::kView:
+          out[i] = all[node.operands[0]][viewed_index(graph, node, i)];
+          break;
+        case OpClass::kGather: {
+          Shape at = coordinates(i, node.shape);
+          int64_t index = static_cast<int64_t>(all[node.operands[1]][i]);
+          const int64_t extent = operand(0).shape[node.ints[0]];
+          at[node.ints[0]] = index < 0 ? index + extent : index;
+          out[i] = all[node.operands[0]][index_of(at, operand(0).shape)];
+          break;
+        }
+        default: {
+          double x[3] = {0, 0, 0};
+          for (size_t k = 0; k < node.operands.size(); ++k) x[k] = all[node.operands[k]][i];
+          out[i] = info(node.op).value(x[0], x[1], x[2]);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// The same values as the domain's loops and addresses give them.
+class Loops {
+ public:
+  Loops(const Graph& graph, const Domain& domain) : graph_(graph), domain_(domain), memo_(graph.nodes.size()) {}
+
+  static int64_t address(const Access& access, const Shape& at) {
+    int64_t index = access.offset;
+    for (size_t i = 0; i < at.size(); ++i) index += access.strides[i] * at[i];
+    return index;
+  }
+
+  double load(NodeId input, int64_t index) {
+    const Node& node = graph_.nodes[input];
+    if (index < 0 || index >= elements(node.shape)) {
+      error_ = cat("address ", index, " is outside %", input);
+      return 0;
+    }
+    return input_value(node, input, index);
+  }
+
+  // The value that a store or operand takes at one iteration; node is whose row says what a leaf is.
+  double leaf(NodeId source, const Access& access, const Shape& at) {
+    if (source < 0) return load(access.input, address(access, at));
+    const Node& node = graph_.nodes[source];
+    if (node.op == Op::constant) return node.value;
+    if (node.op == Op::iota) return static_cast<double>(address(access, at));
+    return value(source, at);
+  }
+
+  double value(NodeId id, const Shape& at) {
+    Shape key;
+    for (AtomId atom : domain_.varies[id]) key.push_back(at[atom]);
+    const auto found = memo_[id].find(key);
+    if (found != memo_[id].end()) return found->second;
+    const double result = compute(id, at);
+    memo_[id][key] = result;
+    return result;
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  double compute(NodeId id, Shape at) {
+    const Node& node = graph_.nodes[id];
+    const std::vector<Domain::Operand>& operands = domain_.operands[id];
+    const OpClass cls = class_of(node.op);
+    if (cls == OpClass::kGather) {
+      int64_t index = static_cast<int64_t>(leaf(operands[1].source, operands[1].access, at));
+      if (index < 0) index += operands[0].gather_extent;
+      return load(operands[0].access.input, address(operands[0].access, at) + index * operands[0].gather_stride);
+    }
+    if (cls == OpClass::kElementwise) {
+      double x[3] = {0, 0, 0};
+      for (size_t k = 0; k < operands.size(); ++k) x[k] = leaf(operands[k].source, operands[k].access, at);
+      return info(node.op).value(x[0], x[1], x[2]);
+    }
+    double sum = node.op == Op::contract ? 0 : identity(node.op);
+    std::vector<AtomId> atoms = domain_.reduced;
+    if (elements_summed(id) == 1) atoms.clear();  // over axes of extent 1
+    const std::function<void(size_t)> loop = [&](size_t depth) {
+      if (depth < atoms.size()) {
+        for (at[atoms[depth]] = 0; at[atoms[depth]] < domain_.atoms[atoms[depth]].extent; ++at[atoms[depth]])
+          loop(depth + 1);
+        return;
+      }
+      const double x = leaf(operands[0].source, operands[0].access, at);
+      sum = node.op == Op::contract ? sum + x * leaf(operands[1].source, operands[1].access, at)
+                                    : combine(node.op, sum, x);
+    };
+    loop(0);
+    return sum;
+  }
+
+  int64_t elements_summed(NodeId id) const {
+    const Node& node = graph_.nodes[id];
+    if (node.op == Op::contract) return 2;
+    int64_t count = 1;
+    for (int64_t axis : node.ints) count *= graph_.nodes[node.operands[0]].shape[axis];
+    return count;
+  }
+
+  const Graph& graph_;
+  const Domain& domain_;
+  std::vector<std::map<Shape, double>> memo_;
+  std::string error_;
+};
+
+bool close(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b)) || std::fabs(a - b) <= 1e-9 * (1 + std::fabs(a) + std::fabs(b));
+}
+
+}  // namespace
+
+Graph graph_of(std::string_view text) {
+  absl::StatusOr<Graph> graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << graph.status() << "\n" << text;
+  return graph.ok() ? *graph : Graph();
+}
+
+std::string check_domain(const Graph& graph, const Domain& domain) {
+  const std::vector<Values> expected = reference(graph);
+  Loops loops(graph, domain);
+  std::vector<std::vector<int>> written;
+  for (const Output& output : graph.outputs) written.emplace_back(elements(graph.nodes[output.node].shape), 0);
+  Shape extents;
+  for (const Atom& atom : domain.atoms) extents.push_back(atom.extent);
+  for (int64_t i = 0; i < elements(extents); ++i) {
+    const Shape at = coordinates(i, extents);
+    for (const Domain::Store& store : domain.stores) {
+      const int64_t index = Loops::address(store.access, at);
+      if (index < 0 || index >= static_cast<int64_t>(written[store.output].size()))
+        return cat("store ", store.output, " writes element ", index);
+      written[store.output][index] = 1;
+      const double got = loops.leaf(store.source, store.copy, at);
+      const double want = expected[graph.outputs[store.output].node][index];
+      if (!loops.error().empty()) return loops.error();
+      if (!close(got, want)) return cat("output ", store.output, "[", index, "] is ", got, ", expected ", want);
+    }
+  }
+  // A sum over nothing: its loop has no iterations, its store is outside that loop.
+  const bool empty = std::any_of(domain.reduced.begin(), domain.reduced.end(),
+                                 [&](AtomId atom) { return domain.atoms[atom].extent == 0; });
+  for (size_t o = 0; o < written.size() && !empty; ++o)
+    for (size_t i = 0; i < written[o].size(); ++i)
+      if (!written[o][i]) return cat("output ", o, "[", i, "] is never written");
+  return "";
+}
+
+}  // namespace wl
