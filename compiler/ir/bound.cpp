@@ -1,0 +1,151 @@
+#include "compiler/ir/bound.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "compiler/ir/ops.h"
+
+namespace wl {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double distance(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  double d = std::fabs(a - b);
+  return std::isnan(d) ? kInfinity : d;
+}
+
+int64_t as_integer(double x) {
+  constexpr double kTwo63 = 9223372036854775808.0;
+  if (x >= 2 * kTwo63) return -1;
+  if (x >= kTwo63) return static_cast<int64_t>(static_cast<uint64_t>(x));
+  if (!(x >= -kTwo63)) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(x);
+}
+
+double from_integer(DType dtype, uint64_t bits) {
+  int64_t wrapped = wrap(dtype, static_cast<int64_t>(bits));
+  return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);
+}
+
+}  // namespace
+
+Rounding::Rounding(DType dtype)
+    : floating(is_float(dtype)), unit(info(dtype).unit_roundoff), tiny(0), largest(kInfinity), wider_allowed(false) {
+  if (!floating) return;
+  bool f64 = dtype == DType::f64, f16 = dtype == DType::f16;
+  tiny = f64 ? 0x1p-1074 : f16 ? 0x1p-24 : dtype == DType::bf16 ? 0x1p-133 : 0x1p-149;
+  largest = f64                    ? std::numeric_limits<double>::max()
+            : f16                  ? 65504.0
+            : dtype == DType::bf16 ? 0x1.fep127
+                                   : 0x1.fffffep127;
+  wider_allowed = f16 || dtype == DType::bf16;
+}
+
+Value Rounding::stored(Value v) const {
+  if (std::isnan(v.bound)) v.bound = kInfinity;
+  if (!floating || !std::isfinite(v.value)) return v;
+  double magnitude = std::fabs(v.value);
+  if (magnitude + v.bound <= largest) return v;
+  if (wider_allowed || magnitude - v.bound <= largest * (1 + unit)) return {v.value, kInfinity};
+  return {std::copysign(kInfinity, v.value), 0};
+}
+
+double accumulation_factor(DType dtype, int64_t n) {
+  if (!is_float(dtype)) return 0;
+  double unit = info(dtype == DType::f64 ? DType::f64 : DType::f32).unit_roundoff;
+  double count = static_cast<double>(n);
+  return unit * std::min(count, 8 * std::sqrt(count));
+}
+
+Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
+  jumps_ = op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod || op == Op::fmod ||
+           (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to));
+  compares_ = row_.result == ResultType::kBool;
+  logical_ = op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
+  relative_ = row_.ulps * 2 * rounding_.unit;
+}
+
+double Elementwise::integer_value(const double x[3]) const {
+  auto a = static_cast<uint64_t>(as_integer(x[0])), b = static_cast<uint64_t>(as_integer(x[1]));
+  auto c = static_cast<uint64_t>(as_integer(x[2]));
+  switch (row_.op) {
+    case Op::add:
+      return from_integer(to_, a + b);
+    case Op::sub:
+      return from_integer(to_, a - b);
+    case Op::mul:
+      return from_integer(to_, a * b);
+    case Op::fma:
+      return from_integer(to_, a * b + c);
+    case Op::neg:
+      return from_integer(to_, -a);
+    case Op::abs:
+      return x[0] < 0 ? from_integer(to_, -a) : x[0];
+    case Op::cast:
+      return to_integer(to_, from_, x[0]);
+    default:
+      return to_integer(to_, DType::f64, row_.value(x[0], x[1], x[2]));
+  }
+}
+
+double Elementwise::value(const double x[3]) const {
+  bool exact = rounding_.floating || compares_ || logical_ || row_.op == Op::select;
+  return exact ? row_.value(x[0], x[1], x[2]) : integer_value(x);
+}
+
+// The largest change of the result when one operand moves over its interval, seen at its ends and at zero.
+double Elementwise::swing(const Value x[3], int operand, double r) const {
+  double at[3] = {x[0].value, x[1].value, x[2].value};
+  const double centre = at[operand], b = x[operand].bound;
+  double most = 0;
+  for (double to : {centre - b, centre + b, std::fabs(centre) <= b ? 0.0 : centre + b}) {
+    at[operand] = to;
+    most = std::max(most, distance(value(at), r));
+  }
+  return most;
+}
+
+double Elementwise::propagate(const Value x[3], double r) const {
+  if (row_.op == Op::select) {
+    const Value& chosen = x[0].value != 0 ? x[1] : x[2];
+    return x[0].bound == 0 ? chosen.bound : std::max(x[1].bound, x[2].bound) + distance(x[1].value, x[2].value);
+  }
+  if (logical_) return 1;
+  if (compares_) return std::fabs(x[0].value - x[1].value) <= x[0].bound + x[1].bound ? 1 : 0;
+  if (row_.op == Op::max || row_.op == Op::min) return std::max(x[0].bound, x[1].bound);
+  double partial[3];
+  row_.partials(x[0].value, x[1].value, x[2].value, r, partial);
+  double total = 0;
+  for (int i = 0; i < row_.arity; ++i) {
+    double b = x[i].bound;
+    if (b == 0) continue;
+    if (b == kInfinity) return kInfinity;
+    if (!std::isfinite(r)) {
+      if (swing(x, i, r) > 0) return kInfinity;
+      continue;
+    }
+    double first = partial[i] * b;
+    if (jumps_ || (row_.cost > 1 && !(first < std::fabs(r) / 64))) {
+      double seen = swing(x, i, r);
+      first = std::isfinite(first) ? std::max(first, seen) : seen;
+    }
+    total += first;
+  }
+  // The product of two errors, which is all there is when both factors are zero.
+  if (row_.op == Op::mul || row_.op == Op::fma) total += x[0].bound * x[1].bound;
+  return total;
+}
+
+Value Elementwise::operator()(const Value x[3]) const {
+  const double at[3] = {x[0].value, x[1].value, x[2].value};
+  bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
+  if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity};  // undefined
+  Value v{value(at), 0};
+  if (x[0].bound > 0 || x[1].bound > 0 || x[2].bound > 0) v.bound = propagate(x, v.value);
+  if (relative_ > 0 && std::isfinite(v.value)) v.bound += relative_ * std::fabs(v.value) + rounding_.tiny;
+  return rounding_.stored(v);
+}
+
+}  // namespace wl

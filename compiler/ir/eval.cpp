@@ -1,0 +1,232 @@
+#include "compiler/ir/eval.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/ir/evaluator.h"
+#include "compiler/ir/ops.h"
+
+namespace wl {
+
+InputReader generated_inputs(const Graph& graph, uint64_t seed) {
+  struct Stream {
+    Fill fill;
+    DType dtype;
+    uint64_t number;
+  };
+  std::vector<Stream> streams(graph.nodes.size());
+  uint64_t number = 0;
+  for (NodeId id : graph.inputs()) streams[id] = {graph.nodes[id].fill, graph.nodes[id].dtype, number++};
+  return [streams = std::move(streams), seed](NodeId input, int64_t index) {
+    const Stream& s = streams[input];
+    return fill_value(s.fill, s.dtype, seed, s.number, static_cast<uint64_t>(index));
+  };
+}
+
+absl::Status Evaluator::compute() {
+  for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
+    if (!sets_[id]) continue;
+    WL_RETURN_IF_ERROR(compute_node(id));
+    for (NodeId operand : node(id).operands) {
+      if (last_user_[operand] == id) columns_[operand] = Column();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Evaluator::compute_node(NodeId id) {
+  const Node& at = node(id);
+  const ElementSet& set = *sets_[id];
+  Column& out = columns_[id];
+  out.resize(static_cast<size_t>(set.count()));
+  switch (class_of(at.op)) {
+    case OpClass::kLeaf:
+      compute_leaf(id, out);
+      break;
+    case OpClass::kElementwise:
+      compute_elementwise(at, set, out);
+      break;
+    case OpClass::kView:
+      compute_view(at, set, out);
+      break;
+    case OpClass::kReduce:
+      compute_reduce(at, set, out);
+      break;
+    case OpClass::kContract:
+      compute_contract(at, set, out);
+      break;
+    case OpClass::kGather:
+      return compute_take_along(id, set, out);
+  }
+  return absl::OkStatus();
+}
+
+void Evaluator::compute_leaf(NodeId id, Column& out) {
+  const Node& at = node(id);
+  if (at.op == Op::constant) {
+    std::fill(out.value.begin(), out.value.end(), at.value);
+    return;
+  }
+  size_t k = 0;
+  if (at.op == Op::input) {
+    sets_[id]->for_each([&](int64_t i) { out.value[k++] = inputs_(id, i); });
+    return;
+  }
+  int64_t inner = row_major_strides(at.shape)[at.ints[0]], extent = at.shape[at.ints[0]];
+  Rounding rounding(at.dtype);
+  sets_[id]->for_each([&](int64_t i) {
+    auto coordinate = static_cast<double>(i / inner % extent);
+    double value = rounding.floating ? round_to(at.dtype, coordinate) : to_integer(at.dtype, DType::i64, coordinate);
+    out.put(k++, {value, 0});
+  });
+}
+
+void Evaluator::compute_elementwise(const Node& at, const ElementSet& set, Column& out) {
+  int arity = info(at.op).arity;
+  Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
+  bool same[3] = {};  // the operand's demanded elements are exactly ours
+  for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
+  size_t k = 0;
+  set.for_each([&](int64_t i) {
+    Value x[3];
+    for (int j = 0; j < arity; ++j) {
+      const Column& column = columns_[at.operands[j]];
+      x[j] = column.at(same[j] ? k : static_cast<size_t>(sets_[at.operands[j]]->position(i)));
+    }
+    out.put(k++, apply(x));
+  });
+}
+
+void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out) {
+  size_t k = 0;
+  if (at.op == Op::pad || at.op == Op::concat) {
+    set.for_each([&](int64_t i) {
+      Origin origin = origin_of(graph_, at, i);
+      out.put(k++, origin.operand < 0 ? Value{at.value, 0} : element(at.operands[origin.operand], origin.index));
+    });
+    return;
+  }
+  const Column& from = columns_[at.operands[0]];
+  const ElementSet& positions = *sets_[at.operands[0]];
+  auto copy = [&](int64_t index) {
+    auto p = static_cast<size_t>(positions.position(index));
+    out.value[k] = from.value[p];
+    out.bound[k++] = from.bound[p];
+  };
+  if (at.op == Op::reshape) {
+    set.for_each(copy);
+  } else {
+    IndexMap map = view_map(at, node(at.operands[0]).shape);
+    IndexCursor cursor(map);
+    set.for_each([&](int64_t i) { copy(cursor(i)); });
+  }
+}
+
+namespace {
+
+// A running reduction of values with bounds.
+struct Accumulator {
+  Accumulator(Op which, DType type) : op(which), dtype(type), floating(is_float(type)) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (op == Op::reduce_sum) value = 0;
+    if (op == Op::reduce_prod) value = upper = 1;
+    if (op == Op::reduce_max) value = floating ? -kInfinity : round_to(dtype, -kInfinity);
+    if (op == Op::reduce_min) value = floating ? kInfinity : round_to(dtype, kInfinity);
+  }
+  void add(double x, double b) {
+    switch (op) {
+      case Op::reduce_sum:
+        value += x;
+        magnitude += std::fabs(x);
+        bound += b;
+        break;
+      case Op::reduce_prod:
+        value *= x;
+        upper *= std::fabs(x) + b;
+        any_bound |= b > 0;
+        break;
+      case Op::reduce_max:
+        value = nan_max(value, x);
+        bound = std::max(bound, b);
+        break;
+      default:
+        value = nan_min(value, x);
+        bound = std::max(bound, b);
+    }
+    if (!floating && op != Op::reduce_max && op != Op::reduce_min) value = to_integer(dtype, DType::i64, value);
+  }
+  Value result(int64_t n) const {
+    const Rounding rounding(dtype);
+    if (op == Op::reduce_max || op == Op::reduce_min) return {value, bound};
+    double b = bound + accumulation_factor(dtype, n) * magnitude;
+    if (op == Op::reduce_prod) {
+      b = (any_bound ? upper - std::fabs(value) : 0) + accumulation_factor(dtype, n) * upper;
+    }
+    if (floating) b += rounding.unit * std::fabs(value) + rounding.tiny;
+    if (!std::isfinite(value)) b = std::isfinite(bound) && std::isfinite(any_bound ? upper : 0) ? 0 : bound;
+    return rounding.stored({value, b});
+  }
+  Op op;
+  DType dtype;
+  bool floating, any_bound = false;
+  double value = 0, bound = 0, magnitude = 0, upper = 0;
+};
+
+}  // namespace
+
+void Evaluator::compute_reduce(const Node& at, const ElementSet& set, Column& out) {
+  const Column& from = columns_[at.operands[0]];
+  const ElementSet& positions = *sets_[at.operands[0]];
+  ReduceMaps maps(at, node(at.operands[0]).shape);
+  std::vector<int64_t> steps = maps.inner.all();
+  IndexCursor cursor(maps.outer);
+  size_t k = 0;
+  set.for_each([&](int64_t i) {
+    int64_t base = cursor(i);
+    Accumulator total(at.op, at.dtype);
+    for (int64_t step : steps) {
+      auto p = static_cast<size_t>(positions.position(base + step));
+      total.add(from.value[p], from.bound[p]);
+    }
+    out.put(k++, total.result(static_cast<int64_t>(steps.size())));
+  });
+}
+
+absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Column& out) {
+  const Node& at = node(id);
+  int64_t extent = node(at.operands[0]).shape[at.ints[0]];
+  size_t k = 0;
+  absl::Status status;
+  set.for_each([&](int64_t i) {
+    Value index = element(at.operands[1], i);
+    int64_t pick = picked(index, extent);
+    if (pick < 0 && index.bound == 0 && status.ok()) {
+      status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
+                       extent, ")");
+    }
+    Value unknown{0, std::numeric_limits<double>::infinity()};
+    out.put(k++, pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick)));
+  });
+  return status;
+}
+
+std::vector<Value> Evaluator::read(const Query& query) const {
+  std::vector<Value> values;
+  values.reserve(query.indices.size());
+  for (int64_t index : query.indices) values.push_back(element(query.node, index));
+  return values;
+}
+
+absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
+                                                         const std::vector<Query>& queries) {
+  Evaluator evaluator(graph, inputs);
+  WL_RETURN_IF_ERROR(evaluator.demand(queries));
+  WL_RETURN_IF_ERROR(evaluator.compute());
+  std::vector<std::vector<Value>> result;
+  result.reserve(queries.size());
+  for (const Query& query : queries) result.push_back(evaluator.read(query));
+  return result;
+}
+
+}  // namespace wl

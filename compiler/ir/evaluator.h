@@ -1,0 +1,91 @@
+// Internal to the oracle: the demanded elements of every node and their values. demand.cpp goes backwards over the
+// nodes and collects index sets; eval.cpp goes forwards and computes the values of just those.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compiler/ir/bound.h"
+#include "compiler/ir/element_set.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/index_map.h"
+
+namespace wl {
+
+// Values of a node's demanded elements, in index order.
+struct Column {
+  std::vector<double> value;
+  std::vector<float> bound;  // rounded up
+  void resize(size_t n) {
+    value.resize(n);
+    bound.resize(n);
+  }
+  Value at(size_t i) const { return {value[i], bound[i]}; }
+  void put(size_t i, Value v) {
+    value[i] = v.value;
+    bound[i] = static_cast<float>(v.bound * (1 + 0x1p-22) + (v.bound > 0 ? 0x1p-149 : 0));
+  }
+};
+
+// The operands of a reduction as two maps: from an output element, and over the reduced axes.
+struct ReduceMaps {
+  ReduceMaps(const Node& node, const Shape& operand);
+  IndexMap outer, inner;
+};
+
+// Those of a contraction: output elements to rows of a and b, and the steps along the summed letters.
+struct ContractMaps {
+  ContractMaps(const Node& node, const Shape& a, const Shape& b);
+  IndexMap a_row, b_row, a_step, b_step;
+  int64_t terms = 1;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Graph& graph, const InputReader& inputs);
+  absl::Status demand(const std::vector<Query>& queries);
+  absl::Status compute();
+  std::vector<Value> read(const Query& query) const;
+
+ private:
+  absl::Status add(NodeId id, const ElementSet& set);
+  ElementSet& set_of(NodeId id);
+  absl::Status propagate(NodeId id);
+  void demand_reduce(const Node& node, const ElementSet& set);
+  void demand_contract(const Node& node, const ElementSet& set);
+  absl::Status demand_take_along(NodeId id, const ElementSet& set);
+  bool cheap_index(NodeId id) const;
+
+  absl::Status compute_node(NodeId id);
+  void compute_leaf(NodeId id, Column& out);
+  void compute_elementwise(const Node& node, const ElementSet& set, Column& out);
+  void compute_view(const Node& node, const ElementSet& set, Column& out);
+  void compute_reduce(const Node& node, const ElementSet& set, Column& out);
+  void compute_contract(const Node& node, const ElementSet& set, Column& out);
+  absl::Status compute_take_along(NodeId id, const ElementSet& set, Column& out);
+  Value element(NodeId id, int64_t index) const {
+    return columns_[id].at(static_cast<size_t>(sets_[id]->position(index)));
+  }
+  const Node& node(NodeId id) const { return graph_.nodes[id]; }
+
+  const Graph& graph_;
+  const InputReader& inputs_;
+  std::vector<std::unique_ptr<ElementSet>> sets_;  // null: not demanded
+  std::vector<Column> columns_;
+  std::vector<NodeId> last_user_;  // queried nodes: never
+  int64_t demanded_ = 0;
+};
+
+// Where an element of a pad or concat comes from: operand number (-1: the pad value) and its element.
+struct Origin {
+  int operand;
+  int64_t index;
+};
+Origin origin_of(const Graph& graph, const Node& node, int64_t index);
+
+// The element along take_along's axis that `index` picks, or -1.
+int64_t picked(const Value& index, int64_t extent);
+// take_along: the element of operand 0 that output element `i` reads when it picks `pick`.
+int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
+
+}  // namespace wl

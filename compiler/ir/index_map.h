@@ -1,0 +1,48 @@
+// An affine map from the elements of a tensor (row-major numbers) to those of another: what transposes, broadcasts,
+// slices, windows, and the operands of reductions and contractions are. Axes are merged where one stride spans both.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+struct IndexMap {
+  Shape extents;
+  std::vector<int64_t> strides;  // in the target, one for each extent
+  int64_t offset = 0;
+
+  IndexMap() = default;
+  IndexMap(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
+  int64_t operator()(int64_t index) const;
+  // Targets of all elements, in row-major order.
+  std::vector<int64_t> all() const;
+};
+
+// IndexMap for increasing indices: within a row a step is an addition.
+class IndexCursor {
+ public:
+  explicit IndexCursor(const IndexMap& map) : map_(map) {}
+  int64_t operator()(int64_t index) {
+    if (index == next_ && left_ > 0) {
+      at_ += map_.strides.back();
+      --left_;
+    } else {
+      at_ = map_(index);
+      left_ = map_.extents.empty() ? 0 : map_.extents.back() - 1 - index % map_.extents.back();
+    }
+    next_ = index + 1;
+    return at_;
+  }
+
+ private:
+  const IndexMap& map_;
+  int64_t next_ = -1, left_ = 0, at_ = 0;
+};
+
+// The map of a transpose, broadcast, slice or window (not of reshape: the identity; nor of pad and concat).
+IndexMap view_map(const Node& view, const Shape& operand);
+
+}  // namespace wl
