@@ -19,14 +19,14 @@ absl::StatusOr<std::vector<NodeId>> views_of(const Graph& graph, NodeId id, Node
   return views;
 }
 
-absl::StatusOr<Affine> affine_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views) {
+absl::StatusOr<Strided> strided_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views) {
   const Node& leaf = graph.nodes[source];
-  Affine affine = leaf.op == Op::iota ? affine_of_iota(leaf) : affine_of(leaf.shape);
+  Strided strided = leaf.op == Op::iota ? strided_iota(leaf) : strided_of(leaf.shape);
   for (NodeId view : views) {
-    WL_ASSIGN_OR_RETURN(affine, apply_view(graph, view, std::move(affine)));
+    WL_ASSIGN_OR_RETURN(strided, apply_view(graph, view, std::move(strided)));
   }
-  for (std::vector<Term>& terms : affine.axes) merge_terms(terms);
-  return affine;
+  for (std::vector<Term>& terms : strided.axes) merge_terms(terms);
+  return strided;
 }
 
 absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, Factors& factors) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/plan/affine.h"
+#include "compiler/plan/strided.h"
 #include "compiler/plan/factors.h"
 
 namespace wl {
@@ -20,7 +20,7 @@ inline bool is_computed(const Node& node) {
 // values has no one source: InvalidArgument.
 absl::StatusOr<std::vector<NodeId>> views_of(const Graph& graph, NodeId id, NodeId& source);
 // Where an input (or the value of an iota) seen through views lies, terms merged.
-absl::StatusOr<Affine> affine_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views);
+absl::StatusOr<Strided> strided_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views);
 
 using Axes = std::vector<FactorList>;
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/strings/str_join.h"
-#include "compiler/plan/affine.h"
 #include "compiler/plan/axes.h"
 #include "compiler/plan/draft.h"
+#include "compiler/plan/strided.h"
 
 namespace wl {
 namespace {
@@ -58,12 +58,12 @@ class Analysis {
     return axes;
   }
 
-  // Axes of their own for a tensor read at `affine`, and the address in terms of them.
-  Axes fresh_axes(NodeId input, const Affine& affine, Pending& pending) {
+  // Axes of their own for a tensor read at `strided`, and the address in terms of them.
+  Axes fresh_axes(NodeId input, const Strided& strided, Pending& pending) {
     Axes axes;
     pending.input = input;
-    pending.offset = affine.offset;
-    for (const std::vector<Term>& terms : affine.axes) {
+    pending.offset = strided.offset;
+    for (const std::vector<Term>& terms : strided.axes) {
       FactorList& list = axes.emplace_back();
       for (const Term& term : terms) {
         list.push_back(factors_.fresh(term.extent));
@@ -91,9 +91,9 @@ class Analysis {
     }
     if (node(source).op == Op::iota) operands[k].source = source;
     operands[k].access.input = source;
-    WL_ASSIGN_OR_RETURN(const Affine affine, affine_path(graph_, source, views));
+    WL_ASSIGN_OR_RETURN(const Strided strided, strided_path(graph_, source, views));
     Pending pending;
-    Axes axes = fresh_axes(source, affine, pending);
+    Axes axes = fresh_axes(source, strided, pending);
     reads_.push_back({id, k, std::move(pending)});
     return std::optional<Axes>(std::move(axes));
   }
@@ -193,8 +193,8 @@ class Analysis {
                      " at computed places; it must be an input of the kernel: store it and read it back");
     WL_ASSIGN_OR_RETURN(std::optional<Axes> index, read(id, 1));
     axes_[id] = index ? std::move(*index) : own_axes(id);
-    WL_ASSIGN_OR_RETURN(Affine affine, affine_path(graph_, source, views));
-    std::vector<Term>& gathered = affine.axes[node(id).ints[0]];
+    WL_ASSIGN_OR_RETURN(Strided strided, strided_path(graph_, source, views));
+    std::vector<Term>& gathered = strided.axes[node(id).ints[0]];
     if (gathered.size() > 1)
       return invalid(what(id), ": the gathered axis of %", source, " is several pieces of memory");
     Domain::Operand& operand = draft_.domain.operands[id][0];
@@ -203,7 +203,7 @@ class Analysis {
     operand.gather_stride = gathered.empty() ? 0 : gathered[0].stride;
     gathered.clear();
     Pending pending;
-    const Axes axes = fresh_axes(source, affine, pending);
+    const Axes axes = fresh_axes(source, strided, pending);
     for (size_t i = 0; i < axes.size(); ++i)
       if (static_cast<int64_t>(i) != node(id).ints[0]) WL_RETURN_IF_ERROR(join(id, 0, axes_[id][i], axes[i]));
     reads_.push_back({id, 0, std::move(pending)});
@@ -230,8 +230,8 @@ class Analysis {
     } else {
       if (node(source).op != Op::iota && node(source).op != Op::constant) store.source = -1;
       store.copy.input = source;
-      WL_ASSIGN_OR_RETURN(const Affine affine, affine_path(graph_, source, views));
-      axes = fresh_axes(source, affine, copy);
+      WL_ASSIGN_OR_RETURN(const Strided strided, strided_path(graph_, source, views));
+      axes = fresh_axes(source, strided, copy);
     }
     Pending pending;
     int64_t stride = 1;

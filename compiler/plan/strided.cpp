@@ -1,4 +1,4 @@
-#include "compiler/plan/affine.h"
+#include "compiler/plan/strided.h"
 
 #include <algorithm>
 
@@ -91,24 +91,24 @@ void merge_terms(std::vector<Term>& terms) {
   }
 }
 
-Affine affine_of(const Shape& shape) {
-  Affine result;
+Strided strided_of(const Shape& shape) {
+  Strided result;
   const std::vector<int64_t> strides = row_major_strides(shape);
   for (size_t i = 0; i < shape.size(); ++i) result.axes.push_back(single(shape[i], strides[i]));
   return result;
 }
 
-Affine affine_of_iota(const Node& iota) {
-  Affine result;
+Strided strided_iota(const Node& iota) {
+  Strided result;
   for (size_t i = 0; i < iota.shape.size(); ++i)
     result.axes.push_back(single(iota.shape[i], static_cast<int64_t>(i) == iota.ints[0] ? 1 : 0));
   return result;
 }
 
-absl::StatusOr<Affine> apply_view(const Graph& graph, NodeId view, Affine x) {
+absl::StatusOr<Strided> apply_view(const Graph& graph, NodeId view, Strided x) {
   const Node& node = graph.nodes[view];
   const Shape& from = graph.nodes[node.operands[0]].shape;
-  Affine result{x.offset, {}};
+  Strided result{x.offset, {}};
   switch (node.op) {
     case Op::reshape:
       if (!reshape_axes(node.shape, x.axes))
