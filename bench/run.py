@@ -66,7 +66,7 @@ class Peer:
         self.title = peers.TITLES[name]
         python = ROOT / "build" / "venv-peers" / "bin" / "python"
         command = [python, ROOT / "bench" / "peers.py", name, workload.name, str(options.threads)]
-        self.child = Child(command, env=peers.environment(options.threads))
+        self.child = Child(command, env=peers.environment(name, options.threads))
         ready = self.child.read()
         self.facts = {"version": ready["ready"], "prepare_s": ready["prepare_s"]}
         self.sample = np.array(ready["sample"])
