@@ -1,0 +1,204 @@
+#include "compiler/import/call.h"
+
+#include <algorithm>
+
+#include "onnx/onnx_pb.h"
+
+namespace wl::onnx_import {
+Call::Call(const onnx::NodeProto& node, int opset, std::vector<Value*> inputs, Builder& builder, bool cache)
+    : node_(node), opset_(opset), inputs_(std::move(inputs)), builder_(builder), cache_(cache) {
+  results_.resize(static_cast<size_t>(node.output_size()));
+}
+
+std::string_view Call::op() const {
+  return node_.op_type();
+}
+
+void Call::reject(absl::StatusCode code, std::string_view message) const {
+  throw Rejected{absl::Status(code, std::string(message))};
+}
+
+const Value& Call::value(int index) const {
+  if (!has(index)) fail("input ", index, " is needed, the node has ", inputs());
+  return *inputs_[static_cast<size_t>(index)];
+}
+
+T Call::materialise(Value& value) {
+  if (cache_ && value.node >= 0) return T(this, value.node);
+  NodeId id;
+  if (value.literal && value.literal->is_splat()) {
+    id = builder_.constant(value.literal->values[0], value.dtype, value.shape);
+  } else {
+    Fill fill = value.fill;
+    if (value.literal) fill.literal = value.literal->values;
+    id = builder_.input(value.name, value.dtype, value.shape, std::move(fill));
+  }
+  const T result = checked(id);
+  if (cache_) value.node = id;
+  return result;
+}
+
+T Call::literal_tensor(Literal literal, std::string_view suffix) {
+  Value value{.name = cat(outputs() > 0 ? node_.output(0) : node_.name(), suffix),
+              .dtype = literal.dtype,
+              .shape = literal.shape};
+  value.literal = std::move(literal);
+  return materialise(value);
+}
+
+T Call::in(int index) {
+  value(index);
+  return materialise(*inputs_[static_cast<size_t>(index)]);
+}
+
+std::vector<T> Call::all() {
+  std::vector<T> result;
+  for (int i = 0; i < inputs(); ++i) result.push_back(in(i));
+  if (result.empty()) fail("at least one input is needed");
+  return result;
+}
+
+const Literal* Call::literal(int index) const {
+  const auto& literal = value(index).literal;
+  return literal ? &*literal : nullptr;
+}
+
+std::vector<int64_t> Call::ints(int index) const {
+  const Literal* known = literal(index);
+  if (known == nullptr) {
+    missing("input ", index, " ('", value(index).name,
+            "') decides shapes, so its values must be constant; here they are computed from data");
+  }
+  if (known->shape.size() > 1) fail("input ", index, " must be a list, it has shape ", shape_text(known->shape));
+  const int64_t count = elements(known->shape);
+  if (count > 4096) fail("input ", index, " lists ", count, " integers; no tensor has as many axes");
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < count; ++i) result.push_back(known->int_at(i));
+  return result;
+}
+
+double Call::number(int index) const {
+  const Literal* known = literal(index);
+  if (known == nullptr) missing("input ", index, " ('", value(index).name, "') must be constant");
+  if (elements(known->shape) != 1) {
+    fail("input ", index, " must be one number, it has shape ", shape_text(known->shape));
+  }
+  return known->at(0);
+}
+
+const onnx::AttributeProto* Call::find(std::string_view name) const {
+  for (const auto& attribute : node_.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+
+int64_t Call::attr(std::string_view name, int64_t otherwise) const {
+  const auto* found = find(name);
+  if (found == nullptr) return otherwise;
+  if (!found->has_i()) fail("attribute ", name, " must be an integer");
+  return found->i();
+}
+
+double Call::attr_number(std::string_view name, double otherwise) const {
+  const auto* found = find(name);
+  if (found == nullptr) return static_cast<double>(static_cast<float>(otherwise));
+  if (!found->has_f()) fail("attribute ", name, " must be a number");
+  return static_cast<double>(found->f());
+}
+
+std::string Call::attr_text(std::string_view name, std::string_view otherwise) const {
+  const auto* found = find(name);
+  if (found == nullptr) return std::string(otherwise);
+  if (!found->has_s()) fail("attribute ", name, " must be a string");
+  return found->s();
+}
+
+std::vector<int64_t> Call::attr_ints(std::string_view name, std::vector<int64_t> otherwise) const {
+  const auto* found = find(name);
+  if (found == nullptr) return otherwise;
+  if (found->ints_size() > 4096) fail("attribute ", name, " lists ", found->ints_size(), " integers");
+  return {found->ints().begin(), found->ints().end()};
+}
+
+std::vector<double> Call::attr_numbers(std::string_view name) const {
+  const auto* found = find(name);
+  if (found == nullptr) return {};
+  return {found->floats().begin(), found->floats().end()};
+}
+
+std::optional<Literal> Call::attr_literal(std::string_view name) const {
+  const auto* found = find(name);
+  if (found == nullptr) return std::nullopt;
+  if (!found->has_t()) fail("attribute ", name, " must be a tensor");
+  auto decoded = decode_tensor(found->t(), cat("attribute ", name));
+  if (!decoded.ok()) throw Rejected{decoded.status()};
+  if (!decoded->literal)
+    missing("attribute ", name, ": a tensor over ", kLiteralBytes, " bytes must be an initializer");
+  return *std::move(decoded->literal);
+}
+
+std::optional<std::vector<int64_t>> Call::ints_or_attr(int index, std::string_view name) const {
+  if (has(index)) return ints(index);
+  if (has_attr(name)) return attr_ints(name);
+  return std::nullopt;
+}
+
+int64_t Call::axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank) fail("axis ", axis, " is out of range for a tensor of rank ", rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<int64_t> Call::axes(std::vector<int64_t> axes, int64_t rank) const {
+  for (int64_t& a : axes) a = axis(a, rank);
+  std::sort(axes.begin(), axes.end());
+  const auto twice = std::adjacent_find(axes.begin(), axes.end());
+  if (twice != axes.end()) fail("axis ", *twice, " is given twice");
+  return axes;
+}
+
+int Call::outputs() const {
+  return node_.output_size();
+}
+bool Call::wants(int index) const {
+  return index < outputs() && !node_.output(index).empty();
+}
+
+void Call::set(int index, T tensor) {
+  if (wants(index)) results_[static_cast<size_t>(index)] = {std::nullopt, tensor.id()};
+}
+
+T Call::set_literal(int index, Literal literal) {
+  check_shape(literal.shape);
+  if (wants(index)) results_[static_cast<size_t>(index)] = {std::move(literal), -1};
+  return {};
+}
+
+T Call::checked(NodeId id) {
+  if (!builder_.status().ok()) throw Rejected{builder_.status()};
+  return T(this, id);
+}
+
+void Call::check_shape(const Shape& shape) const {
+  const auto status = onnx_import::check_shape(shape, cat("a tensor of shape ", shape_text(shape)));
+  if (!status.ok()) throw Rejected{status};
+}
+
+T Call::constant(double value, DType dtype, Shape shape) {
+  check_shape(shape);
+  return checked(builder_.constant(value, dtype, std::move(shape)));
+}
+
+T Call::iota(DType dtype, Shape shape, int64_t axis) {
+  check_shape(shape);
+  return checked(builder_.iota(dtype, std::move(shape), static_cast<int>(axis)));
+}
+
+Shape T::shape() const {
+  return call_->builder().node(id_).shape;
+}
+DType T::dtype() const {
+  return call_->builder().node(id_).dtype;
+}
+
+}  // namespace wl::onnx_import

@@ -1,0 +1,195 @@
+// Call: one ONNX node being imported, as the rows of table.cpp see it; T: a handle on a tensor of the graph being
+// built, with arithmetic that broadcasts as NumPy does, so that a decomposition reads like its formula. A row stops at
+// its first mistake: everything here that cannot go on throws Rejected, which import.cpp alone catches and which never
+// leaves this folder. So a row needs no error handling of its own, and T is always a valid node.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/import/literal.h"
+#include "compiler/ir/build.h"
+
+namespace onnx {
+class AttributeProto;
+class NodeProto;
+}  // namespace onnx
+
+namespace wl::onnx_import {
+
+struct Rejected {
+  absl::Status status;
+};
+
+class Call;
+
+class T {
+ public:
+  T() = default;  // no tensor: what a row returns after it has set its outputs itself
+  T(Call* call, NodeId id) : call_(call), id_(id) {}
+  Call& call() const { return *call_; }
+  NodeId id() const { return id_; }
+  bool valid() const { return call_ != nullptr; }
+  Shape shape() const;  // a copy: the node moves as the graph grows
+  DType dtype() const;
+  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  int64_t extent(int64_t axis) const { return shape()[static_cast<size_t>(axis)]; }
+
+ private:
+  Call* call_ = nullptr;
+  NodeId id_ = -1;
+};
+
+// A tensor, or a number that takes dtype and shape of the tensor it meets.
+struct Arg {
+  Arg(T t) : tensor(t) {}       // NOLINT(google-explicit-constructor): x + 1 should read so
+  Arg(double v) : number(v) {}  // NOLINT(google-explicit-constructor)
+  T tensor;
+  double number = 0;
+};
+
+// A value of the ONNX graph: a node, or a literal or weight that becomes one when first read.
+struct Value {
+  std::string name = {};
+  DType dtype = DType::f32;
+  Shape shape = {};
+  std::optional<Literal> literal = {};
+  Fill fill = {};  // of a weight without literal
+  NodeId node = -1;
+};
+
+class Call {
+ public:
+  // `inputs` has null where an optional input is absent. `cache`: remember in the values which node they became.
+  Call(const onnx::NodeProto& node, int opset, std::vector<Value*> inputs, Builder& builder, bool cache);
+
+  int opset() const { return opset_; }
+  std::string_view op() const;
+  [[noreturn]] void reject(absl::StatusCode code, std::string_view message) const;
+  template <typename... Args>
+  [[noreturn]] void fail(const Args&... args) const {
+    reject(absl::StatusCode::kInvalidArgument, cat(args...));
+  }
+  template <typename... Args>
+  [[noreturn]] void missing(const Args&... args) const {
+    reject(absl::StatusCode::kUnimplemented, cat(args...));
+  }
+
+  // Inputs. in(), shape() and dtype() of an absent one fail.
+  int inputs() const { return static_cast<int>(inputs_.size()); }
+  bool has(int index) const { return index < inputs() && inputs_[static_cast<size_t>(index)] != nullptr; }
+  T in(int index);
+  std::vector<T> all();
+  const Shape& shape(int index) const { return value(index).shape; }
+  DType dtype(int index) const { return value(index).dtype; }
+  int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
+  const Literal* literal(int index) const;     // null: not known while importing
+  std::vector<int64_t> ints(int index) const;  // must be known
+  double number(int index) const;              // one element, must be known
+
+  // Attributes; a wrong type fails.
+  bool has_attr(std::string_view name) const { return find(name) != nullptr; }
+  int64_t attr(std::string_view name, int64_t otherwise) const;
+  double attr_number(std::string_view name, double otherwise) const;
+  std::string attr_text(std::string_view name, std::string_view otherwise) const;
+  std::vector<int64_t> attr_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> attr_numbers(std::string_view name) const;
+  std::optional<Literal> attr_literal(std::string_view name) const;
+  // Integers that moved from an attribute to input `index` in some version: the input if there is one.
+  std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
+
+  int64_t axis(int64_t axis, int64_t rank) const;  // counted from the front; fails if out of range
+  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // sorted; fails on doubles
+
+  // Outputs. A row returns its first one, or sets them.
+  int outputs() const;
+  bool wants(int index) const;
+  void set(int index, T tensor);
+  T set_literal(int index, Literal literal);
+  struct Result {
+    std::optional<Literal> literal;
+    NodeId node = -1;
+  };
+  const std::vector<Result>& results() const { return results_; }
+
+  // Building. Everything the Builder rejects, or that is too large, fails here.
+  Builder& builder() { return builder_; }
+  T checked(NodeId id);
+  void check_shape(const Shape& shape) const;
+  T constant(double value, DType dtype, Shape shape);
+  T iota(DType dtype, Shape shape, int64_t axis);
+  T materialise(Value& value);
+  // A tensor of given values that the row itself computed; becomes a weight called after output 0 and `suffix`.
+  T literal_tensor(Literal literal, std::string_view suffix);
+
+ private:
+  const Value& value(int index) const;
+  const onnx::AttributeProto* find(std::string_view name) const;
+
+  const onnx::NodeProto& node_;
+  int opset_;
+  std::vector<Value*> inputs_;
+  Builder& builder_;
+  bool cache_;
+  std::vector<Result> results_;
+};
+
+// Elementwise, broadcasting.
+T apply(Op op, std::initializer_list<Arg> operands);
+inline T operator+(T a, Arg b) {
+  return apply(Op::add, {a, b});
+}
+inline T operator-(T a, Arg b) {
+  return apply(Op::sub, {a, b});
+}
+inline T operator*(T a, Arg b) {
+  return apply(Op::mul, {a, b});
+}
+inline T operator/(T a, Arg b) {
+  return apply(Op::div, {a, b});
+}
+inline T operator+(double a, T b) {
+  return apply(Op::add, {a, b});
+}
+inline T operator-(double a, T b) {
+  return apply(Op::sub, {a, b});
+}
+inline T operator*(double a, T b) {
+  return apply(Op::mul, {a, b});
+}
+inline T operator/(double a, T b) {
+  return apply(Op::div, {a, b});
+}
+inline T operator-(T a) {
+  return apply(Op::neg, {a});
+}
+inline T select(T condition, Arg yes, Arg no) {
+  return apply(Op::select, {condition, yes, no});
+}
+T cast(T x, DType dtype);  // as ONNX: towards zero to integers, "not zero" to bool
+
+// Views.
+Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);
+T broadcast_to(T x, const Shape& shape);
+T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);  // undoes a reduce: back to `shape`
+T reshape(T x, Shape shape);
+T transpose(T x, std::vector<int64_t> perm);
+T slice_axis(T x, int64_t axis, int64_t start, int64_t step, int64_t count);
+T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value);
+T concat(const std::vector<T>& parts, int64_t axis);
+// Each of `axes` becomes (positions, taps), taps last; three parameters per axis: size, stride, dilation.
+T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
+T unsqueeze(T x, const std::vector<int64_t>& axes);  // axes of the result, sorted
+
+T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // keep: the axes stay, with extent 1
+T mean(T x, const std::vector<int64_t>& axes, bool keep);
+std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // first, ..., rank - 1
+T contract(T a, T b, const std::string& einsum);
+T take_along(T x, T index, int64_t axis);
+
+// x[.., 1 at the axes.., ..]: a vector over `axis` of a tensor of that rank, ready to broadcast.
+T along(T vector, int64_t axis, int64_t rank);
+
+}  // namespace wl::onnx_import

@@ -1,0 +1,202 @@
+#include "compiler/import/literal.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "onnx/onnx_pb.h"
+
+namespace wl::onnx_import {
+namespace {
+
+using onnx::TensorProto;
+
+// The values of a tensor in whichever of the schema's places they lie, element by element.
+class TensorReader {
+ public:
+  TensorReader(const TensorProto& tensor, DType dtype) : tensor_(tensor), dtype_(dtype) {}
+
+  // Elements stored; -1 when raw bytes are no whole number of them.
+  int64_t size() const {
+    if (tensor_.has_raw_data()) {
+      const auto bytes = static_cast<int64_t>(tensor_.raw_data().size());
+      return bytes % size_of(dtype_) == 0 ? bytes / size_of(dtype_) : -1;
+    }
+    switch (dtype_) {
+      case DType::f32:
+        return tensor_.float_data_size();
+      case DType::f64:
+        return tensor_.double_data_size();
+      case DType::i64:
+        return tensor_.int64_data_size();
+      case DType::u32:
+      case DType::u64:
+        return tensor_.uint64_data_size();
+      default:
+        return tensor_.int32_data_size();
+    }
+  }
+
+  double at(int64_t index) const {
+    if (tensor_.has_raw_data()) return load_element(dtype_, tensor_.raw_data().data(), static_cast<uint64_t>(index));
+    const int i = static_cast<int>(index);
+    switch (dtype_) {
+      case DType::f32:
+        return tensor_.float_data(i);
+      case DType::f64:
+        return tensor_.double_data(i);
+      case DType::i64:
+        return static_cast<double>(tensor_.int64_data(i));
+      case DType::u32:
+      case DType::u64:
+        return static_cast<double>(tensor_.uint64_data(i));
+      case DType::f16:
+      case DType::bf16: {
+        const auto bits = static_cast<uint16_t>(tensor_.int32_data(i));
+        return load_element(dtype_, &bits, 0);
+      }
+      default: {  // narrower integers and b1 come widened; whatever does not fit saturates
+        uint64_t memory = 0;
+        store_element(dtype_, &memory, 0, tensor_.int32_data(i));
+        return load_element(dtype_, &memory, 0);
+      }
+    }
+  }
+
+ private:
+  const TensorProto& tensor_;
+  DType dtype_;
+};
+
+Fill fill_of(const TensorReader& reader, DType dtype, int64_t count) {
+  Fill fill;
+  double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = reader.at(i);
+    sum += value;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  if (is_float(dtype)) {
+    const double mean = sum / static_cast<double>(count);
+    double squares = 0;
+    for (int64_t i = 0; i < count; ++i) squares += (reader.at(i) - mean) * (reader.at(i) - mean);
+    const double stddev = std::sqrt(squares / static_cast<double>(count));
+    // Infinities or NaN among the values (masks): statistics mean nothing, any numbers do.
+    if (std::isfinite(mean) && std::isfinite(stddev)) fill.mean = mean, fill.stddev = stddev;
+    return fill;
+  }
+  const double limit = 4e18;
+  fill.low = static_cast<int64_t>(std::clamp(low, -limit, limit));
+  fill.high = static_cast<int64_t>(std::clamp(high, -limit, limit)) + 1;
+  return fill;
+}
+
+}  // namespace
+
+int64_t Literal::int_at(int64_t index) const {
+  const double value = at(index);
+  if (std::isnan(value)) return 0;
+  if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
+  if (value <= -0x1p63) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+Literal make_literal(DType dtype, Shape shape, std::vector<double> values) {
+  if (values.empty()) values = {0};
+  // Bitwise, so that NaN splats and a mixture of 0 and -0 does not.
+  const auto same = [&](double v) { return std::bit_cast<uint64_t>(v) == std::bit_cast<uint64_t>(values[0]); };
+  if (std::all_of(values.begin(), values.end(), same)) values.resize(1);
+  return {dtype, std::move(shape), std::move(values)};
+}
+
+Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
+  return make_literal(DType::i64, std::move(shape), std::vector<double>(values.begin(), values.end()));
+}
+
+absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
+  switch (onnx_type) {
+    case TensorProto::FLOAT:
+      return DType::f32;
+    case TensorProto::DOUBLE:
+      return DType::f64;
+    case TensorProto::FLOAT16:
+      return DType::f16;
+    case TensorProto::BFLOAT16:
+      return DType::bf16;
+    case TensorProto::INT64:
+      return DType::i64;
+    case TensorProto::INT32:
+      return DType::i32;
+    case TensorProto::INT16:
+      return DType::i16;
+    case TensorProto::INT8:
+      return DType::i8;
+    case TensorProto::UINT64:
+      return DType::u64;
+    case TensorProto::UINT32:
+      return DType::u32;
+    case TensorProto::UINT16:
+      return DType::u16;
+    case TensorProto::UINT8:
+      return DType::u8;
+    case TensorProto::BOOL:
+      return DType::b1;
+    default:
+      break;
+  }
+  const std::string name = TensorProto::DataType_IsValid(onnx_type)
+                               ? TensorProto::DataType_Name(static_cast<TensorProto::DataType>(onnx_type))
+                               : cat("number ", onnx_type);
+  return unimplemented(what, ": element type ", name,
+                       " is not supported; supported are FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 to "
+                       "UINT64 and BOOL");
+}
+
+absl::Status check_shape(const Shape& shape, std::string_view what) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) {
+    if (extent < 0) return invalid(what, ": extent ", extent, " is negative");
+    if (extent > kMaxElements) return invalid(what, ": extent ", extent, " is over the limit of ", kMaxElements);
+    count = std::max<int64_t>(count, 1) * std::max<int64_t>(extent, 1);
+    if (count > kMaxElements) return invalid(what, ": more than ", kMaxElements, " elements, the limit of one tensor");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DecodedTensor> decode_tensor(const TensorProto& tensor, std::string_view what) {
+  DecodedTensor result;
+  WL_ASSIGN_OR_RETURN(result.dtype, dtype_of(tensor.data_type(), what));
+  result.shape.assign(tensor.dims().begin(), tensor.dims().end());
+  WL_RETURN_IF_ERROR(check_shape(result.shape, what));
+  if (tensor.data_location() == TensorProto::EXTERNAL) {
+    std::string location = "?";
+    for (const auto& entry : tensor.external_data()) {
+      if (entry.key() == "location") location = entry.value();
+    }
+    return unimplemented(what, ": its values are in another file ('", location,
+                         "'); save the model with its data inside (onnx.save_model without save_as_external_data)");
+  }
+  if (tensor.has_segment()) return unimplemented(what, ": tensors stored in segments are not supported");
+  const TensorReader reader(tensor, result.dtype);
+  const int64_t count = elements(result.shape);
+  if (reader.size() != count) {
+    return invalid(what, ": shape has ", count, " elements, the data ",
+                   reader.size() < 0 ? "is no whole number of them" : cat("has ", reader.size()));
+  }
+  bool splat = true;
+  for (int64_t i = 1; splat && i < count; ++i) {
+    splat = std::bit_cast<uint64_t>(reader.at(i)) == std::bit_cast<uint64_t>(reader.at(0));
+  }
+  if (splat || count * size_of(result.dtype) <= kLiteralBytes) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < (splat ? std::min<int64_t>(count, 1) : count); ++i) values.push_back(reader.at(i));
+    result.literal = make_literal(result.dtype, result.shape, std::move(values));
+  } else {
+    result.fill = fill_of(reader, result.dtype, count);
+  }
+  return result;
+}
+
+}  // namespace wl::onnx_import

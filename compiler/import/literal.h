@@ -1,0 +1,49 @@
+// Literal: a tensor whose values are known while importing. Values are kept as doubles, one only when all are equal, so
+// that a splat of any size costs nothing.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "compiler/base/status.h"
+#include "compiler/ir/graph.h"
+
+namespace onnx {
+class TensorProto;
+}
+
+namespace wl::onnx_import {
+
+inline constexpr int64_t kLiteralBytes = 64 * 1024;        // a larger initializer stays a weight without values
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // of any tensor; keeps every later product within int64
+
+struct Literal {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::vector<double> values;  // one element: a splat; else row-major
+
+  bool is_splat() const { return values.size() == 1; }
+  double at(int64_t index) const { return values[is_splat() ? 0 : static_cast<size_t>(index)]; }
+  int64_t int_at(int64_t index) const;  // saturates; NaN is 0
+};
+
+// Makes `values` a splat if it can be; an empty tensor is a splat of 0.
+Literal make_literal(DType dtype, Shape shape, std::vector<double> values);
+Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // i64
+
+// Element types that ONNX and Warploom share. `what` is for the message: "input x".
+absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
+
+// Fails unless every extent is at least 0 and there are at most kMaxElements elements.
+absl::Status check_shape(const Shape& shape, std::string_view what);
+
+// An initializer or constant. A tensor over kLiteralBytes that is no splat has no values, only what to generate.
+struct DecodedTensor {
+  DType dtype = DType::f32;
+  Shape shape;
+  std::optional<Literal> literal;
+  Fill fill;
+};
+absl::StatusOr<DecodedTensor> decode_tensor(const onnx::TensorProto& tensor, std::string_view what);
+
+}  // namespace wl::onnx_import

@@ -1,0 +1,265 @@
+#include "compiler/import/table.h"
+
+#include <unordered_map>
+
+#include "compiler/import/rows.h"
+
+namespace wl::onnx_import {
+namespace {
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+
+template <Op op>
+T one(Call& c) {
+  return unary(c, op);
+}
+template <Op op>
+T two(Call& c) {
+  return binary(c, op);
+}
+template <Op op>
+T many(Call& c) {
+  return variadic(c, op);
+}
+template <Op op>
+T reduction(Call& c) {
+  return reduced(c, op, c.in(0));
+}
+T abs(T x) {
+  return apply(Op::abs, {x});
+}
+T exp(T x) {
+  return apply(Op::exp, {x});
+}
+T log(T x) {
+  return apply(Op::log, {x});
+}
+T sqrt(T x) {
+  return apply(Op::sqrt, {x});
+}
+T expm1(T x) {
+  return apply(Op::expm1, {x});
+}
+T log1p(T x) {
+  return apply(Op::log1p, {x});
+}
+T tanh(T x) {
+  return apply(Op::tanh, {x});
+}
+T sigmoid(T x) {
+  return apply(Op::sigmoid, {x});
+}
+T max(T a, Arg b) {
+  return apply(Op::max, {a, b});
+}
+T min(T a, Arg b) {
+  return apply(Op::min, {a, b});
+}
+T less(T a, Arg b) {
+  return apply(Op::lt, {a, b});
+}
+T hard_sigmoid(T x, double alpha, double beta) {
+  return max(min(x * alpha + beta, 1.0), 0.0);
+}
+
+constexpr Row kRows[] = {
+    // Elementwise
+    {"Abs", 6, one<Op::abs>},
+    {"Acosh", 9, [](Call& c) { return log(c.in(0) + sqrt((c.in(0) - 1.0) * (c.in(0) + 1.0))); }},
+    {"Add", 7, two<Op::add>},
+    {"And", 7, two<Op::logical_and>},
+    {"Asinh", 9,
+     [](Call& c) {
+       const T x = abs(c.in(0));
+       return apply(Op::sign, {c.in(0)}) * log1p(x + x * x / (1.0 + sqrt(x * x + 1.0)));
+     }},
+    {"Atanh", 9, [](Call& c) { return (log1p(c.in(0)) - log1p(-c.in(0))) * 0.5; }},
+    {"Cast", 6, cast_to},
+    {"CastLike", 15, cast_like},
+    {"Ceil", 6, one<Op::ceil>},
+    {"Celu", 12,
+     [](Call& c) {
+       const double alpha = c.attr_number("alpha", 1);
+       return max(c.in(0), 0.0) + min(expm1(c.in(0) / alpha) * alpha, 0.0);
+     }},
+    {"Clip", 6, clip},
+    {"Cos", 7, one<Op::cos>},
+    {"Cosh", 9, [](Call& c) { return (exp(c.in(0)) + exp(-c.in(0))) * 0.5; }},
+    {"DequantizeLinear", 10, dequantize},
+    {"Div", 7, two<Op::div>},
+    {"Dropout", 7, dropout},
+    {"Elu", 6, [](Call& c) { return select(less(c.in(0), 0.0), expm1(c.in(0)) * c.attr_number("alpha", 1), c.in(0)); }},
+    {"Equal", 7, two<Op::eq>},
+    {"Erf", 9, one<Op::erf>},
+    {"Exp", 6, one<Op::exp>},
+    {"Floor", 6, one<Op::floor>},
+    {"Gelu", 20,
+     [](Call& c) { return c.attr_text("approximate", "none") == "tanh" ? gelu_tanh(c.in(0)) : gelu_erf(c.in(0)); }},
+    {"Greater", 7, two<Op::gt>},
+    {"GreaterOrEqual", 12, two<Op::ge>},
+    {"HardSigmoid", 6,
+     [](Call& c) { return hard_sigmoid(c.in(0), c.attr_number("alpha", 0.2), c.attr_number("beta", 0.5)); }},
+    {"HardSwish", 14, [](Call& c) { return c.in(0) * hard_sigmoid(c.in(0), 1.0 / 6, 0.5); }},
+    {"Identity", 1, [](Call& c) { return c.in(0); }},
+    {"IsInf", 10, is_inf},
+    {"IsNaN", 9,
+     [](Call& c) {
+       return apply(Op::ne, {c.in(0), c.in(0)});
+     }},
+    {"LeakyRelu", 6,
+     [](Call& c) { return select(less(c.in(0), 0.0), c.in(0) * c.attr_number("alpha", 0.01), c.in(0)); }},
+    {"Less", 7, two<Op::lt>},
+    {"LessOrEqual", 12, two<Op::le>},
+    {"Log", 6, one<Op::log>},
+    {"Max", 8, many<Op::max>},
+    {"Mean", 8, [](Call& c) { return variadic(c, Op::add) * (1.0 / c.inputs()); }},
+    {"Min", 8, many<Op::min>},
+    {"Mish", 18, [](Call& c) { return c.in(0) * tanh(softplus(c.in(0))); }},
+    {"Mod", 10, modulo},
+    {"Mul", 7, two<Op::mul>},
+    {"Neg", 6, one<Op::neg>},
+    {"Not", 1, one<Op::logical_not>},
+    {"Or", 7, two<Op::logical_or>},
+    {"PRelu", 7, prelu},
+    {"Pow", 7, power},
+    {"QuantizeLinear", 10, quantize},
+    {"Reciprocal", 6, one<Op::rcp>},
+    {"Relu", 6, [](Call& c) { return max(c.in(0), 0.0); }},
+    {"Round", 11, one<Op::round>},
+    {"Selu", 6,
+     [](Call& c) {
+       const double alpha = c.attr_number("alpha", 1.67326319217681884765625);
+       return select(less(c.in(0), 0.0), expm1(c.in(0)) * alpha, c.in(0)) *
+              c.attr_number("gamma", 1.05070102214813232421875);
+     }},
+    {"Shrink", 9,
+     [](Call& c) {
+       const double bias = c.attr_number("bias", 0), lambda = c.attr_number("lambd", 0.5);
+       const T x = c.in(0);
+       return select(less(x, -lambda), x + bias, select(apply(Op::gt, {x, lambda}), x - bias, 0.0));
+     }},
+    {"Sigmoid", 6, one<Op::sigmoid>},
+    {"Sign", 9, one<Op::sign>},
+    {"Sin", 7, one<Op::sin>},
+    {"Sinh", 9, [](Call& c) { return sinh_of(c.in(0)); }},
+    {"Softplus", 1, [](Call& c) { return softplus(c.in(0)); }},
+    {"Softsign", 1, [](Call& c) { return c.in(0) / (abs(c.in(0)) + 1.0); }},
+    {"Sqrt", 6, one<Op::sqrt>},
+    {"Sub", 7, two<Op::sub>},
+    {"Sum", 8, many<Op::add>},
+    {"SwiGLU", 28, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1)) * c.in(1); }},
+    {"Swish", 24, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1)); }},
+    {"Tan", 7, [](Call& c) { return apply(Op::sin, {c.in(0)}) / apply(Op::cos, {c.in(0)}); }},
+    {"Tanh", 6, one<Op::tanh>},
+    {"ThresholdedRelu", 10,
+     [](Call& c) {
+       return select(apply(Op::gt, {c.in(0), c.attr_number("alpha", 1)}), c.in(0), 0.0);
+     }},
+    {"Where", 9, [](Call& c) { return select(c.in(0), c.in(1), c.in(2)); }},
+    {"Xor", 7, two<Op::logical_xor>},
+
+    // Reductions
+    {"ArgMax", 1, [](Call& c) { return arg_extreme(c, Op::reduce_max); }},
+    {"ArgMin", 1, [](Call& c) { return arg_extreme(c, Op::reduce_min); }},
+    {"CumSum", 11, cum_sum},
+    {"Hardmax", 1, hardmax},
+    {"LogSoftmax", 1, log_softmax},
+    {"ReduceL1", 1, [](Call& c) { return reduced(c, Op::reduce_sum, abs(c.in(0))); }},
+    {"ReduceL2", 1, [](Call& c) { return sqrt(reduced(c, Op::reduce_sum, c.in(0) * c.in(0))); }},
+    {"ReduceLogSum", 1, [](Call& c) { return log(reduction<Op::reduce_sum>(c)); }},
+    {"ReduceLogSumExp", 1, reduce_log_sum_exp},
+    {"ReduceMax", 1, reduction<Op::reduce_max>},
+    {"ReduceMean", 1, reduce_mean},
+    {"ReduceMin", 1, reduction<Op::reduce_min>},
+    {"ReduceProd", 1, reduction<Op::reduce_prod>},
+    {"ReduceSum", 1, reduction<Op::reduce_sum>},
+    {"ReduceSumSquare", 1, [](Call& c) { return reduced(c, Op::reduce_sum, c.in(0) * c.in(0)); }},
+    {"Softmax", 1, softmax},
+
+    // Normalisations
+    {"BatchNormalization", 7, batch_norm},
+    {"GroupNormalization", 18, group_norm},
+    {"InstanceNormalization", 6, instance_norm},
+    {"LRN", 1, local_response_norm},
+    {"LayerNormalization", 17, layer_norm},
+    {"LpNormalization", 1, lp_norm},
+    {"MeanVarianceNormalization", 9, mean_variance_norm},
+    {"RMSNormalization", 23, rms_norm},
+    {"SimplifiedLayerNormalization", 1, rms_norm},
+
+    // Contractions and pools
+    {"AveragePool", 7, average_pool},
+    {"Conv", 1, conv},
+    {"ConvTranspose", 1, conv_transpose},
+    {"Einsum", 12, einsum},
+    {"Gemm", 7, gemm},
+    {"GlobalAveragePool", 1, [](Call& c) { return global_pool(c, Op::reduce_sum); }},
+    {"GlobalLpPool", 2, global_lp_pool},
+    {"GlobalMaxPool", 1, [](Call& c) { return global_pool(c, Op::reduce_max); }},
+    {"LpPool", 2, lp_pool},
+    {"MatMul", 1, mat_mul},
+    {"MatMulInteger", 10, mat_mul_integer},
+    {"MaxPool", 1, max_pool},
+
+    // Views
+    {"Concat", 4, concat_all},
+    {"DepthToSpace", 1, depth_to_space},
+    {"Expand", 8, expand},
+    {"Flatten", 1, flatten},
+    {"Pad", 2, pad_by},
+    {"Reshape", 5, reshape_to},
+    {"Slice", 1, slice},
+    {"SpaceToDepth", 1, space_to_depth},
+    {"Split", 2, split},
+    {"Squeeze", 1, squeeze},
+    {"Tile", 6, tile},
+    {"Transpose", 1, transpose_by},
+    {"Unsqueeze", 1, unsqueeze_at},
+
+    // Indices and constants
+    {"Constant", 1, constant_value},
+    {"ConstantOfShape", 9, constant_of_shape},
+    {"EyeLike", 9, eye_like},
+    {"Gather", 1, gather},
+    {"GatherElements", 11, gather_elements},
+    {"GatherND", 11, gather_nd},
+    {"OneHot", 9, one_hot},
+    {"Range", 11, range},
+    {"Shape", 1, shape_of},
+    {"Size", 1, size_of_tensor},
+    {"Trilu", 14, trilu},
+
+    // What onnxruntime's and PyTorch's exporters fuse
+    {"BiasGelu", 1, [](Call& c) { return gelu_erf(c.in(0) + c.in(1)); }, kAnyLater, kMicrosoft},
+    {"FastGelu", 1, [](Call& c) { return gelu_tanh(c.has(1) ? c.in(0) + c.in(1) : c.in(0)); }, kAnyLater, kMicrosoft},
+    {"FusedMatMul", 1, fused_mat_mul, kAnyLater, kMicrosoft},
+    {"Gelu", 1, [](Call& c) { return gelu_erf(c.in(0)); }, kAnyLater, kMicrosoft},
+    {"QuickGelu", 1, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1.702)); }, kAnyLater,
+     kMicrosoft},
+    {"SkipLayerNormalization", 1, skip_layer_norm, kAnyLater, kMicrosoft},
+    {"SkipSimplifiedLayerNormalization", 1, skip_rms_norm, kAnyLater, kMicrosoft},
+};
+
+}  // namespace
+
+std::span<const Row> rows() {
+  return kRows;
+}
+
+const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other) {
+  static const auto* index = [] {
+    auto* map = new std::unordered_multimap<std::string_view, const Row*>;
+    for (const Row& row : kRows) map->emplace(row.op, &row);
+    return map;
+  }();
+  const auto [begin, end] = index->equal_range(op);
+  for (auto it = begin; it != end; ++it) {
+    const Row* row = it->second;
+    if (row->domain != domain) continue;
+    if (row->since <= version && version <= row->until) return row;
+    if (other != nullptr) *other = row;
+  }
+  return nullptr;
+}
+
+}  // namespace wl::onnx_import

@@ -1,0 +1,51 @@
+// One-node ONNX models, at least one for each row of the import table: the conformance test imports them all, and the
+// onnxruntime comparison (tests/python) computes them all. A new row gets its case here and is tested by both.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "onnx/onnx_pb.h"
+
+namespace wl::testing {
+
+struct CaseInput {
+  int type = 0;  // onnx::TensorProto::DataType; 0: an absent optional input
+  std::vector<int64_t> shape = {};
+  std::vector<double> values = {};  // not empty: an initializer
+  double mean = 0, stddev = 1;      // how a float input is drawn
+  int64_t low = 0, high = 2;        // and an integer one
+};
+
+struct CaseAttribute {
+  std::string name;
+  std::variant<int, double, std::string, std::vector<int64_t>, std::vector<double>, CaseInput> value;
+};
+
+struct Case {
+  std::string op;
+  int opset;
+  std::vector<CaseInput> inputs;
+  std::vector<CaseAttribute> attributes;
+  std::string result;  // dtype and shape of the first output, as graph text has them
+  int outputs = 1;
+  std::string domain = "";
+  bool peer = true;  // false: onnxruntime has no kernel for it
+};
+
+std::vector<Case> import_cases();
+std::string case_name(const Case& c, size_t index);
+onnx::ModelProto model_of(const Case& c);
+
+// The parts, for other tests.
+void set_opset(onnx::ModelProto& model, const std::string& domain, int version);
+void add_input(onnx::ModelProto& model, const std::string& name, int type, const std::vector<int64_t>& shape);
+void add_initializer(onnx::ModelProto& model, const std::string& name, const CaseInput& tensor);
+onnx::NodeProto& add_node(onnx::ModelProto& model, const std::string& op, const std::vector<std::string>& inputs,
+                          const std::vector<std::string>& outputs, const std::vector<CaseAttribute>& attributes = {});
+void add_output(onnx::ModelProto& model, const std::string& name, int type = onnx::TensorProto::FLOAT);
+
+}  // namespace wl::testing
