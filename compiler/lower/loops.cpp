@@ -1,0 +1,286 @@
+#include "compiler/lower/loops.h"
+
+#include <algorithm>
+
+namespace wl {
+
+LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+    : group_(group),
+      domain_(domain),
+      schedule_(schedule),
+      machine_(machine),
+      out_(group, machine),
+      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)))) {
+  Kernel& kernel = out_.kernel();
+  kernel.name = std::string(name_of(domain.cls));
+  kernel.unroll = static_cast<int>(schedule.get("unroll", 1));
+  kernel.accumulators = static_cast<int>(std::min(schedule.get("accumulators", 1), schedule.get("unroll", 1)));
+  kernel.threads = static_cast<int>(schedule.get("threads", machine.threads));
+  kernel.compiler = schedule.get("compiler", 0) == 0 ? "gcc" : "clang";
+  if (domain.vector >= 0) {
+    vector_extent_ = domain.atoms[domain.vector].extent;
+    vector_reduced_ = domain.atoms[domain.vector].reduced;
+    lanes_ = vector_extent_ > 1 ? machine.target->lanes : 1;
+  }
+  vector_tile_ = vector_extent_;
+  if (!vector_reduced_) {
+    const int64_t tile = domain.cls == LoopClass::kColumns ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
+    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
+  }
+  vector_tiles_ = vector_extent_ == 0 ? 0 : (vector_extent_ + vector_tile_ - 1) / vector_tile_;
+  rows_ = vector_tiles_;
+  for (AtomId a : domain.parallel)
+    if (a != domain.vector) {
+      row_atoms_.push_back(a);
+      rows_ *= domain.atoms[a].extent;
+    }
+  for (AtomId a : domain.reduced)
+    if (a != domain.vector) outer_reduced_.push_back(a);
+  pipelined_ = schedule.get("pipeline", 0) != 0 && phases_.count > 1 && outer_reduced_.empty() && vector_reduced_;
+}
+
+bool LoopLowering::wide(const std::vector<AtomId>& varies) const {
+  return lanes_ > 1 && std::find(varies.begin(), varies.end(), domain_.vector) != varies.end();
+}
+
+// Inside the phase's loops; everything else is computed once per row.
+bool LoopLowering::inner(const std::vector<AtomId>& varies) const {
+  for (AtomId a : varies) {
+    if (domain_.atoms[a].reduced) return true;
+    if (a == domain_.vector && domain_.cls == LoopClass::kMap) return true;
+  }
+  return false;
+}
+
+std::vector<AtomId> LoopLowering::atoms_of(const Access& access) const {
+  std::vector<AtomId> out;
+  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
+    if (access.strides[a] != 0) out.push_back(a);
+  return out;
+}
+
+TileId LoopLowering::make_tile(DType dtype, bool is_wide) {
+  if (!is_wide) return out_.tile(dtype, {1, 1}, -1, 1);
+  return out_.tile(dtype, {1, vector_tile_}, 1, lanes_, bound_);
+}
+
+TileId LoopLowering::spread(TileId narrow, std::vector<Instr>& into) {
+  const DType dtype = out_.kernel().tiles[narrow].dtype;
+  Instr copy;
+  copy.op = InstrOp::kMap;
+  copy.result = make_tile(dtype, true);
+  copy.args = {narrow};
+  copy.expr = {{ExprNode::Kind::kArg, Op::add, dtype, 0, 0, {-1, -1, -1}}};
+  into.push_back(copy);
+  return copy.result;
+}
+
+std::vector<Instr>& LoopLowering::code_for(const std::vector<AtomId>& varies, Code& code) const {
+  if (!inner(varies)) return code.pre;
+  return wide(varies) || lanes_ == 1 ? code.inner : code.narrow;
+}
+
+LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> clamp) {
+  RowPlace place;
+  place.atom.assign(domain_.atoms.size(), affine(0));
+  clamp.insert(clamp.begin(), row);
+  const bool direct = clamp.size() == 1;
+  int64_t inside = vector_reduced_ ? 1 : vector_tiles_;
+  if (!vector_reduced_ && vector_tiles_ > 1) {
+    const bool only = row_atoms_.empty();
+    place.vector_base = direct && only ? row : affine(out_.derived("tile", clamp, 1, only ? 0 : vector_tiles_));
+    for (auto& [var, coefficient] : place.vector_base.terms) coefficient *= vector_tile_;
+    place.vector_base.base *= vector_tile_;
+  }
+  for (size_t i = row_atoms_.size(); i-- > 0;) {
+    const AtomId a = row_atoms_[i];
+    const int64_t extent = domain_.atoms[a].extent;
+    if (direct && inside == 1 && i == 0) {
+      place.atom[a] = row;
+    } else {
+      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, clamp, inside, i == 0 ? 0 : extent));
+    }
+    inside *= extent;
+  }
+  for (size_t i = 0; i < outer_reduced_.size(); ++i) place.atom[outer_reduced_[i]] = affine(outer_vars_[i]);
+  place.row = row;
+  return place;
+}
+
+Slice LoopLowering::slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const {
+  Slice out;
+  out.buffer = buffer;
+  out.offset.base = access.offset;
+  const auto add = [&](const Affine& index, int64_t stride) {
+    out.offset.base += index.base * stride;
+    for (const auto& [var, coefficient] : index.terms) out.offset.add(var, coefficient * stride);
+  };
+  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
+    if (a != domain_.vector && access.strides[a] != 0) add(place.atom[a], access.strides[a]);
+  const int64_t along = domain_.vector >= 0 ? access.strides[domain_.vector] : 0;
+  if (along != 0) add(place.vector_base, along);
+  out.strides = {0, is_wide ? along : 0};
+  return out;
+}
+
+TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
+  for (const auto& [known, tile] : code.loads)
+    if (known == access) return tile;
+  const std::vector<AtomId> varies = atoms_of(access);
+  const bool is_wide = wide(varies);
+  const TileId tile = make_tile(dtype, is_wide);
+  code_for(varies, code).push_back(
+      load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
+  code.loads.emplace_back(access, tile);
+  return tile;
+}
+
+TileId LoopLowering::reduced(NodeId reduce, int phase) {
+  const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
+  std::vector<TileId>& ages = results_.at(reduce);
+  while (static_cast<int>(ages.size()) <= age) ages.push_back(out_.like(ages[0], group_.nodes[reduce].dtype));
+  return ages[age];
+}
+
+int LoopLowering::arg_expr(Instr& map, TileId tile) {
+  ExprNode leaf;
+  leaf.kind = ExprNode::Kind::kArg;
+  leaf.dtype = out_.kernel().tiles[tile].dtype;
+  const auto known = std::find(map.args.begin(), map.args.end(), tile);
+  leaf.arg = static_cast<int>(known - map.args.begin());
+  if (known == map.args.end()) map.args.push_back(tile);
+  map.expr.push_back(leaf);
+  return static_cast<int>(map.expr.size()) - 1;
+}
+
+int LoopLowering::operand_expr(NodeId node, int position, Instr& map, Code& code) {
+  const Domain::Operand& operand = domain_.operands[node][position];
+  if (operand.source < 0) {
+    const TileId tile = load(operand.access, group_.nodes[operand.access.input].dtype, code);
+    return arg_expr(map, tile);
+  }
+  const Node& source = group_.nodes[operand.source];
+  if (source.op == Op::constant) {
+    ExprNode leaf;
+    leaf.kind = ExprNode::Kind::kConstant;
+    leaf.dtype = source.dtype;
+    leaf.value = source.value;
+    map.expr.push_back(leaf);
+    return static_cast<int>(map.expr.size()) - 1;
+  }
+  if (source.op == Op::iota) return iota_expr(operand.access, source.dtype, map, code);
+  const std::vector<AtomId>& mine = domain_.varies[node];
+  const std::vector<AtomId>& theirs = domain_.varies[operand.source];
+  const bool joined = class_of(source.op) == OpClass::kElementwise && phases_.uses[operand.source] == 1 &&
+                      !phases_.kept.contains(operand.source) && !code.tiles.contains(operand.source) &&
+                      wide(mine) == wide(theirs) && inner(mine) == inner(theirs);
+  if (joined) return inline_expr(operand.source, map, code);
+  return arg_expr(map, get(operand.source, code));
+}
+
+// offset + sum of strides * atoms: a scalar part, and stride * coordinate along the vector atom.
+int LoopLowering::iota_expr(const Access& value, DType dtype, Instr& map, Code& code) {
+  const auto tile = [&](bool is_wide, Affine offset, const std::vector<AtomId>& varies) {
+    Instr instr;
+    instr.op = InstrOp::kIota;
+    instr.result = make_tile(dtype, is_wide);
+    instr.axis = 1;
+    instr.slice.offset = std::move(offset);
+    const TileId result = instr.result;
+    code_for(varies, code).push_back(std::move(instr));
+    return result;
+  };
+  const int64_t along = domain_.vector >= 0 && lanes_ > 1 ? value.strides[domain_.vector] : 0;
+  Access rest = value;
+  if (along != 0) rest.strides[domain_.vector] = 0;
+  const int base = arg_expr(map, tile(false, slice_of(0, rest, code.place, false).offset, atoms_of(rest)));
+  if (along == 0) return base;
+  const auto push = [&](ExprNode node) {
+    map.expr.push_back(node);
+    return static_cast<int>(map.expr.size()) - 1;
+  };
+  int coordinate = arg_expr(map, tile(true, code.place.vector_base, {domain_.vector}));
+  if (along != 1) {
+    const int stride = push({ExprNode::Kind::kConstant, Op::add, dtype, -1, static_cast<double>(along), {-1, -1, -1}});
+    coordinate = push({ExprNode::Kind::kOp, Op::mul, dtype, -1, 0, {coordinate, stride, -1}});
+  }
+  return push({ExprNode::Kind::kOp, Op::add, dtype, -1, 0, {base, coordinate, -1}});
+}
+
+int LoopLowering::inline_expr(NodeId node, Instr& map, Code& code) {
+  ExprNode root;
+  root.op = group_.nodes[node].op;
+  root.dtype = group_.nodes[node].dtype;
+  for (size_t i = 0; i < group_.nodes[node].operands.size(); ++i)
+    root.operands[i] = operand_expr(node, static_cast<int>(i), map, code);
+  map.expr.push_back(root);
+  return static_cast<int>(map.expr.size()) - 1;
+}
+
+TileId LoopLowering::compute(NodeId node, Code& code) {
+  const Node& n = group_.nodes[node];
+  const std::vector<AtomId>& varies = domain_.varies[node];
+  const bool is_wide = wide(varies);
+  Instr instr;
+  if (class_of(n.op) == OpClass::kGather) {
+    const Domain::Operand& from = domain_.operands[node][0];
+    Instr index;  // the index as a tile of its own
+    index.op = InstrOp::kMap;
+    const int leaf = operand_expr(node, 1, index, code);
+    WL_CHECK(leaf == 0 || !index.args.empty(), "take_along %", node, ": its index is a constant");
+    instr.op = InstrOp::kGather;
+    instr.args = {index.args[0]};
+    instr.slice = slice_of(out_.input_buffer(from.access.input), from.access, code.place, is_wide);
+    instr.gather_stride = from.gather_stride;
+    instr.gather_extent = from.gather_extent;
+  } else {
+    instr.op = InstrOp::kMap;
+    inline_expr(node, instr, code);
+  }
+  instr.result = make_tile(n.dtype, is_wide);
+  const TileId tile = instr.result;
+  code_for(varies, code).push_back(std::move(instr));
+  return tile;
+}
+
+TileId LoopLowering::get(NodeId node, Code& code) {
+  const Node& n = group_.nodes[node];
+  if (class_of(n.op) == OpClass::kReduce) return reduced(node, code.phase);
+  if (const auto it = code.tiles.find(node); it != code.tiles.end()) return it->second;
+  TileId tile = -1;
+  const auto kept = phases_.kept.find(node);
+  if (kept != phases_.kept.end() && kept->second < code.phase) {
+    tile = make_tile(n.dtype, true);
+    code.inner.push_back(load_instr(tile, kept_slice(node, code)));
+  } else {
+    tile = compute(node, code);
+    if (kept != phases_.kept.end() && kept->second == code.phase)
+      code.inner.push_back(store_instr(tile, kept_slice(node, code), false));
+  }
+  code.tiles[node] = tile;
+  return tile;
+}
+
+// A kept value's row buffer: one row, or a ring of one per phase when rows are pipelined.
+Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
+  const int64_t ring = pipelined_ ? phases_.count : 1;
+  const int64_t stagger = schedule_.get("stagger", 0);
+  int64_t row = vector_tile_;
+  for (AtomId a : outer_reduced_) row *= domain_.atoms[a].extent;
+  const int width = size_of(group_.nodes[node].dtype);
+  row = (row + 63) / 64 * 64 + stagger / width;
+  if (!buffers_.contains(node))
+    buffers_[node] = out_.shared(cat("row", node), group_.nodes[node].dtype, {ring, row}, stagger);
+  Slice out;
+  out.buffer = buffers_[node];
+  out.strides = {0, 1};
+  if (ring > 1) out.offset.add(out_.derived("slot", {code.place.ring}, 1, ring), row);
+  int64_t stride = vector_tile_;
+  for (size_t i = outer_reduced_.size(); i-- > 0;) {
+    out.offset.add(outer_vars_[i], stride);
+    stride *= domain_.atoms[outer_reduced_[i]].extent;
+  }
+  return out;
+}
+
+}  // namespace wl

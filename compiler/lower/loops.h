@@ -1,0 +1,102 @@
+// Loop nests without a contraction: maps, row reductions and column reductions, all from one scheme. A *row* is one point
+// of the parallel atoms (and one tile of the vector atom, where that is parallel); a block owns a range of rows. The work
+// on a row falls into *phases*: a phase ends where a reduction's result is first needed. Each phase is a nest over the
+// outer reduced atoms around one stretch along the vector atom, so a row is read from memory in phase 0 and found in
+// cache or in a row buffer later. With `pipeline`, one loop runs phase p on row i + (last - p): the memory is never idle
+// while a phase computes (ALCOP's pipelining, applied to rows).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/lower/builder.h"
+#include "compiler/plan/space.h"
+
+namespace wl {
+
+// Which phase computes what; from the group and its domain alone.
+struct Phases {
+  int count = 1;
+  std::vector<int> level;             // per node: phases that must end before its value exists
+  std::vector<int> uses;              // per node: readers, outputs included
+  std::vector<NodeId> reduces;        // in node order; reduce r folds in phase level[r] - 1
+  std::vector<std::vector<int>> stores;  // per phase: indices into domain.stores
+  // Values of an earlier phase that a later one loads from a row buffer instead of computing again.
+  std::map<NodeId, int> kept;         // -> phase that stores it
+};
+
+// keep 0: only what is dear to compute again; 1: everything computed that crosses phases; 2: inputs too.
+Phases phases_of(const Graph& group, const Domain& domain, int keep);
+
+class LoopLowering {
+ public:
+  LoopLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
+  absl::StatusOr<Kernel> run();
+
+ private:
+  // Where one phase works: an index expression for every atom but the vector one.
+  struct RowPlace {
+    std::vector<Affine> atom;
+    Affine vector_base;  // first element along the vector atom
+    Affine row;          // row number, not clamped
+    Affine ring;         // number of the row within the block, for ring slots
+  };
+  // Code of one phase, by where it goes.
+  struct Code {
+    int phase = 0;
+    // narrow: inside the phase's loops, but constant along the vector atom
+    std::vector<Instr> fills, pre, narrow, inner, post;
+    std::map<NodeId, TileId> tiles;
+    std::vector<std::pair<Access, TileId>> loads;
+    RowPlace place;
+  };
+
+  bool inner(const std::vector<AtomId>& varies) const;
+  bool wide(const std::vector<AtomId>& varies) const;
+  bool moves(const Access& access, AtomId atom) const { return access.strides[atom] != 0; }
+  std::vector<AtomId> atoms_of(const Access& access) const;
+  TileId make_tile(DType dtype, bool is_wide);
+  TileId spread(TileId narrow, std::vector<Instr>& into);
+  std::vector<Instr>& code_for(const std::vector<AtomId>& varies, Code& code) const;
+  Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
+  RowPlace place_of(Affine row, std::vector<Affine> clamp);
+  TileId get(NodeId node, Code& code);
+  TileId load(const Access& access, DType dtype, Code& code);
+  TileId compute(NodeId node, Code& code);
+  int inline_expr(NodeId node, Instr& map, Code& code);
+  int operand_expr(NodeId node, int position, Instr& map, Code& code);
+  int arg_expr(Instr& map, TileId tile);
+  int iota_expr(const Access& value, DType dtype, Instr& map, Code& code);
+  TileId reduced(NodeId reduce, int phase);
+  Slice kept_slice(NodeId node, const Code& code);
+  void prefetch(Code& code);
+  Code phase_code(int phase, RowPlace place);
+  TileId stored_value(const Domain::Store& store, Code& code);
+  void fold(NodeId reduce, Code& code);
+  void emit_row(std::vector<Code> codes, bool prologue = false);
+  void emit_pipelined(const std::vector<Affine>& trips);
+
+  const Graph& group_;
+  const Domain& domain_;
+  const Schedule& schedule_;
+  const Machine& machine_;
+  KernelBuilder out_;
+  Phases phases_;
+  std::vector<AtomId> row_atoms_;      // parallel atoms but the vector one
+  std::vector<AtomId> outer_reduced_;  // reduced atoms but the vector one
+  std::vector<VarId> outer_vars_;
+  bool vector_reduced_ = false;
+  int64_t vector_extent_ = 1, vector_tile_ = 1, vector_tiles_ = 1;
+  int64_t rows_ = 1, chunk_ = 1;
+  int lanes_ = 1;
+  bool pipelined_ = false;
+  VarId row_var_ = -1;
+  std::vector<std::vector<Affine>> bound_;  // of wide tiles
+  // Reduction results by age: results_[r][d] is the value of d iterations ago.
+  std::map<NodeId, std::vector<TileId>> results_;
+  std::map<NodeId, BufferId> buffers_;  // of kept values
+};
+
+}  // namespace wl

@@ -1,0 +1,236 @@
+// One row's code, and the loop over rows.
+#include <algorithm>
+
+#include "compiler/lower/loops.h"
+
+namespace wl {
+
+// Accumulates the reduction's operand in this phase and leaves the result, age 0, after it.
+void LoopLowering::fold(NodeId reduce, Code& code) {
+  const Node& node = group_.nodes[reduce];
+  const Op combine = combine_of(node.op);
+  Instr operand;  // the operand as a tile: its own, or a copy of an input
+  operand.op = InstrOp::kMap;
+  const int leaf = operand_expr(reduce, 0, operand, code);
+  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(),
+                             [&](TileId t) { return out_.kernel().tiles[t].layout.lanes() > 1; });
+  TileId value = operand.expr[leaf].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[leaf].arg] : -1;
+  if (value < 0) {
+    operand.result = make_tile(node.dtype, is_wide);
+    value = operand.result;
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
+  }
+  if (!is_wide && vector_reduced_ && lanes_ > 1) {  // counts once for every element along the vector atom
+    value = spread(value, code.inner);
+    is_wide = true;
+  }
+  const bool folds = is_wide && vector_reduced_;
+  const TileId partial = folds ? out_.tile(node.dtype, {1, lanes_}, 1, lanes_) : make_tile(node.dtype, is_wide);
+  code.fills.push_back(fill_instr(partial, identity_of(combine, node.dtype)));
+  const TileId result = results_.at(reduce)[0];
+  if (folds) {
+    Instr instr;
+    instr.op = InstrOp::kFold;
+    instr.result = partial;
+    instr.args = {value};
+    instr.combine = combine;
+    instr.axes = {1};
+    code.inner.push_back(std::move(instr));
+    Instr cross;
+    cross.op = InstrOp::kCross;
+    cross.result = result;
+    cross.args = {partial};
+    cross.combine = combine;
+    cross.axes = {1};
+    code.post.push_back(std::move(cross));
+  } else {
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(map_instr(partial, combine, node.dtype, {partial, value}));
+    Instr copy;
+    copy.op = InstrOp::kMap;
+    copy.result = result;
+    copy.args = {partial};
+    copy.expr = {{ExprNode::Kind::kArg, Op::add, node.dtype, 0, 0, {-1, -1, -1}}};
+    code.post.push_back(std::move(copy));
+  }
+}
+
+// Inputs that move with the row are fetched ahead, in the phase that reads them first.
+void LoopLowering::prefetch(Code& code) {
+  const int64_t distance = schedule_.get("prefetch", 0);
+  if (distance == 0 || code.phase != 0) return;
+  Affine ahead = code.place.row;
+  ahead.base += distance;
+  const RowPlace place = place_of(ahead, {});
+  for (const auto& [access, tile] : code.loads) {
+    if (out_.kernel().tiles[tile].layout.lanes() == 1) continue;
+    const bool moves_with_row = std::any_of(row_atoms_.begin(), row_atoms_.end(), [&](AtomId a) { return access.strides[a] != 0; }) ||
+                                (!vector_reduced_ && vector_tiles_ > 1);
+    if (!moves_with_row) continue;
+    Instr instr;
+    instr.op = InstrOp::kPrefetch;
+    instr.args = {tile};
+    instr.level = static_cast<int>(schedule_.get("prefetch_level", 1));
+    instr.slice = slice_of(out_.input_buffer(access.input), access, place, true);
+    code.inner.insert(code.inner.begin(), std::move(instr));
+  }
+}
+
+TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
+  const DType dtype = group_.nodes[group_.outputs[store.output].node].dtype;
+  if (store.source < 0) return load(store.copy, dtype, code);
+  const Op op = group_.nodes[store.source].op;
+  if (op == Op::constant) {
+    const TileId tile = make_tile(dtype, wide(atoms_of(store.access)));
+    code.pre.push_back(fill_instr(tile, group_.nodes[store.source].value));
+    return tile;
+  }
+  if (op == Op::iota) {
+    Instr map;
+    map.op = InstrOp::kMap;
+    iota_expr(store.copy, dtype, map, code);
+    map.result = make_tile(dtype, wide(atoms_of(store.copy)));
+    const TileId tile = map.result;
+    code_for(atoms_of(store.copy), code).push_back(std::move(map));
+    return tile;
+  }
+  return get(store.source, code);
+}
+
+LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
+  Code code;
+  code.phase = phase;
+  code.place = std::move(place);
+  for (NodeId reduce : phases_.reduces)
+    if (phases_.level[reduce] - 1 == phase) fold(reduce, code);
+  const bool streaming = schedule_.get("stream", 0) != 0;
+  for (int s : phases_.stores[phase]) {
+    const Domain::Store& store = domain_.stores[s];
+    const std::vector<AtomId> moves = atoms_of(store.access);
+    const bool inside = inner(moves);
+    // What is only known when the phase has ended is computed from the results' first age.
+    Code* into = &code;
+    Code after;
+    if (!inside && store.source >= 0 && phases_.level[store.source] > phase) {
+      after.phase = phase;
+      after.place = code.place;
+      into = &after;
+    }
+    TileId value = stored_value(store, *into);
+    const bool is_wide = wide(moves);
+    if (is_wide && out_.kernel().tiles[value].layout.lanes() == 1) value = spread(value, inside ? code.inner : into->pre);
+    Instr instr = store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
+    if (inside) {
+      (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
+    } else {
+      std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
+      if (into == &code) code.pre.clear();
+      code.post.push_back(std::move(instr));
+    }
+  }
+  prefetch(code);
+  return code;
+}
+
+// The phases that run together. Their stretches follow each other, so that they print as one loop.
+void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
+  const int phases = static_cast<int>(codes.size());
+  for (Code& code : codes) {
+    out_.push_all(std::move(code.fills));
+    out_.push_all(std::move(code.pre));
+    if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
+  }
+  for (size_t i = 0; i < outer_reduced_.size(); ++i)
+    out_.open_loop(outer_vars_[i], {affine(domain_.atoms[outer_reduced_[i]].extent)});
+  if (!outer_reduced_.empty())
+    for (Code& code : codes) out_.push_all(std::move(code.narrow));
+  for (Code& code : codes) out_.push_all(std::move(code.inner));
+  for (size_t i = 0; i < outer_reduced_.size(); ++i) out_.close_loop();
+  for (Code& code : codes) out_.push_all(std::move(code.post));
+  if (!pipelined_) return;
+  for (auto& [reduce, ages] : results_) {
+    // In the prologue only what has been computed can grow older.
+    const int filled = prologue ? phases - (phases_.level[reduce] - 1) : static_cast<int>(ages.size()) - 1;
+    for (int age = std::min(filled, static_cast<int>(ages.size()) - 1); age >= 1; --age) {
+      Instr copy;
+      copy.op = InstrOp::kMap;
+      copy.result = ages[age];
+      copy.args = {ages[age - 1]};
+      copy.expr = {{ExprNode::Kind::kArg, Op::add, group_.nodes[reduce].dtype, 0, 0, {-1, -1, -1}}};
+      out_.push(std::move(copy));
+    }
+  }
+}
+
+absl::StatusOr<Kernel> LoopLowering::run() {
+  Kernel& kernel = out_.kernel();
+  const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_.get("tasks", 1));
+  chunk_ = std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);
+  kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_;
+  if (rows_ == 0) return out_.finish();
+  row_var_ = out_.loop_var("i");
+  Affine row = affine(0, chunk_);
+  row.add(row_var_, 1);
+  if (!vector_reduced_ && vector_extent_ % vector_tile_ != 0) {
+    Affine left = place_of(row, {}).vector_base;
+    for (auto& [var, coefficient] : left.terms) coefficient = -coefficient;
+    left.base = vector_extent_ - left.base;
+    bound_ = {{}, {left}};
+  }
+  for (NodeId reduce : phases_.reduces) {
+    std::vector<TileId>& ages = results_[reduce];
+    const int oldest = pipelined_ ? phases_.count - phases_.level[reduce] : 0;
+    for (int age = 0; age <= oldest; ++age) ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
+  }
+  for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
+  std::vector<Affine> trips = {affine(chunk_)};
+  if (rows_ % chunk_ != 0) trips.push_back(affine(0, -chunk_, rows_));
+  if (pipelined_) {
+    emit_pipelined(trips);
+  } else {
+    out_.open_loop(row_var_, trips);
+    for (int phase = 0; phase < phases_.count; ++phase) {
+      std::vector<Code> codes;
+      codes.push_back(phase_code(phase, place_of(row, {})));
+      emit_row(std::move(codes));
+    }
+    out_.close_loop();
+  }
+  if (schedule_.get("stream", 0) != 0) {
+    Instr fence;
+    fence.op = InstrOp::kFence;
+    out_.push(std::move(fence));
+  }
+  return out_.finish();
+}
+
+// Note [Row pipeline]: with S phases, iteration i runs phase p on row i + (S-1-p) of the block. Rows beyond the last are
+// clamped to it: the last row is then computed more than once, with the same result, and no phase needs a guard or an
+// epilogue. The prologue is the iterations -(S-1) .. -1 with the phases that have a row, unrolled. A reduction's result
+// is copied to the next age at the end of every iteration; a kept row lives in a ring of S buffers.
+void LoopLowering::emit_pipelined(const std::vector<Affine>& trips) {
+  const int last_phase = phases_.count - 1;
+  const std::vector<Affine> last_row = {affine(0, chunk_, chunk_ - 1), affine(rows_ - 1)};
+  for (int t = 0; t < last_phase; ++t) {
+    std::vector<Code> codes;
+    for (int phase = 0; phase <= t; ++phase) {
+      RowPlace place = place_of(affine(0, chunk_, t - phase), last_row);
+      place.ring = affine(t - phase);
+      codes.push_back(phase_code(phase, std::move(place)));
+    }
+    emit_row(std::move(codes), true);
+  }
+  out_.open_loop(row_var_, trips);
+  std::vector<Code> codes;
+  for (int phase = 0; phase <= last_phase; ++phase) {
+    const int64_t ahead = last_phase - phase;
+    Affine row = affine(0, chunk_, ahead);
+    row.add(row_var_, 1);
+    RowPlace place = place_of(row, ahead == 0 ? std::vector<Affine>() : last_row);
+    place.ring = affine(row_var_, 1, ahead);
+    codes.push_back(phase_code(phase, std::move(place)));
+  }
+  emit_row(std::move(codes));
+  out_.close_loop();
+}
+
+}  // namespace wl

@@ -1,0 +1,19 @@
+#include "compiler/lower/lower.h"
+
+#include "compiler/lower/loops.h"
+
+namespace wl {
+
+absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine) {
+  switch (domain.cls) {
+    case LoopClass::kMap:
+    case LoopClass::kRows:
+    case LoopClass::kColumns:
+      return LoopLowering(group, domain, schedule, machine).run();
+    case LoopClass::kContract:
+      return unimplemented("contractions are not lowered yet");
+  }
+  return invalid("loop class ", static_cast<int>(domain.cls));
+}
+
+}  // namespace wl

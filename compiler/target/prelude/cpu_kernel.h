@@ -1,0 +1,65 @@
+// What the printer itself calls: index arithmetic, tails, identities of reductions, register transposes.
+#define WL_RESTRICT __restrict__
+WL_FN long wl_lmin(long a, long b) { return a < b ? a : b; }
+// Elements left of a vector, as an int that cannot overflow.
+WL_FN int wl_left(long n) { return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n; }
+// A gathered index; negative ones count from the end.
+WL_FN long wl_wrap(long index, long extent) { return index < 0 ? index + extent : index; }
+
+template <class T, int Kind>  // 0 add, 1 mul, 2 max, 3 min
+constexpr T wl_neutral() {
+  if constexpr (Kind == 0) return T(0);
+  if constexpr (Kind == 1) return T(1);
+  if constexpr (wl_same<T, f32>) return Kind == 2 ? -__builtin_inff() : __builtin_inff();
+  if constexpr (wl_same<T, f64>) return Kind == 2 ? -__builtin_inf() : __builtin_inf();
+  if constexpr (wl_same<T, i32>) return Kind == 2 ? -__INT_MAX__ - 1 : __INT_MAX__;
+  if constexpr (wl_same<T, i64>) return Kind == 2 ? -__LONG_LONG_MAX__ - 1 : __LONG_LONG_MAX__;
+  return Kind == 2 ? T(0) : T(-1);
+}
+template <class V> WL_FN V wl_identity_add() { return wl_splat<V>(wl_neutral<wl_e<V>, 0>()); }
+template <class V> WL_FN V wl_identity_mul() { return wl_splat<V>(wl_neutral<wl_e<V>, 1>()); }
+template <class V> WL_FN V wl_identity_max() { return wl_splat<V>(wl_neutral<wl_e<V>, 2>()); }
+template <class V> WL_FN V wl_identity_min() { return wl_splat<V>(wl_neutral<wl_e<V>, 3>()); }
+
+// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
+template <class V, class I>
+WL_FN V wl_take(const wl_e<V>* p, long along, I index, long stride, long extent, int left) {
+  V out = wl_splat<V>(0);
+  for (int l = 0; l < wl_n<V>; ++l)
+    if (l < left) out[l] = p[l * along + wl_wrap((long)index[l], extent) * stride];
+  return out;
+}
+
+// WL_LANES vectors become their transpose: log2(WL_LANES) rounds, each exchanges halves at one distance.
+template <int D, class V>
+WL_FN void wl_exchange(V& a, V& b) {
+  typedef wl_i<V> I;
+  const I lane = wl_iota<I>();
+  const I low = (lane & ~D) | ((lane & D) ? I(lane * 0 + wl_n<V>) : I(lane * 0));
+  const V x = a, y = b;
+#ifdef __clang__
+  V p = x, q = y;
+  for (int l = 0; l < wl_n<V>; ++l) {
+    p[l] = l & D ? y[l & ~D] : x[l];
+    q[l] = l & D ? y[l] : x[l | D];
+  }
+  (void)low;
+  a = p;
+  b = q;
+#else
+  a = __builtin_shuffle(x, y, low);
+  b = __builtin_shuffle(x, y, low + D);
+#endif
+}
+template <int D, class V, int N>
+WL_FN void wl_transpose_round(V (&v)[N]) {
+  if constexpr (D < N) {
+    WL_UNROLL for (int i = 0; i < N; ++i) if (!(i & D)) wl_exchange<D>(v[i], v[i | D]);
+    wl_transpose_round<2 * D>(v);
+  }
+}
+template <class V, int N>
+WL_FN void wl_transpose(V (&v)[N]) {
+  static_assert(N == wl_n<V>, "a square block");
+  wl_transpose_round<1>(v);
+}
