@@ -55,7 +55,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // clang 14 cannot prefer a vector width
 // The same loop for machines that multiply 64-bit lanes; every build of it computes the same bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
@@ -64,7 +64,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 #endif
 
 void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)  // clang 14 cannot prefer a vector width
   if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return normal_blocks_avx512(key, begin, blocks, mean, scale, out);
 #endif
