@@ -1,0 +1,176 @@
+// What importing does besides decomposing: order, constants, weights, symbolic dimensions, and the small cases.
+#include "compiler/import/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+#include "tests/unit/import/cases.h"
+
+namespace wl::testing {
+namespace {
+
+using onnx::TensorProto;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int kFloat = TensorProto::FLOAT;
+
+onnx::ModelProto empty_model() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  set_opset(model, "", 17);
+  return model;
+}
+
+Imported import_model(const onnx::ModelProto& model, const ImportOptions& options = {}) {
+  auto imported = import_onnx(model.SerializeAsString(), options);
+  EXPECT_TRUE(imported.ok()) << imported.status();
+  return imported.ok() ? *std::move(imported) : Imported{};
+}
+
+std::vector<double> all_values(const Graph& graph, size_t output) {
+  Query query{graph.outputs[output].node, {}};
+  for (int64_t i = 0; i < elements(graph.nodes[static_cast<size_t>(query.node)].shape); ++i) query.indices.push_back(i);
+  const auto values = evaluate(graph, generated_inputs(graph, 1), {query});
+  EXPECT_TRUE(values.ok()) << values.status();
+  std::vector<double> result;
+  for (const Value& value : (*values)[0]) result.push_back(value.value);
+  return result;
+}
+
+TEST(Import, NodesInAnyOrder) {
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {4});
+  add_node(model, "Neg", {"b"}, {"c"});
+  add_node(model, "Exp", {"a"}, {"b"});
+  add_node(model, "Abs", {"x"}, {"a"});
+  add_output(model, "c");
+  EXPECT_EQ(print(import_model(model).graph),
+            "graph {\n"
+            "  %0 = input \"x\" : f32[4] normal(0,1)\n"
+            "  %1 = abs %0 : f32[4]\n"
+            "  %2 = exp %1 : f32[4]\n"
+            "  %3 = neg %2 : f32[4]\n"
+            "  output \"c\" %3\n"
+            "}\n");
+}
+
+TEST(Import, SmallInitializersAreLiteralsLargeOnesAreDrawn) {
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {3});
+  add_input(model, "big_x", kFloat, {20000});
+  add_initializer(model, "small", {.type = kFloat, .shape = {3}, .values = {1, -2, 0.5}});
+  add_initializer(model, "splat", {.type = kFloat, .shape = {3}, .values = {7, 7, 7}});
+  std::vector<double> many(20000);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = i % 2 == 0 ? 1 : 5;
+  add_initializer(model, "big", {.type = kFloat, .shape = {20000}, .values = many});
+  add_initializer(model, "unused", {.type = kFloat, .shape = {2}, .values = {1, 2}});
+  add_node(model, "Mul", {"x", "small"}, {"a"});
+  add_node(model, "Add", {"a", "splat"}, {"b"});
+  add_node(model, "Add", {"big_x", "big"}, {"c"});
+  add_output(model, "b");
+  add_output(model, "c");
+  const Imported imported = import_model(model);
+  EXPECT_THAT(imported.weights, ElementsAre("small", "big"));
+  const std::string text = print(imported.graph);
+  EXPECT_THAT(text, HasSubstr("input \"small\" : f32[3] literal(1,-2,0.5)"));
+  EXPECT_THAT(text, HasSubstr("constant 7 : f32[3]"));
+  EXPECT_THAT(text, HasSubstr("input \"big\" : f32[20000] normal(3,2)"));
+}
+
+TEST(Import, ShapeArithmeticFolds) {
+  // reshape(x, concat(shape(x)[0:1] * 2, [-1]))
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {3, 4});
+  add_initializer(model, "zero", {.type = TensorProto::INT64, .values = {0}});
+  add_initializer(model, "two", {.type = TensorProto::INT64, .values = {2}});
+  add_initializer(model, "axes", {.type = TensorProto::INT64, .shape = {1}, .values = {0}});
+  add_initializer(model, "rest", {.type = TensorProto::INT64, .shape = {1}, .values = {-1}});
+  add_node(model, "Shape", {"x"}, {"shape"});
+  add_node(model, "Gather", {"shape", "zero"}, {"rows"});
+  add_node(model, "Mul", {"rows", "two"}, {"twice"});
+  add_node(model, "Unsqueeze", {"twice", "axes"}, {"list"});
+  add_node(model, "Concat", {"list", "rest"}, {"target"}, {{"axis", 0}});
+  add_node(model, "Reshape", {"x", "target"}, {"y"});
+  add_output(model, "y");
+  EXPECT_EQ(print(import_model(model).graph),
+            "graph {\n"
+            "  %0 = input \"x\" : f32[3,4] normal(0,1)\n"
+            "  %1 = reshape %0 : f32[6,2]\n"
+            "  output \"y\" %1\n"
+            "}\n");
+}
+
+TEST(Import, IntegerDivisionFoldsTowardsZero) {
+  auto model = empty_model();
+  add_initializer(model, "a", {.type = TensorProto::INT64, .shape = {3}, .values = {7, -7, 9}});
+  add_initializer(model, "b", {.type = TensorProto::INT64, .shape = {3}, .values = {2, 2, 3}});
+  add_node(model, "Div", {"a", "b"}, {"y"});
+  add_output(model, "y", TensorProto::INT64);
+  EXPECT_THAT(all_values(import_model(model).graph, 0), ElementsAre(3, -3, 3));
+}
+
+TEST(Import, SymbolicDimensions) {
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {0, 4});
+  model.mutable_graph()
+      ->mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("batch");
+  add_node(model, "Relu", {"x"}, {"y"});
+  add_output(model, "y");
+  const Imported imported = import_model(model, {.bind = {{"batch", 8}}});
+  EXPECT_EQ(imported.graph.nodes[static_cast<size_t>(imported.graph.outputs[0].node)].shape, (Shape{8, 4}));
+}
+
+TEST(Import, ScalarsAndEmptyTensors) {
+  auto model = empty_model();
+  add_input(model, "s", kFloat, {});
+  add_input(model, "e", kFloat, {0, 4});
+  add_node(model, "Exp", {"s"}, {"a"});
+  add_node(model, "Softmax", {"e"}, {"b"});
+  add_node(model, "ReduceSum", {"e"}, {"c"}, {{"keepdims", 0}});
+  add_node(model, "MatMul", {"e", "w"}, {"d"});
+  add_input(model, "w", kFloat, {4, 2});
+  for (const char* name : {"a", "b", "c", "d"}) add_output(model, name);
+  const Imported imported = import_model(model);
+  EXPECT_EQ(all_values(imported.graph, 0).size(), 1u);
+  EXPECT_EQ(all_values(imported.graph, 1).size(), 0u);
+  EXPECT_THAT(all_values(imported.graph, 2), ElementsAre(0));
+  EXPECT_EQ(all_values(imported.graph, 3).size(), 0u);
+}
+
+TEST(Import, OutputsMayBeInputsConstantsOrOneAnother) {
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {2});
+  add_initializer(model, "c", {.type = kFloat, .shape = {2}, .values = {1, 2}});
+  add_node(model, "Identity", {"x"}, {"y"});
+  for (const char* name : {"x", "c", "y"}) add_output(model, name);
+  const Imported imported = import_model(model);
+  ASSERT_EQ(imported.graph.outputs.size(), 3u);
+  EXPECT_EQ(imported.graph.outputs[0].node, imported.graph.outputs[2].node);
+  EXPECT_THAT(all_values(imported.graph, 1), ElementsAre(1, 2));
+}
+
+TEST(Import, InitializersThatAreAlsoInputsAreWeights) {
+  auto model = empty_model();
+  add_input(model, "x", kFloat, {2});
+  add_input(model, "w", kFloat, {2});
+  add_initializer(model, "w", {.type = kFloat, .shape = {2}, .values = {1, 2}});
+  add_node(model, "Add", {"x", "w"}, {"y"});
+  add_output(model, "y");
+  EXPECT_THAT(import_model(model).weights, ElementsAre("w"));
+}
+
+TEST(Import, SameBytesSameGraph) {
+  const std::string bytes = model_of(import_cases()[0]).SerializeAsString();
+  EXPECT_EQ(print(import_onnx(bytes)->graph), print(import_onnx(bytes)->graph));
+}
+
+}  // namespace
+}  // namespace wl::testing
