@@ -43,20 +43,28 @@ Rounding::Rounding(DType dtype)
   wider_allowed = f16 || dtype == DType::bf16;
 }
 
-Value Rounding::stored(Value v) const {
-  if (std::isnan(v.bound)) v.bound = kInfinity;
+Estimate Rounding::stored(Estimate v) const {
+  const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
+  if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
-  if (magnitude + v.bound <= largest) return v;
-  if (wider_allowed || magnitude - v.bound <= largest * (1 + unit)) return {v.value, kInfinity};
-  return {std::copysign(kInfinity, v.value), 0};
+  if (magnitude + bound <= largest) return v;
+  if (wider_allowed || magnitude - bound <= largest * (1 + unit)) return {v.value, kInfinity, kInfinity};
+  return {std::copysign(kInfinity, v.value), 0, 0};
 }
 
-double accumulation_factor(DType dtype, int64_t n) {
-  if (!is_float(dtype)) return 0;
+SumErrors::SumErrors(DType dtype, int64_t n)
+    : literal_worst(static_cast<double>(n) <= kConfidence * kConfidence), rounding(dtype) {
   double unit = info(dtype == DType::f64 ? DType::f64 : DType::f32).unit_roundoff;
-  double count = static_cast<double>(n);
-  return unit * std::min(count, 8 * std::sqrt(count));
+  worst_factor = is_float(dtype) ? unit * static_cast<double>(n) : 0;
+  spread_factor = is_float(dtype) ? unit * std::sqrt(static_cast<double>(n)) : 0;
+}
+
+Estimate SumErrors::result(double value, double worst, double squares, double magnitude) const {
+  Estimate v{value, 0, std::sqrt(squares) + spread_factor * magnitude};
+  v.worst = literal_worst ? worst + worst_factor * magnitude : kConfidence * v.spread;
+  if (rounding.floating) v.add_error(rounding.unit * std::fabs(value) + rounding.tiny);
+  return rounding.stored(v);
 }
 
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
@@ -96,9 +104,9 @@ double Elementwise::value(const double x[3]) const {
 }
 
 // The largest change of the result when one operand moves over its interval, seen at its ends and at zero.
-double Elementwise::swing(const Value x[3], int operand, double r) const {
+double Elementwise::swing(const Estimate x[3], int operand, double r) const {
   double at[3] = {x[0].value, x[1].value, x[2].value};
-  const double centre = at[operand], b = x[operand].bound;
+  const double centre = at[operand], b = x[operand].bound();
   double most = 0;
   for (double to : {centre - b, centre + b, std::fabs(centre) <= b ? 0.0 : centre + b}) {
     at[operand] = to;
@@ -107,44 +115,59 @@ double Elementwise::swing(const Value x[3], int operand, double r) const {
   return most;
 }
 
-double Elementwise::propagate(const Value x[3], double r) const {
-  if (row_.op == Op::select) {
-    const Value& chosen = x[0].value != 0 ? x[1] : x[2];
-    return x[0].bound == 0 ? chosen.bound : std::max(x[1].bound, x[2].bound) + distance(x[1].value, x[2].value);
+void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
+  const double r = result.value;
+  auto set = [&](double worst, double spread) {
+    result.worst = worst;
+    result.spread = spread;
+  };
+  if (row_.op == Op::select && x[0].worst == 0) {
+    const Estimate& chosen = x[0].value != 0 ? x[1] : x[2];
+    return set(chosen.worst, chosen.spread);
   }
-  if (logical_) return 1;
-  if (compares_) return std::fabs(x[0].value - x[1].value) <= x[0].bound + x[1].bound ? 1 : 0;
-  if (row_.op == Op::max || row_.op == Op::min) return std::max(x[0].bound, x[1].bound);
+  if (row_.op == Op::select) {
+    double gap = distance(x[1].value, x[2].value);
+    return set(std::max(x[1].worst, x[2].worst) + gap, std::max(x[1].spread, x[2].spread) + gap);
+  }
+  if (logical_) return set(1, 1);
+  if (compares_) {
+    bool open = std::fabs(x[0].value - x[1].value) <= x[0].bound() + x[1].bound();
+    return set(open, open);
+  }
+  if (row_.op == Op::max || row_.op == Op::min) {
+    return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
+  }
   double partial[3];
   row_.partials(x[0].value, x[1].value, x[2].value, r, partial);
-  double total = 0;
   for (int i = 0; i < row_.arity; ++i) {
-    double b = x[i].bound;
+    const double b = x[i].bound();
     if (b == 0) continue;
-    if (b == kInfinity) return kInfinity;
-    if (!std::isfinite(r)) {
-      if (swing(x, i, r) > 0) return kInfinity;
-      continue;
-    }
-    double first = partial[i] * b;
-    if (jumps_ || (row_.cost > 1 && !(first < std::fabs(r) / 64))) {
+    if (b == kInfinity || (!std::isfinite(r) && swing(x, i, r) > 0)) return set(kInfinity, kInfinity);
+    if (!std::isfinite(r)) continue;
+    double worst = partial[i] * x[i].worst, spread = partial[i] * x[i].spread;
+    if (jumps_ || (row_.cost > 1 && !(partial[i] * b < std::fabs(r) / 64))) {
       double seen = swing(x, i, r);
-      first = std::isfinite(first) ? std::max(first, seen) : seen;
+      bool smooth = std::isfinite(worst) && std::isfinite(spread);
+      worst = smooth ? std::max(worst, seen) : seen;
+      spread = smooth ? std::max(spread, seen / kConfidence) : seen / kConfidence;
     }
-    total += first;
+    result.worst += worst;
+    result.spread += spread;
   }
   // The product of two errors, which is all there is when both factors are zero.
-  if (row_.op == Op::mul || row_.op == Op::fma) total += x[0].bound * x[1].bound;
-  return total;
+  if (row_.op == Op::mul || row_.op == Op::fma) {
+    double both = x[0].bound() * x[1].bound();
+    set(result.worst + both, result.spread + both / kConfidence);
+  }
 }
 
-Value Elementwise::operator()(const Value x[3]) const {
+Estimate Elementwise::operator()(const Estimate x[3]) const {
   const double at[3] = {x[0].value, x[1].value, x[2].value};
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
-  if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity};  // undefined
-  Value v{value(at), 0};
-  if (x[0].bound > 0 || x[1].bound > 0 || x[2].bound > 0) v.bound = propagate(x, v.value);
-  if (relative_ > 0 && std::isfinite(v.value)) v.bound += relative_ * std::fabs(v.value) + rounding_.tiny;
+  if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity, kInfinity};  // undefined
+  Estimate v{value(at)};
+  if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
+  if (relative_ > 0 && std::isfinite(v.value)) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
   return rounding_.stored(v);
 }
 

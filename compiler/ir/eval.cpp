@@ -78,7 +78,7 @@ void Evaluator::compute_leaf(NodeId id, Column& out) {
   sets_[id]->for_each([&](int64_t i) {
     auto coordinate = static_cast<double>(i / inner % extent);
     double value = rounding.floating ? round_to(at.dtype, coordinate) : to_integer(at.dtype, DType::i64, coordinate);
-    out.put(k++, {value, 0});
+    out.put(k++, {value});
   });
 }
 
@@ -89,7 +89,7 @@ void Evaluator::compute_elementwise(const Node& at, const ElementSet& set, Colum
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {
-    Value x[3];
+    Estimate x[3];
     for (int j = 0; j < arity; ++j) {
       const Column& column = columns_[at.operands[j]];
       x[j] = column.at(same[j] ? k : static_cast<size_t>(sets_[at.operands[j]]->position(i)));
@@ -103,7 +103,7 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
   if (at.op == Op::pad || at.op == Op::concat) {
     set.for_each([&](int64_t i) {
       Origin origin = origin_of(graph_, at, i);
-      out.put(k++, origin.operand < 0 ? Value{at.value, 0} : element(at.operands[origin.operand], origin.index));
+      out.put(k++, origin.operand < 0 ? Estimate{at.value} : element(at.operands[origin.operand], origin.index));
     });
     return;
   }
@@ -112,7 +112,8 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
   auto copy = [&](int64_t index) {
     auto p = static_cast<size_t>(positions.position(index));
     out.value[k] = from.value[p];
-    out.bound[k++] = from.bound[p];
+    out.worst[k] = from.worst[p];
+    out.spread[k++] = from.spread[p];
   };
   if (at.op == Op::reshape) {
     set.for_each(copy);
@@ -134,43 +135,38 @@ struct Accumulator {
     if (op == Op::reduce_max) value = floating ? -kInfinity : round_to(dtype, -kInfinity);
     if (op == Op::reduce_min) value = floating ? kInfinity : round_to(dtype, kInfinity);
   }
-  void add(double x, double b) {
+  void add(double x, float w, float s) {
     switch (op) {
       case Op::reduce_sum:
         value += x;
         magnitude += std::fabs(x);
-        bound += b;
+        worst += w;
+        squares += static_cast<double>(s) * s;
         break;
       case Op::reduce_prod:
         value *= x;
-        upper *= std::fabs(x) + b;
-        any_bound |= b > 0;
-        break;
-      case Op::reduce_max:
-        value = nan_max(value, x);
-        bound = std::max(bound, b);
+        upper *= std::fabs(x) + w;
+        worst = std::max<double>(worst, w);
         break;
       default:
-        value = nan_min(value, x);
-        bound = std::max(bound, b);
+        value = op == Op::reduce_max ? nan_max(value, x) : nan_min(value, x);
+        worst = std::max<double>(worst, w);
+        spread = std::max<double>(spread, s);
     }
-    if (!floating && op != Op::reduce_max && op != Op::reduce_min) value = to_integer(dtype, DType::i64, value);
+    if (!floating && (op == Op::reduce_sum || op == Op::reduce_prod)) value = to_integer(dtype, DType::i64, value);
   }
-  Value result(int64_t n) const {
-    const Rounding rounding(dtype);
-    if (op == Op::reduce_max || op == Op::reduce_min) return {value, bound};
-    double b = bound + accumulation_factor(dtype, n) * magnitude;
-    if (op == Op::reduce_prod) {
-      b = (any_bound ? upper - std::fabs(value) : 0) + accumulation_factor(dtype, n) * upper;
-    }
-    if (floating) b += rounding.unit * std::fabs(value) + rounding.tiny;
-    if (!std::isfinite(value)) b = std::isfinite(bound) && std::isfinite(any_bound ? upper : 0) ? 0 : bound;
-    return rounding.stored({value, b});
+  Estimate result(int64_t n) const {
+    if (op == Op::reduce_max || op == Op::reduce_min) return {value, worst, spread};
+    if (!std::isfinite(value)) return {value, std::isfinite(worst) ? 0 : worst, std::isfinite(worst) ? 0 : worst};
+    const SumErrors errors(dtype, n);
+    if (op == Op::reduce_sum) return errors.result(value, worst, squares, magnitude);
+    double error = (worst > 0 ? upper - std::fabs(value) : 0) + errors.worst_factor * upper;
+    return errors.rounding.stored({value, error, error});
   }
   Op op;
   DType dtype;
-  bool floating, any_bound = false;
-  double value = 0, bound = 0, magnitude = 0, upper = 0;
+  bool floating;
+  double value = 0, worst = 0, spread = 0, squares = 0, magnitude = 0, upper = 0;
 };
 
 }  // namespace
@@ -187,7 +183,7 @@ void Evaluator::compute_reduce(const Node& at, const ElementSet& set, Column& ou
     Accumulator total(at.op, at.dtype);
     for (int64_t step : steps) {
       auto p = static_cast<size_t>(positions.position(base + step));
-      total.add(from.value[p], from.bound[p]);
+      total.add(from.value[p], from.worst[p], from.spread[p]);
     }
     out.put(k++, total.result(static_cast<int64_t>(steps.size())));
   });
@@ -199,13 +195,14 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
   size_t k = 0;
   absl::Status status;
   set.for_each([&](int64_t i) {
-    Value index = element(at.operands[1], i);
+    Estimate index = element(at.operands[1], i);
     int64_t pick = picked(index, extent);
-    if (pick < 0 && index.bound == 0 && status.ok()) {
+    if (pick < 0 && index.worst == 0 && status.ok()) {
       status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
                        extent, ")");
     }
-    Value unknown{0, std::numeric_limits<double>::infinity()};
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const Estimate unknown{0, kInfinity, kInfinity};
     out.put(k++, pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick)));
   });
   return status;
@@ -214,7 +211,10 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
 std::vector<Value> Evaluator::read(const Query& query) const {
   std::vector<Value> values;
   values.reserve(query.indices.size());
-  for (int64_t index : query.indices) values.push_back(element(query.node, index));
+  for (int64_t index : query.indices) {
+    Estimate e = element(query.node, index);
+    values.push_back({e.value, e.bound()});
+  }
   return values;
 }
 

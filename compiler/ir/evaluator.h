@@ -12,19 +12,22 @@
 
 namespace wl {
 
-// Values of a node's demanded elements, in index order.
+// Values of a node's demanded elements, in index order. The errors are rounded up.
 struct Column {
   std::vector<double> value;
-  std::vector<float> bound;  // rounded up
+  std::vector<float> worst, spread;
   void resize(size_t n) {
     value.resize(n);
-    bound.resize(n);
+    worst.resize(n);
+    spread.resize(n);
   }
-  Value at(size_t i) const { return {value[i], bound[i]}; }
-  void put(size_t i, Value v) {
+  Estimate at(size_t i) const { return {value[i], worst[i], spread[i]}; }
+  void put(size_t i, const Estimate& v) {
     value[i] = v.value;
-    bound[i] = static_cast<float>(v.bound * (1 + 0x1p-22) + (v.bound > 0 ? 0x1p-149 : 0));
+    worst[i] = up(v.worst);
+    spread[i] = up(v.spread);
   }
+  static float up(double error) { return static_cast<float>(error * (1 + 0x1p-22) + (error > 0 ? 0x1p-149 : 0)); }
 };
 
 // The operands of a reduction as two maps: from an output element, and over the reduced axes.
@@ -63,7 +66,7 @@ class Evaluator {
   void compute_reduce(const Node& node, const ElementSet& set, Column& out);
   void compute_contract(const Node& node, const ElementSet& set, Column& out);
   absl::Status compute_take_along(NodeId id, const ElementSet& set, Column& out);
-  Value element(NodeId id, int64_t index) const {
+  Estimate element(NodeId id, int64_t index) const {
     return columns_[id].at(static_cast<size_t>(sets_[id]->position(index)));
   }
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
@@ -84,7 +87,7 @@ struct Origin {
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
 // The element along take_along's axis that `index` picks, or -1.
-int64_t picked(const Value& index, int64_t extent);
+int64_t picked(const Estimate& index, int64_t extent);
 // take_along: the element of operand 0 that output element `i` reads when it picks `pick`.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 

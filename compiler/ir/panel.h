@@ -1,0 +1,58 @@
+// Contractions of the oracle: the demanded rows of both operands are gathered into contiguous panels, and panels are
+// multiplied a register block at a time. Lane sums are taken in one order on every machine: same arguments, same bytes.
+// Internal to the oracle.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "compiler/ir/evaluator.h"
+
+namespace wl {
+
+// Factors of a propagated error: the sum over terms of f(|a|) f(eb) + f(ea) f(|b| + eb), where f(x) = x for the worst
+// case and x * x for the spread. Both divided by their largest, so that squares stay in the range of f32.
+struct ErrorPanel {
+  std::vector<float> factor, error;
+  double factor_scale = 1, scale = 1;
+  bool exact = true;
+};
+
+// Rows of one operand.
+struct Panel {
+  // Rows that start at elements `bases` and go along `steps`, filled up with zeros to `padded` terms. `second`: this is
+  // b, whose factors carry its own error. `literal_worst`: as SumErrors says, otherwise `worst` stays empty.
+  void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
+              const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst);
+  std::vector<double> value;
+  std::vector<float> magnitude;
+  double scale = 1;
+  bool finite = true;  // no infinite error
+  ErrorPanel worst, spread;
+};
+
+// Terms in a row of a panel are a multiple of this.
+inline constexpr int64_t kPanelAlignment = 8;
+
+// Dot products of rows of two panels.
+class PanelProduct {
+ public:
+  PanelProduct(DType dtype, int64_t terms, int64_t padded);
+  bool literal_worst() const { return errors_.literal_worst; }
+  // `rows` (1 or 2) x `columns` (1 to 4) results, from row `i` of a and row `j` of b on.
+  void operator()(const Panel& a, int64_t i, const Panel& b, int64_t j, int rows, int columns,
+                  Estimate out[2][4]) const;
+
+ private:
+  using Doubles = double[2][4];
+  void add_errors(const ErrorPanel& a, int64_t i, const ErrorPanel& b, int64_t j, int rows, int columns,
+                  Doubles& total) const;
+  DType dtype_;
+  SumErrors errors_;
+  int64_t padded_;
+  void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);
+  void (*multiply_errors_)(const float*, const float*, int64_t, int, int, float[2][4]);
+};
+
+}  // namespace wl
