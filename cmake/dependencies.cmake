@@ -9,6 +9,7 @@ find_package(SQLite3 REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(GTest REQUIRED)
 include(GoogleTest)
 

@@ -1,0 +1,242 @@
+// run, inspect and the listings.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "absl/strings/str_join.h"
+#include "client/bundle.h"
+#include "client/cli.h"
+#include "client/exit_code.h"
+#include "client/files.h"
+#include "client/report.h"
+#include "client/run.h"
+#include "client/table.h"
+#include "nlohmann/json.hpp"
+
+namespace wl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string date_text(int64_t unix_ms) {
+  if (unix_ms <= 0) return "-";
+  std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+Json run_json(const Program& program, const RunOptions& options, const RunResult& result) {
+  Json json = {{"format", kReportFormat},       {"hash", program.graph_hash},         {"target", program.target},
+               {"calls", program.steps.size()}, {"arena_bytes", program.arena_bytes}, {"threads", result.threads},
+               {"seed", options.seed},          {"given_inputs", result.given}};
+  if (options.check) {
+    json["correct"] = result.correct();
+    json["check"] = Json::array();
+    for (const OutputCheck& check : result.checks) {
+      json["check"].push_back({{"output", check.name},
+                               {"samples", check.samples},
+                               {"wrong", check.wrong},
+                               {"max_error", check.max_error},
+                               {"bound", check.bound},
+                               {"index", check.index},
+                               {"expected", check.expected},
+                               {"found", check.found}});
+    }
+  }
+  if (!result.samples_ns.empty()) {
+    json["time"] = {{"repeats", result.samples_ns.size()},
+                    {"median_ns", median_of(result.samples_ns)},
+                    {"min_ns", *std::min_element(result.samples_ns.begin(), result.samples_ns.end())},
+                    {"samples_ns", result.samples_ns}};
+  }
+  return json;
+}
+
+// Runs a program and says what came of it.
+absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
+  WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
+  if (options.json != "-") {
+    std::printf("ran %zu kernels on %d threads, %s\n", program.steps.size(), result.threads, program.target.c_str());
+    for (const OutputCheck& check : result.checks) {
+      std::printf("%s %s: %d samples, %d wrong, max error %s, bound %s\n", check.wrong == 0 ? "ok" : "WRONG",
+                  check.name.c_str(), check.samples, check.wrong, number_text(check.max_error).c_str(),
+                  number_text(check.bound).c_str());
+    }
+    if (!result.samples_ns.empty()) {
+      std::printf(
+          "time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
+          time_text(static_cast<double>(*std::min_element(result.samples_ns.begin(), result.samples_ns.end()))).c_str(),
+          result.samples_ns.size());
+    }
+    if (!options.run.output_dir.empty()) std::printf("outputs: %s\n", options.run.output_dir.c_str());
+  }
+  if (!result.correct()) {
+    auto wrong =
+        std::find_if(result.checks.begin(), result.checks.end(), [](const auto& check) { return check.wrong > 0; });
+    return absl::FailedPreconditionError(
+        absl::StrFormat("output %s is wrong: element %d is %.9g, expected %.9g within %.3g", wrong->name, wrong->index,
+                        wrong->found, wrong->expected, wrong->bound));
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+absl::StatusOr<int> run_command(Context& context) {
+  const Options& options = context.options;
+  if (is_folder(options.input)) {
+    WL_ASSIGN_OR_RETURN(Program program, load_bundle(options.input));
+    return run_and_tell(program, options);
+  }
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
+  WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
+  if (!job.result) return why_no_result(job);
+  WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, file));
+  // The kernels have to be files to be loaded; the folder is never given its name and so disappears.
+  const char* temporary = std::getenv("TMPDIR");
+  WL_ASSIGN_OR_RETURN(PendingFolder folder,
+                      PendingFolder::create(cat(temporary != nullptr ? temporary : "/tmp", "/warploom-run")));
+  for (ProgramKernel& kernel : program.kernels) {
+    kernel.object_path = cat(folder.path(), "/", kernel.source.entry, ".so");
+    WL_RETURN_IF_ERROR(write_file(kernel.object_path, kernel.object));
+  }
+  return run_and_tell(program, options);
+}
+
+absl::StatusOr<int> inspect_command(Context& context) {
+  const Options& options = context.options;
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
+  TuneOptions tune = options.tune;
+  if (context.embedded) tune.device = context.local.device();
+  std::string stage = options.stage == "asm" ? "source" : options.stage;
+  WL_ASSIGN_OR_RETURN(Inspection inspection, context.service.inspect(file.text, tune, stage, options.simplify_only));
+  if (inspection.groups.empty()) std::fputs(inspection.graph.c_str(), stdout);
+  for (size_t i = 0; i < inspection.groups.size(); ++i) {
+    const InspectedGroup& group = inspection.groups[i];
+    std::string text = group.text;
+    if (options.stage == "asm") {
+      WL_ASSIGN_OR_RETURN(text, context.local.assemble(group.source));
+    }
+    std::printf("# g%zu: %s, %s, occurs %ld times, key %s\n", i, describe_group(group.graph).c_str(),
+                group.tuned ? "tuned" : "default schedule", group.count, group.key.c_str());
+    if (options.stage == "plan" && !group.space.empty()) std::printf("# %s\n", group.space.c_str());
+    std::fputs(text.c_str(), stdout);
+    if (!text.ends_with('\n')) std::fputs("\n", stdout);
+  }
+  return kExitDone;
+}
+
+absl::StatusOr<int> list_command(Context& context) {
+  const Options& options = context.options;
+  Service& service = context.service;
+  bool colour = wants_colour(STDOUT_FILENO);
+  Json json = {{"format", kReportFormat}};
+  std::string text;
+  if (options.command == "jobs") {
+    WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, service.list_jobs(options.most));
+    Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}}, colour);
+    json["jobs"] = Json::array();
+    for (const Job& job : jobs) {
+      std::string state = kJobStateNames[static_cast<int>(job.state)];
+      table.add({job.name, state, job.label, cat(job.progress.trials_done, "/", job.progress.trials_total),
+                 date_text(job.created_unix_ms)});
+      json["jobs"].push_back({{"name", job.name},
+                              {"state", state},
+                              {"label", job.label},
+                              {"cached", job.cached},
+                              {"target", job.options.target},
+                              {"trials_done", job.progress.trials_done},
+                              {"trials_total", job.progress.trials_total},
+                              {"error", std::string(job.error.message())},
+                              {"created_unix_ms", job.created_unix_ms},
+                              {"finished_unix_ms", job.finished_unix_ms}});
+    }
+    text = table.text();
+  } else if (options.command == "records") {
+    WL_ASSIGN_OR_RETURN(std::vector<RecordRow> records, service.list_records(options.most));
+    Table table({{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"plan"}},
+                colour);
+    json["records"] = Json::array();
+    for (const RecordRow& record : records) {
+      table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
+                 date_text(record.created_unix_ms), record.plan});
+      json["records"].push_back({{"key", record.key},
+                                 {"digest", record.digest},
+                                 {"environment", record.environment},
+                                 {"target", record.target},
+                                 {"device", record.device},
+                                 {"plan", record.plan},
+                                 {"ops", record.ops},
+                                 {"best_ns", record.best_ns},
+                                 {"default_ns", record.default_ns},
+                                 {"created_unix_ms", record.created_unix_ms}});
+    }
+    text = table.text();
+  } else if (options.command == "workers") {
+    WL_ASSIGN_OR_RETURN(std::vector<WorkerRow> workers, service.list_workers());
+    Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour);
+    json["workers"] = Json::array();
+    for (const WorkerRow& worker : workers) {
+      std::vector<std::string> devices;
+      for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
+      table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),
+                 date_text(worker.last_seen_unix_ms)});
+      json["workers"].push_back({{"name", worker.name},
+                                 {"alive", worker.alive},
+                                 {"epoch", worker.epoch},
+                                 {"devices", devices},
+                                 {"leases", worker.leases},
+                                 {"last_seen_unix_ms", worker.last_seen_unix_ms}});
+    }
+    text = table.text();
+  } else {
+    WL_ASSIGN_OR_RETURN(Job job, service.cancel_job(options.input));
+    text = cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n");
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
+  if (options.json != "-") std::fputs(text.c_str(), stdout);
+  return kExitDone;
+}
+
+absl::StatusOr<int> targets_command(const Options& options, Local& local) {
+  const Device& device = local.device();
+  Table table({{"target"}, {"compile"}, {"run"}, {"missing"}}, wants_colour(STDOUT_FILENO));
+  Json json = {{"format", kReportFormat},
+               {"device", device.name},
+               {"threads", device.threads},
+               {"compilers", device.compilers},
+               {"compiler_versions", device.compiler_versions},
+               {"targets", Json::array()}};
+  bool compiles = !device.compilers.empty();
+  for (const Local::TargetRow& row : local.targets()) {
+    std::string missing;
+    if (!compiles) missing = "a compiler: apt-get install g++ (or clang)";
+    if (!row.runs) append(&missing, missing.empty() ? "" : "; ", "a CPU with its instructions");
+    table.add({row.name, compiles ? absl::StrJoin(device.compilers, ", ") : "no",
+               row.runs ? (row.name == device.target ? "yes, default" : "yes") : "no", missing});
+    json["targets"].push_back({{"name", row.name},
+                               {"compile", compiles},
+                               {"run", row.runs},
+                               {"default", row.name == device.target},
+                               {"missing", missing}});
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
+  if (options.json != "-") {
+    std::printf("%s, %d threads; %s\n%s", device.name.c_str(), device.threads,
+                compiles ? device.compiler_versions.c_str() : "no compiler found", table.text().c_str());
+  }
+  return kExitDone;
+}
+
+}  // namespace wl

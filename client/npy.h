@@ -1,0 +1,30 @@
+// NumPy's file formats, as far as arrays of our dtypes need them: .npy versions 1 to 3 and .npz (a zip of .npy, stored
+// or deflated). bf16 has no NumPy type: it is written as V2 ("|V2"), the way ml_dtypes saves it. Format:
+// numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/base/dtype.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+
+struct Array {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape;
+  std::string bytes;  // row-major, little endian
+};
+
+// Never crashes, whatever the bytes. `name` goes into messages. Fortran order and big endian are Unimplemented.
+absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name);
+std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::string_view bytes);
+
+// Arrays by name, without the ".npy" of the zip's entries.
+absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name);
+
+}  // namespace wl

@@ -1,0 +1,57 @@
+#include "client/program.h"
+
+#include <map>
+
+#include "client/arena.h"
+
+namespace wl {
+
+absl::Status lay_out(Program& program) {
+  auto wrong = [](size_t step, const auto&... what) {
+    return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));
+  };
+  using Place = ProgramBuffer::Place;
+  std::vector<bool> stored(program.buffers.size());
+  for (size_t i = 0; i < stored.size(); ++i) stored[i] = program.buffers[i].place == Place::kInput;
+
+  std::vector<Lifetime> lifetimes;
+  std::vector<int> owners;  // buffer of each lifetime
+  std::map<int, size_t> slot;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const ProgramStep& step = program.steps[i];
+    if (step.kernel < 0 || static_cast<size_t>(step.kernel) >= program.kernels.size()) return wrong(i, "has no kernel");
+    const ProgramKernel& kernel = program.kernels[step.kernel];
+    if (step.args.size() != static_cast<size_t>(kernel.inputs + kernel.outputs)) {
+      return wrong(i, "has ", step.args.size(), " arguments, its kernel takes ", kernel.inputs + kernel.outputs);
+    }
+    for (size_t a = 0; a < step.args.size(); ++a) {
+      int buffer = step.args[a];
+      if (buffer < 0 || static_cast<size_t>(buffer) >= program.buffers.size()) return wrong(i, "has no such argument");
+      const ProgramBuffer& value = program.buffers[buffer];
+      bool reads = a < static_cast<size_t>(kernel.inputs);
+      if (reads && !stored[buffer]) return wrong(i, "reads ", value.name, " before anything has stored it");
+      if (!reads && value.place == Place::kInput) return wrong(i, "stores to the input ", value.name);
+      if (!reads) stored[buffer] = true;
+      if (value.place != Place::kArena) continue;
+      int now = static_cast<int>(i);
+      auto [at, fresh] = slot.try_emplace(buffer, lifetimes.size());
+      if (fresh) {
+        lifetimes.push_back({value.bytes(), now, now});
+        owners.push_back(buffer);
+      }
+      lifetimes[at->second].last = now;
+    }
+  }
+  for (const ProgramOutput& output : program.outputs) {
+    if (output.buffer < 0 || static_cast<size_t>(output.buffer) >= program.buffers.size() ||
+        (!stored[output.buffer] && program.buffers[output.buffer].bytes() > 0)) {
+      return absl::InternalError(cat("the coordinator's program never stores the output ", output.name));
+    }
+  }
+  Arena arena = plan_arena(lifetimes);
+  for (size_t i = 0; i < owners.size(); ++i) program.buffers[owners[i]].offset = arena.offsets[i];
+  program.arena_bytes = arena.bytes;
+  return absl::OkStatus();
+}
+
+}  // namespace wl

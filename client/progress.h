@@ -1,0 +1,36 @@
+// What a user sees while a job runs: on a terminal a few lines that are redrawn in place, otherwise a plain line for
+// every group that ends. Everything goes to stderr.
+#pragma once
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/base/job.h"
+
+namespace wl {
+
+class ProgressDisplay {
+ public:
+  // `terminal`: redraw in place. `colour` only matters then.
+  ProgressDisplay(bool terminal, bool colour) : terminal_(terminal), colour_(colour) {}
+  void show(const Job& job);
+  // A line that stays, above what is redrawn.
+  void say(const std::string& line);
+  // Removes the redrawn lines; call before anything else is printed.
+  void clear();
+
+ private:
+  void show_plain(const Job& job);
+  bool terminal_, colour_;
+  int drawn_ = 0;  // lines on the screen
+  std::set<std::string> finished_;
+  std::string phase_;
+  std::chrono::steady_clock::time_point last_{};
+};
+
+// The lines of a terminal display, at most `rows` of at most `columns` characters. Pure, for tests.
+std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns);
+
+}  // namespace wl

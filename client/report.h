@@ -1,0 +1,28 @@
+// The report of a tuning job: JSON for programs (docs/report.md documents every key) and tables for people.
+#pragma once
+
+#include <string>
+
+#include "compiler/base/job.h"
+
+namespace wl {
+
+inline constexpr int kReportFormat = 1;
+
+// Of a job with a result. `file` is what the user named. `stable` leaves out what is not stored (file, wall clock,
+// whether the answer was cached): the same records give the same bytes.
+std::string report_json(const Job& job, const std::string& file, bool stable);
+
+// One record as JSON, with its source text.
+std::string record_json(const KernelRecord& record);
+
+// What a group does, in a few words: "contract+add+erf f32[512,3072]".
+std::string describe_group(const std::string& graph_text);
+
+std::string time_text(double ns);   // "1.23 ms"
+std::string number_text(double x);  // "1.2e-06", three digits
+
+// The table that ends `tune`.
+std::string report_table(const Job& job, bool colour);
+
+}  // namespace wl

@@ -1,0 +1,137 @@
+// tune, watch and get: a job from its creation to its report.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "absl/strings/str_join.h"
+#include "client/bundle.h"
+#include "client/cli.h"
+#include "client/exit_code.h"
+#include "client/files.h"
+#include "client/interrupt.h"
+#include "client/progress.h"
+#include "client/report.h"
+#include "client/table.h"
+
+namespace wl {
+namespace {
+
+// Follows a job to its end; the first Ctrl-C ends it early.
+absl::StatusOr<Job> follow(Context& context, const Job& job) {
+  bool colour = wants_colour(STDERR_FILENO);
+  ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
+  InterruptGuard guard([&] {
+    std::fprintf(stderr, "\nstopping; the best so far is kept (once more: stop at once)\n");
+    (void)context.service.cancel_job(job.name);
+  });
+  auto done = context.service.watch_job(
+      job.name, [&](const Job& seen) { display.show(seen); },
+      [&](bool lost) {
+        display.say(lost ? "the coordinator is away; waiting for it, the job goes on from its store" : "it is back");
+      });
+  display.clear();
+  return done;
+}
+
+// The table, the bundle and the report of a finished job; its exit code.
+absl::StatusOr<int> conclude(Context& context, const Job& job, const GraphFile* file) {
+  const Options& options = context.options;
+  bool interrupted = job.state == JobState::kCancelled;
+  if (!job.result) return why_no_result(job);
+  if (options.json != "-") {
+    std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, report_json(job, options.input, /*stable=*/false)));
+  std::FILE* notes = options.json == "-" ? stderr : stdout;
+  if (!options.out.empty() && file != nullptr) {
+    WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, *file));
+    WL_RETURN_IF_ERROR(write_bundle(options.out, program, report_json(job, options.input, /*stable=*/true)));
+    std::fprintf(notes, "bundle: %s (warploom run %s --check)\n", options.out.c_str(), options.out.c_str());
+  } else if (file != nullptr) {
+    std::fprintf(notes, "stored: %s; --out DIR writes a bundle\n",
+                 context.embedded ? options.store.c_str() : options.server.c_str());
+  }
+  if (interrupted) {
+    std::fprintf(stderr, "interrupted: the best so far is kept; the same command goes on from here\n");
+    return kExitInterrupted;
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+absl::Status why_no_result(const Job& job) {
+  switch (job.state) {
+    case JobState::kFailed:
+      return job.error.ok() ? absl::InternalError("the job failed and does not say why") : job.error;
+    case JobState::kCancelled:
+      return absl::CancelledError(
+          "interrupted before every group had a verified kernel; what was measured is kept: run the same command "
+          "again");
+    case JobState::kNotCached: {
+      std::vector<std::string> missing;
+      for (const GroupProgress& group : job.progress.groups) {
+        if (!group.cached && !group.is_default) missing.push_back(group.name);
+      }
+      return absl::NotFoundError(
+          cat("not in the store: ", missing.empty() ? "some group" : absl::StrJoin(missing, ", "), "; `warploom tune ",
+              job.label, "` searches for it"));
+    }
+    default:
+      return absl::InternalError("the job ended without a result");
+  }
+}
+
+absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
+  TuneOptions options = context.options.tune;
+  if (!search) options.require_cached = true;
+  if (context.embedded) options.device = context.local.device();
+  WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
+  if (is_done(job.state)) return job;
+  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
+  return follow(context, job);
+}
+
+absl::StatusOr<int> tune_command(Context& context) {
+  if (context.options.command == "watch") {
+    WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
+    if (!is_done(job.state)) {
+      if (context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
+      WL_ASSIGN_OR_RETURN(job, follow(context, job));
+    }
+    return conclude(context, job, nullptr);
+  }
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, context.options.bind));
+  WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/true));
+  return conclude(context, job, &file);
+}
+
+absl::StatusOr<int> get_command(Context& context) {
+  const Options& options = context.options;
+  bool is_key = options.input.size() == 64 && options.input.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_key) {
+    WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
+    WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
+    return conclude(context, job, &file);
+  }
+  WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(options.input));
+  WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
+  if (!options.out.empty()) {
+    WL_ASSIGN_OR_RETURN(std::string object, context.service.get_blob(record.object_sha256));
+    WL_RETURN_IF_ERROR(make_folders(options.out));
+    std::string stem = cat(options.out, "/", record.source.entry);
+    WL_RETURN_IF_ERROR(write_file(stem + ".cpp", record.source.prelude + record.source.text));
+    WL_RETURN_IF_ERROR(write_file(stem + ".so", object));
+    WL_RETURN_IF_ERROR(write_file(options.out + "/record.json", record_json(record)));
+  }
+  if (options.json == "-") return kExitDone;
+  std::printf(
+      "%s\n  what     %s\n  target   %s, %s\n  plan     %s\n  best     %s (default %s)\n  error    %s of %s allowed\n",
+      record.key.c_str(), describe_group(record.graph).c_str(), record.device.target.c_str(),
+      record.environment.c_str(), record.plan.c_str(), time_text(median_of(record.samples_ns)).c_str(),
+      time_text(median_of(record.default_samples_ns)).c_str(), number_text(record.max_error).c_str(),
+      number_text(record.bound).c_str());
+  return kExitDone;
+}
+
+}  // namespace wl

@@ -1,0 +1,138 @@
+#include "client/bundle.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <random>
+
+#include "client/files.h"
+
+namespace wl {
+namespace {
+namespace fs = std::filesystem;
+
+class BundleTest : public testing::Test {
+ protected:
+  BundleTest() {
+    std::string name = (fs::temp_directory_path() / "warploom-bundle-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    root_ = name;
+  }
+  ~BundleTest() override { fs::remove_all(root_); }
+  std::string path(const std::string& name) const { return root_ + "/" + name; }
+
+  std::string root_;
+};
+
+Program sample() {
+  Program program;
+  program.graph_text = "graph {\n}\n";
+  program.graph_hash = std::string(64, 'a');
+  program.target = "cpu:avx2";
+  program.device = "a \"CPU\"";
+  program.weights = {"w"};
+  program.buffers = {{"x", DType::f32, {4, 8}, ProgramBuffer::Place::kInput, 0, {}, 0},
+                     {"w", DType::i64, {2}, ProgramBuffer::Place::kInput, 0, {.literal = {1, 2}}, 1},
+                     {"t0", DType::f32, {4, 8}, ProgramBuffer::Place::kArena, 0, {}, 0},
+                     {"y", DType::f32, {4, 8}, ProgramBuffer::Place::kOutput, 0, {}, 0}};
+  program.outputs = {{"y", 3}, {"y too", 3}};
+  ProgramKernel kernel;
+  kernel.key = std::string(64, 'b');
+  kernel.plan = "plan 1";
+  kernel.source = {"cpu:avx2", "gcc", "// prelude\n", "// text\n", "wl_k0", 4, 2, 128};
+  kernel.inputs = kernel.outputs = 1;
+  kernel.object = "not really an object";
+  program.kernels = {kernel};
+  program.steps = {{0, {0, 2}}, {0, {2, 3}}};
+  EXPECT_TRUE(lay_out(program).ok());
+  return program;
+}
+
+TEST_F(BundleTest, RoundTrips) {
+  ASSERT_TRUE(write_bundle(path("b"), sample(), "{}").ok());
+  auto read = load_bundle(path("b"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  Program want = sample();
+  EXPECT_EQ(read->graph_text, want.graph_text);
+  EXPECT_EQ(read->device, want.device);
+  EXPECT_EQ(read->weights, want.weights);
+  ASSERT_EQ(read->buffers.size(), want.buffers.size());
+  EXPECT_EQ(read->buffers[1].fill, want.buffers[1].fill);
+  EXPECT_EQ(read->buffers[2].offset, want.buffers[2].offset);
+  EXPECT_EQ(read->outputs[1].name, "y too");
+  EXPECT_EQ(read->kernels[0].source.grid, 4);
+  EXPECT_EQ(read->steps[1].args, want.steps[1].args);
+  EXPECT_EQ(read_file(read->kernels[0].object_path).value(), want.kernels[0].object);
+  EXPECT_EQ(read_file(path("b/kernels/wl_k0.cpp")).value(), "// prelude\n// text\n");
+}
+
+std::map<std::string, std::string> files_of(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file())
+      files[entry.path().lexically_relative(folder).string()] = read_file(entry.path().string()).value();
+  }
+  return files;
+}
+
+TEST_F(BundleTest, EqualProgramsGiveEqualBytesAndReplaceABundle) {
+  ASSERT_TRUE(write_bundle(path("a"), sample(), "{}").ok());
+  ASSERT_TRUE(write_bundle(path("b"), sample(), "{\"old\": 1}").ok());
+  EXPECT_NE(files_of(path("a")), files_of(path("b")));
+  ASSERT_TRUE(write_bundle(path("b") + "/", sample(), "{}").ok());
+  EXPECT_EQ(files_of(path("a")), files_of(path("b")));
+  // Nothing is left beside them.
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 2);
+}
+
+TEST_F(BundleTest, RefusesToReplaceAnythingElse) {
+  fs::create_directories(path("mine"));
+  ASSERT_TRUE(write_file(path("mine/thesis.txt"), "years").ok());
+  absl::Status status = write_bundle(path("mine"), sample(), "{}");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("it is not a bundle"), std::string::npos);
+  EXPECT_EQ(read_file(path("mine/thesis.txt")).value(), "years");
+  EXPECT_FALSE(write_bundle(path("mine/thesis.txt"), sample(), "{}").ok());
+}
+
+TEST_F(BundleTest, EveryFlippedByteIsFound) {
+  ASSERT_TRUE(write_bundle(path("b"), sample(), "{}").ok());
+  int flipped = 0;
+  for (const auto& [name, bytes] : files_of(path("b"))) {
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ 0x20);
+      if (name == "manifest.json") {
+        EXPECT_FALSE(parse_manifest(changed).ok()) << "byte " << at;
+      } else {
+        ASSERT_TRUE(write_file(path("b/" + name), changed).ok());
+        EXPECT_EQ(load_bundle(path("b")).status().code(), absl::StatusCode::kDataLoss) << name << " byte " << at;
+      }
+      ++flipped;
+    }
+    ASSERT_TRUE(write_file(path("b/" + name), bytes).ok());
+  }
+  EXPECT_GT(flipped, 1000);
+  EXPECT_TRUE(load_bundle(path("b")).ok());
+  fs::remove(path("b/kernels/wl_k0.so"));
+  EXPECT_EQ(load_bundle(path("b")).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(BundleTest, ManifestsOfAnyBytesNeverCrash) {
+  ASSERT_TRUE(write_bundle(path("b"), sample(), "{}").ok());
+  std::string text = read_file(path("b/manifest.json")).value();
+  std::mt19937 rng(5);
+  for (int i = 0; i < 3000; ++i) {
+    std::string changed = text;
+    for (unsigned k = 0; k < 1 + rng() % 3; ++k) changed[rng() % changed.size()] = static_cast<char>(rng());
+    EXPECT_EQ(parse_manifest(changed).ok(), changed == text);
+  }
+  EXPECT_FALSE(parse_manifest("").ok());
+  EXPECT_FALSE(parse_manifest("[]").ok());
+  EXPECT_EQ(parse_manifest("{\"format\": 99}").status().message(),
+            "bundle format 99 is newer than 1, which this program knows; use a newer warploom");
+}
+
+}  // namespace
+}  // namespace wl

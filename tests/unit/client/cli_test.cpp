@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+
+#include "client/exit_code.h"
+#include "client/options.h"
+#include "client/progress.h"
+#include "client/report.h"
+#include "client/table.h"
+#include "nlohmann/json.hpp"
+
+namespace wl {
+namespace {
+
+std::variant<Options, int> parse_line(std::vector<const char*> words) {
+  words.insert(words.begin(), "warploom");
+  return parse_options(static_cast<int>(words.size()), words.data());
+}
+
+TEST(Options, ReadsATuneLine) {
+  auto parsed = parse_line({"tune", "m.onnx", "--trials", "8", "--budget", "2m", "--out", "d", "--bind", "batch=8",
+                            "--bind", "seq=128", "--measure", "cold", "--seed", "7", "--json", "-"});
+  ASSERT_TRUE(std::holds_alternative<Options>(parsed));
+  const Options& options = std::get<Options>(parsed);
+  EXPECT_EQ(options.command, "tune");
+  EXPECT_EQ(options.input, "m.onnx");
+  EXPECT_EQ(options.tune.trials, 8);
+  EXPECT_EQ(options.tune.budget_s, 120);
+  EXPECT_EQ(options.tune.seed, 7u);
+  EXPECT_TRUE(options.tune.cold);
+  EXPECT_EQ(options.bind, (std::map<std::string, int64_t>{{"batch", 8}, {"seq", 128}}));
+  EXPECT_EQ(options.json, "-");
+}
+
+TEST(Options, RepeatedOptionsDoNotSwallowThePositional) {
+  auto parsed = parse_line({"run", "--input", "x=a.npy", "--input", "y=b=c.npy", "bundle", "--check"});
+  ASSERT_TRUE(std::holds_alternative<Options>(parsed));
+  const Options& options = std::get<Options>(parsed);
+  EXPECT_EQ(options.input, "bundle");
+  EXPECT_TRUE(options.run.check);
+  EXPECT_EQ(options.run.inputs.at("y"), "b=c.npy");
+}
+
+TEST(Options, MistakesAreExitCodeOne) {
+  for (const std::vector<const char*>& words : {std::vector<const char*>{},
+                                                {"fry"},
+                                                {"tune"},
+                                                {"tune", "m.onnx", "--trials", "-3"},
+                                                {"tune", "m.onnx", "--bnid", "a=1"},
+                                                {"tune", "m.onnx", "--bind", "a"},
+                                                {"tune", "m.onnx", "--budget", "soon"},
+                                                {"tune", "m.onnx", "--effort", "heroic"},
+                                                {"tune", "m.onnx", "--server", "unix:/a", "--store", "s"},
+                                                {"tune", "m.onnx", "--require-cached", "--retune"}}) {
+    testing::internal::CaptureStderr();
+    auto parsed = parse_line(words);
+    std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_TRUE(std::holds_alternative<int>(parsed)) << said;
+    EXPECT_EQ(std::get<int>(parsed), kExitUsage);
+    EXPECT_TRUE(said.starts_with("warploom: error: ")) << said;
+  }
+}
+
+TEST(Options, EveryCommandHasAnExample) {
+  for (const char* name :
+       {"tune", "run", "get", "inspect", "jobs", "watch", "cancel", "workers", "records", "targets"}) {
+    testing::internal::CaptureStdout();
+    auto parsed = parse_line({name, "--help"});
+    std::string said = testing::internal::GetCapturedStdout();
+    ASSERT_TRUE(std::holds_alternative<int>(parsed));
+    EXPECT_EQ(std::get<int>(parsed), kExitDone);
+    EXPECT_NE(said.find(std::string("Example:\n  warploom ") + name), std::string::npos) << said;
+  }
+}
+
+TEST(ExitCode, FollowsTheStatus) {
+  EXPECT_EQ(exit_code_of(absl::OkStatus()), 0);
+  EXPECT_EQ(exit_code_of(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(exit_code_of(absl::UnimplementedError("")), 2);
+  EXPECT_EQ(exit_code_of(absl::DataLossError("")), 2);
+  EXPECT_EQ(exit_code_of(absl::NotFoundError("")), 3);
+  EXPECT_EQ(exit_code_of(absl::UnavailableError("")), 4);
+  EXPECT_EQ(exit_code_of(absl::FailedPreconditionError("")), 5);
+  EXPECT_EQ(exit_code_of(absl::CancelledError("")), 6);
+  EXPECT_EQ(exit_code_of(absl::InternalError("")), 7);
+  EXPECT_EQ(exit_code_of(absl::ResourceExhaustedError("")), 7);
+}
+
+TEST(Table, AlignsColumnsAndCountsCharacters) {
+  Table table({{"a"}, {"n", true}}, false);
+  table.add({"\xc3\xa9t\xc3\xa9", "1"});
+  table.rule();
+  table.add({"x", "1000"});
+  EXPECT_EQ(table.text(), "a       n\n\xc3\xa9t\xc3\xa9     1\n---------\nx    1000\n");
+}
+
+Job sample_job() {
+  Job job;
+  job.name = "jobs/1";
+  job.state = JobState::kSucceeded;
+  GroupProgress seen;
+  seen.key = "k";
+  seen.name = "g0";
+  seen.cached = true;
+  job.progress.groups = {seen};
+  job.progress.trials_done = 4;
+  job.progress.elapsed_s = 1.5;
+  JobResult result;
+  GroupResult group;
+  group.key = "k";
+  group.count = 2;
+  group.source = "searched";
+  group.kernels_default = 3;
+  group.default_ns = 300;
+  group.best_ns = 100;
+  group.bytes = 1000;
+  group.graph = "graph {\n  %0 = input \"x\" : f32[4]\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n";
+  result.groups = {group};
+  result.device.target = "cpu:avx2";
+  job.result = result;
+  return job;
+}
+
+TEST(Report, HasTheDocumentedKeys) {
+  auto json = nlohmann::json::parse(report_json(sample_job(), "m.onnx", false));
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["input"]["file"], "m.onnx");
+  EXPECT_EQ(json["groups"][0]["source"], "cached");
+  for (const char* key : {"key", "count", "ops", "kernels_default", "kernels", "bytes_default", "bytes", "flops",
+                          "default_ns", "best_ns", "samples_ns", "trials", "max_error", "bound", "plan"}) {
+    EXPECT_TRUE(json["groups"][0].contains(key)) << key;
+  }
+  for (const char* outcome : kOutcomeNames) EXPECT_TRUE(json["groups"][0]["trials"].contains(outcome)) << outcome;
+  EXPECT_EQ(json["totals"]["wall_s"]["total"], 1.5);
+}
+
+TEST(Report, TheStableOneSaysNothingOfThisRun) {
+  Job job = sample_job(), other = sample_job();
+  other.name = "jobs/2";
+  other.cached = true;
+  other.progress = {};
+  other.state = JobState::kCancelled;
+  EXPECT_EQ(report_json(job, "a.onnx", true), report_json(other, "b.onnx", true));
+  EXPECT_NE(report_json(job, "a.onnx", false), report_json(other, "b.onnx", false));
+}
+
+TEST(Progress, FitsTheTerminal) {
+  JobProgress progress;
+  for (int i = 0; i < 30; ++i) {
+    GroupProgress group;
+    group.name = "group";
+    group.done = i < 25;
+    progress.groups.push_back(group);
+  }
+  progress.phase = "search";
+  progress.workers = 1;
+  auto lines = progress_lines(progress, 10, 60);
+  EXPECT_LE(lines.size(), 10u);
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 60u);
+  EXPECT_NE(lines[lines.size() - 2].find("22 more"), std::string::npos) << lines[lines.size() - 2];
+}
+
+}  // namespace
+}  // namespace wl
