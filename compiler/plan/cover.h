@@ -13,7 +13,9 @@ namespace wl {
 
 struct Group {
   std::vector<NodeId> ops;     // non-leaf nodes (and constants, iotas) of the whole graph computed here, ascending
-  std::vector<NodeId> reads;   // values of the whole graph read: inputs or stores of other groups, ascending
+  // Values of the whole graph read: inputs or stores of other groups, in the order in which a walk from the stores
+  // meets them, so that equal groups read in the same order wherever they stand.
+  std::vector<NodeId> reads;
   std::vector<NodeId> stores;  // values written, ascending
   bool operator==(const Group&) const = default;
 };

@@ -1,6 +1,7 @@
 // Everything that can be searched for one group, and nothing else: named axes with their values, and which combinations
 // are legal. Countable and enumerable. A Point names one value per axis; its text is the schedule part of a plan:
-//   "plan 1 target=cpu:avx512 class=rows vector=16 unroll=4 accumulators=4 stream=1 prefetch=2 pipeline=3 ... compiler=gcc"
+//   "plan 1 target=cpu:avx512 class=rows vector=16 unroll=4 accumulators=4 stream=1 prefetch=2 pipeline=3 ...
+//   compiler=gcc"
 // An axis that does not matter under the other choices must be at its first value (legal() says so), so that distinct
 // legal points are distinct kernels.
 #pragma once

@@ -1,0 +1,215 @@
+#include "compiler/plan/cover_values.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace wl {
+namespace {
+
+bool is_view(const Graph& graph, NodeId id) {
+  return class_of(graph.nodes[id].op) == OpClass::kView;
+}
+bool is_leaf(const Graph& graph, NodeId id) {
+  return class_of(graph.nodes[id].op) == OpClass::kLeaf;
+}
+
+bool contains(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+}  // namespace
+
+CoverValues::CoverValues(const Graph& graph, const Machine& machine)
+    : graph_(&graph),
+      machine_(&machine),
+      users_(graph.nodes.size()),
+      anchor_(graph.nodes.size(), 0),
+      is_graph_output_(graph.nodes.size(), 0),
+      stored_as_(graph.nodes.size()),
+      outputs_(graph.nodes.size()),
+      sources_(graph.nodes.size()),
+      readers_(graph.nodes.size()) {
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
+    stored_as_[id] = id;
+    anchor_[id] = !is_view(graph, id) && !is_leaf(graph, id);
+    for (NodeId operand : graph.nodes[id].operands)
+      if (users_[operand].empty() || users_[operand].back() != id) users_[operand].push_back(id);
+  }
+  for (const Output& output : graph.outputs) is_graph_output_[output.node] = 1;
+}
+
+absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine& machine) {
+  CoverValues values(graph, machine);
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+    if (values.anchor_[id]) WL_RETURN_IF_ERROR(values.ensure_kernel(id));
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+    if (values.anchor_[id] && !is_view(graph, id)) values.choose_stored_form(id);
+  for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
+    if (values.is_graph_output_[id]) WL_RETURN_IF_ERROR(values.place_output(id));
+  values.find_edges();
+  return values;
+}
+
+absl::StatusOr<Domain> CoverValues::try_alone(NodeId anchor, NodeId store) const {
+  return analyze(extract(*graph_, group_storing({anchor}, {store})), *machine_);
+}
+
+// Alone, an op fails only for what it reads through views: those then become kernels of their own.
+absl::Status CoverValues::ensure_kernel(NodeId anchor) {
+  absl::StatusOr<Domain> domain = try_alone(anchor, anchor);
+  if (domain.ok()) return absl::OkStatus();
+  bool changed = false;
+  for (NodeId operand : graph_->nodes[anchor].operands)
+    if (is_view(*graph_, operand) && !anchor_[operand]) {
+      anchor_[operand] = 1;
+      changed = true;
+      WL_RETURN_IF_ERROR(ensure_kernel(operand));
+    }
+  if (changed) domain = try_alone(anchor, anchor);
+  if (!domain.ok())
+    return invalid("no kernel computes %", anchor, " ", name_of(graph_->nodes[anchor].op), " ",
+                   shape_text(graph_->nodes[anchor].shape), ": ", domain.status().message());
+  return absl::OkStatus();
+}
+
+// A reshape or transpose that is the only use of a value is stored in its place when that cuts no loop further.
+void CoverValues::choose_stored_form(NodeId anchor) {
+  NodeId last = anchor;
+  while (!is_graph_output_[last] && users_[last].size() == 1) {
+    const NodeId user = users_[last][0];
+    const Op op = graph_->nodes[user].op;
+    if ((op != Op::reshape && op != Op::transpose) || anchor_[user]) break;
+    last = user;
+  }
+  if (last == anchor) return;
+  const absl::StatusOr<Domain> plain = try_alone(anchor, anchor), viewed = try_alone(anchor, last);
+  if (viewed.ok() && viewed->atoms.size() <= plain->atoms.size()) stored_as_[anchor] = last;
+}
+
+NodeId CoverValues::base_of(NodeId id) const {
+  while (is_view(*graph_, id) && !anchor_[id] && graph_->nodes[id].operands.size() == 1)
+    id = graph_->nodes[id].operands[0];
+  return id;
+}
+
+absl::Status CoverValues::place_output(NodeId node) {
+  if (is_leaf(*graph_, node)) {
+    Group copy;
+    (graph_->nodes[node].op == Op::input ? copy.reads : copy.ops) = {node};
+    copy.stores = {node};
+    copies_.push_back(std::move(copy));
+    return absl::OkStatus();
+  }
+  const NodeId base = base_of(node);
+  if (base != node && anchor_[base]) {
+    const absl::StatusOr<Domain> plain = try_alone(base, base), viewed = try_alone(base, node);
+    // A contraction's tiles want whole axes; anything else may store through any view.
+    if (viewed.ok() && (viewed->cls != LoopClass::kContract || viewed->atoms.size() <= plain->atoms.size())) {
+      outputs_[base].push_back(node);
+      return absl::OkStatus();
+    }
+  }
+  outputs_[node].push_back(node);
+  if (anchor_[node]) return absl::OkStatus();
+  anchor_[node] = 1;
+  return ensure_kernel(node);
+}
+
+void CoverValues::find_edges() {
+  const NodeId count = static_cast<NodeId>(graph_->nodes.size());
+  for (NodeId id = 0; id < count; ++id) {
+    if (!anchor_[id]) continue;
+    anchors_.push_back(id);
+    std::set<NodeId> found;
+    const std::function<void(NodeId)> look = [&](NodeId node) {
+      if (anchor_[node]) {
+        found.insert(node);
+      } else {
+        for (NodeId operand : graph_->nodes[node].operands) look(operand);
+      }
+    };
+    for (NodeId operand : graph_->nodes[id].operands) look(operand);
+    sources_[id].assign(found.begin(), found.end());
+    for (NodeId source : found) readers_[source].push_back(id);
+  }
+}
+
+Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const {
+  Group group;
+  std::set<NodeId> seen;
+  const std::function<void(NodeId)> visit = [&](NodeId id) {
+    if (!seen.insert(id).second) return;
+    const Node& node = graph_->nodes[id];
+    const bool inside = contains(anchors, id);
+    bool read = node.op == Op::input || (anchor_[id] && !inside);
+    if (is_view(*graph_, id) && !anchor_[id]) {
+      const NodeId base = base_of(id);
+      read = anchor_[base] && !contains(anchors, base) && stored_as_[base] == id;
+    }
+    if (read) {
+      group.reads.push_back(id);
+      return;
+    }
+    for (NodeId operand : node.operands) visit(operand);
+    group.ops.push_back(id);
+  };
+  for (NodeId store : stores) visit(store);
+  std::sort(group.ops.begin(), group.ops.end());
+  group.stores = std::move(stores);
+  return group;
+}
+
+Group CoverValues::group(const std::vector<NodeId>& anchors) const {
+  std::vector<NodeId> stores;
+  for (NodeId anchor : anchors) {
+    for (NodeId output : outputs_[anchor]) stores.push_back(output);
+    for (NodeId reader : readers_[anchor])
+      if (!contains(anchors, reader)) {
+        stores.push_back(stored_as_[anchor]);
+        break;
+      }
+  }
+  std::sort(stores.begin(), stores.end());
+  stores.erase(std::unique(stores.begin(), stores.end()), stores.end());
+  return group_storing(anchors, std::move(stores));
+}
+
+int64_t CoverValues::bytes_moved(const Group& group) const {
+  int64_t bytes = 0;
+  for (NodeId id : group.reads) bytes += graph_->bytes(id);
+  for (NodeId id : group.stores) bytes += graph_->bytes(id);
+  return bytes;
+}
+
+Cover ordered(const Graph& graph, std::vector<Group> groups) {
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.stores < b.stores; });
+  std::vector<int> writer(graph.nodes.size(), -1);
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (NodeId store : groups[g].stores)
+      if (graph.nodes[store].op != Op::input) writer[store] = static_cast<int>(g);
+  std::vector<int> waits(groups.size(), 0);
+  std::vector<std::vector<int>> next(groups.size());
+  std::set<int> ready;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (NodeId read : groups[g].reads)
+      if (writer[read] >= 0 && writer[read] != static_cast<int>(g)) {
+        ++waits[g];
+        next[writer[read]].push_back(static_cast<int>(g));
+      }
+    if (waits[g] == 0) ready.insert(static_cast<int>(g));
+  }
+  Cover cover;
+  while (!ready.empty()) {
+    const int g = *ready.begin();
+    ready.erase(ready.begin());
+    for (int after : next[g])
+      if (--waits[after] == 0) ready.insert(after);
+    cover.groups.push_back(std::move(groups[g]));
+  }
+  WL_CHECK(cover.groups.size() == groups.size(), "a cycle among ", groups.size(), " groups");
+  return cover;
+}
+
+}  // namespace wl

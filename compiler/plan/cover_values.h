@@ -1,0 +1,53 @@
+// Inside plan/: which values of a graph can be kernels' outputs, and the group that a set of ops makes. An *anchor* is
+// a node that is some kernel's own work: every computed node, and the views that nobody can absorb. All other views,
+// constants and iotas are copied into every group that reads through them.
+#pragma once
+
+#include <vector>
+
+#include "compiler/plan/cover.h"
+#include "compiler/plan/domain.h"
+
+namespace wl {
+
+class CoverValues {
+ public:
+  // Decides anchors and stored forms so that every anchor alone is a legal group; a Status when some op has no kernel.
+  static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine);
+
+  const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
+  const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // anchors it reads, distinct
+  const std::vector<NodeId>& readers(NodeId anchor) const { return readers_[anchor]; }
+  bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
+  // The group of these anchors (ascending), storing what others or the caller need.
+  Group group(const std::vector<NodeId>& anchors) const;
+  int64_t bytes_moved(const Group& group) const;
+  // Groups that only copy an input, constant or iota to an output.
+  const std::vector<Group>& copies() const { return copies_; }
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  CoverValues(const Graph& graph, const Machine& machine);
+  absl::Status ensure_kernel(NodeId anchor);
+  absl::StatusOr<Domain> try_alone(NodeId anchor, NodeId store) const;
+  void choose_stored_form(NodeId anchor);
+  absl::Status place_output(NodeId node);
+  NodeId base_of(NodeId id) const;  // the anchor or leaf behind views
+  void find_edges();
+  Group group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const;
+
+  const Graph* graph_;
+  const Machine* machine_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<char> anchor_, is_graph_output_;
+  std::vector<NodeId> stored_as_;  // of anchors: itself, or the bijective view that its kernel stores instead
+  std::vector<std::vector<NodeId>> outputs_;  // of anchors: graph outputs that its kernel stores
+  std::vector<NodeId> anchors_;
+  std::vector<std::vector<NodeId>> sources_, readers_;
+  std::vector<Group> copies_;
+};
+
+// Topological order, smallest first op first.
+Cover ordered(const Graph& graph, std::vector<Group> groups);
+
+}  // namespace wl

@@ -1,0 +1,157 @@
+#include "compiler/plan/space.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace wl {
+namespace {
+
+constexpr std::string_view kCompilers[] = {"gcc", "clang"};
+
+std::string value_text(std::string_view axis, int64_t value) {
+  if (axis == "compiler" && value >= 0 && value < 2) return std::string(kCompilers[value]);
+  return cat(value);
+}
+
+Schedule first_schedule(const std::vector<Axis>& axes) {
+  return Schedule(axes, Point(axes.size(), 0));
+}
+
+}  // namespace
+
+Schedule::Schedule(const std::vector<Axis>& axes, const Point& point) {
+  WL_CHECK(axes.size() == point.size(), "a point of ", point.size(), " in a space of ", axes.size(), " axes");
+  knobs_.reserve(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    WL_CHECK(point[i] >= 0 && point[i] < static_cast<int>(axes[i].values.size()), "value ", point[i], " of axis ",
+             axes[i].name);
+    knobs_.emplace_back(axes[i].name, axes[i].values[point[i]]);
+  }
+}
+
+int64_t Schedule::operator[](std::string_view name) const {
+  for (const auto& [knob, value] : knobs_)
+    if (knob == name) return value;
+  WL_CHECK(false, "the schedule has no axis ", name);
+}
+
+int64_t Schedule::get(std::string_view name, int64_t otherwise) const {
+  for (const auto& [knob, value] : knobs_)
+    if (knob == name) return value;
+  return otherwise;
+}
+
+void Schedule::set(std::string name, int64_t value) {
+  for (auto& [knob, old] : knobs_)
+    if (knob == name) {
+      old = value;
+      return;
+    }
+  knobs_.emplace_back(std::move(name), value);
+}
+
+void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
+  for (const Axis& axis : axes)
+    if (axis.values.empty()) return;
+  Point point(axes.size(), 0);
+  Schedule current = first_schedule(axes);
+  while (true) {
+    if ((!legal || legal(current)) && !visit(point)) return;
+    size_t i = axes.size();
+    while (i > 0 && point[i - 1] + 1 == static_cast<int>(axes[i - 1].values.size())) {
+      --i;
+      point[i] = 0;
+      current.set(axes[i].name, axes[i].values[0]);
+    }
+    if (i == 0) return;
+    ++point[i - 1];
+    current.set(axes[i - 1].name, axes[i - 1].values[point[i - 1]]);
+  }
+}
+
+uint64_t Space::count(uint64_t limit) const {
+  uint64_t legal_points = 0;
+  if (limit == 0) return 0;
+  enumerate([&](const Point&) { return ++legal_points < limit; });
+  return legal_points;
+}
+
+bool Space::is_legal(const Point& point) const {
+  if (point.size() != axes.size()) return false;
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (point[i] < 0 || point[i] >= static_cast<int>(axes[i].values.size())) return false;
+  return !legal || legal(schedule(point));
+}
+
+std::string Space::text(const Point& point) const {
+  std::string out = prefix;
+  for (size_t i = 0; i < axes.size(); ++i)
+    append(&out, " ", axes[i].name, "=", value_text(axes[i].name, axes[i].values[point[i]]));
+  return out;
+}
+
+absl::StatusOr<Point> Space::parse(std::string_view text) const {
+  if (text.substr(0, prefix.size()) != prefix || (text.size() > prefix.size() && text[prefix.size()] != ' '))
+    return invalid("expected a plan that begins with \"", prefix, "\", found \"", text.substr(0, 80), "\"");
+  Point point(axes.size(), -1);
+  const std::string_view rest = text.substr(prefix.size());
+  for (absl::string_view word : absl::StrSplit(absl::string_view(rest.data(), rest.size()), ' ', absl::SkipEmpty())) {
+    const size_t equals = word.find('=');
+    if (equals == absl::string_view::npos) return invalid("expected name=value, found \"", word, "\"");
+    const std::string name(word.substr(0, equals)), value(word.substr(equals + 1));
+    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
+    if (axis == axes.end())
+      return invalid("unknown axis \"", name, "\"; this space has ",
+                     absl::StrJoin(axes, ", ", [](std::string* out, const Axis& a) { out->append(a.name); }));
+    int& at = point[axis - axes.begin()];
+    if (at >= 0) return invalid("axis \"", name, "\" is given twice");
+    for (size_t i = 0; i < axis->values.size(); ++i)
+      if (value_text(name, axis->values[i]) == value) at = static_cast<int>(i);
+    if (at < 0)
+      return invalid(
+          "axis \"", name, "\" has no value \"", value, "\"; it has ",
+          absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(name, v)); }));
+  }
+  for (size_t i = 0; i < axes.size(); ++i)
+    if (point[i] < 0) return invalid("axis \"", axes[i].name, "\" is missing from \"", text.substr(0, 200), "\"");
+  if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
+  return point;
+}
+
+absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine) {
+  if (machine.target == nullptr) return invalid("the machine names no target");
+  if (!machine.gcc && !machine.clang) return invalid("the machine has neither gcc nor clang: nothing can be compiled");
+  Space space;
+  switch (domain.cls) {
+    case LoopClass::kMap:
+      space = space_map(group, domain, machine);
+      break;
+    case LoopClass::kRows:
+      space = space_rows(group, domain, machine);
+      break;
+    case LoopClass::kColumns:
+      space = space_columns(group, domain, machine);
+      break;
+    case LoopClass::kContract:
+      space = space_contract(group, domain, machine);
+      break;
+  }
+  space.prefix = cat("plan 1 target=", machine.target->name, " class=", name_of(domain.cls));
+  std::vector<Point> seeds;
+  for (const Point& seed : space.seeds)
+    if (space.is_legal(seed) && std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.push_back(seed);
+  if (seeds.empty()) {
+    space.enumerate([&](const Point& point) {
+      seeds.push_back(point);
+      return false;
+    });
+  }
+  WL_CHECK(!seeds.empty(), "a space without legal points: ", space.prefix);
+  space.seeds = std::move(seeds);
+  return space;
+}
+
+}  // namespace wl

@@ -1,0 +1,118 @@
+#include "compiler/plan/space_common.h"
+
+#include <algorithm>
+
+#include "compiler/plan/cover.h"
+
+namespace wl {
+namespace {
+
+// Below this an output is read back from cache sooner than it would be written around it.
+constexpr int64_t kSmallOutput = 256 << 10;
+
+bool aligned(const Access& access, const Domain& domain, int lanes) {
+  if (domain.vector < 0 || access.strides[domain.vector] != 1 || access.offset % lanes != 0) return false;
+  if (domain.atoms[domain.vector].extent % lanes != 0) return false;
+  for (size_t atom = 0; atom < access.strides.size(); ++atom)
+    if (static_cast<AtomId>(atom) != domain.vector && access.strides[atom] % lanes != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+Axis threads_axis(const Machine& machine) {
+  Axis axis{"threads", {}};
+  for (int threads = machine.threads; threads > 1; threads = (threads + 1) / 2) axis.values.push_back(threads);
+  axis.values.push_back(1);
+  return axis;
+}
+
+Axis compiler_axis(const Machine& machine) {
+  Axis axis{"compiler", {}};
+  if (machine.gcc) axis.values.push_back(0);
+  if (machine.clang) axis.values.push_back(1);
+  return axis;
+}
+
+Axis axis_of(std::string_view name, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit) {
+  Axis axis{std::string(name), {}};
+  for (int64_t value : values)
+    if (axis.values.empty() || !admit || admit(value)) axis.values.push_back(value);
+  return axis;
+}
+
+Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine) {
+  int64_t bytes = 0;
+  for (const Domain::Store& store : domain.stores) {
+    const NodeId node = group.outputs[store.output].node;
+    if (aligned(store.access, domain, machine.target->lanes)) bytes += group.bytes(node);
+  }
+  const bool pays = machine.target->streaming_stores && bytes >= kSmallOutput;
+  return axis_of("stream", {0, 1}, [pays](int64_t value) { return value == 0 || pays; });
+}
+
+int64_t largest_up_to(const Axis& axis, int64_t wanted) {
+  int64_t best = axis.values[0];
+  for (int64_t value : axis.values)
+    if (value <= wanted && (value > best || best > wanted)) best = value;
+  return best;
+}
+
+int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
+  int64_t product = 1;
+  for (AtomId atom : atoms) product *= domain.atoms[atom].extent;
+  return product;
+}
+
+int64_t footprint(const Graph& group) {
+  return bytes_moved(group);
+}
+
+int64_t cache_share(const Machine& machine) {
+  return machine.l2_bytes * machine.threads + machine.l3_bytes / 2;
+}
+
+int phase_count(const Graph& group, const Domain& domain) {
+  std::vector<int> level(group.nodes.size(), 0);
+  int phases = 1;
+  for (size_t id = 0; id < group.nodes.size(); ++id) {
+    if (domain.operands[id].empty()) continue;
+    for (const Domain::Operand& operand : domain.operands[id])
+      if (operand.source >= 0) level[id] = std::max(level[id], level[operand.source]);
+    if (class_of(group.nodes[id].op) == OpClass::kReduce) phases = std::max(phases, ++level[id]);
+  }
+  for (const Domain::Store& store : domain.stores)
+    if (store.source >= 0)
+      for (AtomId atom : domain.varies[store.source])
+        if (domain.atoms[atom].reduced) phases = std::max(phases, level[store.source] + 1);
+  return phases;
+}
+
+Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
+  Point point(space.axes.size(), 0);
+  for (const auto& [name, value] : knobs) {
+    const std::string_view wanted = name;
+    const auto axis =
+        std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == wanted; });
+    if (axis == space.axes.end()) return {};
+    const auto at = std::find(axis->values.begin(), axis->values.end(), value);
+    if (at == axis->values.end()) return {};
+    point[axis - space.axes.begin()] = static_cast<int>(at - axis->values.begin());
+  }
+  return point;
+}
+
+void add_seed(Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
+  const Point point = point_of(space, knobs);
+  if (point.empty()) return;
+  for (size_t i = 0; i < space.axes.size(); ++i) {
+    if (space.axes[i].name != "compiler") continue;
+    for (size_t value = 0; value < space.axes[i].values.size(); ++value) {
+      Point other = point;
+      other[i] = static_cast<int>(value);
+      space.seeds.push_back(std::move(other));
+    }
+  }
+}
+
+}  // namespace wl
