@@ -1,0 +1,25 @@
+// Hand-written kernels and batches for the worker's tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/base/records.h"
+#include "worker/measure.h"
+
+namespace wl::testing {
+
+// c = a + b over `elements` floats, checked at every `stride`th element.
+Batch add_batch(int64_t elements, int64_t stride = 7);
+
+// A candidate of add_batch whose kernel has this body; `i` is the block (of 64 elements), `a`, `b`, `c` the arguments.
+// The text may use $ for a prefix unique to the candidate.
+Candidate candidate(int64_t trial, const std::string& body, const std::string& before = "");
+
+// The body of a right one.
+extern const char* const kAdd;
+
+// Where the runner is, and a fresh folder for the test.
+MeasureOptions options();
+
+}  // namespace wl::testing

@@ -1,0 +1,298 @@
+#include "worker/measure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tests/unit/worker/kernels.h"
+
+namespace wl {
+namespace {
+
+using testing::add_batch;
+using testing::candidate;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kAdd;
+using ::testing::Not;
+
+constexpr int64_t kElements = 1024;  // 16 blocks
+
+Measured run(const Batch& batch, const MeasureOptions& options = testing::options()) {
+  absl::StatusOr<Measured> measured = measure(batch, options);
+  EXPECT_TRUE(measured.ok()) << measured.status();
+  return measured.ok() ? *std::move(measured) : Measured{};
+}
+
+TEST(Measure, RightKernelsAreTimed) {
+  Batch batch = add_batch(kElements);
+  for (int t = 0; t < 3; ++t) batch.candidates.push_back(candidate(t, absl::StrCat("// ", t, "\n", kAdd)));
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 3u);
+  for (int t = 0; t < 3; ++t) {
+    const Trial& trial = measured.trials[static_cast<size_t>(t)];
+    EXPECT_EQ(trial.outcome, Outcome::kCorrect) << trial.message;
+    EXPECT_EQ(trial.trial, t);
+    EXPECT_EQ(trial.plan, absl::StrCat("plan ", t));
+    EXPECT_GE(trial.samples_ns.size(), 3u);
+    for (int64_t ns : trial.samples_ns) EXPECT_GT(ns, 0);
+    EXPECT_LE(trial.max_error, trial.bound);
+    EXPECT_THAT(trial.object_sha256, IsEmpty());
+  }
+  EXPECT_FALSE(measured.cancelled);
+  EXPECT_THAT(measured.objects, IsEmpty());
+}
+
+// Each fault is one failed trial of its class, and its neighbours in the batch are right.
+struct Fault {
+  const char* name;
+  const char* body;
+  Outcome outcome;
+  const char* message;
+  const char* before = "";
+};
+
+class Faults : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(Faults, IsOneFailedTrial) {
+  const Fault& fault = GetParam();
+  Batch batch = add_batch(kElements);
+  batch.recipe.deadline_ns = fault.outcome == Outcome::kTimeout ? 300'000'000 : 10'000'000'000;
+  batch.candidates = {candidate(0, kAdd), candidate(1, fault.body, fault.before), candidate(2, kAdd)};
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[1].outcome, fault.outcome) << measured.trials[1].message;
+  EXPECT_THAT(measured.trials[1].message, HasSubstr(fault.message));
+  EXPECT_THAT(measured.trials[1].samples_ns, IsEmpty());
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
+}
+
+#define WL_ADD "for (long k = i * 64; k < i * 64 + 64; ++k) c[k] = a[k] + b[k];"
+
+const Fault kFaults[] = {
+    {"WrongResult", "for (long k = i * 64; k < i * 64 + 64; ++k) c[k] = a[k] - b[k];", Outcome::kWrongResult, "c("},
+    {"OneWrongElement", WL_ADD " if (i == 3) c[i * 64 + 4] += 1;", Outcome::kWrongResult, "c(3, 4): expected"},
+    {"Nan", WL_ADD " if (i == 3) c[i * 64 + 4] = __builtin_nanf(\"\");", Outcome::kWrongResult, "c(3, 4)"},
+    {"UnwrittenElement", "for (long k = i * 64; k < i * 64 + 64; ++k) if (k != 65) c[k] = a[k] + b[k];",
+     Outcome::kWrongResult, "c(1, 1) and 0 more of 1024 elements were never written"},
+    {"CompileError", "this is not C++", Outcome::kCompileError, "error"},
+    {"LinkError", "$missing();", Outcome::kCompileError, "undefined", "void $missing();"},
+    {"InfiniteLoop", "for (;;) asm volatile(\"\");", Outcome::kTimeout, "deadline"},
+    {"Sleep", "sleep(1000);", Outcome::kTimeout, "deadline"},
+    {"Segv", "*(volatile int*)8 = 1;", Outcome::kRuntimeError, "SIGSEGV"},
+    {"Abort", "abort();", Outcome::kRuntimeError, "SIGABRT"},
+    {"Trap", "__builtin_trap();", Outcome::kRuntimeError, "SIGILL"},
+    {"EarlyExit", "_exit(0);", Outcome::kRuntimeError, "exited with status 0"},
+    {"EarlyExit3", "_exit(3);", Outcome::kRuntimeError, "exited with status 3"},
+    {"DoubleFree", "static char* volatile p; p = (char*)malloc(40000); free(p); free(p);", Outcome::kRuntimeError, ""},
+    {"PastTheEnd", WL_ADD " if (i == 15) ((volatile float*)c)[1024] = 0;", Outcome::kRuntimeError,
+     "argument 2 (c): wrote 0 bytes past its end"},
+    {"BeforeTheBegin", WL_ADD " if (i == 0) ((volatile float*)c)[-1] = 0;", Outcome::kRuntimeError,
+     "argument 2 (c): wrote 4 bytes before its begin"},
+    {"FarPastTheEnd", WL_ADD " ((volatile float*)c)[1024 + 2048] = 0;", Outcome::kRuntimeError,
+     "argument 2 (c, output"},
+    {"WritesAnInput", WL_ADD " ((volatile float*)a)[5] = 0;", Outcome::kRuntimeError,
+     "byte 20 of argument 0 (a, read-only"},
+    {"AllocatesForEver",
+     "for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); for (int k = 0; k < 1 << 26; k += 4096) p[k] = 1; "
+     "}",
+     Outcome::kRuntimeError, "SIGSEGV"},
+    {"StackOverflow", "c[0] = $deep(1000000000);", Outcome::kRuntimeError, "SIGSEGV",
+     "__attribute__((noinline)) int $deep(int n) { volatile char x[4096]; x[n & 4095] = 1; return n ? $deep(n - 1) + "
+     "x[n & 1] : 0; }"},
+    {"ClosesItsChannel", "close(3); sleep(1000);", Outcome::kRuntimeError, "closed its channel"},
+    {"WritesJunk", "write(3, \"\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\", 9); sleep(1000);",
+     Outcome::kRuntimeError, "junk"},
+    {"RightOnlyOnce", "static int n; if (i == 0) ++n; " WL_ADD " if (n > 1) c[i * 64] += 1;", Outcome::kWrongResult,
+     "c("},
+    {"CrashesOnlyLater", "static int n; if (i == 0) ++n; " WL_ADD " if (n > 20) abort();", Outcome::kRuntimeError,
+     "SIGABRT"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Measure, Faults, ::testing::ValuesIn(kFaults),
+                         [](const ::testing::TestParamInfo<Fault>& fault) { return std::string(fault.param.name); });
+
+TEST(Measure, FloodOnStdoutHarmsNobody) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, absl::StrCat("if (i == 0) { static char x[1 << 20]; memset(x, 'x', sizeof x); "
+                                                "static int n; if (n++ == 0) for (int k = 0; k < 100; ++k) "
+                                                "write(1, x, sizeof x); }",
+                                                kAdd)),
+                      candidate(1, kAdd)};
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 2u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kCorrect) << measured.trials[1].message;
+}
+
+TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, absl::StrCat("if (i == 0 && fork() == 0) { sleep(1000); _exit(0); }", kAdd)),
+                      candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;  // it never had a child
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
+}
+
+TEST(Measure, MultiThreadedKernelsRunEveryBlock) {
+  Batch batch = add_batch(64 * 1024, 11);
+  batch.candidates = {candidate(0, kAdd)};
+  batch.candidates[0].source.grid = 1024;
+  batch.candidates[0].source.threads = 2;
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+}
+
+TEST(Measure, ColdRunsRotateTheirData) {
+  Batch batch = add_batch(kElements);
+  batch.recipe.cold = true;
+  batch.candidates = {candidate(0, kAdd)};
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+}
+
+TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
+  Batch batch = add_batch(0);
+  batch.candidates = {candidate(0, kAdd)};
+  batch.candidates[0].source.grid = 0;
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+}
+
+// A byte result may equal the poison: it must not be called unwritten, and an unwritten one must.
+TEST(Measure, IntegerPoisonIsToldFromResults) {
+  for (bool writes : {true, false}) {
+    Batch batch = add_batch(kElements);
+    batch.problem.buffers[2].dtype = DType::u8;
+    for (Check& check : batch.checks) check.samples = {{2, 0, 0xa5, 0}};
+    batch.candidates = {candidate(
+        0, writes ? "memset((char*)c + i * 64, 0xa5, 64);" : "if (i != 3) memset((char*)c + i * 64, 0xa5, 64);")};
+    const Measured measured = run(batch);
+    ASSERT_EQ(measured.trials.size(), 1u);
+    EXPECT_EQ(measured.trials[0].outcome, writes ? Outcome::kCorrect : Outcome::kWrongResult);
+    EXPECT_THAT(measured.trials[0].message, HasSubstr(writes ? "" : "c(3, 0) and 63 more"));
+  }
+}
+
+TEST(Measure, HopelessOnesStopEarly) {
+  Batch batch = add_batch(kElements);
+  batch.recipe.min_repeats = 10;
+  batch.recipe.best_ns = 1;
+  batch.candidates = {candidate(0, kAdd)};
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_TRUE(measured.trials[0].hopeless);
+  EXPECT_EQ(measured.trials[0].samples_ns.size(), 3u);
+}
+
+TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {
+  Batch batch = add_batch(kElements);
+  batch.recipe.interleave = true;
+  batch.keep_objects = true;
+  const float wrong_on_second = static_cast<float>(batch.checks[1].samples[0].expected);
+  batch.candidates = {
+      candidate(0, kAdd),
+      candidate(1,
+                absl::StrCat(kAdd, " if (i == 0 && c[0] == ", absl::StrFormat("%af", wrong_on_second), ") c[0] = 0;")),
+      candidate(2, "static int n; if (i == 0) ++n; " WL_ADD " if (n > 10) for (;;) asm volatile(\"\");"),
+      candidate(3, absl::StrCat("/**/", kAdd))};
+  batch.recipe.deadline_ns = 300'000'000;
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 4u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kWrongResult) << measured.trials[1].message;
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kTimeout) << measured.trials[2].message;
+  EXPECT_EQ(measured.trials[3].outcome, Outcome::kCorrect) << measured.trials[3].message;
+  EXPECT_EQ(measured.objects.size(), 2u);
+  EXPECT_EQ(measured.trials[0].object_sha256.size(), 64u);
+  EXPECT_EQ(measured.trials[0].samples_ns.size(), measured.trials[3].samples_ns.size());
+  // The object of a kernel is the same bytes wherever and with whomever it was compiled.
+  batch.candidates = {batch.candidates[0]};
+  const Measured again = run(batch);
+  ASSERT_EQ(again.trials.size(), 1u);
+  EXPECT_EQ(again.trials[0].object_sha256, measured.trials[0].object_sha256);
+}
+
+TEST(Measure, WhatThisMachineCannotDoIsRejected) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, kAdd), candidate(1, kAdd), candidate(2, kAdd)};
+  batch.candidates[0].source.target = "cpu:vax";
+  batch.candidates[1].source.compiler = "bcc";
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kRejected);
+  EXPECT_THAT(measured.trials[0].message, HasSubstr("cpu:vax"));
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kRejected);
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect);
+}
+
+TEST(Measure, FakeTimesAreAFunctionOfTheSource) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, kAdd), candidate(1, absl::StrCat("//\n", kAdd)), candidate(2, "c[0] = 1;")};
+  MeasureOptions options = testing::options();
+  options.fake = true;
+  const Measured once = run(batch, options), twice = run(batch, options);
+  ASSERT_EQ(once.trials.size(), 3u);
+  for (size_t t = 0; t < 2; ++t) {
+    EXPECT_EQ(once.trials[t].samples_ns, twice.trials[t].samples_ns);
+    EXPECT_THAT(once.trials[t].samples_ns, Not(IsEmpty()));
+  }
+  EXPECT_NE(once.trials[0].samples_ns, once.trials[1].samples_ns);
+  EXPECT_EQ(once.trials[2].outcome, Outcome::kWrongResult);
+}
+
+TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, kAdd), candidate(1, "sleep(1000);")};
+  batch.recipe.deadline_ns = 1'000'000'000'000;
+  std::atomic<bool> cancel{false};
+  MeasureOptions options = testing::options();
+  options.cancel = &cancel;
+  int beats = 0;
+  options.progress = [&](const Progress& progress) {
+    if (progress.done == 1 && progress.phase != "compile" && ++beats == 3) cancel = true;
+  };
+  const Measured measured = run(batch, options);
+  EXPECT_TRUE(measured.cancelled);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
+}
+
+TEST(Measure, ABrokenWorkerIsNoFaultOfTheCandidate) {
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, kAdd)};
+  MeasureOptions options = testing::options();
+  options.runner = "/nonexistent/warploom-runner";
+  EXPECT_EQ(measure(batch, options).status().code(), absl::StatusCode::kUnavailable);
+  options = testing::options();
+  options.work_dir = "/nonexistent";
+  EXPECT_EQ(measure(batch, options).status().code(), absl::StatusCode::kUnavailable);
+  options = testing::options();
+  batch.problem.buffers[0].shape = {int64_t{1} << 44};
+  EXPECT_FALSE(measure(batch, options).ok());
+}
+
+TEST(Measure, LeavesNothingInItsFolder) {
+  MeasureOptions options = testing::options();
+  options.work_dir += "/leaves_nothing";
+  std::filesystem::create_directories(options.work_dir);
+  Batch batch = add_batch(kElements);
+  batch.candidates = {candidate(0, kAdd), candidate(1, "abort();")};
+  run(batch, options);
+  EXPECT_TRUE(std::filesystem::is_empty(options.work_dir));
+}
+
+}  // namespace
+}  // namespace wl

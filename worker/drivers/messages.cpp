@@ -1,0 +1,197 @@
+#include "worker/drivers/messages.h"
+
+#include "worker/drivers/frame.h"
+
+namespace wl {
+namespace {
+
+// One function per message walks its fields; a Packer writes them, an Unpacker reads them, so the two cannot disagree.
+class Writing {
+ public:
+  void field(int64_t& v) { out_.integer(v); }
+  void field(int& v) { out_.integer(v); }
+  void field(uint64_t& v) { out_.integer(static_cast<int64_t>(v)); }
+  void field(bool& v) { out_.integer(v); }
+  void field(double& v) { out_.real(v); }
+  void field(std::string& v) { out_.text(v); }
+  void field(DType& v) { out_.integer(static_cast<int64_t>(v)); }
+  template <typename T, typename F>
+  void list(std::vector<T>& items, size_t, F&& each) {
+    out_.integer(static_cast<int64_t>(items.size()));
+    for (T& item : items) each(item);
+  }
+  std::string take() { return out_.take(); }
+
+ private:
+  Packer out_;
+};
+
+class Reading {
+ public:
+  explicit Reading(const std::string& bytes) : in_(bytes) {}
+  void field(int64_t& v) { v = in_.integer(); }
+  void field(int& v) { v = static_cast<int>(in_.integer()); }
+  void field(uint64_t& v) { v = static_cast<uint64_t>(in_.integer()); }
+  void field(bool& v) { v = in_.integer() != 0; }
+  void field(double& v) { v = in_.real(); }
+  void field(std::string& v) { v = in_.text(); }
+  void field(DType& v) {
+    const int64_t row = in_.integer();
+    known_ = known_ && row >= 0 && row < kDTypeCount;
+    v = known_ ? static_cast<DType>(row) : DType::f32;
+  }
+  template <typename T, typename F>
+  void list(std::vector<T>& items, size_t item_bytes, F&& each) {
+    items.resize(static_cast<size_t>(in_.count(item_bytes)));
+    for (T& item : items) each(item);
+  }
+  bool complete() const { return known_ && in_.complete(); }
+
+ private:
+  Unpacker in_;
+  bool known_ = true;
+};
+
+template <typename V>
+void walk(V& v, Fill& m) {
+  v.field(m.mean);
+  v.field(m.stddev);
+  v.field(m.low);
+  v.field(m.high);
+  v.list(m.literal, 8, [&](double& x) { v.field(x); });
+}
+
+template <typename V>
+void walk(V& v, BufferSpec& m) {
+  v.field(m.name);
+  v.field(m.dtype);
+  v.list(m.shape, 8, [&](int64_t& x) { v.field(x); });
+  v.field(m.output);
+  walk(v, m.fill);
+  v.field(m.stream);
+}
+
+template <typename V>
+void walk(V& v, SetupCommand& m) {
+  v.list(m.buffers, 72, [&](BufferSpec& x) { walk(v, x); });
+  v.field(m.seed);
+  v.field(m.cold);
+  v.field(m.threads);
+  v.field(m.cache_bytes);
+}
+
+template <typename V>
+void walk(V& v, LoadCommand& m) {
+  v.field(m.slot);
+  v.field(m.path);
+  v.field(m.entry);
+  v.field(m.grid);
+  v.field(m.threads);
+  v.field(m.scratch_bytes);
+  v.field(m.deadline_ns);
+}
+
+template <typename V>
+void walk(V& v, CheckCommand& m) {
+  v.field(m.slot);
+}
+
+template <typename V>
+void walk(V& v, CheckAnswer& m) {
+  v.field(m.damage);
+  v.list(m.unwritten, 24, [&](CheckAnswer::Unwritten& x) {
+    v.field(x.buffer);
+    v.field(x.elements);
+    v.field(x.first);
+  });
+}
+
+template <typename V>
+void walk(V& v, PeekCommand& m) {
+  v.list(m.places, 16, [&](PeekCommand::Place& x) {
+    v.field(x.buffer);
+    v.field(x.index);
+  });
+}
+
+template <typename V>
+void walk(V& v, PeekAnswer& m) {
+  v.list(m.values, 8, [&](double& x) { v.field(x); });
+}
+
+template <typename V>
+void walk(V& v, Recipe& m) {
+  v.field(m.cold);
+  v.field(m.min_repeats);
+  v.field(m.max_repeats);
+  v.field(m.budget_ns);
+  v.field(m.deadline_ns);
+  v.field(m.hopeless_factor);
+  v.field(m.best_ns);
+  v.field(m.interleave);
+  v.field(m.threads);
+}
+
+template <typename V>
+void walk(V& v, TimeCommand& m) {
+  v.list(m.slots, 8, [&](int64_t& x) { v.field(x); });
+  walk(v, m.recipe);
+}
+
+template <typename V>
+void walk(V& v, TimeAnswer& m) {
+  v.list(m.slots, 16, [&](Samples& x) {
+    v.list(x.samples_ns, 8, [&](int64_t& ns) { v.field(ns); });
+    v.field(x.hopeless);
+  });
+  v.field(m.damage);
+}
+
+template <typename V>
+void walk(V& v, CanaryAnswer& m) {
+  v.field(m.compute_ns);
+  v.field(m.copy_ns);
+}
+
+template <typename V>
+void walk(V& v, ProgressNote& m) {
+  v.field(m.slot);
+  v.field(m.counter);
+}
+
+template <typename Message>
+std::string write(Message message) {
+  Writing writing;
+  walk(writing, message);
+  return writing.take();
+}
+
+}  // namespace
+
+template <typename Message>
+absl::StatusOr<Message> unpack(const std::string& bytes) {
+  Message message;
+  Reading reading(bytes);
+  walk(reading, message);
+  if (!reading.complete()) return absl::DataLossError("malformed message");
+  return message;
+}
+
+#define WL_MESSAGE(Message)                  \
+  std::string pack(const Message& message) { \
+    return write(message);                   \
+  }                                          \
+  template absl::StatusOr<Message> unpack<Message>(const std::string&);
+WL_MESSAGE(SetupCommand)
+WL_MESSAGE(LoadCommand)
+WL_MESSAGE(CheckCommand)
+WL_MESSAGE(CheckAnswer)
+WL_MESSAGE(PeekCommand)
+WL_MESSAGE(PeekAnswer)
+WL_MESSAGE(TimeCommand)
+WL_MESSAGE(TimeAnswer)
+WL_MESSAGE(CanaryAnswer)
+WL_MESSAGE(ProgressNote)
+#undef WL_MESSAGE
+
+}  // namespace wl

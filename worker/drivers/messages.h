@@ -1,0 +1,95 @@
+// The commands of a runner and what it answers. Expected values never occur here: the runner executes code that nobody
+// trusts, so it is asked for elements after the run and judged outside.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/base/records.h"
+
+namespace wl {
+
+// Allocates the arguments of a problem and fills its inputs; replaces an earlier one. Answer: empty.
+struct SetupCommand {
+  std::vector<BufferSpec> buffers;
+  uint64_t seed = 0;
+  bool cold = false;
+  int threads = 1;
+  int64_t cache_bytes = 0;  // last level; what cold runs must outsize
+};
+
+// Loads a candidate as `slot`. Answer: empty.
+struct LoadCommand {
+  int64_t slot = 0;
+  std::string path, entry;
+  int64_t grid = 1;
+  int threads = 1;
+  int64_t scratch_bytes = 0;
+  int64_t deadline_ns = 0;  // from now; the runner bounds its own CPU time by it
+};
+
+// Poisons the outputs and runs the candidate once.
+struct CheckCommand {
+  int64_t slot = 0;
+};
+struct CheckAnswer {
+  std::string damage;  // not empty: what was written outside the outputs
+  struct Unwritten {
+    int64_t buffer = 0, elements = 0, first = 0;
+  };
+  std::vector<Unwritten> unwritten;  // outputs that still hold poison
+};
+
+// Elements of the buffers as the last run left them.
+struct PeekCommand {
+  struct Place {
+    int64_t buffer = 0, index = 0;
+  };
+  std::vector<Place> places;
+};
+struct PeekAnswer {
+  std::vector<double> values;  // one per place
+};
+
+// Poisons the outputs, then times the slots: one, or several in rounds.
+struct TimeCommand {
+  std::vector<int64_t> slots;
+  Recipe recipe;
+};
+struct Samples {
+  std::vector<int64_t> samples_ns;
+  bool hopeless = false;
+};
+struct TimeAnswer {
+  std::vector<Samples> slots;
+  std::string damage;
+};
+
+// Times the two fixed kernels that tell whether the machine is as fast as before.
+struct CanaryAnswer {
+  int64_t compute_ns = 0, copy_ns = 0;
+};
+
+// A sign of life in mid-command.
+struct ProgressNote {
+  int64_t slot = 0, counter = 0;
+};
+
+std::string pack(const SetupCommand& message);
+std::string pack(const LoadCommand& message);
+std::string pack(const CheckCommand& message);
+std::string pack(const CheckAnswer& message);
+std::string pack(const PeekCommand& message);
+std::string pack(const PeekAnswer& message);
+std::string pack(const TimeCommand& message);
+std::string pack(const TimeAnswer& message);
+std::string pack(const CanaryAnswer& message);
+std::string pack(const ProgressNote& message);
+
+// DataLoss when the bytes are not exactly such a message.
+template <typename Message>
+absl::StatusOr<Message> unpack(const std::string& bytes);
+
+}  // namespace wl

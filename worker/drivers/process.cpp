@@ -1,0 +1,174 @@
+#include "worker/drivers/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+absl::Status system_error(const char* what) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& s : strings) out.push_back(const_cast<char*>(s.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// The settings of a spawn; destroyed on every path.
+struct SpawnSettings {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+};
+
+bool readable(int fd, int64_t timeout_ns) {
+  pollfd poller{fd, POLLIN, 0};
+  const auto ms = static_cast<int>(std::clamp<int64_t>((timeout_ns + 999'999) / 1'000'000, 0, 60'000));
+  return poll(&poller, 1, ms) > 0;
+}
+
+}  // namespace
+
+int64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+void Descriptor::reset() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+bool Drain::read_from(int fd) {
+  char block[65536];
+  for (;;) {
+    const ssize_t n = read(fd, block, sizeof block);
+    if (n > 0) {
+      const size_t room = keep_ - std::min(keep_, text_.size());
+      text_.append(block, std::min(room, static_cast<size_t>(n)));
+      if (static_cast<size_t>(n) < sizeof block) return true;  // let the caller look at its other descriptors
+    } else if (n == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+  }
+}
+
+std::string describe(const Exit& exit) {
+  if (!exit.signalled) return absl::StrCat("exited with status ", exit.code);
+  const char* name = sigabbrev_np(exit.code);
+  return name ? absl::StrCat("killed by SIG", name) : absl::StrCat("killed by signal ", exit.code);
+}
+
+absl::StatusOr<Process> Process::start(const Options& options) {
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return system_error("cannot make a pipe");
+  Descriptor ours(pipe_ends[0]), theirs(pipe_ends[1]);
+  if (fcntl(ours.get(), F_SETFL, O_NONBLOCK) != 0) return system_error("cannot make a pipe non-blocking");
+
+  SpawnSettings settings;
+  posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 1);
+  posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 2);
+  // dup2 onto itself would keep close-on-exec set (posix_spawn clears it, by its own rule, since glibc 2.29).
+  if (options.pass_fd >= 0) posix_spawn_file_actions_adddup2(&settings.actions, options.pass_fd, 3);
+  if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&settings.actions, options.folder.c_str());
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&settings.attributes, &none);
+  posix_spawnattr_setsigdefault(&settings.attributes, &all);
+  posix_spawnattr_setpgroup(&settings.attributes, 0);
+  posix_spawnattr_setflags(&settings.attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+
+  std::vector<char*> arguments = pointers(options.arguments);
+  std::vector<char*> environment = pointers(options.environment);
+  Process process;
+  const int error = posix_spawnp(&process.pid_, arguments[0], &settings.actions, &settings.attributes, arguments.data(),
+                                 options.inherit_environment ? environ : environment.data());
+  if (error != 0) {
+    process.pid_ = -1;
+    const std::string text = absl::StrCat("cannot start ", options.arguments[0], ": ", std::strerror(error));
+    return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+  }
+  process.output_ = std::move(ours);
+  process.exit_fd_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process.pid_, 0)));
+  if (!process.exit_fd_.valid()) return system_error("cannot watch a child process (pidfd_open)");
+  return process;
+}
+
+Process& Process::operator=(Process&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(output_, other.output_);
+  std::swap(exit_fd_, other.exit_fd_);
+  return *this;
+}
+
+// The child has ended: what it left behind in its group ends too.
+Exit Process::reap() {
+  // Before the wait, while the id cannot have been given to another group.
+  ::kill(-pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFSIGNALED(status)) return {true, WTERMSIG(status)};
+  return {false, WEXITSTATUS(status)};
+}
+
+absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
+  WL_CHECK(running(), "wait for a child that is not running");
+  bool open = true;
+  for (;;) {
+    const int64_t left = deadline_ns - monotonic_ns();
+    if (left <= 0) return absl::DeadlineExceededError("the process has not ended by its deadline");
+    pollfd pollers[2] = {{exit_fd(), POLLIN, 0}, {open ? output() : -1, POLLIN, 0}};
+    const auto ms = static_cast<int>(std::clamp<int64_t>((left + 999'999) / 1'000'000, 0, 60'000));
+    if (poll(pollers, 2, ms) < 0 && errno != EINTR) return system_error("cannot wait for a child process");
+    if (open && pollers[1].revents) open = drain.read_from(output());
+    if (pollers[0].revents) break;
+  }
+  if (open) drain.read_from(output());
+  return reap();
+}
+
+absl::StatusOr<Exit> Process::kill() {
+  if (!running()) return Exit{};
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  // A process in an uninterruptible call may outlive SIGKILL; waiting for ever would wedge the worker with it.
+  if (exit_fd_.valid() && !readable(exit_fd(), 5'000'000'000)) {
+    const pid_t lost = pid_;
+    pid_ = -1;
+    return absl::UnavailableError(absl::StrCat("process ", lost, " survives SIGKILL; this machine needs attention"));
+  }
+  return reap();
+}
+
+}  // namespace wl

@@ -1,0 +1,281 @@
+#include "worker/drivers/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "compiler/base/status.h"
+#include "worker/drivers/process.h"
+#include "worker/drivers/sandbox.h"
+#include "worker/drivers/timing.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostClones = 256;
+constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and whatever a kernel may sensibly allocate
+
+// Arguments start at different places modulo 4096; see Buffer::create.
+int64_t stagger_of(size_t argument) {
+  return static_cast<int64_t>(argument * 704 % 4096);
+}
+
+int64_t physical_memory_bytes() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
+  return a.buffers == b.buffers && a.cold == b.cold && a.threads == b.threads && a.cache_bytes == b.cache_bytes;
+}
+
+}  // namespace
+
+absl::Status Session::setup(const SetupCommand& command) {
+  const bool again = pool_ && same_arguments(problem_, command);
+  problem_ = command;
+  if (!again) WL_RETURN_IF_ERROR(allocate(command));
+  return fill();
+}
+
+absl::Status Session::allocate(const SetupCommand& command) {
+  for (const BufferSpec& spec : command.buffers)
+    for (int64_t extent : spec.shape)
+      if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
+  clones_.clear();
+  slots_.clear();
+  if (!pool_ || pool_->threads() != command.threads) {
+    pool_.reset();
+    pool_ = std::make_unique<Pool>(std::max(1, command.threads));
+  }
+  int64_t bytes = 0;
+  for (const BufferSpec& spec : command.buffers) bytes += spec.bytes() + 2 * 4096;
+  size_t clones = 1;
+  const int64_t enough = 3 * command.cache_bytes;
+  if (command.cold && bytes < enough)
+    clones = std::min(kMostClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
+  const int64_t total = bytes * static_cast<int64_t>(clones);
+  eviction_.clear();
+  if (command.cold && total < enough) eviction_.resize(static_cast<size_t>(enough));
+  const int64_t machine = physical_memory_bytes();
+  if (total > machine / 10 * 9)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the arguments take ", total >> 20, " MiB; this machine has ", machine >> 20, " MiB"));
+  limit_memory(total + static_cast<int64_t>(eviction_.size()) + kMemoryReserve);
+  for (size_t c = 0; c < clones; ++c) {
+    Arguments arguments;
+    for (size_t i = 0; i < command.buffers.size(); ++i) {
+      WL_ASSIGN_OR_RETURN(Buffer buffer, Buffer::create(command.buffers[i].bytes(), stagger_of(i)));
+      arguments.push_back(std::move(buffer));
+    }
+    clones_.push_back(std::move(arguments));
+  }
+  next_clone_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status Session::fill() {
+  const auto threads = static_cast<uint64_t>(pool_->threads());
+  for (Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const BufferSpec& spec = problem_.buffers[i];
+      Buffer& buffer = arguments[i];
+      if (spec.output) continue;
+      WL_RETURN_IF_ERROR(buffer.set_read_only(false));
+      const auto elements = static_cast<uint64_t>(spec.elements());
+      pool_->each(pool_->threads(), [&](int thread) {
+        const uint64_t begin = elements / threads * static_cast<uint64_t>(thread);
+        const uint64_t end = static_cast<uint64_t>(thread) + 1 == threads ? elements : begin + elements / threads;
+        fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, begin, end,
+                   buffer.data() + begin * static_cast<uint64_t>(size_of(spec.dtype)));
+      });
+      // Read-only from here on: a kernel that writes an input is shot in the act.
+      WL_RETURN_IF_ERROR(buffer.set_read_only(true));
+      alive_(-1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::load(const LoadCommand& command) {
+  if (!pool_) return absl::FailedPreconditionError("load before setup");
+  WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
+  // Generous: every thread busy for the whole deadline, and then some.
+  limit_cpu((command.deadline_ns / 1'000'000'000 + 2) * (pool_->threads() + 1));
+  Candidate candidate;
+  WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.path));
+  WL_ASSIGN_OR_RETURN(void* entry, candidate.object.symbol(command.entry));
+  candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes};
+  slots_.insert_or_assign(command.slot, std::move(candidate));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Session::Candidate*> Session::slot(int64_t number) {
+  const auto at = slots_.find(number);
+  if (at == slots_.end()) return invalid("no candidate is loaded as slot ", number);
+  return &at->second;
+}
+
+void Session::run(const Candidate& candidate, const Arguments& arguments) {
+  void* pointers[256];
+  const size_t n = std::min<size_t>(arguments.size(), 256);
+  for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
+  pool_->launch(candidate.launch, pointers);
+}
+
+void Session::poison_outputs(Arguments& arguments, bool other) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const BufferSpec& spec = problem_.buffers[i];
+    if (!spec.output) continue;
+    const int64_t elements = spec.elements(), threads = pool_->threads();
+    pool_->each(pool_->threads(), [&](int thread) {
+      const int64_t begin = elements / threads * thread;
+      const int64_t end = thread + 1 == threads ? elements : begin + elements / threads;
+      poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, other);
+    });
+  }
+}
+
+std::string Session::damage() const {
+  for (const Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (const absl::Status status = arguments[i].check_red_zones(); !status.ok())
+        return absl::StrCat("argument ", i, " (", problem_.buffers[i].name, "): ", std::string(status.message()));
+  }
+  return "";
+}
+
+std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidate) {
+  std::vector<CheckAnswer::Unwritten> found;
+  Arguments& arguments = clones_[0];
+  bool integers = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const BufferSpec& spec = problem_.buffers[i];
+    if (!spec.output) continue;
+    const int64_t elements = spec.elements(), threads = pool_->threads();
+    std::vector<CheckAnswer::Unwritten> parts(static_cast<size_t>(threads));
+    pool_->each(pool_->threads(), [&](int thread) {
+      const int64_t begin = elements / threads * thread;
+      const int64_t end = thread + 1 == threads ? elements : begin + elements / threads;
+      CheckAnswer::Unwritten& part = parts[static_cast<size_t>(thread)];
+      part.elements =
+          count_poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, &part.first);
+      part.first += begin;
+    });
+    CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};
+    for (const CheckAnswer::Unwritten& part : parts) {
+      if (part.elements && sum.first < 0) sum.first = part.first;
+      sum.elements += part.elements;
+    }
+    if (!sum.elements) continue;
+    found.push_back(sum);
+    integers = integers || !is_float(spec.dtype);
+  }
+  if (!integers) return found;
+  // An integer may rightly equal the poison. Run again over the other poison: unwritten is what held both in turn.
+  std::vector<std::vector<char>> first(arguments.size());
+  for (const CheckAnswer::Unwritten& u : found) {
+    const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
+    first[static_cast<size_t>(u.buffer)].assign(buffer.data(), buffer.data() + buffer.bytes());
+  }
+  poison_outputs(arguments, true);
+  run(candidate, arguments);
+  for (CheckAnswer::Unwritten& u : found) {
+    const auto b = static_cast<size_t>(u.buffer);
+    const DType dtype = problem_.buffers[b].dtype;
+    u.elements = 0;
+    for (int64_t e = problem_.buffers[b].elements() - 1; e >= 0; --e) {
+      if (!is_poison(dtype, first[b].data(), e) || !is_poison(dtype, arguments[b].data(), e, true)) continue;
+      ++u.elements;
+      u.first = e;
+    }
+  }
+  std::erase_if(found, [](const CheckAnswer::Unwritten& u) { return u.elements == 0; });
+  return found;
+}
+
+absl::StatusOr<CheckAnswer> Session::check(const CheckCommand& command) {
+  WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
+  alive_(command.slot);
+  pool_->spoil_scratch();
+  poison_outputs(clones_[0], false);
+  run(*candidate, clones_[0]);
+  CheckAnswer answer;
+  answer.damage = damage();
+  alive_(command.slot);
+  if (answer.damage.empty()) answer.unwritten = unwritten(*candidate);
+  return answer;
+}
+
+absl::StatusOr<PeekAnswer> Session::peek(const PeekCommand& command) const {
+  PeekAnswer answer;
+  for (const PeekCommand::Place& place : command.places) {
+    const auto b = static_cast<size_t>(place.buffer);
+    if (place.buffer < 0 || b >= problem_.buffers.size() || clones_.empty() || place.index < 0 ||
+        place.index >= problem_.buffers[b].elements())
+      return invalid("no element ", place.index, " in argument ", place.buffer);
+    answer.values.push_back(
+        load_element(problem_.buffers[b].dtype, clones_[0][b].data(), static_cast<uint64_t>(place.index)));
+  }
+  return answer;
+}
+
+void Session::evict() {
+  for (size_t i = 0; i < eviction_.size(); i += 64) eviction_[i] = static_cast<char>(eviction_[i] + 1);
+}
+
+int64_t Session::timed(const Candidate& candidate, int64_t calls) {
+  int64_t spent = 0;
+  while (calls > 0) {
+    const size_t n = problem_.cold ? std::min<size_t>(static_cast<size_t>(calls), clones_.size() - next_clone_) : 1;
+    const int64_t begin = monotonic_ns();
+    if (problem_.cold) {
+      for (size_t c = 0; c < n; ++c) run(candidate, clones_[next_clone_ + c]);
+      calls -= static_cast<int64_t>(n);
+    } else {
+      for (; calls > 0; --calls) run(candidate, clones_[0]);
+    }
+    spent += monotonic_ns() - begin;
+    if (!problem_.cold) continue;
+    next_clone_ += n;
+    if (next_clone_ < clones_.size()) continue;
+    next_clone_ = 0;
+    evict();
+  }
+  return spent;
+}
+
+absl::StatusOr<TimeAnswer> Session::time(const TimeCommand& command) {
+  std::vector<Candidate*> candidates;
+  for (int64_t number : command.slots) {
+    WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
+    candidates.push_back(candidate);
+  }
+  // What the parent reads afterwards must come from a timed run, not from the check.
+  poison_outputs(clones_[0], false);
+  TimeAnswer answer;
+  answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
+    const auto i = static_cast<size_t>(index);
+    alive_(command.slots[i]);
+    return timed(*candidates[i], calls);
+  });
+  answer.damage = damage();
+  return answer;
+}
+
+void Session::describe_address(const void* address, char* text, size_t size) const {
+  text[0] = 0;
+  for (const Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].covers(address)) continue;
+      const long at = static_cast<const char*>(address) - arguments[i].data();
+      std::snprintf(text, size, " at byte %ld of argument %zu (%s, %s, %lld bytes)", at, i,
+                    problem_.buffers[i].name.c_str(), problem_.buffers[i].output ? "output" : "read-only input",
+                    static_cast<long long>(arguments[i].bytes()));
+      return;
+    }
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,96 @@
+#include "worker/drivers/timing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wl {
+namespace {
+
+constexpr int64_t kShort = 20'000;       // ns; below it the clock and the launch disturb a single call
+constexpr int64_t kSample = 60'000;      // ns an inner loop should take
+constexpr int64_t kWarm = 2'000'000;     // ns of warming up, unless one call takes longer
+constexpr double kClearlyBehind = 1.25;  // times the best: more samples cannot change the ranking
+constexpr double kMedianKnown = 0.015;
+
+// Warms the slot up; returns how many calls make one sample.
+int64_t warm_up(int slot, const TimedRun& run) {
+  int64_t spent = 0, fastest = INT64_MAX;
+  int runs = 0;
+  do {
+    const int64_t ns = std::max<int64_t>(run(slot, 1), 1);
+    spent += ns;
+    fastest = std::min(fastest, ns);
+    ++runs;
+  } while (spent < kWarm && runs < 200);
+  return fastest < kShort ? (kSample + fastest - 1) / fastest : 1;
+}
+
+struct Slot {
+  int64_t calls = 1;
+  int64_t spent = 0;
+  Samples result;
+};
+
+void take_sample(int index, Slot& slot, const TimedRun& run) {
+  const int64_t ns = run(index, slot.calls);
+  slot.spent += ns;
+  slot.result.samples_ns.push_back((ns + slot.calls / 2) / slot.calls);
+}
+
+bool finished(const Recipe& recipe, Slot& slot) {
+  const std::vector<int64_t>& samples = slot.result.samples_ns;
+  const auto n = static_cast<int>(samples.size());
+  if (recipe.best_ns > 0 && n == 3 &&
+      median_of(samples) > recipe.hopeless_factor * static_cast<double>(recipe.best_ns)) {
+    slot.result.hopeless = true;
+    return true;
+  }
+  if (n < std::max(1, recipe.min_repeats)) return false;
+  if (n >= recipe.max_repeats || slot.spent >= recipe.budget_ns) return true;
+  if (recipe.best_ns > 0 && median_of(samples) > kClearlyBehind * static_cast<double>(recipe.best_ns)) return true;
+  return median_is_known(samples, kMedianKnown);
+}
+
+}  // namespace
+
+bool median_is_known(std::vector<int64_t> samples, double relative) {
+  const auto n = static_cast<double>(samples.size());
+  if (n < 7) return false;
+  std::sort(samples.begin(), samples.end());
+  const double half = 0.98 * std::sqrt(n);
+  const auto low = static_cast<size_t>(std::max(0.0, std::floor(n / 2 - half)));
+  const auto high = static_cast<size_t>(std::min(n - 1, std::ceil(n / 2 + half)));
+  return static_cast<double>(samples[high] - samples[low]) <= relative * median_of(samples);
+}
+
+std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun& run) {
+  std::vector<Slot> state(static_cast<size_t>(slots));
+  std::vector<int> order;
+  for (int i = 0; i < slots; ++i) {
+    order.push_back(i);
+    state[static_cast<size_t>(i)].calls = warm_up(i, run);
+  }
+  if (slots == 1) {
+    do take_sample(0, state[0], run);
+    while (!finished(recipe, state[0]));
+  } else {
+    // Rounds end together: a median over fewer rounds would have seen another machine.
+    for (int64_t spent = 0, round = 0;; ++round) {
+      for (int i : order) {
+        Slot& slot = state[static_cast<size_t>(i)];
+        if (!recipe.cold) (void)run(i, 1);  // its data may be out of the cache since its last turn
+        const int64_t before = slot.spent;
+        take_sample(i, slot, run);
+        spent += slot.spent - before;
+      }
+      std::reverse(order.begin(), order.end());
+      if (round + 1 < std::max(1, recipe.min_repeats)) continue;
+      if (round + 1 >= recipe.max_repeats || spent >= recipe.budget_ns * slots) break;
+    }
+  }
+  std::vector<Samples> results;
+  for (Slot& slot : state) results.push_back(std::move(slot.result));
+  return results;
+}
+
+}  // namespace wl

@@ -1,0 +1,25 @@
+// When to stop measuring. Pure: what runs and what the clock says come from the caller, so every rule has a test.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "compiler/base/records.h"
+#include "worker/drivers/messages.h"
+
+namespace wl {
+
+// Runs slot `slot` `calls` times in a row and returns the nanoseconds that took.
+using TimedRun = std::function<int64_t(int slot, int64_t calls)>;
+
+// One slot, or several in rounds when the recipe says so (every other round backwards, so that no slot always follows
+// the same one). A sample is one call, or the mean over an inner loop for kernels below 20 us. Each slot is warmed up
+// first. A slot stops: hopeless after 3 samples; else after min_repeats once its budget is spent, its median is known
+// to about 1.5 %, or it is clearly behind the best.
+std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun& run);
+
+// Whether the ~95 % confidence interval of the median (by order statistics) is narrower than `relative` of it.
+bool median_is_known(std::vector<int64_t> samples, double relative);
+
+}  // namespace wl

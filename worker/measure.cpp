@@ -1,0 +1,427 @@
+#include "worker/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "compiler/base/sha256.h"
+#include "compiler/base/status.h"
+#include "runtime/pool.h"
+#include "worker/drivers/cpu.h"
+#include "worker/drivers/fake.h"
+#include "worker/judge.h"
+#include "worker/runner.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kSetupDeadline = 120'000'000'000;
+constexpr double kCanaryMoved = 0.10;
+constexpr size_t kRecheckSamples = 64;
+
+double seconds_since(int64_t begin) {
+  return static_cast<double>(monotonic_ns() - begin) * 1e-9;
+}
+
+// A folder that is removed again on every path.
+class PrivateFolder {
+ public:
+  static absl::StatusOr<PrivateFolder> make(const std::string& parent) {
+    std::string path = parent + "/measure.XXXXXX";
+    if (!mkdtemp(path.data()))
+      return absl::UnavailableError(absl::StrCat("cannot make a folder in ", parent, ": ", std::strerror(errno)));
+    PrivateFolder folder;
+    folder.path_ = std::filesystem::absolute(path).string();
+    return folder;
+  }
+  PrivateFolder() = default;
+  PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  PrivateFolder& operator=(PrivateFolder&&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// How far the machine's speed moved between two canaries, as a fraction: the larger of the two kernels'.
+double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
+  const auto change = [](int64_t a, int64_t b) {
+    return a > 0 ? std::fabs(static_cast<double>(b - a)) / static_cast<double>(a) : 0.0;
+  };
+  return std::max(change(before.compute_ns, after.compute_ns), change(before.copy_ns, after.copy_ns));
+}
+
+class Measurement {
+ public:
+  Measurement(const Batch& batch, const MeasureOptions& options) : batch_(batch), options_(options) {
+    recipe_ = batch.recipe;
+    const auto most = static_cast<int>(allowed_cpus().size());
+    setup_.buffers = batch.problem.buffers;
+    setup_.cold = recipe_.cold;
+    setup_.cache_bytes = last_level_cache_bytes();
+    setup_.threads = recipe_.threads;
+    for (const Candidate& candidate : batch.candidates)
+      if (recipe_.threads <= 0) setup_.threads = std::max(setup_.threads, candidate.source.threads);
+    setup_.threads = std::clamp(setup_.threads, 1, most);
+  }
+
+  absl::StatusOr<Measured> run() {
+    WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
+    WL_RETURN_IF_ERROR(compile(folder.path()));
+    const absl::Status status = batch_.recipe.interleave ? measure_in_rounds() : measure_in_turn();
+    if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
+    WL_RETURN_IF_ERROR(runner_.stop());
+    Measured measured;
+    measured.cancelled = absl::IsCancelled(status);
+    for (size_t i = 0; i < trials_.size(); ++i) {
+      if (!judged_[i]) continue;
+      if (batch_.keep_objects && trials_[i].outcome == Outcome::kCorrect) {
+        WL_ASSIGN_OR_RETURN(std::string object, read(compiled_[i].object));
+        trials_[i].object_sha256 = sha256_hex(object);
+        measured.objects[trials_[i].trial] = std::move(object);
+      }
+      measured.trials.push_back(std::move(trials_[i]));
+    }
+    return measured;
+  }
+
+ private:
+  // Compiling.
+
+  absl::Status compile(const std::string& folder) {
+    CompileOptions compile;
+    compile.folder = folder;
+    compile.jobs = options_.compile_jobs > 0 ? options_.compile_jobs : static_cast<int>(allowed_cpus().size());
+    compile.unit = batch_.keep_objects ? 1 : 8;  // an object that is kept holds one kernel, whoever its neighbours were
+    compile.deadline_ns = options_.compile_deadline_ns;
+    compile.cancel = options_.cancel;
+    compile.progress = [&](int done) { report("compile", done); };
+    WL_ASSIGN_OR_RETURN(compiled_, compile_cpu(batch_.candidates, compile));
+    trials_.resize(batch_.candidates.size());
+    judged_.resize(batch_.candidates.size());
+    for (size_t i = 0; i < trials_.size(); ++i) {
+      trials_[i].trial = batch_.candidates[i].trial;
+      trials_[i].plan = batch_.candidates[i].plan;
+      trials_[i].compile_s = compiled_[i].seconds;
+      if (compiled_[i].outcome != Outcome::kCorrect && !cancelled())
+        fail(i, compiled_[i].outcome, compiled_[i].message);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::string> read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    if (!file) return absl::UnavailableError(absl::StrCat("cannot read ", path));
+    return bytes.str();
+  }
+
+  // Verdicts.
+
+  bool cancelled() const { return options_.cancel && options_.cancel->load(std::memory_order_relaxed); }
+
+  void fail(size_t i, Outcome outcome, std::string message) {
+    trials_[i].outcome = outcome;
+    trials_[i].message = std::move(message);
+    trials_[i].samples_ns.clear();
+    trials_[i].hopeless = false;
+    judged_[i] = true;
+  }
+
+  // Makes a failed command the candidate's fault where it is one; what remains is the worker's trouble.
+  absl::Status blame(size_t i, const absl::Status& status) {
+    if (status.ok()) return status;
+    if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
+    fail(i, absl::IsDeadlineExceeded(status) ? Outcome::kTimeout : Outcome::kRuntimeError,
+         std::string(status.message()));
+    return retire();
+  }
+
+  // After an error of any kind the next candidate starts in a fresh process.
+  absl::Status retire() {
+    canary_.reset();
+    loaded_.clear();
+    return runner_.stop();
+  }
+
+  void report(const char* phase, int done) {
+    ++progress_.counter;
+    if (!options_.progress) return;
+    progress_.phase = phase;
+    progress_.done = done;
+    progress_.total = static_cast<int>(batch_.candidates.size());
+    options_.progress(progress_);
+  }
+
+  int judged_count() const { return static_cast<int>(std::count(judged_.begin(), judged_.end(), true)); }
+
+  // Running.
+
+  uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
+
+  // A runner whose inputs are those of `seed`.
+  absl::Status ready(uint64_t seed) {
+    if (runner_.running() && setup_.seed == seed) return absl::OkStatus();
+    setup_.seed = seed;
+    if (runner_.running()) {
+      if (runner_.setup(setup_, monotonic_ns() + kSetupDeadline).ok()) return absl::OkStatus();
+      if (cancelled()) return absl::CancelledError("cancelled");
+      WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have spoilt it; only a fresh one's failure counts
+    }
+    loaded_.clear();
+    canary_.reset();
+    const Runner::Options start{options_.runner, options_.cancel, [this] { report(phase_, judged_count()); }};
+    WL_ASSIGN_OR_RETURN(runner_, Runner::start(start));
+    const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
+    if (status.ok() || absl::IsCancelled(status)) return status;
+    WL_RETURN_IF_ERROR(runner_.stop());
+    return absl::Status(
+        absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
+        absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));
+  }
+
+  absl::Status load(size_t i, int64_t deadline) {
+    if (loaded_.contains(i)) return absl::OkStatus();
+    const Source& source = batch_.candidates[i].source;
+    const int threads = recipe_.threads > 0 ? recipe_.threads : source.threads;
+    WL_RETURN_IF_ERROR(runner_.load({static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
+                                     source.scratch_bytes, recipe_.deadline_ns},
+                                    deadline));
+    loaded_.insert(i);
+    return absl::OkStatus();
+  }
+
+  // Reads the sampled elements and judges them; at most `most` of them. False: it failed and is marked so.
+  absl::StatusOr<bool> samples_agree(size_t i, const Check& check, size_t most, int64_t deadline) {
+    PeekCommand peek;
+    const size_t n = std::min(most, check.samples.size());
+    // Spread over all samples when not all are read.
+    Check read;
+    for (size_t k = 0; k < n; ++k)
+      read.samples.push_back(check.samples[k * check.samples.size() / std::max<size_t>(n, 1)]);
+    for (const Check::Sample& sample : read.samples) peek.places.push_back({sample.buffer, sample.index});
+    WL_ASSIGN_OR_RETURN(const PeekAnswer answer, runner_.peek(peek, deadline));
+    const Verdict verdict = judge(batch_.problem, read, answer.values);
+    if (verdict.right) {
+      // Over several checks the trial keeps the sample that came closest to its bound.
+      if (verdict.max_error * trials_[i].bound >= trials_[i].max_error * verdict.bound) {
+        trials_[i].max_error = verdict.max_error;
+        trials_[i].bound = verdict.bound;
+      }
+      return true;
+    }
+    trials_[i].max_error = verdict.max_error;
+    trials_[i].bound = verdict.bound;
+    fail(i, Outcome::kWrongResult, verdict.message);
+    return false;
+  }
+
+  // Runs candidate `i` once on the inputs that are set up and judges the result. False: it failed and is marked so.
+  absl::StatusOr<bool> passes(size_t i, const Check& check, int64_t deadline) {
+    WL_RETURN_IF_ERROR(load(i, deadline));
+    WL_ASSIGN_OR_RETURN(const CheckAnswer answer, runner_.check({static_cast<int64_t>(i)}, deadline));
+    if (!answer.damage.empty()) {
+      fail(i, Outcome::kRuntimeError, answer.damage);
+      return false;
+    }
+    if (!answer.unwritten.empty()) {
+      const CheckAnswer::Unwritten& u = answer.unwritten[0];
+      if (u.buffer < 0 || static_cast<size_t>(u.buffer) >= batch_.problem.buffers.size())
+        return absl::InternalError("the runner names an argument that does not exist");
+      const BufferSpec& spec = batch_.problem.buffers[static_cast<size_t>(u.buffer)];
+      fail(i, Outcome::kWrongResult,
+           absl::StrCat(spec.name, coordinates(spec.shape, u.first), " and ", u.elements - 1, " more of ",
+                        spec.elements(), " elements were never written"));
+      return false;
+    }
+    return samples_agree(i, check, check.samples.size(), deadline);
+  }
+
+  // One after the other: the ordinary case.
+
+  absl::Status measure_in_turn() {
+    for (size_t i = 0; i < trials_.size(); ++i) {
+      if (judged_[i]) continue;
+      if (cancelled()) return absl::CancelledError("cancelled");
+      WL_RETURN_IF_ERROR(measure_one(i));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status measure_one(size_t i) {
+    static const Check kNone{};
+    const Check& check = batch_.checks.empty() ? kNone : batch_.checks[0];
+    phase_ = "check";
+    WL_RETURN_IF_ERROR(ready(seed_of(0)));
+    const int64_t begin = monotonic_ns();
+    const int64_t deadline = begin + recipe_.deadline_ns;
+    const absl::StatusOr<bool> passed = passes(i, check, deadline);
+    trials_[i].check_s = seconds_since(begin);
+    if (!passed.ok()) return blame(i, passed.status());
+    if (!*passed) return retire();
+    phase_ = "measure";
+    const int64_t measuring = monotonic_ns();
+    const absl::Status status = time_one(i, check, deadline);
+    trials_[i].measure_s = seconds_since(measuring);
+    return blame(i, status);
+  }
+
+  absl::Status time_one(size_t i, const Check& check, int64_t deadline) {
+    if (options_.fake) {
+      accept(i, {fake_samples(batch_.candidates[i].source, recipe_), false});
+      return absl::OkStatus();
+    }
+    for (int attempt = 0;; ++attempt) {
+      if (!canary_) {
+        WL_ASSIGN_OR_RETURN(canary_, runner_.canary(deadline));
+      }
+      WL_ASSIGN_OR_RETURN(TimeAnswer answer, runner_.time({{static_cast<int64_t>(i)}, recipe_}, deadline));
+      if (!answer.damage.empty()) {
+        fail(i, Outcome::kRuntimeError, answer.damage);
+        return retire();
+      }
+      WL_ASSIGN_OR_RETURN(const bool agree, samples_agree(i, check, kRecheckSamples, deadline));
+      if (!agree) return retire();
+      WL_ASSIGN_OR_RETURN(const CanaryAnswer after, runner_.canary(deadline));
+      const double change = moved(*canary_, after);
+      canary_ = after;
+      const bool steady = change <= kCanaryMoved;
+      // A second measurement where the machine changed under the first, while that stays the exception.
+      if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
+        ++remeasured_;
+        continue;
+      }
+      accept(i, std::move(answer.slots[0]));
+      if (!steady) note_unsteady(i, change);
+      return absl::OkStatus();
+    }
+  }
+
+  void note_unsteady(size_t i, double change) {
+    trials_[i].message = absl::StrFormat("the machine's speed moved by %.0f %% during this measurement", change * 100);
+  }
+
+  void accept(size_t i, Samples samples) {
+    trials_[i].outcome = Outcome::kCorrect;
+    trials_[i].message.clear();
+    trials_[i].samples_ns = std::move(samples.samples_ns);
+    trials_[i].hopeless = samples.hopeless;
+    judged_[i] = true;
+    // What is hopeless against an earlier candidate of this batch is hopeless.
+    const auto median = static_cast<int64_t>(median_of(trials_[i].samples_ns));
+    if (median > 0 && (recipe_.best_ns == 0 || median < recipe_.best_ns)) recipe_.best_ns = median;
+    report("measure", judged_count());
+  }
+
+  // In rounds: the final, between candidates that must be compared fairly.
+
+  std::vector<size_t> open() const {
+    std::vector<size_t> out;
+    for (size_t i = 0; i < trials_.size(); ++i)
+      if (!judged_[i]) out.push_back(i);
+    return out;
+  }
+
+  absl::Status check_all(size_t which) {
+    phase_ = "check";
+    for (size_t i : open()) {
+      WL_RETURN_IF_ERROR(ready(seed_of(which)));
+      const int64_t begin = monotonic_ns();
+      const absl::StatusOr<bool> passed = passes(i, batch_.checks[which], begin + recipe_.deadline_ns);
+      trials_[i].check_s += seconds_since(begin);
+      if (!passed.ok()) {
+        WL_RETURN_IF_ERROR(blame(i, passed.status()));
+      } else if (!*passed) {
+        WL_RETURN_IF_ERROR(retire());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status measure_in_rounds() {
+    for (size_t which = 0; which < batch_.checks.size(); ++which) WL_RETURN_IF_ERROR(check_all(which));
+    if (options_.fake) {
+      for (size_t i : open()) accept(i, {fake_samples(batch_.candidates[i].source, recipe_), false});
+      return absl::OkStatus();
+    }
+    const size_t last = batch_.checks.empty() ? 0 : batch_.checks.size() - 1;
+    // Every failure takes a candidate out, so this ends.
+    while (!open().empty()) {
+      const std::vector<size_t> slots = open();
+      WL_RETURN_IF_ERROR(ready(seed_of(last)));
+      absl::StatusOr<TimeAnswer> answer = time_rounds(slots);
+      if (!answer.ok()) {
+        const auto culprit = static_cast<size_t>(runner_.last_slot());
+        if (runner_.last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
+          return answer.status();
+        WL_RETURN_IF_ERROR(blame(culprit, answer.status()));
+        continue;
+      }
+      if (!answer->damage.empty()) {
+        // Whose it was cannot be seen from here: alone, each answers for itself.
+        WL_RETURN_IF_ERROR(retire());
+        return measure_in_turn();
+      }
+      // Every one must still be right after having been timed.
+      if (!batch_.checks.empty()) WL_RETURN_IF_ERROR(check_all(last));
+      for (size_t k = 0; k < slots.size(); ++k)
+        if (!judged_[slots[k]]) accept(slots[k], std::move(answer->slots[k]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<TimeAnswer> time_rounds(const std::vector<size_t>& slots) {
+    phase_ = "measure";
+    const int64_t begin = monotonic_ns();
+    const int64_t deadline = begin + recipe_.deadline_ns * static_cast<int64_t>(slots.size());
+    TimeCommand command{{}, recipe_};
+    for (size_t i : slots) {
+      WL_RETURN_IF_ERROR(load(i, deadline));
+      command.slots.push_back(static_cast<int64_t>(i));
+    }
+    WL_ASSIGN_OR_RETURN(TimeAnswer answer, runner_.time(command, deadline));
+    for (size_t i : slots) trials_[i].measure_s = seconds_since(begin) / static_cast<double>(slots.size());
+    return answer;
+  }
+
+  const Batch& batch_;
+  const MeasureOptions& options_;
+  Recipe recipe_;       // best_ns follows the batch
+  SetupCommand setup_;  // what the running runner holds
+  Runner runner_;
+  std::set<size_t> loaded_;  // slots of the running runner
+  std::optional<CanaryAnswer> canary_;
+  int remeasured_ = 0;
+  std::vector<Compiled> compiled_;
+  std::vector<Trial> trials_;
+  std::vector<bool> judged_;
+  Progress progress_;
+  const char* phase_ = "check";
+};
+
+}  // namespace
+
+Device describe_device() {
+  return describe_cpu();
+}
+
+absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options) {
+  for (const Check& check : batch.checks)
+    for (const Check::Sample& sample : check.samples)
+      if (sample.buffer < 0 || static_cast<size_t>(sample.buffer) >= batch.problem.buffers.size() || sample.index < 0 ||
+          sample.index >= batch.problem.buffers[static_cast<size_t>(sample.buffer)].elements())
+        return invalid("batch ", batch.id, " samples element ", sample.index, " of argument ", sample.buffer,
+                       ", which does not exist");
+  return Measurement(batch, options).run();
+}
+
+}  // namespace wl

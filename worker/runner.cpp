@@ -1,0 +1,170 @@
+#include "worker/runner.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kSlice = 100'000'000;  // ns; how soon a cancel is noticed and a beat is given
+
+template <typename Answer>
+absl::StatusOr<Answer> parsed(const absl::StatusOr<std::string>& payload, const auto& gone) {
+  if (!payload.ok()) return payload.status();
+  absl::StatusOr<Answer> answer = unpack<Answer>(*payload);
+  if (!answer.ok()) return gone("sent an answer that cannot be read");
+  return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<Runner> Runner::start(const Options& options) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return absl::UnavailableError(absl::StrCat("cannot make a socket pair: ", std::strerror(errno)));
+  Runner runner;
+  runner.options_ = options;
+  runner.socket_ = Descriptor(ends[0]);
+  Descriptor theirs(ends[1]);
+  if (theirs.get() == 3) {  // dup2 onto itself would leave it close-on-exec
+    theirs = Descriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 4));
+    if (!theirs.valid()) return absl::UnavailableError("too many open files");
+  }
+  Process::Options spawn;
+  spawn.arguments = {options.program, absl::StrCat(getpid())};
+  spawn.pass_fd = theirs.get();
+  absl::StatusOr<Process> process = Process::start(spawn);
+  if (!process.ok()) return absl::UnavailableError(process.status().message());
+  runner.process_ = std::move(*process);
+  return runner;
+}
+
+absl::Status Runner::stop() {
+  if (!process_.running()) return absl::OkStatus();
+  return process_.kill().status();
+}
+
+// The runner has ended or must end: kills what is left of it and says how it went.
+absl::Status Runner::gone(std::string_view why) {
+  std::string text(why);
+  // An exit under way may win against the kill; give it the time to say how.
+  absl::StatusOr<Exit> exit = text.empty() ? process_.wait(monotonic_ns() + 1'000'000'000, output_) : process_.kill();
+  if (text.empty() && !exit.ok()) {
+    text = "closed its channel";
+    exit = process_.kill();
+  }
+  WL_RETURN_IF_ERROR(exit.status());
+  if (text.empty()) text = describe(*exit);
+  if (!fault_.empty()) absl::StrAppend(&text, "; ", fault_);
+  if (output_open_ && process_.output() >= 0) output_open_ = output_.read_from(process_.output());
+  const std::string said(absl::StripAsciiWhitespace(output_.text()).substr(0, 300));
+  if (!said.empty()) absl::StrAppend(&text, "; it said: ", said);
+  return absl::AbortedError(absl::StrCat("the kernel's process ", text));
+}
+
+absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
+  char block[65536];
+  for (;;) {
+    absl::StatusOr<Frame> frame = reader_.next();
+    if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
+    if (frame.ok()) {
+      if (frame->request != request) return gone("answered a command that nobody gave");
+      if (frame->kind == FrameKind::kDone || frame->kind == FrameKind::kFailed) return frame;
+      if (frame->kind == FrameKind::kFault) {
+        fault_ = frame->payload.substr(0, 300);
+        continue;
+      }
+      absl::StatusOr<ProgressNote> note = unpack<ProgressNote>(frame->payload);
+      if (frame->kind != FrameKind::kProgress || !note.ok()) return gone("wrote junk into its channel");
+      last_slot_ = note->slot;
+      if (options_.alive) options_.alive();
+      continue;
+    }
+    if (options_.cancel && options_.cancel->load(std::memory_order_relaxed)) {
+      WL_RETURN_IF_ERROR(stop());
+      return absl::CancelledError("cancelled");
+    }
+    const int64_t left = deadline_ns - monotonic_ns();
+    if (left <= 0) {
+      WL_RETURN_IF_ERROR(stop());
+      return absl::DeadlineExceededError("the kernel's process was still busy at the deadline and was killed");
+    }
+    pollfd pollers[3] = {{socket_.get(), POLLIN, 0},
+                         {process_.exit_fd(), POLLIN, 0},
+                         {output_open_ ? process_.output() : -1, POLLIN, 0}};
+    const auto ms = static_cast<int>((std::min(left, kSlice) + 999'999) / 1'000'000);
+    if (poll(pollers, 3, ms) == 0 && options_.alive) options_.alive();
+    if (pollers[2].revents) output_open_ = output_.read_from(process_.output());
+    if (pollers[0].revents) {
+      const ssize_t n = recv(socket_.get(), block, sizeof block, MSG_DONTWAIT);
+      if (n > 0) {
+        reader_.append(block, static_cast<size_t>(n));
+        continue;
+      }
+      if (n == 0) return gone("");
+      if (errno != EAGAIN && errno != EINTR) return gone("");
+    }
+    // Its socket is empty and it has ended; what it may have forked still holds the other end open.
+    if (pollers[1].revents && !pollers[0].revents) return gone("");
+  }
+}
+
+absl::StatusOr<std::string> Runner::call(FrameKind kind, std::string payload, int64_t deadline_ns) {
+  WL_CHECK(running(), "a command for a runner that has ended");
+  const uint32_t request = ++request_;
+  // It reads whenever it waits for a command, so a blocked send means that it has ended.
+  if (!send_frame(socket_.get(), {kind, request, std::move(payload)}).ok()) return gone("");
+  WL_ASSIGN_OR_RETURN(const Frame frame, await_answer(request, deadline_ns));
+  if (frame.kind == FrameKind::kDone) return frame.payload;
+  Unpacker in(frame.payload);
+  const auto code = static_cast<absl::StatusCode>(in.integer());
+  const std::string message = in.text();
+  // Only codes that mean "it still runs" may come from the other side.
+  if (!in.complete() || code == absl::StatusCode::kOk || code == absl::StatusCode::kAborted ||
+      code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled ||
+      code == absl::StatusCode::kUnavailable)
+    return gone("sent a failure that cannot be read");
+  return absl::Status(code, message);
+}
+
+absl::Status Runner::setup(const SetupCommand& command, int64_t deadline_ns) {
+  return call(FrameKind::kSetup, pack(command), deadline_ns).status();
+}
+
+absl::Status Runner::load(const LoadCommand& command, int64_t deadline_ns) {
+  return call(FrameKind::kLoad, pack(command), deadline_ns).status();
+}
+
+absl::StatusOr<CheckAnswer> Runner::check(const CheckCommand& command, int64_t deadline_ns) {
+  return parsed<CheckAnswer>(call(FrameKind::kCheck, pack(command), deadline_ns),
+                             [&](const char* why) { return gone(why); });
+}
+
+absl::StatusOr<PeekAnswer> Runner::peek(const PeekCommand& command, int64_t deadline_ns) {
+  absl::StatusOr<PeekAnswer> answer = parsed<PeekAnswer>(call(FrameKind::kPeek, pack(command), deadline_ns),
+                                                         [&](const char* why) { return gone(why); });
+  if (answer.ok() && answer->values.size() != command.places.size()) return gone("sent too few values");
+  return answer;
+}
+
+absl::StatusOr<TimeAnswer> Runner::time(const TimeCommand& command, int64_t deadline_ns) {
+  absl::StatusOr<TimeAnswer> answer = parsed<TimeAnswer>(call(FrameKind::kTime, pack(command), deadline_ns),
+                                                         [&](const char* why) { return gone(why); });
+  if (answer.ok() && answer->slots.size() != command.slots.size()) return gone("sent too few timings");
+  return answer;
+}
+
+absl::StatusOr<CanaryAnswer> Runner::canary(int64_t deadline_ns) {
+  return parsed<CanaryAnswer>(call(FrameKind::kCanary, "", deadline_ns), [&](const char* why) { return gone(why); });
+}
+
+}  // namespace wl

@@ -1,0 +1,138 @@
+// warploom-runner: executes candidates for a worker, one command after the other, over the socket it inherits as
+// descriptor 3. Whatever a candidate does to this process is one failed trial; the worker starts another one. Not for
+// people to call.
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "worker/drivers/frame.h"
+#include "worker/drivers/process.h"
+#include "worker/drivers/sandbox.h"
+#include "worker/drivers/session.h"
+
+namespace wl {
+namespace {
+
+constexpr int kSocket = 3;
+constexpr int64_t kNoteEvery = 50'000'000;  // ns between signs of life
+
+uint32_t current_request = 0;
+const Session* current_session = nullptr;
+
+// Tells the parent which argument a kernel was at when it crashed, then crashes for real.
+void report_fault(int number, siginfo_t* info, void*) {
+  signal(number, SIG_DFL);
+  char place[200] = "";
+  if (current_session && (number == SIGSEGV || number == SIGBUS))
+    current_session->describe_address(info->si_addr, place, sizeof place);
+  char frame[kFrameHeader + 256];
+  const char* name = sigabbrev_np(number);
+  const int size = std::snprintf(frame + kFrameHeader, 256, "SIG%s%s", name ? name : "?", place);
+  const uint32_t length = static_cast<uint32_t>(kFrameHeader - 4) + static_cast<uint32_t>(size);
+  std::memcpy(frame, &length, 4);
+  frame[4] = static_cast<char>(FrameKind::kFault);
+  std::memcpy(frame + 5, &current_request, 4);
+  (void)send(kSocket, frame, 4 + length, MSG_NOSIGNAL);
+  raise(number);
+}
+
+void catch_faults() {
+  struct sigaction action {};
+  action.sa_sigaction = report_fault;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+}
+
+void send_or_leave(const Frame& frame) {
+  if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker is gone
+}
+
+template <typename Command, typename F>
+absl::StatusOr<std::string> answer(const Frame& frame, F&& f) {
+  absl::StatusOr<Command> command = unpack<Command>(frame.payload);
+  if (!command.ok()) return command.status();
+  return f(*command);
+}
+
+absl::StatusOr<std::string> done(const absl::Status& status) {
+  if (!status.ok()) return status;
+  return "";
+}
+template <typename Answer>
+absl::StatusOr<std::string> done(const absl::StatusOr<Answer>& result) {
+  if (!result.ok()) return result.status();
+  return pack(*result);
+}
+
+absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kSetup:
+      return answer<SetupCommand>(frame, [&](const SetupCommand& c) { return done(session.setup(c)); });
+    case FrameKind::kLoad:
+      return answer<LoadCommand>(frame, [&](const LoadCommand& c) { return done(session.load(c)); });
+    case FrameKind::kCheck:
+      return answer<CheckCommand>(frame, [&](const CheckCommand& c) { return done(session.check(c)); });
+    case FrameKind::kPeek:
+      return answer<PeekCommand>(frame, [&](const PeekCommand& c) { return done(session.peek(c)); });
+    case FrameKind::kTime:
+      return answer<TimeCommand>(frame, [&](const TimeCommand& c) { return done(session.time(c)); });
+    case FrameKind::kCanary:
+      return done(session.canary());
+    default:
+      return absl::InvalidArgumentError("not a command");
+  }
+}
+
+[[noreturn]] void serve() {
+  int64_t last_note = 0, notes = 0;
+  Session session([&](int64_t slot) {
+    const int64_t now = monotonic_ns();
+    ++notes;
+    if (now - last_note < kNoteEvery && slot < 0) return;
+    static int64_t last_slot = -1;
+    if (now - last_note < kNoteEvery && slot == last_slot) return;
+    last_note = now;
+    last_slot = slot;
+    send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
+  });
+  current_session = &session;
+  catch_faults();
+  FrameReader reader;
+  char block[65536];
+  for (;;) {
+    absl::StatusOr<Frame> frame = reader.next();
+    if (absl::IsNotFound(frame.status())) {
+      const ssize_t n = recv(kSocket, block, sizeof block, 0);
+      if (n <= 0) _exit(0);
+      reader.append(block, static_cast<size_t>(n));
+      continue;
+    }
+    if (!frame.ok()) _exit(2);
+    current_request = frame->request;
+    const absl::StatusOr<std::string> result = execute(session, *frame);
+    if (result.ok()) {
+      send_or_leave({FrameKind::kDone, frame->request, *result});
+    } else {
+      Packer packer;
+      packer.integer(static_cast<int64_t>(result.status().code()))
+          .text(std::string(result.status().message().data(), result.status().message().size()));
+      send_or_leave({FrameKind::kFailed, frame->request, packer.take()});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wl
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "warploom-runner is started by warploom-worker; there is nothing to call by hand\n");
+    return 1;
+  }
+  wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])));
+  wl::serve();
+}
