@@ -1,0 +1,157 @@
+// What the coordinator remembers, in one SQLite file; the only door to it. All writes go through one connection in one
+// thread, which commits whatever is queued in one transaction (fsync included) and only then answers: a function that
+// returned OK cannot be undone by a crash, one that returned an error left nothing. Reads use a second, read-only
+// connection. To store a new fact: a migration in schema/, its functions here.
+//
+// Threads: every function may be called from any thread and blocks until it is done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/base/job.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+
+class Sql;
+
+struct StoreOptions {
+  std::string file;
+  bool quick_check = false;  // look for damage before serving; time grows with the file
+  int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
+  // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
+  std::function<void(const char*)> at_point = {};
+};
+
+struct JobRow {
+  int64_t id = 0;
+  std::string request_id, body_hash, label, graph;
+  TuneOptions options;
+  std::optional<Device> device;
+  JobState state = JobState::kQueued;
+  bool cached = false, cancelling = false;
+  std::optional<JobResult> result;
+  absl::Status error;
+  int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
+};
+
+struct SearchRow {
+  int64_t id = 0;
+  std::string key, environment, strategy;
+  int64_t generation = 0;
+  uint64_t seed = 0;
+};
+
+struct BatchRow {
+  std::string id;
+  int64_t search_id = 0;
+  int64_t phase = 0, first_trial = 0, size = 0;
+  uint64_t check_seed = 0;
+  bool leased = false;
+  int64_t attempt = 0, failures = 0;
+  std::string lease_id, worker;
+};
+
+struct PhaseTrial {
+  int64_t phase = 0;
+  Trial trial;
+};
+
+struct RecordRow {
+  KernelRecord record;
+  int64_t search_id = 0;
+  int64_t created_ms = 0;
+};
+
+enum class ReportOutcome { kAccepted, kDuplicate, kStale };
+
+class Store {
+ public:
+  // Opens or makes the file. Unavailable: another coordinator has it; PermissionDenied: not writable;
+  // FailedPrecondition: made by a newer Warploom, not a Warploom store, or on a network disk; DataLoss: damaged.
+  static absl::StatusOr<std::unique_ptr<Store>> open(const StoreOptions& options);
+  ~Store();
+  // Checkpoints and closes; nothing may be called afterwards.
+  void close();
+  const std::string& file() const;
+  static int64_t schema_version();
+  static std::string sqlite_version();
+
+  // --- jobs (store_jobs.cpp)
+  // A job with this request_id that exists is returned as it is; InvalidArgument when its body differs. A job that is
+  // made with its result makes that the whole answer for result_id, unless that is empty.
+  absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "");
+  absl::Status set_job_running(int64_t id, const Device& device, int64_t started_ms);
+  absl::Status set_job_cancelling(int64_t id);
+  // Ends a job that is not done: `end` gives state, cached, result, error, finished_ms and, if it has one, device. With
+  // a result_id the result also becomes the whole answer for it.
+  absl::Status finish_job(const JobRow& end, const std::string& result_id);
+  absl::StatusOr<std::optional<JobRow>> job(int64_t id);
+  absl::StatusOr<std::optional<JobRow>> job_by_request(const std::string& request_id);
+  absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // oldest first
+  // Newest first, ids below `before` (0 = all), without graphs and results.
+  absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit);
+  struct WholeAnswer {
+    JobResult result;
+    int64_t trials_asked = 0;
+    double budget_s = 0;
+  };
+  absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
+
+  // --- searches (store_search.cpp)
+  // The search that serves `key` for the job: the one it had, else a new generation (retune), else the latest.
+  absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
+  absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
+  absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
+  // A round begins: the batch, if anything is left to measure, and the trials that lowering rejected.
+  absl::Status put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
+                         const std::vector<Trial>& rejected);
+  // A batch is taken back before it was reported, with its round's rejected trials. False: it is not open any more.
+  absl::StatusOr<bool> drop_batch(const std::string& batch_id);
+  // The new attempt. NotFound when the batch is not ready.
+  absl::StatusOr<int64_t> lease_batch(const std::string& batch_id, const std::string& lease_id,
+                                      const std::string& worker);
+  // Ends a lease without a result; the batch is ready again. `failed`: nothing was heard. Returns the failures so far,
+  // or NotFound when that lease does not own the batch.
+  absl::StatusOr<int64_t> release_lease(const std::string& lease_id, int64_t attempt, bool failed);
+  // Stores the trials if the lease still owns its batch, in the transaction that consumes it.
+  absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const std::string& lease_id, int64_t attempt,
+                                       const std::vector<Trial>& trials);
+  // The coordinator itself ends a batch that no worker can do.
+  absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
+
+  // --- records (store_records.cpp)
+  // The record becomes the blessed one of its key and environment; whole answers that used its key are dropped.
+  // FailedPrecondition when its object is not there.
+  absl::Status promote(const KernelRecord& record, int64_t search_id);
+  // Empty environment: the newest blessed record of any. A record that cannot be read is a miss.
+  absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment);
+  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);
+  absl::StatusOr<std::vector<RecordRow>> list_records(int64_t before_ms, int limit);  // blessed, newest first
+  absl::StatusOr<int64_t> invalidate(const std::string& key);
+  // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing.
+  absl::Status put_blob(const std::string& digest, const std::string& bytes);
+  absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
+  absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);
+  // FailedPrecondition when a newer process has the name.
+  absl::Status put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices, int64_t now_ms);
+  absl::StatusOr<std::vector<Device>> devices();  // last seen first
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  // Runs `work` in the writer's transaction; on error its changes, and only its, are undone.
+  absl::Status write(const std::function<absl::Status(Sql&)>& work);
+  absl::Status read(const std::function<absl::Status(Sql&)>& work);
+  std::unique_ptr<Impl> impl_;
+};
+
+int64_t unix_ms_now();
+
+}  // namespace wl

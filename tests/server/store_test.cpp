@@ -1,0 +1,326 @@
+// The store's promises: what it acknowledged is there after a kill at any point, what it refused left nothing, a lease
+// that was lost cannot write, and a store that cannot be used says why.
+#include "server/store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "compiler/base/sha256.h"
+#include "tests/server/scratch.h"
+
+namespace wl {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
+  auto store = Store::open(options);
+  if (!store.ok()) ADD_FAILURE() << store.status();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+JobRow some_job(const std::string& request) {
+  JobRow job;
+  job.request_id = request;
+  job.body_hash = "hash";
+  job.graph = "graph {}";
+  job.created_ms = 1;
+  return job;
+}
+
+BatchRow some_batch(const std::string& id, int64_t search, int64_t first = 0) {
+  BatchRow batch;
+  batch.id = id;
+  batch.search_id = search;
+  batch.first_trial = first;
+  batch.size = 2;
+  return batch;
+}
+
+Trial some_trial(int64_t number) {
+  Trial trial;
+  trial.trial = number;
+  trial.plan = cat("plan ", number);
+  trial.outcome = Outcome::kCorrect;
+  trial.samples_ns = {100, 90, 95};
+  trial.max_error = 0.5;
+  trial.bound = 1;
+  trial.message = "fine";
+  trial.compile_s = 0.25;
+  return trial;
+}
+
+KernelRecord some_record(const std::string& key, const std::string& plan) {
+  KernelRecord record;
+  record.key = key;
+  record.environment = "gcc 12";
+  record.device.target = "cpu:avx2";
+  record.plan = plan;
+  record.samples_ns = {5};
+  record.digest = record_digest(record);
+  return record;
+}
+
+TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
+  Scratch scratch;
+  const StoreOptions options{.file = scratch.path("a.db")};
+  int64_t search = 0;
+  {
+    auto store = open_or_die(options);
+    const JobRow job = *store->create_job(some_job("r1"));
+    search = store->open_search(job.id, {0, "key", "env", "random", 0, 7}, false)->id;
+    ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
+    const int64_t attempt = *store->lease_batch("b", "lease", "w");
+    Trial odd = some_trial(1);
+    odd.max_error = std::numeric_limits<double>::infinity();
+    ASSERT_EQ(*store->report("b", "lease", attempt, {some_trial(0), odd}), ReportOutcome::kAccepted);
+    ASSERT_TRUE(store->put_round(some_batch("b2", search, 2), search, 0, {some_trial(3)}).ok());
+  }
+  auto store = open_or_die(options);
+  const auto trials = *store->trials(search);
+  ASSERT_EQ(trials.size(), 3u);
+  EXPECT_TRUE(trials[0].trial == some_trial(0));
+  EXPECT_EQ(trials[1].trial.max_error, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(trials[2].trial.trial, 3);
+  const auto open = *store->open_batches(search);
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].id, "b2");
+  EXPECT_EQ(open[0].first_trial, 2);
+  // A batch that is taken back takes its round's rejected trials with it.
+  EXPECT_TRUE(*store->drop_batch("b2"));
+  EXPECT_EQ(store->trials(search)->size(), 2u);
+  EXPECT_FALSE(*store->drop_batch("b2"));
+}
+
+TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
+  const int64_t first = *store->lease_batch("b", "A", "worker a");
+  EXPECT_EQ(store->lease_batch("b", "C", "worker c").status().code(), absl::StatusCode::kNotFound) << "leased already";
+  EXPECT_EQ(*store->release_lease("A", first, true), 1);
+  const int64_t second = *store->lease_batch("b", "B", "worker b");
+  EXPECT_GT(second, first);
+  EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale);
+  EXPECT_EQ(*store->report("b", "B", first, {some_trial(0)}), ReportOutcome::kStale) << "right lease, wrong attempt";
+  EXPECT_EQ(*store->report("b", "", second, {some_trial(0)}), ReportOutcome::kStale);
+  EXPECT_TRUE(store->trials(search)->empty());
+  EXPECT_EQ(*store->report("b", "B", second, {some_trial(0), some_trial(1)}), ReportOutcome::kAccepted);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(*store->report("b", "B", second, {some_trial(0)}), ReportOutcome::kDuplicate);
+  EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale) << "the loser stays one";
+  EXPECT_EQ(store->trials(search)->size(), 2u);
+  EXPECT_EQ(store->release_lease("B", second, false).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(Store, SameRequestSameJob) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t id = store->create_job(some_job("r"))->id;
+  EXPECT_EQ(store->create_job(some_job("r"))->id, id);
+  JobRow other = some_job("r");
+  other.body_hash = "other";
+  EXPECT_EQ(store->create_job(other).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
+}
+
+TEST(Store, AJobKeepsItsSearchAndRetuneBeginsANewOne) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const SearchRow wanted{0, "k", "e", "s", 0, 1};
+  const int64_t a = store->create_job(some_job("a"))->id, b = store->create_job(some_job("b"))->id;
+  const int64_t first = store->open_search(a, wanted, false)->id;
+  EXPECT_EQ(store->open_search(b, wanted, true)->generation, 1);
+  const int64_t second = store->open_search(b, wanted, true)->id;
+  EXPECT_NE(first, second) << "and asked again the same";
+  EXPECT_EQ(store->open_search(a, wanted, false)->id, first);
+  EXPECT_EQ(store->open_search(store->create_job(some_job("c"))->id, wanted, false)->id, second);
+}
+
+TEST(Store, OneBlessedRecordAndNoStaleAnswer) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  JobRow job = some_job("r");
+  job = *store->create_job(job);
+  const int64_t search = store->open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
+  const KernelRecord old = some_record("k", "old");
+  ASSERT_TRUE(store->promote(old, search).ok());
+  job.state = JobState::kSucceeded;
+  job.options.trials = 32;
+  job.result.emplace();
+  job.result->groups.emplace_back().key = "k";
+  job.result->device.target = "cpu";
+  ASSERT_TRUE(store->finish_job(job, "answer").ok());
+  ASSERT_TRUE(store->whole_answer("answer")->has_value());
+  EXPECT_EQ((*store->whole_answer("answer"))->trials_asked, 32);
+  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok());
+  EXPECT_FALSE(store->whole_answer("answer")->has_value()) << "made from a record that is not the blessed one any more";
+  EXPECT_EQ((*store->record_by_key("k", "gcc 12"))->record.plan, "new");
+  EXPECT_EQ((*store->record_by_key("k", ""))->record.plan, "new");
+  EXPECT_FALSE(store->record_by_key("k", "gcc 13")->has_value());
+  EXPECT_EQ((*store->record_by_digest(old.digest))->record.plan, "old");
+  EXPECT_EQ(*store->invalidate("k"), 1);
+  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
+  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok()) << "the same bytes may be blessed again";
+  EXPECT_EQ(store->list_records(0, 10)->size(), 1u);
+}
+
+TEST(Store, ARecordNeedsItsObjectAndABlobItsDigest) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  KernelRecord record = some_record("k", "p");
+  record.object_sha256 = sha256_hex("object");
+  record.digest = record_digest(record);
+  EXPECT_EQ(store->promote(record, search).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(store->put_blob(record.object_sha256, "another object").ok());
+  EXPECT_EQ(store->missing_blobs({record.object_sha256})->size(), 1u);
+  ASSERT_TRUE(store->put_blob(record.object_sha256, "object").ok());
+  ASSERT_TRUE(store->put_blob(sha256_hex(""), "").ok());
+  EXPECT_EQ(**store->blob(record.object_sha256), "object");
+  EXPECT_EQ(**store->blob(sha256_hex("")), "");
+  EXPECT_TRUE(store->promote(record, search).ok());
+}
+
+TEST(Store, SecondOpenerIsToldWho) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const auto second = Store::open({.file = scratch.path("a.db")});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr(cat("in use by another coordinator (process ", getpid())));
+  store.reset();
+  EXPECT_TRUE(Store::open({.file = scratch.path("a.db")}).ok());
+}
+
+TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
+  Scratch scratch;
+  std::ofstream(scratch.path("text")) << std::string(5000, 'x');
+  EXPECT_EQ(Store::open({.file = scratch.path("text")}).status().code(), absl::StatusCode::kDataLoss);
+  std::ofstream(scratch.path("file"));
+  const auto below = Store::open({.file = scratch.path("file/a.db")});
+  EXPECT_EQ(below.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(below.status().message()), HasSubstr("name another store"));
+  // user_version lies at byte 60 of the file, big endian.
+  { open_or_die({.file = scratch.path("new.db")}); }
+  {
+    std::fstream file(scratch.path("new.db"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(63);
+    file.put(99);
+  }
+  const auto newer = Store::open({.file = scratch.path("new.db")});
+  EXPECT_EQ(newer.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(newer.status().message()), HasSubstr("format 99"));
+}
+
+TEST(Store, AFullDiskIsSaidAndLeavesNothingHalf) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  { open_or_die({.file = file}); }
+  const int64_t pages = static_cast<int64_t>(std::filesystem::file_size(file)) / 4096;
+  {
+    auto store = open_or_die({.file = file, .max_pages = pages + 2});
+    const std::string bytes(100'000, 'x');
+    const absl::Status full = store->put_blob(sha256_hex(bytes), bytes);
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+    EXPECT_THAT(std::string(full.message()), HasSubstr("full"));
+    JobRow big = some_job("big");
+    big.graph = bytes;
+    EXPECT_EQ(store->create_job(big).status().code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_TRUE(store->create_job(some_job("small")).ok()) << "what fits still goes in";
+  }
+  auto store = open_or_die({.file = file, .quick_check = true});
+  EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
+  EXPECT_EQ(store->missing_blobs({sha256_hex(std::string(100'000, 'x'))})->size(), 1u);
+}
+
+// A story of eight acknowledged steps, told by a child that dies at the n-th point; it prints a byte after every step.
+int acknowledged_before_death(const std::string& file, int die_at) {
+  int out[2];
+  if (pipe(out) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    ::close(out[0]);
+    int points = 0;
+    StoreOptions options{.file = file};
+    options.at_point = [&](const char*) {
+      if (++points == die_at) _exit(9);
+    };
+    const auto acknowledge = [&] { return write(out[1], "x", 1) == 1; };
+    auto store = Store::open(options);
+    if (!store.ok()) _exit(1);
+    const auto job = (*store)->create_job(some_job("r"));
+    if (!job.ok() || !acknowledge()) _exit(2);
+    const auto search = (*store)->open_search(job->id, {0, "k", "gcc 12", "s", 0, 0}, false);
+    if (!search.ok() || !acknowledge()) _exit(3);
+    if (!(*store)->put_round(some_batch("b", search->id), search->id, 0, {}).ok() || !acknowledge()) _exit(4);
+    if (!(*store)->lease_batch("b", "L", "w").ok() || !acknowledge()) _exit(5);
+    if (!(*store)->report("b", "L", 1, {some_trial(0), some_trial(1)}).ok() || !acknowledge()) _exit(6);
+    if (!(*store)->put_blob(sha256_hex("o"), "o").ok() || !acknowledge()) _exit(7);
+    if (!(*store)->promote(some_record("k", "p"), search->id).ok() || !acknowledge()) _exit(8);
+    JobRow end = *job;
+    end.state = JobState::kSucceeded;
+    if (!(*store)->finish_job(end, "").ok() || !acknowledge()) _exit(10);
+    _exit(0);
+  }
+  ::close(out[1]);
+  int acknowledged = 0;
+  char byte;
+  while (read(out[0], &byte, 1) == 1) ++acknowledged;
+  ::close(out[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_TRUE(WEXITSTATUS(status) == 9 || WEXITSTATUS(status) == 0) << "exit " << WEXITSTATUS(status);
+  return WEXITSTATUS(status) == 0 ? -1 : acknowledged;
+}
+
+TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
+  int points = 0;
+  for (int die_at = 1;; ++die_at) {
+    Scratch scratch;
+    const std::string file = scratch.path("a.db");
+    const int acknowledged = acknowledged_before_death(file, die_at);
+    if (acknowledged < 0) break;
+    ++points;
+    auto store = open_or_die({.file = file, .quick_check = true});
+    ASSERT_NE(store, nullptr);
+    const auto job = *store->job(1);
+    const auto trials = *store->trials(1);
+    const auto open = *store->open_batches(1);
+    // Acknowledged: there. Not acknowledged: there as a whole or not at all.
+    if (acknowledged >= 1) {
+      EXPECT_TRUE(job.has_value());
+    }
+    if (acknowledged >= 3) {
+      EXPECT_EQ(open.size() + trials.size() / 2, 1u) << "open or measured";
+    }
+    if (acknowledged >= 4 && acknowledged < 5 && trials.empty()) {
+      EXPECT_TRUE(open[0].leased);
+    }
+    if (acknowledged >= 5) {
+      EXPECT_EQ(trials.size(), 2u);
+    }
+    EXPECT_TRUE(trials.empty() || trials.size() == 2) << "half a report";
+    EXPECT_EQ(trials.empty() && acknowledged >= 3, !open.empty() && acknowledged >= 3);
+    if (acknowledged >= 6) {
+      EXPECT_TRUE(store->missing_blobs({sha256_hex("o")})->empty());
+    }
+    if (acknowledged >= 7) {
+      EXPECT_TRUE(store->record_by_key("k", "")->has_value());
+    }
+    if (acknowledged >= 8) {
+      EXPECT_EQ(job->state, JobState::kSucceeded);
+    }
+  }
+  EXPECT_GT(points, 30) << "the story passes begin, statements and commits of eight transactions";
+}
+
+}  // namespace
+}  // namespace wl
