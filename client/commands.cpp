@@ -164,11 +164,11 @@ absl::StatusOr<int> list_command(Context& context) {
     }
     text = table.text();
   } else if (options.command == "records") {
-    WL_ASSIGN_OR_RETURN(std::vector<RecordRow> records, service.list_records(options.most));
+    WL_ASSIGN_OR_RETURN(std::vector<RecordSummary> records, service.list_records(options.most));
     Table table({{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"plan"}},
                 colour);
     json["records"] = Json::array();
-    for (const RecordRow& record : records) {
+    for (const RecordSummary& record : records) {
       table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
                  date_text(record.created_unix_ms), record.plan});
       json["records"].push_back({{"key", record.key},
@@ -184,10 +184,10 @@ absl::StatusOr<int> list_command(Context& context) {
     }
     text = table.text();
   } else if (options.command == "workers") {
-    WL_ASSIGN_OR_RETURN(std::vector<WorkerRow> workers, service.list_workers());
+    WL_ASSIGN_OR_RETURN(std::vector<WorkerSummary> workers, service.list_workers());
     Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour);
     json["workers"] = Json::array();
-    for (const WorkerRow& worker : workers) {
+    for (const WorkerSummary& worker : workers) {
       std::vector<std::string> devices;
       for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
       table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),

@@ -201,9 +201,9 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
   return records;
 }
 
-absl::StatusOr<std::vector<RecordRow>> Service::list_records(int most) {
+absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
   auto stub = v1::KernelStore::NewStub(channel_);
-  std::vector<RecordRow> rows;
+  std::vector<RecordSummary> rows;
   v1::ListKernelsRequest request;
   do {
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
@@ -236,13 +236,14 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   return bytes;
 }
 
-absl::StatusOr<std::vector<WorkerRow>> Service::list_workers() {
+absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   auto stub = v1::Admin::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse answer,
                       call(*stub, where_, &v1::Admin::Stub::ListWorkers, v1::ListWorkersRequest()));
-  std::vector<WorkerRow> rows;
+  std::vector<WorkerSummary> rows;
   for (const v1::WorkerInfo& message : answer.workers()) {
-    WorkerRow row{message.name(), message.epoch(), {}, message.alive(), message.last_seen_unix_ms(), message.leases()};
+    WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
+                      message.leases()};
     for (const v1::Device& device : message.devices()) {
       WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
       row.devices.push_back(std::move(converted));

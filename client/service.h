@@ -27,7 +27,7 @@ struct Inspection {
   std::vector<InspectedGroup> groups;
 };
 
-struct WorkerRow {
+struct WorkerSummary {
   std::string name;
   uint64_t epoch = 0;
   std::vector<Device> devices;
@@ -36,7 +36,7 @@ struct WorkerRow {
   int leases = 0;
 };
 
-struct RecordRow {
+struct RecordSummary {
   std::string key, digest, environment, target, device, plan;
   int64_t ops = 0;
   double best_ns = 0, default_ns = 0;
@@ -70,11 +70,11 @@ class Service {
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // In the order of the digests; NotFound when the store has lost one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
-  absl::StatusOr<std::vector<RecordRow>> list_records(int most);
+  absl::StatusOr<std::vector<RecordSummary>> list_records(int most);
   // Bytes whose SHA-256 is the digest.
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 
-  absl::StatusOr<std::vector<WorkerRow>> list_workers();
+  absl::StatusOr<std::vector<WorkerSummary>> list_workers();
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

@@ -37,7 +37,7 @@ std::string Table::text() const {
     out += (colour_ ? style : "") + text + (colour_ && *style ? kPlain : "") + "\n";
   };
   std::vector<std::string> titles;
-  for (const Column& column : columns_) titles.push_back(column.title);
+  for (const TableColumn& column : columns_) titles.push_back(column.title);
   line(titles, kBold);
   size_t total = 2 * (columns_.size() - 1);
   for (size_t width : widths) total += width;

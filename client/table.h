@@ -7,20 +7,20 @@
 
 namespace wl {
 
-struct Column {
+struct TableColumn {
   std::string title;
   bool right = false;  // numbers align at the right
 };
 
 class Table {
  public:
-  Table(std::vector<Column> columns, bool colour) : columns_(std::move(columns)), colour_(colour) {}
+  Table(std::vector<TableColumn> columns, bool colour) : columns_(std::move(columns)), colour_(colour) {}
   void add(std::vector<std::string> cells);
   void rule();  // a line across
   std::string text() const;
 
  private:
-  std::vector<Column> columns_;
+  std::vector<TableColumn> columns_;
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
   bool colour_;
 };

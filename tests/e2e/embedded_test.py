@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Each of the five models in one process: tuned, tuned again from the store with the same bytes and no candidate, and run
+against the oracle. Prints how long the second answer took; how long it may take is a figure of the benchmarks."""
+
+import pathlib
+import sys
+import time
+
+from harness import MODELS, Scratch, digest_of, expect
+
+TRIALS = 4
+
+
+def tune_twice(scratch, model):
+    name = model.stem
+    first = scratch.path(f"{name}.first")
+    began = time.monotonic()
+    report = scratch.run("warploom", "tune", model, "--trials", TRIALS, "--out", first, "--json", "-").json()
+    took = time.monotonic() - began
+    expect(report["groups"], f"{name}: no groups in the report")
+    for group in report["groups"]:
+        expect(group["trials"]["correct"] > 0, f"{name}: group {group['what']} has no correct candidate")
+        expect(group["max_error"] <= group["bound"], f"{name}: group {group['what']} is outside its bound")
+        expect(0 < group["best_ns"], f"{name}: group {group['what']} has no time")
+
+    second = scratch.path(f"{name}.second")
+    times = []
+    for _ in range(3):
+        began = time.monotonic()
+        again = scratch.run("warploom", "tune", model, "--trials", TRIALS, "--out", second, "--json", "-").json()
+        times.append(time.monotonic() - began)
+    expect(again["job"]["cached"] is True, f"{name}: the second answer did not come from the store")
+    expect(again["job"]["trials_run"] == 0, f"{name}: the second answer ran {again['job']['trials_run']} candidates")
+    expect(all(group["source"] == "cached" for group in again["groups"]), f"{name}: a group was not cached")
+    one, two = digest_of(first), digest_of(second)
+    expect(one == two, f"{name}: the bundles differ in {[k for k in one | two if one.get(k) != two.get(k)]}")
+
+    checked = scratch.run("warploom", "run", first, "--check", "--json", "-").json()
+    expect(checked["correct"] and checked["check"], f"{name}: wrong outputs: {checked}")
+    for output in checked["check"]:
+        expect(output["samples"] > 0 and output["max_error"] <= output["bound"], f"{name}: {output}")
+    totals = report["totals"]
+    print(
+        f"{name}: {len(report['groups'])} groups, {totals['trials']} trials in {took:.1f} s, kernels "
+        f"{totals['kernels_default']} -> {totals['kernels']}, speed-up {totals['default_ns'] / totals['best_ns']:.2f}; "
+        f"again in {min(times) * 1000:.0f} ms",
+        flush=True,
+    )
+
+
+def cached_only(scratch, model):
+    """What is not in the store is exit code 3, and `run FILE` uses what is."""
+    scratch.run("warploom", "get", model, "--store", scratch.path("empty.db"), expect=3)
+    scratch.run("warploom", "tune", model, "--require-cached", "--store", scratch.path("empty.db"), expect=3)
+    scratch.run("warploom", "run", model, "--store", scratch.path("empty.db"), expect=3)
+    scratch.run("warploom", "run", model, "--check")
+    records = scratch.run("warploom", "records", "--json", "-").json()["records"]
+    expect(records, "no records are listed")
+    one = scratch.run("warploom", "get", records[0]["key"], "--json", "-").json()
+    expect(one["key"] == records[0]["key"] and one["source"]["text"], "a record has no source")
+    jobs = scratch.run("warploom", "jobs", "--json", "-").json()["jobs"]
+    expect(any(job["state"] == "succeeded" for job in jobs), "no finished job is listed")
+
+
+def main():
+    with Scratch() as scratch:
+        models = [pathlib.Path(a) for a in sys.argv[1:]] or sorted(MODELS.glob("*.onnx"))
+        for model in models:
+            tune_twice(scratch, model)
+        cached_only(scratch, models[0])
+
+
+if __name__ == "__main__":
+    main()

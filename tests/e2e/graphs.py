@@ -1,0 +1,76 @@
+"""Small graphs in canonical text, for tests that need no model."""
+
+SOFTMAX_MATMUL = """graph {
+  %0 = input "x" : f32[384,512] normal(0,1)
+  %1 = input "w" : f32[512,256] normal(0,1)
+  %2 = reduce_max %0 axes=[1] : f32[384]
+  %3 = broadcast %2 dims=[0] : f32[384,512]
+  %4 = sub %0 %3 : f32[384,512]
+  %5 = exp %4 : f32[384,512]
+  %6 = reduce_sum %5 axes=[1] : f32[384]
+  %7 = broadcast %6 dims=[0] : f32[384,512]
+  %8 = div %5 %7 : f32[384,512]
+  %9 = contract %8 %1 "mk,kn->mn" : f32[384,256]
+  %10 = tanh %9 : f32[384,256]
+  output "y" %10
+}
+"""
+
+SCALAR = """graph {
+  %0 = input "x" : f32[] normal(0,1)
+  %1 = input "y" : f32[] normal(0,1)
+  %2 = mul %0 %1 : f32[]
+  %3 = exp %2 : f32[]
+  output "z" %3
+}
+"""
+
+ZERO_SIZE = """graph {
+  %0 = input "x" : f32[0,16] normal(0,1)
+  %1 = exp %0 : f32[0,16]
+  output "y" %1
+}
+"""
+
+ZERO_REDUCED = """graph {
+  %0 = input "x" : f32[4,0] normal(0,1)
+  %1 = reduce_sum %0 axes=[1] : f32[4]
+  output "y" %1
+}
+"""
+
+# Nothing to compute: an output that is an input, twice.
+PASS_THROUGH = """graph {
+  %0 = input "x" : f32[4,4] normal(0,1)
+  %1 = exp %0 : f32[4,4]
+  output "same" %0
+  output "again" %0
+  output "y" %1
+}
+"""
+
+CONSTANT = """graph {
+  %0 = input "x" : f32[8] normal(0,1)
+  %1 = constant 2.5 : f32[8]
+  %2 = add %0 %1 : f32[8]
+  output "c" %1
+  output "y" %2
+}
+"""
+
+CYCLE = """graph {
+  %0 = input "x" : f32[4] normal(0,1)
+  %1 = add %0 %2 : f32[4]
+  %2 = exp %1 : f32[4]
+  output "y" %2
+}
+"""
+
+TWO_OUTPUTS = """graph {
+  %0 = input "x" : f32[4] normal(0,1)
+  %1 = exp %0 : f32[4]
+  %2 = neg %0 : f32[4]
+  output "y" %1
+  output "y" %2
+}
+"""

@@ -1,0 +1,163 @@
+"""What the end-to-end tests share: the real programs, each test in its own folder, every child reaped, every wait bounded."""
+
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(os.environ.get("WARPLOOM_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bin"))
+MODELS = SOURCE / "tests/data"
+SKIPPED = 77
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIPPED)
+
+
+class Scratch:
+    """A private folder with the processes that live in it. Use as a context manager: leaving it kills and reaps them all."""
+
+    def __init__(self):
+        # Short: a Unix socket's path has at most 107 characters.
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
+        self.children = []
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.root / "cache"), HOME=str(self.root), NO_COLOR="1")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        for child in self.children:
+            child.kill()
+        if kind is None:
+            shutil.rmtree(self.root, ignore_errors=True)
+        else:
+            for log in sorted(self.root.glob("*.log")):
+                print(f"---- {log.name}\n{log.read_text(errors='replace')[-4000:]}")
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def path(self, name):
+        return str(self.root / name)
+
+    def run(self, *command, deadline=300, expect=0, **options):
+        """Runs a program of ours to its end; fails unless its exit code is `expect` (None: any)."""
+        command = [str(BIN / command[0]), *map(str, command[1:])]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+            cwd=self.root,
+            start_new_session=True,
+            **options,
+        )
+        try:
+            out, err = process.communicate(timeout=deadline)
+        except subprocess.TimeoutExpired:
+            kill_group(process)
+            out, err = process.communicate()
+            fail(f"{show(command)}: not done after {deadline} s\n{out}\n{err}")
+        finally:
+            kill_group(process)
+        if expect is not None and process.returncode != expect:
+            fail(f"{show(command)}: exit code {process.returncode}, expected {expect}\n{out}\n{err}")
+        return Done(process.returncode, out, err)
+
+    def start(self, *command, name=None, **options):
+        """Starts a program of ours; its output goes to NAME.log."""
+        child = Child(self, [str(BIN / command[0]), *map(str, command[1:])], name or command[0], options)
+        self.children.append(child)
+        return child
+
+
+class Done:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+    def json(self):
+        return json.loads(self.out)
+
+
+class Child:
+    def __init__(self, scratch, command, name, options):
+        self.log = open(scratch.root / f"{name}.log", "ab")
+        self.process = subprocess.Popen(
+            command,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            env=scratch.environment,
+            cwd=scratch.root,
+            start_new_session=True,
+            **options,
+        )
+
+    def kill(self):
+        """kill -9 of the process, then of what it leaves in its group; waits until it is gone."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=30)
+        kill_group(self.process)
+        self.log.close()
+
+    def wait(self, deadline):
+        return self.process.wait(timeout=deadline)
+
+
+def kill_group(process):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def until(condition, deadline, what):
+    """Polls until condition() is true and returns its value."""
+    end = time.monotonic() + deadline
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            fail(f"waited {deadline} s in vain until {what}")
+        time.sleep(0.02)
+
+
+def listening(path):
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+            return True
+        except OSError:
+            return False
+
+
+def digest_of(folder):
+    """Name -> SHA-256 of every file under the folder."""
+    folder = pathlib.Path(folder)
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def show(command):
+    return " ".join(map(str, command))
+
+
+def fail(why):
+    raise AssertionError(why)
+
+
+def expect(condition, why):
+    if not condition:
+        fail(why)

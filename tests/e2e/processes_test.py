@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""A coordinator on a Unix socket and two workers, each killed with -9 in mid-search and started again: the client sees its job
+end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
+
+import sqlite3
+
+import graphs
+from harness import Scratch, expect, listening, until
+
+TRIALS = 24
+
+
+class Fleet:
+    def __init__(self, scratch, name):
+        self.scratch, self.name = scratch, name
+        self.store = scratch.path(f"{name}.db")
+        self.socket = scratch.path(f"{name}.sock")
+        self.address = f"unix:{self.socket}"
+        self.starts = 0
+        self.coordinator = self.start_coordinator()
+        self.workers = {worker: self.start_worker(worker) for worker in ("w1", "w2")}
+
+    def start_coordinator(self):
+        self.starts += 1
+        child = self.scratch.start(
+            "warploomd", "--store", self.store, "--listen", self.address, name=f"{self.name}.coordinator{self.starts}"
+        )
+        until(lambda: listening(self.socket), 30, "the coordinator listens")
+        return child
+
+    def start_worker(self, worker):
+        self.starts += 1
+        return self.scratch.start(
+            "warploom-worker", "--server", self.address, "--name", worker, name=f"{self.name}.{worker}.{self.starts}"
+        )
+
+    def restart_coordinator(self):
+        self.coordinator.kill()
+        self.coordinator = self.start_coordinator()
+
+    def restart_worker(self, worker):
+        self.workers[worker].kill()
+        self.workers[worker] = self.start_worker(worker)
+
+    def rows(self, query):
+        # Reading only: the coordinator alone writes.
+        try:
+            with sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=5) as connection:
+                return connection.execute(query).fetchall()
+        except sqlite3.OperationalError:
+            return []
+
+    def trials(self):
+        """(key, phase, trial, plan) of every search trial, in order."""
+        return self.rows(
+            "SELECT s.key, t.phase, t.trial, t.plan FROM trials t JOIN searches s ON s.id = t.search_id "
+            "WHERE t.phase = 0 ORDER BY s.key, s.generation, t.trial"
+        )
+
+    def stop(self):
+        for child in [*self.workers.values(), self.coordinator]:
+            child.kill()
+
+
+def tune_command(fleet, graph):
+    return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--strategy", "random", "--seed", 5)
+
+
+def main():
+    with Scratch() as scratch:
+        graph = scratch.root / "g.graph"
+        graph.write_text(graphs.SOFTMAX_MATMUL)
+
+        calm = Fleet(scratch, "calm")
+        report = scratch.run("warploom", *tune_command(calm, graph), "--json", "-", deadline=240).json()
+        expected = calm.trials()
+        workers = scratch.run("warploom", "workers", "--server", calm.address, "--json", "-").json()["workers"]
+        expect({w["name"] for w in workers} >= {"w1", "w2"}, f"workers: {workers}")
+        calm.stop()
+        expect(len(expected) >= TRIALS, f"only {len(expected)} trials")
+
+        stormy = Fleet(scratch, "stormy")
+        tune = scratch.start("warploom", *tune_command(stormy, graph), "--json", scratch.path("stormy.json"), name="tune")
+        acknowledged = []
+
+        def at_least(count):
+            def check():
+                trials = stormy.trials()
+                done = tune.process.poll() is not None
+                return (trials or ["none"]) if len(trials) >= count or done else None
+
+            trials = until(check, 240, f"{count} trials are stored")
+            # What was stored once stays, as it was.
+            expect(set(acknowledged) <= set(trials), "a stored trial is gone")
+            acknowledged[:] = trials
+
+        at_least(1)
+        expect(tune.process.poll() is None, "too quick to be disturbed")
+        stormy.restart_worker("w1")
+        at_least(len(acknowledged) + 1)
+        stormy.restart_coordinator()
+        at_least(len(acknowledged) + 1)
+        stormy.restart_worker("w2")
+        code = tune.wait(deadline=300)
+        expect(code == 0, f"tune ended with {code}")
+        at_least(0)
+
+        found = stormy.trials()
+        expect(len(found) == len(set(row[:3] for row in found)), "a trial is doubled")
+        expect(found == expected, f"other candidates than undisturbed: {len(found)} and {len(expected)}")
+        again = scratch.run("warploom", *tune_command(stormy, graph), "--json", "-").json()
+        expect(again["job"]["cached"], "the second answer did not come from the store")
+        expect([g["key"] for g in again["groups"]] == [g["key"] for g in report["groups"]], "other groups")
+        stormy.stop()
+        print(f"{len(found)} trials of {len(report['groups'])} groups, each once, after three kills")
+
+
+if __name__ == "__main__":
+    main()
