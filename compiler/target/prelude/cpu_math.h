@@ -265,11 +265,11 @@ static __attribute__((noinline, cold, unused)) f32 wl_reduce_large(f32 x, i32* q
   if (x < 0) *q = -*q, r = -r;
   return r;
 }
-// r = x - q pi/2; three parts of pi/2 hold for |x| < 1e4, one lane at a time beyond.
+// r = x - q pi/2; four parts of pi/2 hold for |x| < 1e4, one lane at a time beyond.
 template <class V>
 WL_FN V wl_trig_reduce(V x, wl_i<V>& q) {
   V n = wl_round(x * 0.636619772f) + 0.0f;
-  V r = ((x - n * 1.5703125f) - n * 0.00048351287841796875f) - n * 3.13916473e-07f;
+  V r = (((x - n * 1.5703125f) - n * 0.00048351287841796875f) - n * 3.13855708e-07f) - n * 6.07710063e-11f;
   q = wl_cast<wl_i<V>>(n);
   if (wl_hmax(wl_abs(x) < 1e4f ? wl_splat<wl_i<V>>(0) : wl_splat<wl_i<V>>(1))) {
     if constexpr (wl_n<V> == 1) {

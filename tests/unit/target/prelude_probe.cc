@@ -1,0 +1,377 @@
+// Compiled by prelude_test.cpp after the prelude's text, once per compiler and width. Prints "accuracy NAME ULPS",
+// "absolute NAME ERROR" and, for each broken promise, "broken WHAT".
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+
+namespace {
+
+constexpr int kLanes = WL_LANES;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kTiny = 1e-45f;
+const float kSpecials[] = {0.0f,   -0.0f, 1.0f,    -1.0f,       2.0f,   -2.0f,   0.5f,   -0.5f,  3.0f,
+                           -3.0f,  kInf,  -kInf,   kNan,        1e-40f, -1e-40f, kTiny,  -kTiny, 1e38f,
+                           -1e38f, 88.7f, -103.5f, 16777217.0f, 2.5f,   -2.5f,   104.0f, -104.0f};
+
+float from_bits(uint32_t bits) {
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+template <class V>
+struct Lanes {
+  wl_e<V> at[wl_n<V>];
+  explicit Lanes(V v) { std::memcpy(at, &v, sizeof(v)); }
+};
+
+__attribute__((noinline)) void broken(const char* what, double x = 0, double y = 0, double got = 0, double want = 0) {
+  static int count = 0;
+  if (++count <= 40) std::printf("broken %s: arguments %a %a, expected %.9g, found %.9g\n", what, x, y, want, got);
+}
+__attribute__((noinline)) void expect(bool ok, const char* what) {
+  if (!ok) broken(what);
+}
+
+double ulp(float r) {
+  r = std::fabs(r);
+  int e;
+  std::frexp(r, &e);
+  return r < 1.17549435e-38f ? std::ldexp(1, -149) : std::ldexp(1, e - 24);
+}
+__attribute__((noinline)) double error(float got, long double want) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : 1e9;
+  float rounded = static_cast<float>(want);
+  if (std::isinf(rounded) || std::isinf(got)) return rounded == got ? 0 : 1e9;
+  return std::fabs(static_cast<double>(got - want)) / ulp(rounded);
+}
+
+// Every `step`-th float of all of them, the specials, and a denser look where the argument is ordinary.
+template <class F, class S, class R>
+void measure(const char* name, F vector, S scalar, R reference, uint32_t step) {
+  double worst = 0, worst_absolute = 0;
+  float in[16], out[16];
+  int k = 0;
+  auto flush = [&]() __attribute__((noinline)) {
+    wl_store(out, vector(wl_load<f32v>(in)));
+    for (int j = 0; j < kLanes; ++j) {
+      long double want = reference(static_cast<long double>(in[j]));
+      double e = error(out[j], want), s = error(scalar(in[j]), want);
+      if (e >= 1e9 || s >= 1e9) broken(name, in[j], 0, e >= 1e9 ? out[j] : scalar(in[j]), static_cast<double>(want));
+      worst = std::fmax(worst, std::fmax(e, s));
+      if (std::fabs(in[j]) < 1e4f)
+        worst_absolute = std::fmax(worst_absolute, std::fabs(static_cast<double>(out[j] - want)));
+    }
+    k = 0;
+  };
+  auto add = [&](float x) __attribute__((noinline)) {
+    in[k++] = x;
+    if (k == kLanes) flush();
+  };
+  for (uint64_t u = 0; u < (1ull << 32); u += step) add(from_bits(static_cast<uint32_t>(u)));
+  for (uint32_t u = 0x3a000000; u < 0x43000000; u += step / 8) add(from_bits(u)), add(-from_bits(u));
+  for (float x : kSpecials) add(x);
+  while (k) add(1.0f);
+  std::printf("accuracy %s %.3f\nabsolute %s %.3g\n", name, worst, name, worst_absolute);
+}
+#define MEASURE(f, reference)                                                \
+  measure(                                                                   \
+      #f, [](f32v x) { return wl_##f(x); }, [](f32 x) { return wl_##f(x); }, \
+      [](long double x) -> long double { return reference; }, step)
+
+__attribute__((noinline)) float vector_pow(float x, float y, int lane) {
+  return Lanes<f32v>(wl_pow(wl_splat<f32v>(x), wl_splat<f32v>(y))).at[lane];
+}
+__attribute__((noinline)) float scalar_pow(float x, float y) {
+  return wl_pow(x, y);
+}
+void measure_pow() {
+  double worst = 0;
+  uint32_t seed = 1;
+  auto next = [&] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
+  auto check = [&](float x, float y, float got) __attribute__((noinline)) {
+    long double want = powl(x, y);
+    double e = error(got, want);
+    if (e >= 1e9 || (got == 0 && std::signbit(got) != std::signbit(want)))
+      broken("pow", x, y, got, static_cast<double>(want));
+    worst = std::fmax(worst, e);
+  };
+  for (int i = 0; i < 20000; ++i) {
+    float x = i & 1 ? from_bits(next() << 8 ^ next()) : std::exp((next() % 1000000) / 5e4f - 10);
+    float y =
+        i & 2 ? (static_cast<int>(next() % 41) - 20) * 0.5f : (static_cast<int>(next() % 200001) - 100000) / 2000.0f;
+    check(x, y, vector_pow(x, y, kLanes - 1));
+    check(x, y, scalar_pow(x, y));
+  }
+  for (float x : kSpecials)
+    for (float y : kSpecials) check(x, y, vector_pow(x, y, 0)), check(x, y, scalar_pow(x, y));
+  std::printf("accuracy pow %.3f\n", worst);
+}
+
+bool same(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+// A binary function over all pairs of values, as vector-vector, vector-scalar, scalar-vector and scalar-scalar.
+template <class V, class F, class R, int N>
+void pairs(const char* name, F f, R reference, const wl_e<V> (&values)[N]) {
+  for (wl_e<V> x : values)
+    for (wl_e<V> y : values) {
+      double want = static_cast<double>(reference(x, y));
+      V vx = wl_splat<V>(x), vy = wl_splat<V>(y);
+      const double got[] = {static_cast<double>(Lanes<V>(wl_cast<V>(f(vx, vy))).at[0]),
+                            static_cast<double>(Lanes<V>(wl_cast<V>(f(vx, y))).at[kLanes - 1]),
+                            static_cast<double>(Lanes<V>(wl_cast<V>(f(x, vy))).at[0]), static_cast<double>(f(x, y))};
+      for (double g : got)
+        if (!same(g, want)) broken(name, static_cast<double>(x), static_cast<double>(y), g, want);
+    }
+}
+#define PAIRS(V, f, reference) \
+  pairs<V>(                    \
+      #f " " #V, [](auto a, auto b) { return wl_##f(a, b); }, [](auto a, auto b) { return reference; }, values)
+
+template <class V>
+void arithmetic_floats() {
+  typedef wl_e<V> T;
+  const T values[] = {0, -T(0), 1, -1, T(2.5), T(-7.25), T(1e30), T(3e-39), T(kInf), T(-kInf), T(kNan), 5, 17};
+  PAIRS(V, add, a + b);
+  PAIRS(V, sub, a - b);
+  PAIRS(V, mul, a * b);
+  PAIRS(V, div, a / b);
+  PAIRS(V, max, a != a || b != b ? T(kNan) : (a > b ? a : b));
+  PAIRS(V, min, a != a || b != b ? T(kNan) : (a < b ? a : b));
+  PAIRS(V, fmod, static_cast<T>(std::fmod(a, b)));
+  PAIRS(V, mod, (std::fmod(a, b) != 0 && (std::fmod(a, b) < 0) != (b < 0) ? std::fmod(a, b) + b : std::fmod(a, b)));
+  PAIRS(V, lt, T(a < b));
+  PAIRS(V, le, T(a <= b));
+  PAIRS(V, gt, T(a > b));
+  PAIRS(V, ge, T(a >= b));
+  PAIRS(V, eq, T(a == b));
+  PAIRS(V, ne, T(a != b));
+  for (T x : values) {
+    V v = wl_splat<V>(x);
+    auto check = [&](const char* name, V got, T scalar, T want) __attribute__((noinline)) {
+      for (T g : {Lanes<V>(got).at[0], Lanes<V>(got).at[kLanes - 1], scalar})
+        if (!same(g, want) || (!std::isnan(want) && std::signbit(g) != std::signbit(want))) broken(name, x, 0, g, want);
+    };
+    check("neg", wl_neg(v), wl_neg(x), -x);
+    check("abs", wl_abs(v), wl_abs(x), std::fabs(x));
+    check("floor", wl_floor(v), wl_floor(x), std::floor(x));
+    check("ceil", wl_ceil(v), wl_ceil(x), std::ceil(x));
+    check("trunc", wl_trunc(v), wl_trunc(x), std::trunc(x));
+    check("round", wl_round(v), wl_round(x), std::nearbyint(x));
+    check("sqrt", wl_sqrt(v), wl_sqrt(x), std::sqrt(x));
+    check("rcp", wl_rcp(v), wl_rcp(x), 1 / x);
+    check("sign", wl_sign(v), wl_sign(x), x > 0 ? T(1) : x < 0 ? T(-1) : x);
+    check("relu", wl_abs(wl_relu(v)), wl_abs(wl_relu(x)), x != x ? x : x > 0 ? x : T(0));
+    T e = static_cast<T>(std::exp(double(x)));
+    if (sizeof(T) == 8) check("exp of f64", wl_exp(v), wl_exp(x), e);
+    if (sizeof(T) == 8) check("erf of f64", wl_erf(v), wl_erf(x), static_cast<T>(std::erf(double(x))));
+  }
+}
+
+template <class V>
+void arithmetic_integers() {
+  typedef wl_e<V> T;
+  const T values[] = {0, 1, -1, 2, -7, 1000, -999, 46340};
+  PAIRS(V, add, a + b);
+  PAIRS(V, sub, a - b);
+  PAIRS(V, mul, a * b);
+  PAIRS(V, div, (b == 0 ? T(0) : a / b));
+  PAIRS(V, max, (a > b ? a : b));
+  PAIRS(V, min, (a < b ? a : b));
+  PAIRS(V, mod, (b == 0 ? a : ((a % b) != 0 && ((a % b) < 0) != (b < 0)) ? a % b + b : a % b));
+  PAIRS(V, fmod, (b == 0 ? a : a % b));
+  PAIRS(V, lt, T(a < b));
+  PAIRS(V, eq, T(a == b));
+  PAIRS(V, and, a & b);
+  PAIRS(V, xor, a ^ b);
+  const T least = std::numeric_limits<T>::min();
+  expect(Lanes<V>(wl_div(wl_splat<V>(least), T(0))).at[0] == 0, "the least integer over zero");
+  expect(Lanes<V>(wl_pow(wl_splat<V>(3), T(5))).at[0] == 243 && wl_pow(T(-2), T(3)) == -8, "integer pow");
+  expect(Lanes<V>(wl_not(wl_splat<V>(5))).at[0] == ~T(5), "integer not");
+}
+
+// `left` elements ending at a page that may not be touched, and guard values after a store.
+template <class V>
+void memory(const char* name) {
+  typedef wl_e<V> T;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  char* base = static_cast<char*>(mmap(nullptr, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (base == MAP_FAILED || mprotect(base + page, page, PROT_READ | PROT_WRITE)) return broken("mmap");
+  T* end = reinterpret_cast<T*>(base + 2 * page);
+  for (int left = -1; left <= kLanes; ++left) {
+    int n = left < 0 ? 0 : left;
+    for (int i = 0; i < n; ++i) end[i - n] = static_cast<T>(i + 1);
+    V v = wl_load_n<V>(end - n, left, static_cast<T>(99));
+    V g = wl_gather_n<V>(end - n, 1, left, static_cast<T>(99));
+    for (int i = 0; i < kLanes; ++i) {
+      T want = static_cast<T>(i < n ? i + 1 : 99);
+      if (Lanes<V>(v).at[i] != want)
+        broken(name, left, i, static_cast<double>(Lanes<V>(v).at[i]), static_cast<double>(want));
+      if (Lanes<V>(g).at[i] != want)
+        broken("gather_n", left, i, static_cast<double>(Lanes<V>(g).at[i]), static_cast<double>(want));
+    }
+    V iota = wl_iota<V>();
+    wl_store_n(end - n, iota, left);
+    for (int i = 0; i < n; ++i)
+      if (end[i - n] != static_cast<T>(i)) broken("store_n", left, i);
+    T room[48];
+    for (T& t : room) t = 77;
+    wl_store_n(room + 1, iota, left);
+    wl_scatter_n(room + 20, 1, iota, left);
+    for (int i = -1; i < kLanes; ++i) {
+      T want = static_cast<T>(i >= 0 && i < n ? i : 77);
+      if (room[1 + i] != want || room[20 + i] != want) broken("store_n outside", left, i);
+    }
+    V kept = wl_keep(iota, left, static_cast<T>(5));
+    for (int i = 0; i < kLanes; ++i)
+      if (Lanes<V>(kept).at[i] != static_cast<T>(i < n ? i : 5)) broken("keep", left, i);
+  }
+  alignas(128) T wide[3 * 16 * 4] = {};
+  for (int i = 0; i < 3 * 16; ++i) wide[i] = static_cast<T>(i);
+  V strided = wl_gather<V>(wide, 3);
+  V indexed = wl_gather_at<V>(wide, wl_mul(wl_iota<i32v>(), 2));
+  for (int i = 0; i < kLanes; ++i) expect(Lanes<V>(strided).at[i] == static_cast<T>(3 * i), "gather");
+  for (int i = 0; i < kLanes; ++i) expect(Lanes<V>(indexed).at[i] == static_cast<T>(2 * i), "gather_at");
+  wl_scatter(wide, 2, wl_load<V>(wide + 1));
+  for (int i = 0; i < kLanes; ++i) expect(wide[2 * i] == static_cast<T>(i + 1), "scatter");
+  wl_stream(wide + 16 * 3, wl_load<V>(wide + 1));
+  wl_stream_n(wide + 16 * 2, wl_iota<V>(), kLanes - 1);
+  wl_fence();
+  for (int i = 0; i < kLanes; ++i) expect(wide[48 + i] == wide[1 + i], "stream");
+  for (int i = 0; i + 1 < kLanes; ++i) expect(wide[32 + i] == static_cast<T>(i), "stream_n");
+  wl_prefetch<1>(end), wl_prefetch<2>(end), wl_prefetch<3>(end);
+  munmap(base, 3 * page);
+}
+
+template <class V>
+void horizontal() {
+  typedef wl_e<V> T;
+  V v = wl_add(wl_iota<V>(), T(1));
+  expect(wl_hsum(v) == T(kLanes * (kLanes + 1) / 2), "hsum");
+  expect(wl_hmax(v) == T(kLanes) && wl_hmin(v) == T(1), "hmax, hmin");
+  expect(wl_hprod(wl_splat<V>(2)) == T(1 << kLanes), "hprod");
+  if constexpr (wl_float<V>) {
+    for (int i = 0; i < kLanes; ++i) {
+      Lanes<V> l(v);
+      l.at[i] = kNan;
+      V with = wl_load<V>(l.at);
+      expect(std::isnan(wl_hmax(with)) && std::isnan(wl_hmin(with)) && std::isnan(wl_hsum(with)), "horizontal NaN");
+    }
+  }
+}
+
+template <class To, class From>
+void cast_one(const char* name) {
+  for (double x : {0.0, 1.0, 2.75, -2.75, 100.0}) {
+    if (wl_bool<From> && x != 0 && x != 1) continue;
+    wl_e<From> in = static_cast<wl_e<From>>(x);
+    wl_e<To> want = wl_bool<To> ? static_cast<wl_e<To>>(in != 0) : static_cast<wl_e<To>>(in);
+    To got = wl_cast<To>(wl_splat<From>(in));
+    for (int i = 0; i < kLanes; ++i)
+      if (Lanes<To>(got).at[i] != want) broken(name, x, i, double(Lanes<To>(got).at[i]), double(want));
+    expect(wl_cast<wl_e<To>>(in) == want, "scalar cast");
+    expect(Lanes<To>(wl_cast<To>(in)).at[0] == want, "cast of a scalar to a vector");
+  }
+}
+template <class To>
+void casts(const char* name) {
+  cast_one<To, f32v>(name), cast_one<To, f64v>(name), cast_one<To, i32v>(name), cast_one<To, i64v>(name);
+  cast_one<To, u8v>(name);
+  To ones = wl_cast<To>(wl_lt(wl_iota<i32v>(), 1000)), wide = wl_cast<To>(wl_lt(wl_iota<f64v>(), 1000));
+  expect(Lanes<To>(ones).at[0] == 1 && Lanes<To>(wide).at[kLanes - 1] == 1, "cast of a comparison");
+}
+
+void conditions() {
+  f32v x = wl_sub(wl_iota<f32v>(), 1);
+  auto positive = wl_gt(x, 0);
+  auto even = wl_eq(wl_and(wl_cast<i64v>(x), 1), 0);
+  u8v stored = wl_cast<u8v>(wl_lt(x, 2));
+  auto all = wl_and(wl_and(positive, even), wl_not(stored));
+  auto any = wl_or(stored, wl_xor(positive, true));
+  f64v chosen = wl_select(all, wl_cast<f64v>(x), -5);
+  f32v other = wl_select(any, x, 7.0f);
+  u8v inverse = wl_not(stored);
+  for (int i = 0; i < kLanes; ++i) {
+    float v = static_cast<float>(i - 1);
+    bool a = v > 0 && (i - 1) % 2 == 0 && !(v < 2), o = v < 2 || !(v > 0);
+    expect(Lanes<f64v>(chosen).at[i] == (a ? v : -5), "and, select");
+    expect(Lanes<f32v>(other).at[i] == (o ? v : 7.0f), "or, xor, select");
+    expect(Lanes<u8v>(inverse).at[i] == !(v < 2), "not of stored booleans");
+  }
+  expect(wl_select(true, 1.0f, 2.0f) == 1.0f && wl_select(b1{0}, 1.0f, 2.0f) == 2.0f, "scalar select");
+  expect(Lanes<f32v>(wl_select(wl_lt(1, 2), x, 9.0f)).at[0] == -1, "select by a scalar");
+}
+
+void half_precision() {
+  for (uint32_t h = 0; h < 65536; ++h) {
+    u16 bits = static_cast<u16>(h);
+    float f = Lanes<f32v>(wl_from_f16<f32v>(wl_splat<u16v>(bits))).at[0];
+    int e = (h >> 10) & 31, m = h & 1023;
+    double want = e == 31 ? (m ? NAN : INFINITY) : e ? std::ldexp(1024 + m, e - 25) : std::ldexp(m, -24);
+    if (h >> 15) want = -want;
+    if (!same(f, want)) broken("from_f16", h, 0, f, want);
+    u16 back = Lanes<u16v>(wl_to_f16(wl_splat<f32v>(f))).at[0];
+    if (std::isnan(f) ? !(e == 31 && (back & 1023)) : back != bits) broken("to_f16", h, 0, back, h);
+    float b = wl_from_bf16<f32>(bits);
+    u16 again = Lanes<u16v>(wl_to_bf16(wl_splat<f32v>(b))).at[kLanes - 1];
+    if (!std::isnan(b) && again != bits) broken("to_bf16", h, 0, again, h);
+    if (std::isnan(b) && (again & 0x7fff) <= 0x7f80) broken("to_bf16 of NaN", h);
+  }
+  expect(wl_to_f16(65519.9f) == 0x7bff && wl_to_f16(65520.0f) == 0x7c00, "f16 overflow");
+  expect(wl_to_f16(1.00048828125f) == 0x3c00 && wl_to_f16(1.0014648f) == 0x3c02, "f16 ties to even");
+  expect(wl_to_f16(2.98e-8f) == 0 && wl_to_f16(2.99e-8f) == 1, "f16 underflow");
+  expect(wl_to_bf16(from_bits(0x3f808000)) == 0x3f80 && wl_to_bf16(from_bits(0x3f818000)) == 0x3f82,
+         "bf16 ties to even");
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  const uint32_t step = static_cast<uint32_t>(std::atoi(argv[1]));
+  MEASURE(exp, expl(x));
+  MEASURE(exp2, exp2l(x));
+  MEASURE(expm1, expm1l(x));
+  MEASURE(log, logl(x));
+  MEASURE(log2, log2l(x));
+  MEASURE(log1p, log1pl(x));
+  MEASURE(sigmoid, 1 / (1 + expl(-x)));
+  MEASURE(erf, erfl(x));
+  MEASURE(tanh, tanhl(x));
+  MEASURE(sin, sinl(x));
+  MEASURE(cos, cosl(x));
+  MEASURE(tan, tanl(x));
+  MEASURE(sqrt, sqrtl(x));
+  MEASURE(rsqrt, 1 / sqrtl(x));
+  MEASURE(rcp, 1 / x);
+  measure_pow();
+  for (f32 (*f)(f32) : {+[](f32 x) { return Lanes<f32v>(wl_erf(wl_splat<f32v>(x))).at[0]; },
+                        +[](f32 x) { return Lanes<f32v>(wl_tanh(wl_splat<f32v>(x))).at[0]; },
+                        +[](f32 x) { return Lanes<f32v>(wl_sin(wl_splat<f32v>(x))).at[0]; },
+                        +[](f32 x) { return Lanes<f32v>(wl_tan(wl_splat<f32v>(x))).at[0]; },
+                        +[](f32 x) { return Lanes<f32v>(wl_expm1(wl_splat<f32v>(x))).at[0]; },
+                        +[](f32 x) { return Lanes<f32v>(wl_log1p(wl_splat<f32v>(x))).at[0]; }})
+    expect(std::signbit(f(-0.0f)) && !std::signbit(f(0.0f)), "the sign of zero");
+  expect(Lanes<f32v>(wl_erf(wl_splat<f32v>(9.0f))).at[0] == 1 && Lanes<f32v>(wl_tanh(wl_splat<f32v>(20.0f))).at[0] == 1,
+         "saturation at 1");
+  arithmetic_floats<f32v>();
+  arithmetic_floats<f64v>();
+  arithmetic_integers<i32v>();
+  arithmetic_integers<i64v>();
+  memory<f32v>("load_n f32"), memory<f64v>("load_n f64"), memory<i32v>("load_n i32"), memory<i64v>("load_n i64");
+  memory<u8v>("load_n u8"), memory<u16v>("load_n u16");
+  horizontal<f32v>(), horizontal<f64v>(), horizontal<i32v>(), horizontal<i64v>();
+  casts<f32v>("cast to f32"), casts<f64v>("cast to f64"), casts<i32v>("cast to i32"), casts<i64v>("cast to i64");
+  casts<u8v>("cast to bool");
+  conditions();
+  half_precision();
+  std::puts("done");
+}

@@ -1,0 +1,134 @@
+// The CPU prelude, as kernels meet it: its text and a probe program compiled by each compiler for each width, and run.
+#include "compiler/target/prelude/prelude.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  const char* compiler;
+  int lanes;
+  const char* march;
+  const char* name;
+};
+
+bool machine_runs(const std::string& march) {
+#if defined(__x86_64__)
+  if (march == "x86-64-v4") return __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  if (march == "x86-64-v3") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return march == "x86-64" || __builtin_cpu_supports("sse4.2");
+#else
+  return march == "native";
+#endif
+}
+
+struct Output {
+  int status;
+  std::string text;
+};
+Output run(const std::string& command) {
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {-1, "popen failed"};
+  std::string text;
+  char buffer[4096];
+  while (size_t n = std::fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, n);
+  return {pclose(pipe), text};
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "wl_prelude_XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    if (!path_.empty()) fs::remove_all(path_);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// Units in the last place of the correctly rounded result, over all f32: compiler/target/prelude/ACCURACY.md.
+const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25},  {"expm1", 1.75}, {"log", 1.25},
+                                               {"log2", 3},   {"log1p", 1.3}, {"erf", 2.5},    {"tanh", 3},
+                                               {"sin", 2.5},  {"cos", 2.5},    {"tan", 3.5},    {"sigmoid", 2.5},
+                                               {"pow", 1.25}, {"sqrt", .5},    {"rcp", .5},     {"rsqrt", 1.5}};
+// Absolute, for |x| < 1e4.
+const std::map<std::string, double> kAbsoluteBounds = {{"sin", 1e-7}, {"cos", 1e-7}, {"erf", 1.2e-7}, {"tanh", 1.8e-7}};
+
+class CpuPrelude : public testing::TestWithParam<Case> {};
+
+TEST_P(CpuPrelude, KeepsItsPromises) {
+  const Case& c = GetParam();
+  if (!machine_runs(c.march)) GTEST_SKIP() << "this machine does not run -march=" << c.march;
+  if (run(std::string("command -v ") + c.compiler).status != 0) GTEST_SKIP() << "no " << c.compiler << " on the path";
+  TemporaryFolder folder;
+  ASSERT_FALSE(folder.path().empty());
+  const fs::path source = folder.path() / "probe.cpp", program = folder.path() / "probe";
+  std::ifstream probe(WARPLOOM_SOURCE_DIR "/tests/unit/target/prelude_probe.cc");
+  ASSERT_TRUE(probe);
+  std::ofstream(source) << "#define WL_LANES " << c.lanes << "\n" << cpu_prelude() << probe.rdbuf();
+
+  Output compiled = run(std::string(c.compiler) + " -std=c++17 -O2 -march=" + c.march +
+                        " -Wall -Wextra -Werror -Wno-psabi -ffp-contract=fast -fno-math-errno -fno-trapping-math"
+                        " -fno-builtin-memcpy -fno-builtin-memset " +
+                        source.string() + " -o " + program.string());
+  ASSERT_EQ(compiled.status, 0) << compiled.text;
+  Output ran = run(program.string() + " 100003");
+  ASSERT_TRUE(WIFEXITED(ran.status) && WEXITSTATUS(ran.status) == 0) << "status " << ran.status << "\n" << ran.text;
+
+  std::istringstream lines(ran.text);
+  size_t measured = 0;
+  bool done = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string kind, name;
+    double error = 0;
+    words >> kind >> name >> error;
+    if (kind == "done") {
+      done = true;
+    } else if (kind == "accuracy") {
+      ASSERT_TRUE(kBounds.contains(name)) << line;
+      EXPECT_LE(error, kBounds.at(name)) << line;
+      ++measured;
+    } else if (kind == "absolute") {
+      auto bound = kAbsoluteBounds.find(name);
+      if (bound == kAbsoluteBounds.end()) continue;
+      EXPECT_LE(error, bound->second) << line;
+    } else {
+      ADD_FAILURE() << line;
+    }
+  }
+  EXPECT_TRUE(done);
+  EXPECT_EQ(measured, kBounds.size());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Compilers, CpuPrelude,
+    testing::Values(Case{"g++", 16, "x86-64-v4", "gcc_avx512"}, Case{"g++", 8, "x86-64-v3", "gcc_avx2"},
+                    Case{"g++", 4, "x86-64-v2", "gcc_sse4"}, Case{"g++", 1, "x86-64", "gcc_scalar"},
+                    Case{"clang++", 16, "x86-64-v4", "clang_avx512"}, Case{"clang++", 8, "x86-64-v3", "clang_avx2"},
+                    Case{"clang++", 4, "x86-64-v2", "clang_sse4"}, Case{"clang++", 1, "x86-64", "clang_scalar"}),
+    [](const testing::TestParamInfo<Case>& parameter) { return parameter.param.name; });
+
+TEST(CpuPreludeText, NeedsNoHeader) {
+  EXPECT_THAT(std::string(cpu_prelude()), testing::Not(testing::HasSubstr("#include")));
+}
+
+}  // namespace
+}  // namespace wl
