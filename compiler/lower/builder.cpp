@@ -88,7 +88,7 @@ Kernel KernelBuilder::finish() {
   return std::move(kernel_);
 }
 
-Affine affine(int64_t base) { return {base, {}}; }
+Affine fixed(int64_t base) { return {base, {}}; }
 Affine affine(VarId var, int64_t coefficient, int64_t base) {
   Affine out{base, {}};
   out.add(var, coefficient);

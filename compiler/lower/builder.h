@@ -41,7 +41,8 @@ class KernelBuilder {
   std::vector<NodeId> inputs_;
 };
 
-Affine affine(int64_t base);
+inline constexpr VarId kBlockVar = 0;
+Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 
 Instr load_instr(TileId result, Slice slice);

@@ -82,7 +82,7 @@ std::vector<Instr>& LoopLowering::code_for(const std::vector<AtomId>& varies, Co
 
 LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> clamp) {
   RowPlace place;
-  place.atom.assign(domain_.atoms.size(), affine(0));
+  place.atom.assign(domain_.atoms.size(), fixed(0));
   clamp.insert(clamp.begin(), row);
   const bool direct = clamp.size() == 1;
   int64_t inside = vector_reduced_ ? 1 : vector_tiles_;

@@ -140,7 +140,7 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
   }
   for (size_t i = 0; i < outer_reduced_.size(); ++i)
-    out_.open_loop(outer_vars_[i], {affine(domain_.atoms[outer_reduced_[i]].extent)});
+    out_.open_loop(outer_vars_[i], {fixed(domain_.atoms[outer_reduced_[i]].extent)});
   if (!outer_reduced_.empty())
     for (Code& code : codes) out_.push_all(std::move(code.narrow));
   for (Code& code : codes) out_.push_all(std::move(code.inner));
@@ -168,7 +168,7 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_;
   if (rows_ == 0) return out_.finish();
   row_var_ = out_.loop_var("i");
-  Affine row = affine(0, chunk_);
+  Affine row = affine(kBlockVar, chunk_);
   row.add(row_var_, 1);
   if (!vector_reduced_ && vector_extent_ % vector_tile_ != 0) {
     Affine left = place_of(row, {}).vector_base;
@@ -182,8 +182,8 @@ absl::StatusOr<Kernel> LoopLowering::run() {
     for (int age = 0; age <= oldest; ++age) ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
   }
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
-  std::vector<Affine> trips = {affine(chunk_)};
-  if (rows_ % chunk_ != 0) trips.push_back(affine(0, -chunk_, rows_));
+  std::vector<Affine> trips = {fixed(chunk_)};
+  if (rows_ % chunk_ != 0) trips.push_back(affine(kBlockVar, -chunk_, rows_));
   if (pipelined_) {
     emit_pipelined(trips);
   } else {
@@ -209,12 +209,12 @@ absl::StatusOr<Kernel> LoopLowering::run() {
 // is copied to the next age at the end of every iteration; a kept row lives in a ring of S buffers.
 void LoopLowering::emit_pipelined(const std::vector<Affine>& trips) {
   const int last_phase = phases_.count - 1;
-  const std::vector<Affine> last_row = {affine(0, chunk_, chunk_ - 1), affine(rows_ - 1)};
+  const std::vector<Affine> last_row = {affine(kBlockVar, chunk_, chunk_ - 1), fixed(rows_ - 1)};
   for (int t = 0; t < last_phase; ++t) {
     std::vector<Code> codes;
     for (int phase = 0; phase <= t; ++phase) {
-      RowPlace place = place_of(affine(0, chunk_, t - phase), last_row);
-      place.ring = affine(t - phase);
+      RowPlace place = place_of(affine(kBlockVar, chunk_, t - phase), last_row);
+      place.ring = fixed(t - phase);
       codes.push_back(phase_code(phase, std::move(place)));
     }
     emit_row(std::move(codes), true);
@@ -223,7 +223,7 @@ void LoopLowering::emit_pipelined(const std::vector<Affine>& trips) {
   std::vector<Code> codes;
   for (int phase = 0; phase <= last_phase; ++phase) {
     const int64_t ahead = last_phase - phase;
-    Affine row = affine(0, chunk_, ahead);
+    Affine row = affine(kBlockVar, chunk_, ahead);
     row.add(row_var_, 1);
     RowPlace place = place_of(row, ahead == 0 ? std::vector<Affine>() : last_row);
     place.ring = affine(row_var_, 1, ahead);

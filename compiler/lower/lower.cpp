@@ -1,5 +1,6 @@
 #include "compiler/lower/lower.h"
 
+#include "compiler/lower/contract.h"
 #include "compiler/lower/loops.h"
 
 namespace wl {
@@ -11,7 +12,7 @@ absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Sch
     case LoopClass::kColumns:
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kContract:
-      return unimplemented("contractions are not lowered yet");
+      return ContractLowering(group, domain, schedule, machine).run();
   }
   return invalid("loop class ", static_cast<int>(domain.cls));
 }

@@ -1,0 +1,178 @@
+#include "compiler/lower/contract.h"
+
+#include <algorithm>
+
+namespace wl {
+
+ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+    : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
+
+absl::Status ContractLowering::prepare() {
+  Kernel& kernel = out_.kernel();
+  kernel.name = "contract";
+  kernel.threads = static_cast<int>(schedule_.get("threads", machine_.threads));
+  kernel.compiler = schedule_.get("compiler", 0) == 0 ? "gcc" : "clang";
+  dtype_ = group_.nodes[domain_.contract].dtype;
+  const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
+  row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
+  column_atom_ = domain_.n.empty() ? -1 : domain_.n.back();
+  k_atoms_ = domain_.reduced;
+  lanes_ = extent(column_atom_) > 1 ? machine_.target->lanes : 1;
+  rows_total_ = extent(row_atom_);
+  columns_total_ = extent(column_atom_);
+
+  row_tasks_ = schedule_.get("row_tasks", 1);
+  if (rows_total_ % row_tasks_ != 0) return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
+  rows_per_task_ = rows_total_ / row_tasks_;
+  mr_ = std::min(schedule_.get("mr", 8), rows_per_task_);
+  const int64_t tiles = (rows_per_task_ + mr_ - 1) / mr_, base = rows_per_task_ / tiles, more = rows_per_task_ % tiles;
+  if (more > 0) row_groups_.push_back({base + 1, 0, more});
+  row_groups_.push_back({base, more * (base + 1), tiles - more});
+  mr_ = row_groups_[0].height;
+
+  nr_ = std::min(schedule_.get("nv", 2) * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
+  panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
+  panels_ = panels_per_column_atom_;
+  for (AtomId a : domain_.n)
+    if (a != column_atom_) panels_ *= domain_.atoms[a].extent;
+  column_tasks_ = std::min(schedule_.get("column_tasks", 1), panels_);
+  panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
+  column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
+  const int64_t nc = schedule_.get("nc", 0);
+  panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
+
+  k_inner_ = 1;
+  for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
+  const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
+  const int64_t kc = schedule_.get("kc", 0);
+  k_block_ = kc == 0 ? k0 : std::clamp<int64_t>(kc / k_inner_, 1, k0);
+  k_blocks_ = (k0 + k_block_ - 1) / k_block_;
+  k_block_ = (k0 + k_blocks_ - 1) / k_blocks_;
+  k_blocks_ = (k0 + k_block_ - 1) / k_block_;
+
+  a_.position = 0;
+  b_.position = 1;
+  for (Side* side : {&a_, &b_}) {
+    const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
+    side->direct = operand.source < 0 && operand.gather_extent == 0;
+    if (side->direct) side->access = operand.access;
+  }
+  a_.packed = schedule_.get("pack_a", 0) != 0 || !a_.direct;
+  b_.packed = schedule_.get("pack_b", 1) != 0 || !b_.direct || (lanes_ > 1 && b_.access.strides[column_atom_] != 1);
+  const int64_t depth = k_block_ * k_inner_;
+  if (b_.packed) b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
+  if (a_.packed) a_.buffer = out_.shared("a_tiles", dtype_, {tiles, depth, mr_});
+  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, panels_per_block_ * nr_});
+  if (heavy_epilogue()) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
+  return absl::OkStatus();
+}
+
+// Work after the contraction that would not leave the accumulators their registers.
+bool ContractLowering::heavy_epilogue() const {
+  int cost = 0;
+  for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)
+    if (class_of(group_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty()) cost += info(group_.nodes[id].op).cost;
+  return cost > 8;
+}
+
+void ContractLowering::place_block() {
+  block_place_.assign(domain_.atoms.size(), fixed(0));
+  int64_t inside = 1;
+  const auto digit = [&](const std::string& name, int64_t extent) {
+    const Affine out = extent == 1 ? fixed(0) : affine(out_.derived(name, {affine(kBlockVar)}, inside, extent));
+    inside *= extent;
+    return out;
+  };
+  const Affine column_task = digit("column_task", column_tasks_);
+  const Affine row_task = digit("row_task", row_tasks_);
+  const auto atoms = [&](const std::vector<AtomId>& list, AtomId except) {
+    for (size_t i = list.size(); i-- > 0;)
+      if (list[i] != except) block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
+  };
+  atoms(domain_.m, row_atom_);
+  atoms(domain_.batch, -1);
+  out_.kernel().grid = inside;
+  const auto times = [](Affine a, int64_t factor) {
+    a.base *= factor;
+    for (auto& [var, coefficient] : a.terms) coefficient *= factor;
+    return a;
+  };
+  first_row_ = times(row_task, rows_per_task_);
+  first_panel_ = times(column_task, panels_per_task_);
+}
+
+namespace {
+
+void add_scaled(Affine& to, const Affine& from, int64_t factor) {
+  to.base += from.base * factor;
+  for (const auto& [var, coefficient] : from.terms) to.add(var, coefficient * factor);
+}
+
+}  // namespace
+
+Slice ContractLowering::slice_of(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1, bool move0,
+                                 bool move1) const {
+  Slice out;
+  out.buffer = buffer;
+  out.offset.base = access.offset;
+  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
+    if (access.strides[a] != 0) add_scaled(out.offset, place[a], access.strides[a]);
+  out.strides = {move0 && axis0 >= 0 ? access.strides[axis0] : 0, move1 && axis1 >= 0 ? access.strides[axis1] : 0};
+  return out;
+}
+
+TileId ContractLowering::load_leaf(const Access& access, Leaves& leaves) {
+  const bool move0 = leaves.whole || (leaves.axis0 >= 0 && access.strides[leaves.axis0] != 0);
+  const bool move1 = leaves.whole || (leaves.axis1 >= 0 && access.strides[leaves.axis1] != 0);
+  const int64_t extent0 = move0 ? leaves.extent0 : 1, extent1 = move1 ? leaves.extent1 : 1;
+  std::vector<std::vector<Affine>> bound = extent1 > 1 ? leaves.bound : std::vector<std::vector<Affine>>();
+  const TileId tile = out_.tile(group_.nodes[access.input].dtype, {extent0, extent1}, extent1 > 1 && leaves.lanes > 1 ? 1 : -1,
+                                extent1 > 1 ? leaves.lanes : 1, std::move(bound));
+  leaves.loads->push_back(load_instr(
+      tile, slice_of(out_.input_buffer(access.input), access, leaves.place, leaves.axis0, leaves.axis1, move0, move1)));
+  return tile;
+}
+
+absl::StatusOr<int> ContractLowering::leaf(const Domain::Operand& operand, Instr& map, Leaves& leaves) {
+  if (operand.source >= 0) return expression(operand.source, map, leaves);
+  if (operand.gather_extent != 0) return unimplemented("a gather beside a contraction");
+  const TileId tile = load_leaf(operand.access, leaves);
+  map.expr.push_back({ExprNode::Kind::kArg, Op::add, out_.kernel().tiles[tile].dtype, static_cast<int>(map.args.size()), 0, {-1, -1, -1}});
+  map.args.push_back(tile);
+  return static_cast<int>(map.expr.size()) - 1;
+}
+
+absl::StatusOr<int> ContractLowering::expression(NodeId node, Instr& map, Leaves& leaves) {
+  if (const auto known = leaves.memo.find(node); known != leaves.memo.end()) return known->second;
+  const Node& n = group_.nodes[node];
+  ExprNode out;
+  out.dtype = n.dtype;
+  if (node == domain_.contract) {
+    out.kind = ExprNode::Kind::kArg;
+    out.arg = static_cast<int>(map.args.size());
+    map.args.push_back(leaves.accumulator);
+  } else if (n.op == Op::constant) {
+    out.kind = ExprNode::Kind::kConstant;
+    out.value = n.value;
+  } else if (class_of(n.op) == OpClass::kElementwise) {
+    out.op = n.op;
+    for (size_t i = 0; i < domain_.operands[node].size(); ++i) {
+      WL_ASSIGN_OR_RETURN(out.operands[i], leaf(domain_.operands[node][i], map, leaves));
+    }
+  } else {
+    return unimplemented("%", node, " ", name_of(n.op), " beside a contraction");
+  }
+  map.expr.push_back(out);
+  return leaves.memo[node] = static_cast<int>(map.expr.size()) - 1;
+}
+
+absl::StatusOr<Kernel> ContractLowering::run() {
+  if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
+  WL_RETURN_IF_ERROR(prepare());
+  place_block();
+  emit_columns();
+  if (!status_.ok()) return status_;
+  return out_.finish();
+}
+
+}  // namespace wl
