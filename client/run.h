@@ -53,8 +53,9 @@ struct OutputCheck {
   double expected = 0, found = 0;
 };
 
-// Compares sampled elements of every output with the double-precision oracle on the inputs that the executor holds.
-absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed);
+// Compares sampled elements of every output with the double-precision oracle. `all_generated`: every input came from
+// generate() with this seed; otherwise the oracle reads them from the executor's memory.
+absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated);
 
 struct RunOptions {
   uint64_t seed = 1;

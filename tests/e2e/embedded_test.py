@@ -3,9 +3,11 @@
 against the oracle. Prints how long the second answer took; how long it may take is a figure of the benchmarks."""
 
 import pathlib
+import shutil
 import sys
 import time
 
+import reference
 from harness import MODELS, Scratch, digest_of, expect
 
 TRIALS = 4
@@ -39,6 +41,7 @@ def tune_twice(scratch, model):
     expect(checked["correct"] and checked["check"], f"{name}: wrong outputs: {checked}")
     for output in checked["check"]:
         expect(output["samples"] > 0 and output["max_error"] <= output["bound"], f"{name}: {output}")
+    compare(scratch, model, first)
     totals = report["totals"]
     print(
         f"{name}: {len(report['groups'])} groups, {totals['trials']} trials in {took:.1f} s, kernels "
@@ -46,6 +49,18 @@ def tune_twice(scratch, model):
         f"again in {min(times) * 1000:.0f} ms",
         flush=True,
     )
+
+
+def compare(scratch, model, bundle):
+    if not reference.available():
+        print("onnxruntime is not in this environment: not compared with it")
+        return
+    folder = scratch.path("values")
+    scratch.run("warploom", "run", bundle, "--output-dir", folder, "--save-inputs", "--seed", 3)
+    difference = reference.largest_difference(model, folder)
+    shutil.rmtree(folder)
+    print(f"{model.stem}: differs from onnxruntime by at most {difference:.2g} of the largest value")
+    expect(difference <= reference.BOUND, f"{model.stem}: more than {reference.BOUND}")
 
 
 def cached_only(scratch, model):

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Ctrl-C keeps the best so far: exit code 6 and a hint, and the same command goes on where it stopped."""
+
+import signal
+import sqlite3
+
+import graphs
+from harness import Scratch, expect, until
+
+
+def trials(store):
+    try:
+        with sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5) as connection:
+            return connection.execute("SELECT count(*) FROM trials").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+def main():
+    with Scratch() as scratch:
+        (scratch.root / "g.graph").write_text(graphs.SOFTMAX_MATMUL)
+        store, bundle = scratch.path("s.db"), scratch.path("bundle")
+        command = ("tune", "g.graph", "--store", store, "--strategy", "random", "--out", bundle)
+        child = scratch.start("warploom", *command, "--trials", 400, name="tune")
+        until(lambda: trials(store) >= 6 or child.process.poll() is not None, 120, "some trials are stored")
+        child.process.send_signal(signal.SIGINT)
+        code = child.wait(deadline=90)
+        said = (scratch.root / "tune.log").read_text()
+        expect(code == 6, f"exit code {code}, expected 6:\n{said}")
+        expect("same command" in said, f"no word on how to go on:\n{said}")
+        stored = trials(store)
+        expect(stored >= 6, f"{stored} trials are left")
+        report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
+        expect(trials(store) >= stored, "trials were lost")
+        expect(report["groups"], "no report")
+        checked = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
+        expect(checked["correct"], f"wrong outputs: {checked}")
+        print(f"interrupted after {stored} trials, resumed, {trials(store)} in the end")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What onnxruntime makes of a model, to compare with. Only in the environment that has it."""
+
+import pathlib
+
+BOUND = 1e-4  # of the largest magnitude of the output: both compute in f32 and add up in their own order
+
+
+def available():
+    try:
+        import numpy  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def largest_difference(model, folder):
+    """Largest difference of the outputs in `folder` (NAME.npy, made from inputs/NAME.npy) from onnxruntime's, relative to the
+    largest magnitude of each output."""
+    import numpy
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    folder = pathlib.Path(folder)
+    inputs = {i.name: numpy.load(folder / "inputs" / f"{i.name.replace('/', '_')}.npy") for i in session.get_inputs()}
+    worst = 0.0
+    for output, expected in zip(session.get_outputs(), session.run(None, inputs)):
+        found = numpy.load(folder / f"{output.name.replace('/', '_')}.npy")
+        assert found.shape == expected.shape and found.dtype == expected.dtype, f"{found.shape} {expected.shape}"
+        scale = max(float(numpy.abs(expected).max(initial=0)), 1e-30)
+        difference = float(numpy.abs(found.astype("f8") - expected.astype("f8")).max(initial=0)) / scale
+        assert difference == difference, "not a number where onnxruntime has one"
+        worst = max(worst, difference)
+    return worst
