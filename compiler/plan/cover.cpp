@@ -46,30 +46,23 @@ int64_t bytes_moved(const Graph& group) {
   return bytes;
 }
 
+double contraction_flops(const Graph& group, const Node& contract) {
+  const absl::StatusOr<Einsum> einsum = parse_einsum(contract.text);
+  WL_CHECK(einsum.ok(), contract.text);
+  double flops = 2 * static_cast<double>(elements(contract.shape));
+  for (size_t i = 0; i < einsum->a.size(); ++i)
+    if (einsum->out.find(einsum->a[i]) == std::string::npos)
+      flops *= static_cast<double>(group.nodes[contract.operands[0]].shape[i]);
+  return flops;
+}
+
 double flops_of(const Graph& group) {
   double flops = 0;
   for (const Node& node : group.nodes) {
-    const double size = static_cast<double>(elements(node.shape));
-    switch (class_of(node.op)) {
-      case OpClass::kElementwise:
-        flops += size;
-        break;
-      case OpClass::kReduce:
-        flops += static_cast<double>(elements(group.nodes[node.operands[0]].shape));
-        break;
-      case OpClass::kContract: {
-        const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
-        WL_CHECK(einsum.ok(), node.text);
-        double summed = 1;
-        for (size_t i = 0; i < einsum->a.size(); ++i)
-          if (einsum->out.find(einsum->a[i]) == std::string::npos)
-            summed *= static_cast<double>(group.nodes[node.operands[0]].shape[i]);
-        flops += 2 * size * summed;
-        break;
-      }
-      default:
-        break;
-    }
+    const OpClass cls = class_of(node.op);
+    if (cls == OpClass::kElementwise) flops += static_cast<double>(elements(node.shape));
+    if (cls == OpClass::kReduce) flops += static_cast<double>(elements(group.nodes[node.operands[0]].shape));
+    if (cls == OpClass::kContract) flops += contraction_flops(group, node);
   }
   return flops;
 }

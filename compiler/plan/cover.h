@@ -37,6 +37,7 @@ absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 Graph extract(const Graph& graph, const Group& group);
 
 int64_t bytes_moved(const Graph& group);  // inputs read once + outputs written once
+double contraction_flops(const Graph& group, const Node& contract);  // 2 per multiply-add
 double flops_of(const Graph& group);      // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
 
 }  // namespace wl

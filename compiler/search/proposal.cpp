@@ -1,0 +1,81 @@
+#include "compiler/search/proposal.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+constexpr int kDraws = 256;            // random points tried before the space is walked
+constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
+
+uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Sequence::Sequence(uint64_t seed, uint64_t stream) : state_(mix(seed + 0x9e3779b97f4a7c15u) ^ mix(~stream)) {}
+
+uint64_t Sequence::next() {
+  return mix(state_ += 0x9e3779b97f4a7c15u);
+}
+
+Proposal::Proposal(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed)
+    : space_(space), trials_(trials), n_(n), random_(seed, trials.size()) {
+  for (const Observed& trial : trials) seen_.insert(trial.point);
+}
+
+bool Proposal::offer(const Point& point) {
+  if (full() || !is_new(point) || !space_.is_legal(point)) return false;
+  seen_.insert(point);
+  points_.push_back(point);
+  return true;
+}
+
+std::vector<const Observed*> Proposal::ranked() const {
+  std::vector<const Observed*> best;
+  for (const Observed& trial : trials_)
+    if (trial.correct) best.push_back(&trial);
+  std::stable_sort(best.begin(), best.end(), [](const Observed* a, const Observed* b) { return a->ns < b->ns; });
+  return best;
+}
+
+std::vector<Point> Proposal::neighbours(const Point& point, bool steps_only) const {
+  std::vector<Point> found;
+  for (size_t axis = 0; axis < space_.axes.size(); ++axis)
+    for (int value = 0; value < static_cast<int>(space_.axes[axis].values.size()); ++value) {
+      const int distance = std::abs(value - point[axis]);
+      if (distance == 0 || (distance == 1) != steps_only) continue;
+      Point other = point;
+      other[axis] = value;
+      for (size_t reset = 0; reset < other.size() && !space_.is_legal(other); ++reset) {
+        if (reset == axis) continue;
+        other = point;
+        other[axis] = value;
+        other[reset] = 0;
+      }
+      if (space_.is_legal(other)) found.push_back(std::move(other));
+    }
+  return found;
+}
+
+bool Proposal::offer_random() {
+  if (full()) return false;
+  Point point(space_.axes.size());
+  for (int draw = 0; draw < kDraws; ++draw) {
+    for (size_t i = 0; i < point.size(); ++i) point[i] = random_.below(static_cast<int>(space_.axes[i].values.size()));
+    if (offer(point)) return true;
+  }
+  // Few are left, or few are legal: every one of them is as likely.
+  uint64_t walked = 0, candidates = 0;
+  Point chosen;
+  space_.enumerate([&](const Point& each) {
+    if (is_new(each) && random_.next() % ++candidates == 0) chosen = each;
+    return ++walked < kWalk;
+  });
+  return candidates > 0 && offer(chosen);
+}
+
+}  // namespace wl

@@ -1,0 +1,66 @@
+// Inside search/: what a strategy works with while it answers one question: the trials, what has been seen, a random
+// sequence that only depends on the seed and the number of trials, and the answer so far.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "compiler/search/strategy.h"
+
+namespace wl {
+
+// splitmix64: the sequence is a function of where it starts.
+class Sequence {
+ public:
+  Sequence(uint64_t seed, uint64_t stream);
+  uint64_t next();
+  int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[next() % i]);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+class Proposal {
+ public:
+  Proposal(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
+
+  const Space& space() const { return space_; }
+  const std::vector<Observed>& trials() const { return trials_; }
+  Sequence& random() { return random_; }
+  bool full() const { return static_cast<int>(points_.size()) >= n_; }
+  int missing() const { return n_ - static_cast<int>(points_.size()); }
+  bool is_new(const Point& point) const { return !seen_.contains(point); }
+  // Takes a point that is legal and new; false otherwise or when full.
+  bool offer(const Point& point);
+  const std::vector<Point>& points() const { return points_; }
+  std::vector<Point> take() { return std::move(points_); }
+
+  // Correct trials, fastest first.
+  std::vector<const Observed*> ranked() const;
+  // Legal points that differ from `point` in one axis, nearest values first in `steps`; an axis that only matters under
+  // other choices goes back to its first value with them.
+  std::vector<Point> neighbours(const Point& point, bool steps_only) const;
+  // A random legal new point, offered; false when there seems to be none left.
+  bool offer_random();
+
+ private:
+  const Space& space_;
+  const std::vector<Observed>& trials_;
+  int n_;
+  Sequence random_;
+  std::set<Point> seen_;
+  std::vector<Point> points_;
+};
+
+// Parts that `portfolio` is made of; each offers at most `count` points.
+void offer_seeds(Proposal& proposal, int count);
+void offer_climb(Proposal& proposal, int count);
+void offer_tpe(Proposal& proposal, int count);
+
+}  // namespace wl

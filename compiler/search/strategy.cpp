@@ -1,0 +1,88 @@
+#include "compiler/search/strategy.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "compiler/search/proposal.h"
+
+namespace wl {
+
+void offer_seeds(Proposal& proposal, int count) {
+  for (const Point& seed : proposal.space().seeds)
+    if (count > 0 && proposal.offer(seed)) --count;
+}
+
+namespace {
+
+void fill_randomly(Proposal& proposal) {
+  while (!proposal.full() && proposal.offer_random()) {
+  }
+}
+
+std::vector<Point> propose_random(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
+std::vector<Point> propose_exhaustive(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  space.enumerate([&](const Point& point) {
+    proposal.offer(point);
+    return !proposal.full();
+  });
+  return proposal.take();
+}
+
+std::vector<Point> propose_hill_climb(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (proposal.ranked().empty()) offer_seeds(proposal, n);
+  offer_climb(proposal, n);
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
+std::vector<Point> propose_tpe_local(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (trials.empty()) offer_seeds(proposal, n);
+  offer_tpe(proposal, n);
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
+std::vector<Point> propose_portfolio(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  offer_seeds(proposal, n);
+  const int rest = proposal.missing();
+  offer_climb(proposal, (rest + 2) / 4);
+  offer_tpe(proposal, proposal.missing());
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
+constexpr Strategy kStrategies[] = {
+    {"random", "uniform over the legal points", propose_random},
+    {"hill_climb", "neighbours of the best point, then of the next best; random when those are spent",
+     propose_hill_climb},
+    {"tpe_local", "tree-structured Parzen estimator over the axes, with moves around the best points",
+     propose_tpe_local},
+    {"portfolio", "the analytic seeds, then three parts tpe_local and one part hill_climb", propose_portfolio},
+    {"exhaustive", "every legal point in order", propose_exhaustive},
+};
+
+}  // namespace
+
+std::span<const Strategy> strategies() {
+  return kStrategies;
+}
+
+absl::StatusOr<const Strategy*> strategy_named(std::string_view name) {
+  for (const Strategy& row : kStrategies)
+    if (row.name == name) return &row;
+  return invalid("unknown strategy \"", name,
+                 "\"; known: ", absl::StrJoin(kStrategies, ", ", [](std::string* out, const Strategy& row) {
+                   out->append(row.name);
+                 }));
+}
+
+}  // namespace wl

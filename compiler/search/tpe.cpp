@@ -1,0 +1,100 @@
+// The tree-structured Parzen estimator (Bergstra et al., 2011) over categorical axes: the values of good points and
+// those of the others make two densities, candidates are drawn from the first and from around the best points, and the
+// one with the largest ratio is asked. Within a batch an asked point counts as a bad one, so that a batch spreads out.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/search/proposal.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kStart = 8;       // correct trials before densities mean anything
+constexpr double kGood = 0.2;      // the fastest part of the correct trials
+constexpr int kCandidates = 48;    // drawn from the good density for each point asked
+constexpr size_t kLocal = 3;       // best points whose neighbours are candidates too
+constexpr int kExploreEvery = 10;  // one point in so many is random
+constexpr double kPrior = 0.5;     // pseudo-count of every value
+
+class Density {
+ public:
+  explicit Density(const Space& space) {
+    for (const Axis& axis : space.axes) counts_.emplace_back(axis.values.size(), kPrior);
+  }
+  void add(const Point& point, double weight = 1) {
+    for (size_t i = 0; i < point.size(); ++i) counts_[i][point[i]] += weight;
+  }
+  double log_of(const Point& point) const {
+    double sum = 0;
+    for (size_t i = 0; i < point.size(); ++i) sum += std::log(counts_[i][point[i]] / total(i));
+    return sum;
+  }
+  Point draw(Sequence& random) const {
+    Point point(counts_.size());
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      double at = random.unit() * total(i);
+      int value = 0;
+      while (value + 1 < static_cast<int>(counts_[i].size()) && at >= counts_[i][value]) at -= counts_[i][value++];
+      point[i] = value;
+    }
+    return point;
+  }
+
+ private:
+  double total(size_t axis) const {
+    double sum = 0;
+    for (double count : counts_[axis]) sum += count;
+    return sum;
+  }
+  std::vector<std::vector<double>> counts_;
+};
+
+}  // namespace
+
+void offer_tpe(Proposal& proposal, int count) {
+  const std::vector<const Observed*> ranked = proposal.ranked();
+  if (ranked.size() < kStart) {
+    for (; count > 0 && proposal.offer_random(); --count) {
+    }
+    return;
+  }
+  Density good(proposal.space()), bad(proposal.space());
+  const size_t best = std::max<size_t>(3, static_cast<size_t>(std::ceil(kGood * static_cast<double>(ranked.size()))));
+  for (size_t i = 0; i < ranked.size(); ++i)
+    (i < best ? good : bad)
+        .add(ranked[i]->point, i < best ? 1 + static_cast<double>(best - i) / static_cast<double>(best) : 1);
+  for (const Observed& trial : proposal.trials())
+    if (!trial.correct) bad.add(trial.point);
+  for (const Point& asked : proposal.points()) bad.add(asked);
+
+  std::vector<Point> local;
+  for (size_t i = 0; i < std::min(kLocal, ranked.size()); ++i)
+    for (bool steps_only : {true, false})
+      for (Point& point : proposal.neighbours(ranked[i]->point, steps_only))
+        if (proposal.is_new(point)) local.push_back(std::move(point));
+
+  while (count > 0 && !proposal.full()) {
+    if (proposal.random().below(kExploreEvery) == 0) {
+      if (!proposal.offer_random()) return;
+      --count;
+      continue;
+    }
+    std::vector<Point> candidates = local;
+    for (int i = 0; i < kCandidates; ++i) candidates.push_back(good.draw(proposal.random()));
+    const Point* chosen = nullptr;
+    double score = 0;
+    for (const Point& point : candidates) {
+      if (!proposal.is_new(point) || !proposal.space().is_legal(point)) continue;
+      const double ratio = good.log_of(point) - bad.log_of(point);
+      if (chosen == nullptr || ratio > score) {
+        chosen = &point;
+        score = ratio;
+      }
+    }
+    if (chosen == nullptr ? !proposal.offer_random() : !proposal.offer(*chosen)) return;
+    bad.add(proposal.points().back());
+    --count;
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,140 @@
+// Conformance: every row of kStrategies keeps the promises of strategy.h, on spaces made up for the purpose.
+#include "compiler/search/strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace wl {
+namespace {
+
+Space small_space() {
+  Space space;
+  space.prefix = "plan 1";
+  space.axes = {{"a", {1, 2, 4}}, {"b", {0, 1}}, {"c", {7, 8, 9}}};
+  space.legal = [](const Schedule& s) { return s["b"] == 1 || s["c"] == 7; };
+  space.seeds = {{1, 1, 0}, {0, 0, 0}};
+  return space;
+}
+
+Space large_space() {
+  Space space;
+  space.prefix = "plan 1";
+  for (int i = 0; i < 8; ++i) space.axes.push_back({cat("x", i), {0, 1, 2, 3, 4}});
+  space.legal = [](const Schedule& s) { return s["x0"] != 0 || s["x1"] == 0; };
+  space.seeds = {Point(8, 0), Point(8, 2)};
+  return space;
+}
+
+uint64_t hash_of(const Point& point, uint64_t seed) {
+  uint64_t h = seed * 0x9e3779b97f4a7c15u + 1;
+  for (int value : point) h = (h ^ static_cast<uint64_t>(value + 1)) * 0xbf58476d1ce4e5b9u, h ^= h >> 29;
+  return h;
+}
+
+// Separable: every axis has a best value, one trial in ten fails, and times are 3 % noisy.
+Observed measure(const Point& point, uint64_t seed) {
+  double ns = 100;
+  for (size_t i = 0; i < point.size(); ++i)
+    ns += 10.0 * std::abs(point[i] - static_cast<int>((3 * i + 1) % 5)) * static_cast<double>(1 + i % 3);
+  const uint64_t h = hash_of(point, seed);
+  ns *= 1 + 0.03 * (static_cast<double>(h % 2001) / 1000 - 1);
+  return {point, h / 2001 % 10 != 0, ns};
+}
+
+class EveryStrategy : public testing::TestWithParam<Strategy> {};
+
+TEST_P(EveryStrategy, ProposesDistinctLegalNewPoints) {
+  for (const Space& space : {small_space(), large_space()})
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      std::vector<Observed> trials;
+      std::set<Point> seen;
+      for (int round = 0; round < 6; ++round) {
+        const std::vector<Point> points = GetParam().propose(space, trials, 7, seed);
+        EXPECT_LE(points.size(), 7u);
+        for (const Point& point : points) {
+          EXPECT_TRUE(space.is_legal(point)) << space.text(point);
+          EXPECT_TRUE(seen.insert(point).second) << "again: " << space.text(point);
+          trials.push_back(measure(point, seed));
+        }
+      }
+    }
+}
+
+TEST_P(EveryStrategy, DependsOnNothingButItsArguments) {
+  const Space space = large_space();
+  std::vector<Observed> trials;
+  for (int round = 0; round < 5; ++round) {
+    const std::vector<Point> once = GetParam().propose(space, trials, 6, 42);
+    EXPECT_EQ(once, GetParam().propose(space, trials, 6, 42));
+    EXPECT_EQ(once.size(), 6u);
+    for (const Point& point : once) trials.push_back(measure(point, 1));
+  }
+}
+
+TEST_P(EveryStrategy, ExhaustsASmallSpace) {
+  const Space space = small_space();
+  ASSERT_EQ(space.count(), 12u);
+  std::vector<Observed> trials;
+  while (true) {
+    const std::vector<Point> points = GetParam().propose(space, trials, 5, 3);
+    if (points.empty()) break;
+    for (const Point& point : points) trials.push_back(measure(point, 2));
+    ASSERT_LE(trials.size(), 12u);
+  }
+  EXPECT_EQ(trials.size(), 12u);
+}
+
+TEST_P(EveryStrategy, WorksWhenEveryTrialFailed) {
+  const Space space = large_space();
+  std::vector<Observed> trials;
+  for (int round = 0; round < 4; ++round)
+    for (const Point& point : GetParam().propose(space, trials, 8, 5)) trials.push_back({point, false, 0});
+  EXPECT_EQ(trials.size(), 32u);
+}
+
+double best_after(const Strategy& strategy, const Space& space, int budget, uint64_t seed) {
+  std::vector<Observed> trials;
+  double best = 1e9;
+  while (static_cast<int>(trials.size()) < budget)
+    for (const Point& point : strategy.propose(space, trials, 8, seed)) {
+      trials.push_back(measure(point, seed));
+      if (trials.back().correct) best = std::min(best, trials.back().ns);
+    }
+  return best;
+}
+
+TEST_P(EveryStrategy, GuidedOnesBeatRandom) {
+  const Space space = large_space();
+  double mine = 0, random = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    mine += best_after(GetParam(), space, 96, seed) / 20;
+    random += best_after(**strategy_named("random"), space, 96, seed) / 20;
+  }
+  std::printf("%-10s best of 96 trials: %.1f (random %.1f, optimum 100)\n", std::string(GetParam().name).c_str(), mine,
+              random);
+  const bool guided = GetParam().name != "random" && GetParam().name != "exhaustive";
+  if (guided) {
+    EXPECT_LT(mine, random);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(strategies().begin(), strategies().end()),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST(Strategies, AskTheSeedsFirst) {
+  const Space space = large_space();
+  const std::vector<Point> points = (*strategy_named("portfolio"))->propose(space, {}, 4, 1);
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_EQ(points[0], space.seeds[0]);
+  EXPECT_EQ(points[1], space.seeds[1]);
+}
+
+TEST(Strategies, UnknownNameListsTheRows) {
+  EXPECT_EQ(strategy_named("annealing").status().message(),
+            "unknown strategy \"annealing\"; known: random, hill_climb, tpe_local, portfolio, exhaustive");
+}
+
+}  // namespace
+}  // namespace wl
