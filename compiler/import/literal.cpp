@@ -161,7 +161,8 @@ absl::Status check_shape(const Shape& shape, std::string_view what) {
     if (extent > kMaxElements) return invalid(what, ": extent ", extent, " is over the limit of ", kMaxElements);
     // An empty tensor is bounded as if it had one element there: its other extents are multiplied too.
     const int64_t factor = std::max<int64_t>(extent, 1);
-    if (count > kMaxElements / factor) return invalid(what, ": more than ", kMaxElements, " elements, the limit of one tensor");
+    if (count > kMaxElements / factor)
+      return invalid(what, ": more than ", kMaxElements, " elements, the limit of one tensor");
     count *= factor;
   }
   return absl::OkStatus();

@@ -159,7 +159,7 @@ T skip_rms_norm(Call& c) {
   if (c.has(3)) x = x + c.in(3);
   if (c.wants(1) || c.wants(2)) c.missing("outputs 1 and 2: the statistics are not supported");
   c.set(3, x);
-  return rms_norm_of(c, x, 2, c.attr_number("epsilon", 1e-5));
+  return rms_norm_of(c, x, 2, c.attr_number("epsilon", 1e-12));
 }
 
 }  // namespace wl::onnx_import
