@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::string_view kFlags[] = {"-std=c++17",
                                        "-O2",
                                        "-w",
+                                       "-pipe",
                                        "-ffp-contract=fast",
                                        "-fno-math-errno",
                                        "-fno-trapping-math",
@@ -185,6 +187,13 @@ class Compilation {
     changed_.notify_all();
   }
 
+  // What a compiler finds in its environment may not change the code it makes.
+  std::vector<std::string> environment() const {
+    const char* path = std::getenv("PATH");
+    return {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
+            absl::StrCat("TMPDIR=", options_.folder), "LC_ALL=C"};
+  }
+
   absl::StatusOr<UnitResult> compile_unit(const Unit& unit, const std::string& stem) {
     const std::string name = stem.substr(stem.rfind('/') + 1);
     std::vector<std::string> markers;
@@ -200,8 +209,8 @@ class Compilation {
 
     Process::Options options;
     options.folder = options_.folder;
-    options.inherit_environment = true;
-    options.arguments = {std::string(unit.compiler->program)};
+    options.environment = environment();
+    options.arguments = {unit.compiler->program};
     auto add = [&](const auto& flags) {
       for (const auto& flag : flags) options.arguments.emplace_back(flag);
     };

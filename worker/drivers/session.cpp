@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMostClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and whatever a kernel may sensibly allocate
 
+constexpr int64_t kLargeOutputs = int64_t{4} << 20;
+
 // Arguments start at different places modulo 4096; see Buffer::create.
 int64_t stagger_of(size_t argument) {
   return static_cast<int64_t>(argument * 704 % 4096);
@@ -124,15 +126,20 @@ void Session::run(const Candidate& candidate, const Arguments& arguments) {
   pool_->launch(candidate.launch, pointers);
 }
 
-void Session::poison_outputs(Arguments& arguments, bool other) {
+void Session::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
+  constexpr int64_t kPage = 4096;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
-    const int64_t elements = spec.elements(), threads = pool_->threads();
+    const int64_t step = kPage / size_of(spec.dtype);
+    const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
     pool_->each(pool_->threads(), [&](int thread) {
-      const int64_t begin = elements / threads * thread;
-      const int64_t end = thread + 1 == threads ? elements : begin + elements / threads;
-      poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, other);
+      const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
+      for (int64_t page = pages / threads * thread; page < end; page += of_pages) {
+        const int64_t first = page * step;
+        poison(spec.dtype, arguments[i].data() + first * size_of(spec.dtype), std::min(step, spec.elements() - first),
+               other);
+      }
     });
   }
 }
@@ -179,7 +186,7 @@ std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidat
     const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
     first[static_cast<size_t>(u.buffer)].assign(buffer.data(), buffer.data() + buffer.bytes());
   }
-  poison_outputs(arguments, true);
+  poison_outputs(arguments, true, 1);
   run(candidate, arguments);
   for (CheckAnswer::Unwritten& u : found) {
     const auto b = static_cast<size_t>(u.buffer);
@@ -199,7 +206,7 @@ absl::StatusOr<CheckAnswer> Session::check(const CheckCommand& command) {
   WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
   alive_(command.slot);
   pool_->spoil_scratch();
-  poison_outputs(clones_[0], false);
+  poison_outputs(clones_[0], false, 1);
   run(*candidate, clones_[0]);
   CheckAnswer answer;
   answer.damage = damage();
@@ -252,8 +259,11 @@ absl::StatusOr<TimeAnswer> Session::time(const TimeCommand& command) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
     candidates.push_back(candidate);
   }
-  // What the parent reads afterwards must come from a timed run, not from the check.
-  poison_outputs(clones_[0], false);
+  // What the parent reads afterwards must come from a timed run, not from the check. Of large outputs a sample of the
+  // pages is enough to notice, and spares the pass over memory.
+  int64_t bytes = 0;
+  for (const BufferSpec& spec : problem_.buffers) bytes += spec.output ? spec.bytes() : 0;
+  poison_outputs(clones_[0], false, bytes > kLargeOutputs ? 8 : 1);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);

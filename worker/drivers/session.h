@@ -38,7 +38,8 @@ class Session {
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
-  void poison_outputs(Arguments& arguments, bool other);
+  // Every `of_pages`-th 4096-byte page.
+  void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
   absl::StatusOr<Candidate*> slot(int64_t number);
   void run(const Candidate& candidate, const Arguments& arguments);
   int64_t timed(const Candidate& candidate, int64_t calls);

@@ -1,0 +1,121 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "tests/unit/worker/kernels.h"
+#include "worker/drivers/cpu.h"
+#include "worker/drivers/process.h"
+
+namespace wl {
+namespace {
+
+using testing::candidate;
+using ::testing::HasSubstr;
+using testing::kAdd;
+
+std::string fresh_folder(const std::string& name) {
+  const std::string path = ::testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+TEST(Compile, ABadCandidateIsTheOnlyError) {
+  std::vector<Candidate> candidates;
+  for (int t = 0; t < 6; ++t) candidates.push_back(candidate(t, t == 3 ? "int x = $nowhere;" : kAdd));
+  CompileOptions options;
+  options.folder = fresh_folder("compile_bad");
+  const auto compiled = compile_cpu(candidates, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  for (size_t t = 0; t < 6; ++t) {
+    const Compiled& one = (*compiled)[t];
+    EXPECT_EQ(one.outcome, t == 3 ? Outcome::kCompileError : Outcome::kCorrect) << one.message;
+    EXPECT_THAT(one.message, HasSubstr(t == 3 ? "trial3:" : ""));
+    EXPECT_THAT(one.message, HasSubstr(t == 3 ? "nowhere" : ""));
+  }
+}
+
+TEST(Compile, SharesUnitsAndEqualSources) {
+  std::vector<Candidate> candidates;
+  for (int t = 0; t < 12; ++t) candidates.push_back(candidate(t % 10, kAdd));
+  CompileOptions options;
+  options.folder = fresh_folder("compile_share");
+  options.unit = 5;
+  const auto compiled = compile_cpu(candidates, options);
+  ASSERT_TRUE(compiled.ok());
+  std::set<std::string> objects;
+  for (const Compiled& one : *compiled) objects.insert(one.object);
+  EXPECT_EQ(objects.size(), 2u);
+  EXPECT_EQ((*compiled)[10].object, (*compiled)[0].object);
+  EXPECT_EQ((*compiled)[10].seconds, 0);
+}
+
+TEST(Compile, DeadlineIsATimeoutOfThatCandidate) {
+  // A template recursion that keeps the compiler busy for far longer than the deadline.
+  const char* slow =
+      "template <int N, int M> struct $S { static constexpr long v = $S<N - 1, 2 * M>::v + $S<N - 1, 2 * M + 1>::v; "
+      "};\n"
+      "template <int M> struct $S<0, M> { static constexpr long v = M; };\n";
+  std::vector<Candidate> candidates = {candidate(0, kAdd), candidate(1, "c[0] = $S<24, 1>::v;", slow)};
+  CompileOptions options;
+  options.folder = fresh_folder("compile_slow");
+  options.deadline_ns = 1'000'000'000;
+  const auto compiled = compile_cpu(candidates, options);
+  ASSERT_TRUE(compiled.ok());
+  EXPECT_EQ((*compiled)[1].outcome, Outcome::kTimeout) << (*compiled)[1].message;
+}
+
+TEST(Device, DescribesThisMachine) {
+  const Device device = describe_device();
+  EXPECT_THAT(device.target, HasSubstr("cpu:"));
+  EXPECT_TRUE(cpu_runs(device.target));
+  EXPECT_FALSE(cpu_runs("cpu:vax"));
+  EXPECT_GE(device.threads, 1);
+  EXPECT_GT(device.l1_bytes, 0);
+  EXPECT_THAT(device.compilers, ::testing::Contains("gcc"));
+  EXPECT_THAT(device.compiler_versions, HasSubstr("gcc="));
+  EXPECT_EQ(device.fingerprint(), describe_device().fingerprint());
+}
+
+Process shell(const std::string& script) {
+  Process::Options options;
+  options.arguments = {"/bin/sh", "-c", script};
+  return std::move(Process::start(options)).value();
+}
+
+TEST(Process, SaysHowItEnded) {
+  Drain drain(100);
+  EXPECT_EQ(describe(shell("exit 7").wait(monotonic_ns() + 10'000'000'000, drain).value()), "exited with status 7");
+  EXPECT_EQ(describe(shell("kill -SEGV $$").wait(monotonic_ns() + 10'000'000'000, drain).value()), "killed by SIGSEGV");
+  Process::Options none;
+  none.arguments = {"/nonexistent/program"};
+  EXPECT_EQ(Process::start(none).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(Process, KeepsTheBeginOfAFlood) {
+  Drain drain(10);
+  ASSERT_TRUE(shell("yes 0123456789 | head -c 3000000").wait(monotonic_ns() + 10'000'000'000, drain).ok());
+  EXPECT_EQ(drain.text(), "0123456789");
+}
+
+TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
+  Process process = shell("sleep 1000 & sleep 1000");
+  const pid_t group = process.pid();
+  Drain drain(10);
+  EXPECT_EQ(process.wait(monotonic_ns() + 50'000'000, drain).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(process.kill().ok());
+  EXPECT_FALSE(process.running());
+  // The members of the group are dead; init may take a moment to reap them.
+  const int64_t until = monotonic_ns() + 5'000'000'000;
+  while (::kill(-group, 0) == 0 && monotonic_ns() < until) sched_yield();
+  EXPECT_EQ(::kill(-group, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,104 @@
+#include "worker/drivers/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace wl {
+namespace {
+
+// A machine on which slot i takes `costs[i]` ns a call, plus what `noise` says.
+struct Machine {
+  std::vector<int64_t> costs;
+  std::vector<int> order;  // of the calls, as slots
+  int64_t calls = 0;
+  TimedRun run(int64_t noise = 0) {
+    return [this, noise](int slot, int64_t n) {
+      order.push_back(slot);
+      calls += n;
+      return n * costs[static_cast<size_t>(slot)] + (noise ? calls * 7919 % noise : 0);
+    };
+  }
+};
+
+TEST(Timing, SteadyKernelStopsAsSoonAsItsMedianIsKnown) {
+  Machine machine{{1'000'000}, {}};
+  Recipe recipe;
+  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0].samples_ns.size(), 7u);
+  EXPECT_EQ(median_of(result[0].samples_ns), 1'000'000);
+  EXPECT_FALSE(result[0].hopeless);
+}
+
+TEST(Timing, NoisyKernelGoesOnUntilItsBudgetIsSpent) {
+  Machine machine{{1'000'000}, {}};
+  Recipe recipe;
+  recipe.budget_ns = 50'000'000;
+  const std::vector<Samples> result = time_slots(recipe, 1, machine.run(500'000));
+  EXPECT_GT(result[0].samples_ns.size(), 30u);
+  EXPECT_LE(result[0].samples_ns.size(), 50u);
+  recipe.max_repeats = 9;
+  EXPECT_EQ(time_slots(recipe, 1, machine.run(500'000))[0].samples_ns.size(), 9u);
+}
+
+TEST(Timing, SlowKernelStillGetsItsMinimum) {
+  Machine machine{{1'000'000'000}, {}};
+  Recipe recipe;
+  recipe.min_repeats = 5;
+  EXPECT_EQ(time_slots(recipe, 1, machine.run())[0].samples_ns.size(), 5u);
+}
+
+TEST(Timing, FastKernelIsAveragedOverALoop) {
+  Machine machine{{100}, {}};
+  Recipe recipe;
+  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  EXPECT_EQ(result[0].samples_ns[0], 100);
+  EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample at least 60 us
+}
+
+TEST(Timing, HopelessStopsAfterThree) {
+  Machine machine{{2'100'000}, {}};
+  Recipe recipe;
+  recipe.best_ns = 1'000'000;
+  const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
+  EXPECT_TRUE(result[0].hopeless);
+  EXPECT_EQ(result[0].samples_ns.size(), 3u);
+  machine.costs = {1'900'000};  // behind, not hopeless: the minimum is enough
+  const std::vector<Samples> behind = time_slots(recipe, 1, machine.run(100'000));
+  EXPECT_FALSE(behind[0].hopeless);
+  EXPECT_EQ(behind[0].samples_ns.size(), 5u);
+}
+
+TEST(Timing, RoundsAreFairAndAlternate) {
+  Machine machine{{1'000'000, 2'000'000, 3'000'000}, {}};
+  Recipe recipe;
+  recipe.interleave = true;
+  recipe.cold = true;  // no extra warm calls: the order below is the rounds alone
+  recipe.min_repeats = 4;
+  recipe.budget_ns = 1;
+  recipe.best_ns = 1;  // nothing is hopeless in a final
+  const std::vector<Samples> result = time_slots(recipe, 3, machine.run());
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(result[i].samples_ns.size(), 4u);
+    EXPECT_EQ(result[i].samples_ns[0], static_cast<int64_t>(i + 1) * 1'000'000);
+    EXPECT_FALSE(result[i].hopeless);
+  }
+  const std::vector<int> rounds(machine.order.end() - 12, machine.order.end());
+  EXPECT_EQ(rounds, (std::vector<int>{0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0}));
+}
+
+TEST(Timing, MedianIsKnownByOrderStatistics) {
+  EXPECT_FALSE(median_is_known({100, 100, 100}, 0.01));
+  EXPECT_TRUE(median_is_known(std::vector<int64_t>(7, 100), 0.01));
+  std::vector<int64_t> outlier(20, 1000);
+  outlier[3] = 9000;
+  EXPECT_TRUE(median_is_known(outlier, 0.01));
+  std::vector<int64_t> spread;
+  for (int i = 0; i < 20; ++i) spread.push_back(1000 + 20 * i);
+  EXPECT_FALSE(median_is_known(spread, 0.01));
+}
+
+}  // namespace
+}  // namespace wl
