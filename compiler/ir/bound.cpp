@@ -94,7 +94,7 @@ double Elementwise::integer_value(const double x[3]) const {
     case Op::cast:
       return to_integer(to_, from_, x[0]);
     default:
-      return to_integer(to_, DType::f64, row_.value(x[0], x[1], x[2]));
+      return to_integer(to_, DType::i64, row_.value(x[0], x[1], x[2]));
   }
 }
 

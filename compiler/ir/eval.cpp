@@ -161,6 +161,7 @@ struct Accumulator {
     const SumErrors errors(dtype, n);
     if (op == Op::reduce_sum) return errors.result(value, worst, squares, magnitude);
     double error = (worst > 0 ? upper - std::fabs(value) : 0) + errors.worst_factor * upper;
+    if (floating) error += errors.rounding.unit * std::fabs(value) + errors.rounding.tiny;
     return errors.rounding.stored({value, error, error});
   }
   Op op;

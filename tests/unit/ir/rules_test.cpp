@@ -1,0 +1,195 @@
+#include "compiler/ir/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+struct Case {
+  std::string rule;
+  std::function<NodeId(Builder&, NodeId)> build;  // from x : f32[4,6]
+  std::string expected;                           // the text of the output node, and of what it needs beyond x
+};
+
+NodeId pad(Builder& b, NodeId x, std::vector<int64_t> low, std::vector<int64_t> high) {
+  return b.add_node({.op = Op::pad, .operands = {x}, .ints = std::move(low), .ints2 = std::move(high)});
+}
+NodeId splat(Builder& b, double v) {
+  return b.constant(v, DType::f32, {});
+}
+
+const Case kCases[] = {
+    {"add-zero", [](Builder& b, NodeId x) { return b.add(splat(b, 0), x); }, ""},
+    {"add-zero", [](Builder& b, NodeId x) { return b.sub(x, splat(b, 0)); }, ""},
+    {"mul-one", [](Builder& b, NodeId x) { return b.div(x, splat(b, 1)); }, ""},
+    {"integer-mul-zero",
+     [](Builder& b, NodeId) { return b.mul(b.iota(DType::i32, {3}, 0), b.constant(0, DType::i32, {})); },
+     "%1 = constant 0 : i32[3]\n"},
+    {"double-neg", [](Builder& b, NodeId x) { return b.elementwise(Op::neg, {b.elementwise(Op::neg, {x})}); }, ""},
+    {"cast-same", [](Builder& b, NodeId x) { return b.cast(x, DType::f32); }, ""},
+    {"fold-constants", [](Builder& b, NodeId) { return b.add(splat(b, 2), splat(b, 0.25)); },
+     "%1 = constant 2.25 : f32[]\n"},
+    {"view-constant", [](Builder& b, NodeId) { return b.broadcast(splat(b, 2), {3}, {}); },
+     "%1 = constant 2 : f32[3]\n"},
+    {"identity-view",
+     [](Builder& b, NodeId x) {
+       return b.reshape(x, {4, 6});
+     },
+     ""},
+    {"identity-view",
+     [](Builder& b, NodeId x) {
+       return b.transpose(x, {0, 1});
+     },
+     ""},
+    {"identity-view",
+     [](Builder& b, NodeId x) {
+       return b.slice(x, {0, 0}, {1, 1}, {4, 6});
+     },
+     ""},
+    {"identity-view",
+     [](Builder& b, NodeId x) {
+       return b.broadcast(x, {4, 6}, {0, 1});
+     },
+     ""},
+    {"identity-view",
+     [](Builder& b, NodeId x) {
+       return pad(b, x, {0, 0}, {0, 0});
+     },
+     ""},
+    {"reshape-reshape",
+     [](Builder& b, NodeId x) {
+       return b.reshape(b.reshape(x, {24}), {3, 8});
+     },
+     "%1 = reshape %0 : f32[3,8]\n"},
+    {"transpose-transpose",
+     [](Builder& b, NodeId x) {
+       return b.transpose(b.transpose(b.broadcast(x, {4, 6, 2}, {0, 1}), {1, 2, 0}), {1, 2, 0});
+     },
+     "%1 = broadcast %0 dims=[0,1] : f32[4,6,2]\n%2 = transpose %1 perm=[2,0,1] : f32[2,4,6]\n"},
+    {"broadcast-broadcast",
+     [](Builder& b, NodeId x) {
+       return b.broadcast(b.broadcast(x, {2, 4, 6}, {1, 2}), {2, 3, 4, 6}, {0, 2, 3});
+     },
+     "%1 = broadcast %0 dims=[2,3] : f32[2,3,4,6]\n"},
+    {"slice-slice",
+     [](Builder& b, NodeId x) {
+       return b.slice(b.slice(x, {0, 5}, {1, -2}, {4, 3}), {1, 2}, {2, -1}, {2, 3});
+     },
+     "%1 = slice %0 starts=[1,1] steps=[2,2] : f32[2,3]\n"},
+    {"transpose-units",
+     [](Builder& b, NodeId x) {
+       return b.transpose(b.reduce(Op::reduce_sum, b.broadcast(x, {4, 6, 1, 2}, {0, 1}), {3}), {2, 0, 1});
+     },
+     "%1 = broadcast %0 dims=[0,1] : f32[4,6,1,2]\n%2 = reduce_sum %1 axes=[3] : f32[4,6,1]\n%3 = reshape %2 : "
+     "f32[1,4,6]\n"},
+    {"reshape-broadcast",
+     [](Builder& b, NodeId x) {
+       return b.reshape(b.broadcast(x, {4, 6, 3}, {0, 1}), {24, 1, 3});
+     },
+     "%1 = reshape %0 : f32[24]\n%2 = broadcast %1 dims=[0] : f32[24,1,3]\n"},
+    {"broadcast-reshape",
+     [](Builder& b, NodeId x) {
+       return b.broadcast(b.reshape(x, {4, 1, 6}), {4, 1, 6, 2}, {0, 1, 2});
+     },
+     "%1 = broadcast %0 dims=[0,2] : f32[4,1,6,2]\n"},
+    {"pow-small",
+     [](Builder& b, NodeId x) {
+       return b.elementwise(Op::pow, {x, splat(b, 2)});
+     },
+     "%1 = mul %0 %0 : f32[4,6]\n"},
+    {"pow-small",
+     [](Builder& b, NodeId x) {
+       return b.elementwise(Op::pow, {x, splat(b, 0.5)});
+     },
+     "%1 = sqrt %0 : f32[4,6]\n"},
+    {"div-power-of-two", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
+     "%1 = constant -0.125 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
+    {"one-over", [](Builder& b, NodeId x) { return b.div(splat(b, 1), x); }, "%1 = rcp %0 : f32[4,6]\n"},
+    {"rcp-sqrt", [](Builder& b, NodeId x) { return b.elementwise(Op::rcp, {b.elementwise(Op::sqrt, {x})}); },
+     "%1 = rsqrt %0 : f32[4,6]\n"},
+    {"hoist-broadcast",
+     [](Builder& b, NodeId x) {
+       return b.mul(b.broadcast(x, {4, 6, 9}, {0, 1}), splat(b, 3));
+     },
+     "%1 = constant 3 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n%3 = broadcast %2 dims=[0,1] : f32[4,6,9]\n"},
+    {"take-elementwise",
+     [](Builder& b, NodeId x) {
+       return b.take_along(b.elementwise(Op::exp, {x}), b.input("i", DType::i64, {4, 1}, Fill{.low = 0, .high = 6}), 1);
+     },
+     "%1 = input \"i\" : i64[4,1] uniform(0,6)\n%2 = take_along %0 %1 axis=[1] : f32[4,1]\n%3 = exp %2 : f32[4,1]\n"},
+    {"take-broadcast",
+     [](Builder& b, NodeId x) {
+       return b.take_along(b.broadcast(x, {4, 9, 6}, {0, 2}),
+                           b.input("i", DType::i64, {4, 2, 6}, Fill{.low = 0, .high = 9}), 1);
+     },
+     "%1 = input \"i\" : i64[4,2,6] uniform(0,9)\n%2 = broadcast %0 dims=[0,2] : f32[4,2,6]\n"},
+};
+
+TEST(Rules, EachAloneRewritesItsExample) {
+  std::set<std::string, std::less<>> all, covered;
+  for (const Rule& rule : rules()) EXPECT_TRUE(all.emplace(rule.name).second) << rule.name;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.rule);
+    covered.insert(c.rule);
+    Builder b;
+    NodeId x = b.input("x", DType::f32, {4, 6});
+    b.output("y", c.build(b, x));
+    auto graph = b.finish();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    auto others = all;
+    ASSERT_EQ(others.erase(c.rule), 1u);
+    std::set<std::string, std::less<>> fired;
+    auto simple = simplify(*graph, others, &fired);
+    ASSERT_TRUE(simple.ok()) << simple.status();
+    EXPECT_EQ(fired, (std::set<std::string, std::less<>>{c.rule}));
+    std::string got;
+    for (NodeId id = 1; id < static_cast<NodeId>(simple->nodes.size()); ++id) got += print_node(*simple, id) + "\n";
+    EXPECT_EQ(got, c.expected);
+    // Switched off, nothing happens.
+    auto untouched = simplify(*graph, all);
+    ASSERT_TRUE(untouched.ok());
+    EXPECT_EQ(*untouched, *graph);
+  }
+  EXPECT_EQ(covered, all) << "a rule without an example";
+}
+
+// Softmax cross-entropy: after simplification, log-softmax is never materialised.
+TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
+  Builder b;
+  NodeId x = b.input("x", DType::f32, {128, 1000});
+  NodeId label = b.input("label", DType::i64, {128, 1}, Fill{.low = 0, .high = 1000});
+  NodeId s = b.sub(x, b.reduce_keep(Op::reduce_max, x, {1}));
+  NodeId log_sum = b.elementwise(Op::log, {b.reduce_keep(Op::reduce_sum, b.elementwise(Op::exp, {s}), {1})});
+  b.output("loss", b.elementwise(Op::neg, {b.take_along(b.sub(s, log_sum), label, 1)}));
+  auto simple = simplify(*b.finish());
+  ASSERT_TRUE(simple.ok()) << simple.status();
+  int wide = 0;
+  for (const Node& node : simple->nodes) {
+    if (class_of(node.op) == OpClass::kElementwise && elements(node.shape) == 128000) ++wide;
+    if (node.op == Op::take_along) EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
+  }
+  EXPECT_EQ(wide, 2) << print(*simple);  // x - max, exp
+}
+
+TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
+  Builder b;
+  NodeId x = b.input("x", DType::f32, {2});
+  Graph graph = [&] {
+    b.output("y", x);
+    return *b.finish();
+  }();
+  for (int i = 0; i < 3; ++i)
+    graph.nodes.push_back({.op = Op::exp, .dtype = DType::f32, .shape = {2}, .operands = {0}});
+  graph.nodes.push_back({.op = Op::add, .dtype = DType::f32, .shape = {2}, .operands = {1, 2}});
+  graph.outputs[0].node = 4;
+  auto simple = simplify(graph);
+  ASSERT_TRUE(simple.ok());
+  EXPECT_EQ(simple->nodes.size(), 3u);
+}
+
+}  // namespace
+}  // namespace wl
