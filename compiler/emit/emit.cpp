@@ -15,7 +15,13 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   source.compiler = kernel.compiler;
   source.prelude = prelude_text(*machine.target);
   // The entry is named after everything that makes the kernel, so that equal kernels are equal symbols.
-  const std::string identity = Encoder("kernel", 1).text(text).text(source.prelude).text(source.compiler).integer(kernel.grid).integer(kernel.threads).hash();
+  const std::string identity = Encoder("kernel", 1)
+                                   .text(text)
+                                   .text(source.prelude)
+                                   .text(source.compiler)
+                                   .integer(kernel.grid)
+                                   .integer(kernel.threads)
+                                   .hash();
   source.entry = cat("wl_", identity.substr(0, 16));
   text.replace(text.find(kPlaceholder), kPlaceholder.size(), source.entry);
   source.text = std::move(text);

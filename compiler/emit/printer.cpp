@@ -21,8 +21,8 @@ absl::StatusOr<std::string> Printer::print() {
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
     const std::string type = cat(b.level == Level::kGlobal && !b.output ? "const " : "", spell_type(b.dtype, 1), "*");
-    const std::string place = b.level == Level::kGlobal ? cat("args[", argument++, "]")
-                                                        : cat("(scratch + ", b.byte_offset, "L)");
+    const std::string place =
+        b.level == Level::kGlobal ? cat("args[", argument++, "]") : cat("(scratch + ", b.byte_offset, "L)");
     out_.line(cat(type, " WL_RESTRICT b", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ", b.name));
   }
   print_derived(0);
@@ -89,7 +89,9 @@ std::string Printer::extent(const Tile& tile, int axis) const {
   return cat("wl_lmin(", fixed, ", ", spell_min(tile.bound[axis]), ")");
 }
 
-bool Printer::static_extent(const Tile& tile, int axis) const { return tile.bound.empty() || tile.bound[axis].empty(); }
+bool Printer::static_extent(const Tile& tile, int axis) const {
+  return tile.bound.empty() || tile.bound[axis].empty();
+}
 
 void Printer::print_stretch(const Stretch& stretch) {
   const Instr& first = *stretch.instrs[0];
@@ -173,7 +175,7 @@ void Printer::print_looped(const Stretch& stretch) {
     const std::string start = element_name(instr->result, std::vector<int64_t>(layout.rank(), 0));
     for (int a = 0; a < std::max(1, kernel_.accumulators); ++a)
       out_.line(cat(type, " a", instr->result, "_", a, " = ",
-                             a == 0 ? start : cat("wl_identity_", name_of(instr->combine), "<", type, ">()"), ";"));
+                    a == 0 ? start : cat("wl_identity_", name_of(instr->combine), "<", type, ">()"), ";"));
   }
   int opened = 0;
   for (int axis = 0; axis < layout.rank(); ++axis) {
@@ -196,8 +198,9 @@ void Printer::print_looped(const Stretch& stretch) {
     while (parts.size() > 1) {  // pairwise: short chains
       std::vector<std::string> next;
       for (size_t i = 0; i < parts.size(); i += 2)
-        next.push_back(i + 1 < parts.size() ? cat("wl_", name_of(instr->combine), "(", parts[i], ", ", parts[i + 1], ")")
-                                            : parts[i]);
+        next.push_back(i + 1 < parts.size()
+                           ? cat("wl_", name_of(instr->combine), "(", parts[i], ", ", parts[i + 1], ")")
+                           : parts[i]);
       parts = next;
     }
     out_.line(cat(element_name(instr->result, std::vector<int64_t>(layout.rank(), 0)), " = ", parts[0], ";"));

@@ -43,7 +43,8 @@ class Printer {
   void print_load(const Instr& instr, const Place& place);
   void print_store(const Instr& instr, const Stretch& stretch, const Place& place);
 
-  // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for more.
+  // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for
+  // more.
   std::string value_of(TileId tile, const Stretch& stretch, const Place& place, int lanes);
   std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
   std::string address(const Slice& slice, const Place& place) const;

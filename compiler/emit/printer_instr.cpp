@@ -34,7 +34,8 @@ std::string Printer::value_of(TileId tile, const Stretch&, const Place& place, i
   } else {
     name = element_name(tile, place.repeat);
   }
-  if (lanes > 1 && layout.lanes() == 1) return cat("wl_splat<", spell_type(tile_of(tile).dtype, lanes), ">(", name, ")");
+  if (lanes > 1 && layout.lanes() == 1)
+    return cat("wl_splat<", spell_type(tile_of(tile).dtype, lanes), ">(", name, ")");
   return name;
 }
 
@@ -65,12 +66,14 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
     case InstrOp::kIota: {
       const int lanes = lanes_of(instr.result);
       const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
-      const std::string name = place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+      const std::string name =
+          place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
       const std::string scalar = spell_type(tile_of(instr.result).dtype, 1);
       std::string start = cat("(", scalar, ")(", spell(instr.slice.offset), " + ", place.element[instr.axis], ")");
       if (lanes > 1) {
         start = cat("wl_splat<", type, ">(", start, ")");
-        if (tile_of(instr.result).layout.vector_axis() == instr.axis) start = cat("wl_add(", start, ", wl_iota<", type, ">())");
+        if (tile_of(instr.result).layout.vector_axis() == instr.axis)
+          start = cat("wl_add(", start, ", wl_iota<", type, ">())");
       }
       return define(instr.result, name, start);
     }
@@ -88,19 +91,24 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   const int lanes = tile.layout.lanes();
   const std::string type = spell_type(tile.dtype, lanes);
   const std::string scalar = spell_type(tile.dtype, 1);
-  const std::string name = place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+  const std::string name =
+      place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
   std::string at = address(instr.slice, place);
   if (instr.op == InstrOp::kGather) {
     const std::string index = place.repeat.empty()
-                                  ? (defined_here_.contains(instr.args[0]) ? cat("t", instr.args[0], place.suffix)
-                                                                           : element_name(instr.args[0], std::vector<int64_t>(tile.layout.rank(), 0)))
+                                  ? (defined_here_.contains(instr.args[0])
+                                         ? cat("t", instr.args[0], place.suffix)
+                                         : element_name(instr.args[0], std::vector<int64_t>(tile.layout.rank(), 0)))
                                   : element_name(instr.args[0], place.repeat);
     if (lanes == 1) {
-      return define(instr.result, name, cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
+      return define(
+          instr.result, name,
+          cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
     }
     const int64_t along = instr.slice.strides[tile.layout.vector_axis()];
-    return define(instr.result, name, cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
-                                                   instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
+    return define(instr.result, name,
+                  cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
+                      instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
   }
   if (lanes == 1) return define(instr.result, name, cat("*(", at, ")"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
@@ -136,7 +144,8 @@ void Printer::print_store(const Instr& instr, const Stretch& stretch, const Plac
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left);
   const std::string masked = place.left.empty() ? "" : "_n";
   if (stride != 1) return out_.line(cat("wl_scatter", masked, "(", at, ", ", stride, "L, ", value, tail, ");"));
-  const bool stream = instr.streaming && place.left.empty() && size_of(tile.dtype) == 4 && aligned(instr.slice, tile.layout.vector_axis());
+  const bool stream = instr.streaming && place.left.empty() && size_of(tile.dtype) == 4 &&
+                      aligned(instr.slice, tile.layout.vector_axis());
   out_.line(cat(stream ? "wl_stream" : cat("wl_store", masked), "(", at, ", ", value, tail, ");"));
 }
 
@@ -162,9 +171,12 @@ void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place&
     out_.line(cat("const auto ", name, " = ", call, "(", absl::StrJoin(operands, ", "), ");"));
     names.push_back(name);
   }
-  const std::string name = place.repeat.empty() && defined_here_.contains(instr.result) && repeats_of(tile_of(instr.result)) > 1
-                               ? cat("t", instr.result, place.suffix)
-                               : element_name(instr.result, place.repeat.empty() ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0) : place.repeat);
+  const std::string name =
+      place.repeat.empty() && defined_here_.contains(instr.result) && repeats_of(tile_of(instr.result)) > 1
+          ? cat("t", instr.result, place.suffix)
+          : element_name(instr.result, place.repeat.empty()
+                                           ? std::vector<int64_t>(tile_of(instr.result).layout.rank(), 0)
+                                           : place.repeat);
   define(instr.result, name, names.back());
 }
 
@@ -175,7 +187,7 @@ void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place
   const std::string combine = cat("wl_", name_of(instr.combine));
   if (!place.left.empty() && lanes > 1)
     value = cat("wl_keep(", value, ", ", place.left, ", wl_identity_", name_of(instr.combine), "<",
-                         spell_type(tile_of(instr.args[0]).dtype, 1), ">())");
+                spell_type(tile_of(instr.args[0]).dtype, 1), ">())");
   if (place.repeat.empty()) {
     const std::string accumulator = cat("a", instr.result, "_", place.copy % std::max(1, kernel_.accumulators));
     return out_.line(cat(accumulator, " = ", combine, "(", accumulator, ", ", value, ");"));
@@ -197,7 +209,10 @@ void Printer::print_fill(const Instr& instr) {
 
 void Printer::print_cross(const Instr& instr) {
   const TileId from = instr.args[0];
-  const char* name = instr.combine == Op::add ? "wl_hsum" : instr.combine == Op::max ? "wl_hmax" : instr.combine == Op::min ? "wl_hmin" : "wl_hprod";
+  const char* name = instr.combine == Op::add   ? "wl_hsum"
+                     : instr.combine == Op::max ? "wl_hmax"
+                     : instr.combine == Op::min ? "wl_hmin"
+                                                : "wl_hprod";
   for (int64_t i = 0; i < repeats_of(tile_of(from)); ++i) {
     const std::string value = cat("t", from, "_", i);
     define(instr.result, cat("t", instr.result, "_", i), lanes_of(from) == 1 ? value : cat(name, "(", value, ")"));

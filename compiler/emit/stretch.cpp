@@ -46,7 +46,9 @@ bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
 }
 
 bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
-  const auto touches = [](const Instr& i) { return i.op == InstrOp::kLoad || i.op == InstrOp::kStore || i.op == InstrOp::kGather; };
+  const auto touches = [](const Instr& i) {
+    return i.op == InstrOp::kLoad || i.op == InstrOp::kStore || i.op == InstrOp::kGather;
+  };
   if (!touches(earlier) || !touches(later)) return false;
   if (earlier.slice.buffer != later.slice.buffer) return false;
   if (earlier.op != InstrOp::kStore && later.op != InstrOp::kStore) return false;
@@ -54,7 +56,8 @@ bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
   return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
 }
 
-void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch, std::map<TileId, std::set<int>>* uses) {
+void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch,
+             std::map<TileId, std::set<int>>* uses) {
   for (size_t i = 0; i < body.size();) {
     if (body[i].op == InstrOp::kLoop) {
       collect(kernel, body[i].body, stretch, uses);
@@ -136,7 +139,8 @@ Stretch next_stretch(const Kernel& kernel, const std::vector<Instr>& body, size_
         break;
       }
     }
-    const bool uses_fold = std::any_of(instr.args.begin(), instr.args.end(), [&](TileId t) { return folded.contains(t); });
+    const bool uses_fold =
+        std::any_of(instr.args.begin(), instr.args.end(), [&](TileId t) { return folded.contains(t); });
     const bool clash = std::any_of(out.instrs.begin(), out.instrs.end(),
                                    [&](const Instr* earlier) { return conflict(kernel, *earlier, instr); });
     if (uses_fold || clash) break;

@@ -21,7 +21,9 @@ void Writer::close() {
   line("}");
 }
 
-std::string spell_var(VarId var) { return var == 0 ? "block" : cat("v", var); }
+std::string spell_var(VarId var) {
+  return var == 0 ? "block" : cat("v", var);
+}
 
 std::string spell(const Affine& affine) {
   std::string out;

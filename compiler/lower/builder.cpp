@@ -33,7 +33,8 @@ VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t d
 
 BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger) {
   const int64_t end = kernel_.scratch_bytes();
-  kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kShared, false, (end + stagger + 63) / 64 * 64});
+  kernel_.buffers.push_back(
+      {std::move(name), dtype, std::move(shape), Level::kShared, false, (end + stagger + 63) / 64 * 64});
   return static_cast<BufferId>(kernel_.buffers.size()) - 1;
 }
 
@@ -43,7 +44,9 @@ BufferId KernelBuilder::input_buffer(NodeId input) const {
   return static_cast<BufferId>(it - inputs_.begin());
 }
 
-BufferId KernelBuilder::output_buffer(int output) const { return static_cast<BufferId>(inputs_.size()) + output; }
+BufferId KernelBuilder::output_buffer(int output) const {
+  return static_cast<BufferId>(inputs_.size()) + output;
+}
 
 TileId KernelBuilder::tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
                            std::vector<std::vector<Affine>> bound) {
@@ -76,7 +79,9 @@ void KernelBuilder::close_loop() {
   open_.back().push_back(std::move(loop));
 }
 
-Instr& KernelBuilder::push(Instr instr) { return open_.back().emplace_back(std::move(instr)); }
+Instr& KernelBuilder::push(Instr instr) {
+  return open_.back().emplace_back(std::move(instr));
+}
 
 void KernelBuilder::push_all(std::vector<Instr> instrs) {
   for (Instr& instr : instrs) open_.back().push_back(std::move(instr));
@@ -88,7 +93,9 @@ Kernel KernelBuilder::finish() {
   return std::move(kernel_);
 }
 
-Affine fixed(int64_t base) { return {base, {}}; }
+Affine fixed(int64_t base) {
+  return {base, {}};
+}
 Affine affine(VarId var, int64_t coefficient, int64_t base) {
   Affine out{base, {}};
   out.add(var, coefficient);

@@ -22,7 +22,8 @@ class KernelBuilder {
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
   BufferId input_buffer(NodeId input) const;  // the global of a group input
   BufferId output_buffer(int output) const;
-  TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes, std::vector<std::vector<Affine>> bound = {});
+  TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
+              std::vector<std::vector<Affine>> bound = {});
   TileId like(TileId other, DType dtype);  // same space, another dtype
 
   void open_loop(VarId var, std::vector<Affine> trips);

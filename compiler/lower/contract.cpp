@@ -4,7 +4,8 @@
 
 namespace wl {
 
-ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                   const Machine& machine)
     : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
 
 absl::Status ContractLowering::prepare() {
@@ -22,7 +23,8 @@ absl::Status ContractLowering::prepare() {
   columns_total_ = extent(column_atom_);
 
   row_tasks_ = schedule_.get("row_tasks", 1);
-  if (rows_total_ % row_tasks_ != 0) return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
+  if (rows_total_ % row_tasks_ != 0)
+    return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
   rows_per_task_ = rows_total_ / row_tasks_;
   mr_ = std::min(schedule_.get("mr", 8), rows_per_task_);
   const int64_t tiles = (rows_per_task_ + mr_ - 1) / mr_, base = rows_per_task_ / tiles, more = rows_per_task_ % tiles;
@@ -71,7 +73,8 @@ absl::Status ContractLowering::prepare() {
 bool ContractLowering::heavy_epilogue() const {
   int cost = 0;
   for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)
-    if (class_of(group_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty()) cost += info(group_.nodes[id].op).cost;
+    if (class_of(group_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty())
+      cost += info(group_.nodes[id].op).cost;
   return cost > 8;
 }
 
@@ -99,71 +102,6 @@ void ContractLowering::place_block() {
   };
   first_row_ = times(row_task, rows_per_task_);
   first_panel_ = times(column_task, panels_per_task_);
-}
-
-namespace {
-
-void add_scaled(Affine& to, const Affine& from, int64_t factor) {
-  to.base += from.base * factor;
-  for (const auto& [var, coefficient] : from.terms) to.add(var, coefficient * factor);
-}
-
-}  // namespace
-
-Slice ContractLowering::slice_of(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1, bool move0,
-                                 bool move1) const {
-  Slice out;
-  out.buffer = buffer;
-  out.offset.base = access.offset;
-  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
-    if (access.strides[a] != 0) add_scaled(out.offset, place[a], access.strides[a]);
-  out.strides = {move0 && axis0 >= 0 ? access.strides[axis0] : 0, move1 && axis1 >= 0 ? access.strides[axis1] : 0};
-  return out;
-}
-
-TileId ContractLowering::load_leaf(const Access& access, Leaves& leaves) {
-  const bool move0 = leaves.whole || (leaves.axis0 >= 0 && access.strides[leaves.axis0] != 0);
-  const bool move1 = leaves.whole || (leaves.axis1 >= 0 && access.strides[leaves.axis1] != 0);
-  const int64_t extent0 = move0 ? leaves.extent0 : 1, extent1 = move1 ? leaves.extent1 : 1;
-  std::vector<std::vector<Affine>> bound = extent1 > 1 ? leaves.bound : std::vector<std::vector<Affine>>();
-  const TileId tile = out_.tile(group_.nodes[access.input].dtype, {extent0, extent1}, extent1 > 1 && leaves.lanes > 1 ? 1 : -1,
-                                extent1 > 1 ? leaves.lanes : 1, std::move(bound));
-  leaves.loads->push_back(load_instr(
-      tile, slice_of(out_.input_buffer(access.input), access, leaves.place, leaves.axis0, leaves.axis1, move0, move1)));
-  return tile;
-}
-
-absl::StatusOr<int> ContractLowering::leaf(const Domain::Operand& operand, Instr& map, Leaves& leaves) {
-  if (operand.source >= 0) return expression(operand.source, map, leaves);
-  if (operand.gather_extent != 0) return unimplemented("a gather beside a contraction");
-  const TileId tile = load_leaf(operand.access, leaves);
-  map.expr.push_back({ExprNode::Kind::kArg, Op::add, out_.kernel().tiles[tile].dtype, static_cast<int>(map.args.size()), 0, {-1, -1, -1}});
-  map.args.push_back(tile);
-  return static_cast<int>(map.expr.size()) - 1;
-}
-
-absl::StatusOr<int> ContractLowering::expression(NodeId node, Instr& map, Leaves& leaves) {
-  if (const auto known = leaves.memo.find(node); known != leaves.memo.end()) return known->second;
-  const Node& n = group_.nodes[node];
-  ExprNode out;
-  out.dtype = n.dtype;
-  if (node == domain_.contract) {
-    out.kind = ExprNode::Kind::kArg;
-    out.arg = static_cast<int>(map.args.size());
-    map.args.push_back(leaves.accumulator);
-  } else if (n.op == Op::constant) {
-    out.kind = ExprNode::Kind::kConstant;
-    out.value = n.value;
-  } else if (class_of(n.op) == OpClass::kElementwise) {
-    out.op = n.op;
-    for (size_t i = 0; i < domain_.operands[node].size(); ++i) {
-      WL_ASSIGN_OR_RETURN(out.operands[i], leaf(domain_.operands[node][i], map, leaves));
-    }
-  } else {
-    return unimplemented("%", node, " ", name_of(n.op), " beside a contraction");
-  }
-  map.expr.push_back(out);
-  return leaves.memo[node] = static_cast<int>(map.expr.size()) - 1;
 }
 
 absl::StatusOr<Kernel> ContractLowering::run() {

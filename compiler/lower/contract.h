@@ -1,15 +1,15 @@
 // One contraction with elementwise work on its operands and its result. A block owns a range of rows (along the last m
 // atom) and of column panels (nv vectors along the last n atom) of one batch element. B is packed panel by panel where
-// that pays or where its columns are not contiguous, A likewise; the micro-kernel holds mr x nv accumulators in registers
-// over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows high. What
-// follows the contraction is computed on the tile while it is in registers or, when dear, in L1.
+// that pays or where its columns are not contiguous, A likewise; the micro-kernel holds mr x nv accumulators in
+// registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
+// high. What follows the contraction is computed on the tile while it is in registers or, when dear, in L1.
 #pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "compiler/lower/builder.h"
+#include "compiler/lower/tile_expr.h"
 #include "compiler/plan/space.h"
 
 namespace wl {
@@ -20,8 +20,6 @@ class ContractLowering {
   absl::StatusOr<Kernel> run();
 
  private:
-  // Index expressions of all atoms; those that a tile runs along hold its first element.
-  using Place = std::vector<Affine>;
   struct Side {  // one operand of the contraction
     int position = 0;
     bool packed = false;
@@ -39,32 +37,19 @@ class ContractLowering {
   void emit_k_blocks(const Place& place);
   // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
-  void emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile, int64_t k_extent, bool resume, bool last);
+  void emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile, int64_t k_extent,
+                  bool resume, bool last);
   void emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent, TileId accumulator);
   void emit_epilogue(const Rows& rows, const Place& place, TileId accumulator);
-  void pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width, int lanes, Affine offset,
-            int64_t pitch, std::vector<std::vector<Affine>> bound);
+  void pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width, int lanes,
+            Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
   std::vector<Affine> panel_trips() const;
   void place_panel(Place& place);
   std::vector<std::vector<Affine>> column_bound(const Place& place) const;
-  Slice slice_of(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1, bool move0, bool move1) const;
-  // Appends the value of `node` to a map; leaves become loads of tiles of the given kind.
-  struct Leaves {
-    const Place& place;
-    AtomId axis0, axis1;           // atoms of the tile's axes
-    int64_t extent0, extent1;
-    int lanes;
-    std::vector<std::vector<Affine>> bound;
-    bool whole;                    // every leaf covers the whole tile
-    TileId accumulator;            // stands for the contraction
-    std::vector<Instr>* loads;
-    std::map<NodeId, int> memo;
-  };
-  absl::StatusOr<int> expression(NodeId node, Instr& map, Leaves& leaves);
-  absl::StatusOr<int> leaf(const Domain::Operand& operand, Instr& map, Leaves& leaves);
-  TileId load_leaf(const Access& access, Leaves& leaves);
   bool heavy_epilogue() const;
-  void fail(absl::Status status) { if (status_.ok()) status_ = std::move(status); }
+  void fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
 
   const Graph& group_;
   const Domain& domain_;
@@ -77,7 +62,7 @@ class ContractLowering {
   AtomId row_atom_ = -1, column_atom_ = -1;  // -1: that side has none
   std::vector<AtomId> k_atoms_;
   int64_t rows_total_ = 1, columns_total_ = 1;
-  int64_t mr_ = 1, nr_ = 1;                    // tile in elements
+  int64_t mr_ = 1, nr_ = 1;  // tile in elements
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others

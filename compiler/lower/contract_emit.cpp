@@ -4,16 +4,6 @@
 #include "compiler/lower/contract.h"
 
 namespace wl {
-namespace {
-
-Affine sum(Affine a, const Affine& b, int64_t factor = 1) {
-  a.base += b.base * factor;
-  for (const auto& [var, coefficient] : b.terms) a.add(var, coefficient * factor);
-  return a;
-}
-
-}  // namespace
-
 void ContractLowering::emit_columns() {
   const bool blocked = panels_per_block_ < panels_per_task_;
   Affine first = first_panel_;
@@ -94,7 +84,8 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
     out_.open_loop(panel_var_, panel_trips());
     Place at = place;
     place_panel(at);
-    pack(b_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_, column_bound(at));
+    pack(b_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
+         column_bound(at));
     out_.close_loop();
   }
   if (a_.packed) {
@@ -129,8 +120,8 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
 }
 
 // Copies a tall or wide sliver of an operand, its elementwise work applied, k outermost.
-void ContractLowering::pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width, int lanes,
-                            Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
+void ContractLowering::pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width,
+                            int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
   Place at = place;
   const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
   const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
@@ -144,31 +135,20 @@ void ContractLowering::pack(const Side& side, const Place& place, int64_t k_exte
     stride *= extent(i);
   }
   const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
-  std::vector<Instr> loads;
-  Leaves leaves{at, last, along, depth, width, lanes, std::move(bound), true, -1, &loads, {}};
-  Instr map;
-  map.op = InstrOp::kMap;
-  const absl::StatusOr<int> root = leaf(domain_.operands[domain_.contract][side.position], map, leaves);
-  if (!root.ok()) return fail(root.status());
-  TileId value = -1;
-  if (map.expr[*root].kind == ExprNode::Kind::kArg) {
-    value = map.args[map.expr[*root].arg];
-  } else {
-    value = out_.tile(dtype_, {depth, width}, lanes > 1 ? 1 : -1, lanes, leaves.bound);
-    map.result = value;
-    loads.push_back(std::move(map));
-  }
-  out_.push_all(std::move(loads));
+  TileExpr expr{group_, domain_, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
+  if (!value.ok()) return fail(value.status());
+  out_.push_all(std::move(expr.code));
   Slice to;
   to.buffer = side.buffer;
   to.offset = std::move(offset);
   to.strides = {pitch, 1};
-  out_.push(store_instr(value, std::move(to), false));
+  out_.push(store_instr(*value, std::move(to), false));
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile, int64_t k_extent,
-                                  bool resume, bool last) {
+void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile,
+                                  int64_t k_extent, bool resume, bool last) {
   const TileId accumulator = out_.tile(dtype_, {rows.height, nr_}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
@@ -184,7 +164,8 @@ void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Af
   out_.push(store_instr(accumulator, partial, false));
 }
 
-void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent, TileId accumulator) {
+void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent,
+                                   TileId accumulator) {
   Place at = place;
   const int64_t depth = k_block_ * k_inner_;
   Affine linear;  // k within the packed block
@@ -205,14 +186,14 @@ void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const A
     from_a.offset = sum(sum(fixed(0), tile, depth * mr_), linear, mr_);
     from_a.strides = {1, 0};
   } else {
-    from_a = slice_of(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1, true, false);
+    from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
   }
   if (b_.packed) {
     from_b.buffer = b_.buffer;
     from_b.offset = sum(affine(panel_var_, depth * nr_), linear, nr_);
     from_b.strides = {0, 1};
   } else {
-    from_b = slice_of(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_, false, true);
+    from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   }
   out_.push(load_instr(b, std::move(from_b)));
   out_.push(load_instr(a, std::move(from_a)));
@@ -239,19 +220,17 @@ void ContractLowering::emit_epilogue(const Rows& rows, const Place& place, TileI
     slice.offset = affine(row, nr_);
     code.push_back(load_instr(value, slice));
   }
+  TileExpr expr{group_,    domain_,        out_,   at,
+                row_atom_, column_atom_,   height, nr_,
+                lanes_,    bound,          false,  {{domain_.contract, value}},
+                nullptr,   std::move(code)};
   for (const Domain::Store& store : domain_.stores) {
-    const Node& node = group_.nodes[group_.outputs[store.output].node];
-    Leaves leaves{at, row_atom_, column_atom_, height, nr_, lanes_, bound, false, value, &code, {}};
-    Instr map;
-    map.op = InstrOp::kMap;
-    const absl::StatusOr<int> root = expression(store.source, map, leaves);
-    if (!root.ok()) return fail(root.status());
-    map.result = out_.tile(node.dtype, {height, nr_}, lanes_ > 1 ? 1 : -1, lanes_, bound);
-    const TileId result = map.result;
-    code.push_back(std::move(map));
-    code.push_back(store_instr(result, slice_of(out_.output_buffer(store.output), store.access, at, row_atom_, column_atom_, true, true), false));
+    const absl::StatusOr<TileId> result = expr.value(store.source);
+    if (!result.ok()) return fail(result.status());
+    expr.code.push_back(store_instr(
+        *result, slice_at(out_.output_buffer(store.output), store.access, at, row_atom_, column_atom_), false));
   }
-  out_.push_all(std::move(code));
+  out_.push_all(std::move(expr.code));
   if (spill_ >= 0) out_.close_loop();
 }
 

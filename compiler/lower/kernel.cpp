@@ -6,15 +6,20 @@ namespace wl {
 namespace {
 
 constexpr InstrInfo kInstrs[] = {
-    {InstrOp::kLoad, "load"},   {InstrOp::kStore, "store"}, {InstrOp::kGather, "gather"}, {InstrOp::kPrefetch, "prefetch"},
-    {InstrOp::kMap, "map"},     {InstrOp::kFold, "fold"},   {InstrOp::kCross, "cross"},   {InstrOp::kFill, "fill"},
-    {InstrOp::kIota, "iota"},   {InstrOp::kConvert, "convert"}, {InstrOp::kLoop, "for"},  {InstrOp::kFence, "fence"},
+    {InstrOp::kLoad, "load"},         {InstrOp::kStore, "store"}, {InstrOp::kGather, "gather"},
+    {InstrOp::kPrefetch, "prefetch"}, {InstrOp::kMap, "map"},     {InstrOp::kFold, "fold"},
+    {InstrOp::kCross, "cross"},       {InstrOp::kFill, "fill"},   {InstrOp::kIota, "iota"},
+    {InstrOp::kConvert, "convert"},   {InstrOp::kLoop, "for"},    {InstrOp::kFence, "fence"},
 };
 
 }  // namespace
 
-std::span<const InstrInfo> instrs() { return kInstrs; }
-std::string_view name_of(InstrOp op) { return kInstrs[static_cast<int>(op)].name; }
+std::span<const InstrInfo> instrs() {
+  return kInstrs;
+}
+std::string_view name_of(InstrOp op) {
+  return kInstrs[static_cast<int>(op)].name;
+}
 
 Affine& Affine::add(VarId var, int64_t coefficient) {
   if (coefficient == 0) return *this;

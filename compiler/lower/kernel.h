@@ -1,10 +1,10 @@
 // The Kernel: a launch of blocks, and a body of instructions in serial loops over tiles. Data movement, computation and
 // placement are equally visible: a `load` or `store` moves a slice of a buffer (global memory or scratch) to or from a
-// register tile with a layout; a `map` evaluates a whole scalar expression over tiles; `fold` and `cross` are the in-lane
-// and the cross-lane part of a reduction. Register tiles hold no memory of their own: consecutive instructions over the
-// same tile space print as one loop (a stretch), in which a tile is one vector; a value needed by another stretch goes
-// through a scratch buffer by store and load, unless its tile is small enough to stay in registers (an accumulator).
-// Meaning: instructions run one after the other, whole tiles at a time (interp.h). Buffers never alias.
+// register tile with a layout; a `map` evaluates a whole scalar expression over tiles; `fold` and `cross` are the
+// in-lane and the cross-lane part of a reduction. Register tiles hold no memory of their own: consecutive instructions
+// over the same tile space print as one loop (a stretch), in which a tile is one vector; a value needed by another
+// stretch goes through a scratch buffer by store and load, unless its tile is small enough to stay in registers (an
+// accumulator). Meaning: instructions run one after the other, whole tiles at a time (interp.h). Buffers never alias.
 // To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
 #pragma once
 
@@ -75,15 +75,28 @@ struct ExprNode {
   enum class Kind : uint8_t { kArg, kConstant, kOp };
   Kind kind = Kind::kOp;
   Op op = Op::add;
-  DType dtype = DType::f32;  // of the result
-  int arg = -1;              // kArg: position in Instr::args
-  double value = 0;          // kConstant
+  DType dtype = DType::f32;        // of the result
+  int arg = -1;                    // kArg: position in Instr::args
+  double value = 0;                // kConstant
   int operands[3] = {-1, -1, -1};  // kOp: earlier nodes
   bool operator==(const ExprNode&) const = default;
 };
 using Expr = std::vector<ExprNode>;  // the last node is the value
 
-enum class InstrOp : uint8_t { kLoad, kStore, kGather, kPrefetch, kMap, kFold, kCross, kFill, kIota, kConvert, kLoop, kFence };
+enum class InstrOp : uint8_t {
+  kLoad,
+  kStore,
+  kGather,
+  kPrefetch,
+  kMap,
+  kFold,
+  kCross,
+  kFill,
+  kIota,
+  kConvert,
+  kLoop,
+  kFence
+};
 struct InstrInfo {
   InstrOp op;
   std::string_view name;
@@ -95,13 +108,14 @@ struct Instr {
   InstrOp op = InstrOp::kMap;
   TileId result = -1;
   std::vector<TileId> args;
-  Slice slice;                // load, store, gather (base), prefetch
-  Expr expr;                  // map
-  Op combine = Op::add;       // fold, cross: add, max, min, mul
-  std::vector<int> axes;      // fold, cross
-  double value = 0;           // fill
-  int axis = 0;               // iota: result = coordinate along axis + slice.offset
-  int64_t gather_stride = 0;  // gather: element address = slice + index tile * stride; negative index counts from extent
+  Slice slice;            // load, store, gather (base), prefetch
+  Expr expr;              // map
+  Op combine = Op::add;   // fold, cross: add, max, min, mul
+  std::vector<int> axes;  // fold, cross
+  double value = 0;       // fill
+  int axis = 0;           // iota: result = coordinate along axis + slice.offset
+  int64_t gather_stride =
+      0;  // gather: element address = slice + index tile * stride; negative index counts from extent
   int64_t gather_extent = 0;
   bool streaming = false;     // store: non-temporal
   int level = 1;              // prefetch: cache level

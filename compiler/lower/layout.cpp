@@ -38,7 +38,9 @@ int Layout::vector_axis() const {
   return -1;
 }
 
-int Layout::lanes() const { return static_cast<int>(count('v')); }
+int Layout::lanes() const {
+  return static_cast<int>(count('v'));
+}
 
 int64_t Layout::repeats(int axis) const {
   int64_t n = outer[axis].kind == 'r' ? outer[axis].count : 1;

@@ -1,5 +1,5 @@
-// Layouts are linear maps over index bits (Zhou et al., "Linear Layouts", arXiv 2505.23819). A position of the hardware is
-// (v: element within a vector, l: lane, u: unit, r: register repeat); each of its bits maps to a vector of logical
+// Layouts are linear maps over index bits (Zhou et al., "Linear Layouts", arXiv 2505.23819). A position of the hardware
+// is (v: element within a vector, l: lane, u: unit, r: register repeat); each of its bits maps to a vector of logical
 // coordinate bits over F2, usually one bit. Beyond the bits, each axis may have one outermost repeat of any count
 // (768 = 16 v x 48 r). A position bit that maps to zero means replicated.
 //
@@ -17,8 +17,8 @@ namespace wl {
 
 struct Layout {
   struct Base {
-    char kind = 'v';       // v, l, u, r
-    uint64_t vector = 0;   // over the concatenated axis bits, axis 0 lowest
+    char kind = 'v';      // v, l, u, r
+    uint64_t vector = 0;  // over the concatenated axis bits, axis 0 lowest
     bool operator==(const Base&) const = default;
   };
   struct Outer {

@@ -24,7 +24,8 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
   }
   vector_tile_ = vector_extent_;
   if (!vector_reduced_) {
-    const int64_t tile = domain.cls == LoopClass::kColumns ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
+    const int64_t tile =
+        domain.cls == LoopClass::kColumns ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
   }
   vector_tiles_ = vector_extent_ == 0 ? 0 : (vector_extent_ + vector_tile_ - 1) / vector_tile_;
@@ -129,8 +130,8 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
   const std::vector<AtomId> varies = atoms_of(access);
   const bool is_wide = wide(varies);
   const TileId tile = make_tile(dtype, is_wide);
-  code_for(varies, code).push_back(
-      load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
+  code_for(varies, code)
+      .push_back(load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
   code.loads.emplace_back(access, tile);
   return tile;
 }

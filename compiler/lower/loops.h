@@ -1,9 +1,9 @@
-// Loop nests without a contraction: maps, row reductions and column reductions, all from one scheme. A *row* is one point
-// of the parallel atoms (and one tile of the vector atom, where that is parallel); a block owns a range of rows. The work
-// on a row falls into *phases*: a phase ends where a reduction's result is first needed. Each phase is a nest over the
-// outer reduced atoms around one stretch along the vector atom, so a row is read from memory in phase 0 and found in
-// cache or in a row buffer later. With `pipeline`, one loop runs phase p on row i + (last - p): the memory is never idle
-// while a phase computes (ALCOP's pipelining, applied to rows).
+// Loop nests without a contraction: maps, row reductions and column reductions, all from one scheme. A *row* is one
+// point of the parallel atoms (and one tile of the vector atom, where that is parallel); a block owns a range of rows.
+// The work on a row falls into *phases*: a phase ends where a reduction's result is first needed. Each phase is a nest
+// over the outer reduced atoms around one stretch along the vector atom, so a row is read from memory in phase 0 and
+// found in cache or in a row buffer later. With `pipeline`, one loop runs phase p on row i + (last - p): the memory is
+// never idle while a phase computes (ALCOP's pipelining, applied to rows).
 #pragma once
 
 #include <map>
@@ -19,12 +19,12 @@ namespace wl {
 // Which phase computes what; from the group and its domain alone.
 struct Phases {
   int count = 1;
-  std::vector<int> level;             // per node: phases that must end before its value exists
-  std::vector<int> uses;              // per node: readers, outputs included
-  std::vector<NodeId> reduces;        // in node order; reduce r folds in phase level[r] - 1
+  std::vector<int> level;                // per node: phases that must end before its value exists
+  std::vector<int> uses;                 // per node: readers, outputs included
+  std::vector<NodeId> reduces;           // in node order; reduce r folds in phase level[r] - 1
   std::vector<std::vector<int>> stores;  // per phase: indices into domain.stores
   // Values of an earlier phase that a later one loads from a row buffer instead of computing again.
-  std::map<NodeId, int> kept;         // -> phase that stores it
+  std::map<NodeId, int> kept;  // -> phase that stores it
 };
 
 // keep 0: only what is dear to compute again; 1: everything computed that crosses phases; 2: inputs too.

@@ -44,7 +44,8 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     cross.axes = {1};
     code.post.push_back(std::move(cross));
   } else {
-    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(map_instr(partial, combine, node.dtype, {partial, value}));
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow)
+        .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
     Instr copy;
     copy.op = InstrOp::kMap;
     copy.result = result;
@@ -63,8 +64,9 @@ void LoopLowering::prefetch(Code& code) {
   const RowPlace place = place_of(ahead, {});
   for (const auto& [access, tile] : code.loads) {
     if (out_.kernel().tiles[tile].layout.lanes() == 1) continue;
-    const bool moves_with_row = std::any_of(row_atoms_.begin(), row_atoms_.end(), [&](AtomId a) { return access.strides[a] != 0; }) ||
-                                (!vector_reduced_ && vector_tiles_ > 1);
+    const bool moves_with_row =
+        std::any_of(row_atoms_.begin(), row_atoms_.end(), [&](AtomId a) { return access.strides[a] != 0; }) ||
+        (!vector_reduced_ && vector_tiles_ > 1);
     if (!moves_with_row) continue;
     Instr instr;
     instr.op = InstrOp::kPrefetch;
@@ -117,8 +119,10 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     }
     TileId value = stored_value(store, *into);
     const bool is_wide = wide(moves);
-    if (is_wide && out_.kernel().tiles[value].layout.lanes() == 1) value = spread(value, inside ? code.inner : into->pre);
-    Instr instr = store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
+    if (is_wide && out_.kernel().tiles[value].layout.lanes() == 1)
+      value = spread(value, inside ? code.inner : into->pre);
+    Instr instr =
+        store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
@@ -179,7 +183,8 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   for (NodeId reduce : phases_.reduces) {
     std::vector<TileId>& ages = results_[reduce];
     const int oldest = pipelined_ ? phases_.count - phases_.level[reduce] : 0;
-    for (int age = 0; age <= oldest; ++age) ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
+    for (int age = 0; age <= oldest; ++age)
+      ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
   }
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   std::vector<Affine> trips = {fixed(chunk_)};
@@ -203,10 +208,10 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   return out_.finish();
 }
 
-// Note [Row pipeline]: with S phases, iteration i runs phase p on row i + (S-1-p) of the block. Rows beyond the last are
-// clamped to it: the last row is then computed more than once, with the same result, and no phase needs a guard or an
-// epilogue. The prologue is the iterations -(S-1) .. -1 with the phases that have a row, unrolled. A reduction's result
-// is copied to the next age at the end of every iteration; a kept row lives in a ring of S buffers.
+// Note [Row pipeline]: with S phases, iteration i runs phase p on row i + (S-1-p) of the block. Rows beyond the last
+// are clamped to it: the last row is then computed more than once, with the same result, and no phase needs a guard or
+// an epilogue. The prologue is the iterations -(S-1) .. -1 with the phases that have a row, unrolled. A reduction's
+// result is copied to the next age at the end of every iteration; a kept row lives in a ring of S buffers.
 void LoopLowering::emit_pipelined(const std::vector<Affine>& trips) {
   const int last_phase = phases_.count - 1;
   const std::vector<Affine> last_row = {affine(kBlockVar, chunk_, chunk_ - 1), fixed(rows_ - 1)};

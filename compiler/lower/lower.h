@@ -9,6 +9,7 @@
 
 namespace wl {
 
-absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
+absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
+                             const Machine& machine);
 
 }  // namespace wl

@@ -22,7 +22,8 @@ struct Crossing {
   std::map<NodeId, int> first;
 
   bool varies_inside(NodeId id) const {
-    return std::any_of(domain.varies[id].begin(), domain.varies[id].end(), [&](AtomId a) { return domain.atoms[a].reduced; });
+    return std::any_of(domain.varies[id].begin(), domain.varies[id].end(),
+                       [&](AtomId a) { return domain.atoms[a].reduced; });
   }
 
   int cost(NodeId id) const {
@@ -39,7 +40,8 @@ struct Crossing {
     if (computed[phase].contains(id)) return;
     const auto earlier = first.find(id);
     if (earlier != first.end() && earlier->second < phase) {
-      const bool vector = std::find(domain.varies[id].begin(), domain.varies[id].end(), domain.vector) != domain.varies[id].end();
+      const bool vector =
+          std::find(domain.varies[id].begin(), domain.varies[id].end(), domain.vector) != domain.varies[id].end();
       if (phases.kept.contains(id)) return;
       if (vector && (keep >= 1 || cost(id) > kCheap)) {
         phases.kept[id] = earlier->second;
@@ -76,8 +78,9 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep) {
   for (const Domain::Store& store : domain.stores) {
     if (store.source >= 0) ++out.uses[store.source];
     const int level = store.source >= 0 ? out.level[store.source] : 0;
-    const bool inside = store.source >= 0 && std::any_of(domain.varies[store.source].begin(), domain.varies[store.source].end(),
-                                                         [&](AtomId a) { return domain.atoms[a].reduced; });
+    const bool inside =
+        store.source >= 0 && std::any_of(domain.varies[store.source].begin(), domain.varies[store.source].end(),
+                                         [&](AtomId a) { return domain.atoms[a].reduced; });
     // A value outside the reduced loops is stored when the phase before it has ended.
     const int phase = inside || level == 0 ? level : level - 1;
     out.count = std::max(out.count, phase + 1);
@@ -88,7 +91,8 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep) {
   Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
   for (int phase = 0; phase < out.count; ++phase) {
     for (NodeId r : out.reduces)
-      if (out.level[r] - 1 == phase && domain.operands[r][0].source >= 0) crossing.demand(domain.operands[r][0].source, phase);
+      if (out.level[r] - 1 == phase && domain.operands[r][0].source >= 0)
+        crossing.demand(domain.operands[r][0].source, phase);
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }

@@ -1,0 +1,16 @@
+// Maps in which an input is contiguous along another atom than the output: square blocks of vectors are read along the
+// input's atom, transposed in registers, and written along the output's. A block of the launch owns a range of tiles of
+// `tile` x `tile_rows` elements, walked in square steps of one vector.
+#pragma once
+
+#include "compiler/lower/tile_expr.h"
+#include "compiler/plan/space.h"
+
+namespace wl {
+
+// Whether every extent divides into whole vectors; otherwise the map is lowered as loops with strided loads.
+bool transposes(const Domain& domain, const Machine& machine);
+absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                       const Machine& machine);
+
+}  // namespace wl
