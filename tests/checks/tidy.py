@@ -4,7 +4,7 @@
 A file is looked at again only when it, a header of ours that it reaches, its compile command or .clang-tidy changed: the
 verdicts are kept under build/tidy. Findings are never kept.
 
-tidy.py --build DIR [--jobs N] [FILE...]
+tidy.py --build DIR [--jobs N] [--recent COMMITS] [FILE...]
 """
 
 import argparse
@@ -65,10 +65,23 @@ def tidy(file, build):
     return lines or [f"{file}: clang-tidy failed: {(done.stdout + done.stderr).strip()[:2000]}"]
 
 
+def recent(commits):
+    """Files that the last commits or the working tree changed; everything where there is no history to ask."""
+    git = ["git", "-C", str(tree.ROOT)]
+    count = subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    if count.returncode != 0:
+        return None
+    back = min(commits, int(count.stdout) - 1)
+    named = subprocess.run([*git, "diff", "--name-only", f"HEAD~{back}"], capture_output=True, text=True, check=True).stdout
+    fresh = subprocess.run([*git, "ls-files", "--others", "--exclude-standard"], capture_output=True, text=True, check=True)
+    return set(named.split()) | set(fresh.stdout.split())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a configured build folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--recent", type=int, metavar="COMMITS", help="only what the last commits or the working tree changed")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
 
@@ -76,6 +89,9 @@ def main():
     commands = {entry["file"]: entry["command"] for entry in json.loads((build / "compile_commands.json").read_text())}
     files = options.files or tree.files("*.cpp")
     files = [f for f in files if f.startswith(FOLDERS) and str(tree.ROOT / f) in commands]
+    changed = recent(options.recent) if options.recent is not None else None
+    if changed is not None:
+        files = [f for f in files if f in changed]
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
     CACHE.mkdir(parents=True, exist_ok=True)
 
