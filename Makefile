@@ -41,7 +41,8 @@ build: setup
 	$(call configure_and_build,release)
 
 demo: build
-	build/release/bin/warploom tune $(DEMO_MODEL) --trials $(DEMO_TRIALS) --out build/demo
+	mkdir -p build/demo
+	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
 test: python build
 	$(call run_tests,release,-LE long)

@@ -92,9 +92,10 @@ class Warploom:
         model = folder / "model.onnx"
         onnx.save(workload.model(), model)
         self.bundle = folder / "bundle"
-        tune = [str(model), "--json", "-", "--out", str(self.bundle), "--trials", str(options.trials)]
+        # A store of the benchmark's own, so that it neither reads nor fills the user's.
+        tune = [str(model), "--store", str(WORK / "store.db"), "--out", str(self.bundle), "--trials", str(options.trials)]
         start = time.perf_counter()
-        report = warploom("tune", *tune, env=store(options))
+        report = warploom("tune", *tune, "--json", "-")
         self.facts = {
             "version": report["environment"]["warploom"],
             "prepare_s": round(time.perf_counter() - start, 2),
@@ -102,13 +103,11 @@ class Warploom:
                 {key: group[key] for key in ("kernels", "best_ns", "default_ns", "trials", "plan")} for group in report["groups"]
             ],
         }
-        self.environment = store(options)
         self.calls = max(3, min(300, int(options.seconds * 1e9 / max(1.0, report["totals"]["best_ns"]))))
-        warploom("run", str(self.bundle), "--check", env=self.environment, json_output=False)
+        warploom("run", str(self.bundle), "--check", "--json", "-")
 
     def time(self, seconds):
-        report = warploom("run", str(self.bundle), "--repeat", str(self.calls), "--json", "-", env=self.environment)
-        return report["samples_ns"]
+        return warploom("run", str(self.bundle), "--repeat", str(self.calls), "--json", "-")["time"]["samples_ns"]
 
     def samples(self, collected):
         return collected
@@ -159,17 +158,13 @@ def machine_limit():
     return program
 
 
-def store(options):
-    """The benchmark's own cache, so that it neither reads nor fills the user's."""
-    return {**os.environ, "XDG_CACHE_HOME": str(WORK / "cache")}
-
-
-def warploom(*arguments, env, json_output=True):
+def warploom(*arguments):
+    """Runs the program and returns its report."""
     program = ROOT / "build" / "release" / "bin" / "warploom"
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, env=env)
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"warploom {arguments[0]} exited {done.returncode}: {done.stderr.strip()[-300:]}")
-    return json.loads(done.stdout) if json_output else None
+    return json.loads(done.stdout)
 
 
 def start_contenders(workload, options):
