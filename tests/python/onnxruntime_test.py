@@ -81,6 +81,10 @@ def main():
             for line in lines.splitlines():
                 report = json.loads(line)
                 name = os.path.basename(report["file"])
+                if "error" in report:
+                    failures += 1
+                    print(f"FAIL {name}: {report['error']}")
+                    continue
                 try:
                     results = run_peer(report)
                 except Exception as error:  # onnxruntime's own classes

@@ -1,6 +1,7 @@
 // What the oracle says about ONNX files, for comparison with another runtime:
 //   eval_onnx DIR FILE...   imports each file, writes its generated inputs below DIR as raw little-endian arrays, and
-//                           prints one JSON object a line: inputs, and sampled outputs with their values and bounds
+//                           prints one JSON object a line: inputs, and sampled outputs with their values and bounds;
+//                           or the error
 //   eval_onnx --cases DIR   writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints, a line
 //   each,
 //                           the file and whether onnxruntime has a kernel for it
@@ -111,9 +112,10 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const auto line = evaluate_file(argv[i], argv[1]);
     if (!line.ok()) {
-      std::cerr << argv[i] << ": " << line.status().message() << "\n";
-      return 2;
+      std::cout << "{\"file\":" << json_text(argv[i])
+                << ",\"error\":" << json_text(std::string(line.status().message())) << "}\n";
+      continue;
     }
-    std::cout << *line << std::endl;
+    std::cout << *line << "\n";
   }
 }
