@@ -52,13 +52,13 @@ absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine&
   return values;
 }
 
-absl::StatusOr<Domain> CoverValues::try_alone(NodeId anchor, NodeId store) const {
-  return analyze(extract(*graph_, group_storing({anchor}, {store})), *machine_);
+absl::StatusOr<Domain> CoverValues::try_alone(NodeId anchor, std::vector<NodeId> stores) const {
+  return analyze(extract(*graph_, group_storing({anchor}, std::move(stores))), *machine_);
 }
 
 // Alone, an op fails only for what it reads through views: those then become kernels of their own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
-  absl::StatusOr<Domain> domain = try_alone(anchor, anchor);
+  absl::StatusOr<Domain> domain = try_alone(anchor, {anchor});
   if (domain.ok()) return absl::OkStatus();
   bool changed = false;
   for (NodeId operand : graph_->nodes[anchor].operands)
@@ -67,14 +67,22 @@ absl::Status CoverValues::ensure_kernel(NodeId anchor) {
       changed = true;
       WL_RETURN_IF_ERROR(ensure_kernel(operand));
     }
-  if (changed) domain = try_alone(anchor, anchor);
+  if (changed) domain = try_alone(anchor, {anchor});
   if (!domain.ok())
     return invalid("no kernel computes %", anchor, " ", name_of(graph_->nodes[anchor].op), " ",
                    shape_text(graph_->nodes[anchor].shape), ": ", domain.status().message());
   return absl::OkStatus();
 }
 
-// A reshape or transpose that is the only use of a value is stored in its place when that cuts no loop further.
+// Vectors of the loop are whole pieces of every store, and of every read that they were in the plain form.
+bool as_contiguous(const Domain& viewed, const Domain& plain) {
+  if (viewed.atoms.size() > plain.atoms.size() || (viewed.second >= 0 && plain.second < 0)) return false;
+  return viewed.vector < 0 || std::all_of(viewed.stores.begin(), viewed.stores.end(), [&](const Domain::Store& store) {
+           return store.access.strides[viewed.vector] <= 1;
+         });
+}
+
+// A reshape or transpose that is the only use of a value is stored in its place when that costs no loop anything.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {
@@ -84,8 +92,8 @@ void CoverValues::choose_stored_form(NodeId anchor) {
     last = user;
   }
   if (last == anchor) return;
-  const absl::StatusOr<Domain> plain = try_alone(anchor, anchor), viewed = try_alone(anchor, last);
-  if (viewed.ok() && viewed->atoms.size() <= plain->atoms.size()) stored_as_[anchor] = last;
+  const absl::StatusOr<Domain> plain = try_alone(anchor, {anchor}), viewed = try_alone(anchor, {last});
+  if (plain.ok() && viewed.ok() && as_contiguous(*viewed, *plain)) stored_as_[anchor] = last;
 }
 
 NodeId CoverValues::base_of(NodeId id) const {
@@ -104,9 +112,14 @@ absl::Status CoverValues::place_output(NodeId node) {
   }
   const NodeId base = base_of(node);
   if (base != node && anchor_[base]) {
-    const absl::StatusOr<Domain> plain = try_alone(base, base), viewed = try_alone(base, node);
+    std::vector<NodeId> stores = outputs_[base];
+    stores.push_back(stored_as_[base]);
+    const absl::StatusOr<Domain> plain = try_alone(base, stores);
+    stores.push_back(node);
+    const absl::StatusOr<Domain> viewed = try_alone(base, stores);
     // A contraction's tiles want whole axes; anything else may store through any view.
-    if (viewed.ok() && (viewed->cls != LoopClass::kContract || viewed->atoms.size() <= plain->atoms.size())) {
+    if (viewed.ok() && plain.ok() &&
+        (viewed->cls != LoopClass::kContract || viewed->atoms.size() <= plain->atoms.size())) {
       outputs_[base].push_back(node);
       return absl::OkStatus();
     }

@@ -29,7 +29,7 @@ class CoverValues {
  private:
   CoverValues(const Graph& graph, const Machine& machine);
   absl::Status ensure_kernel(NodeId anchor);
-  absl::StatusOr<Domain> try_alone(NodeId anchor, NodeId store) const;
+  absl::StatusOr<Domain> try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
   absl::Status place_output(NodeId node);
   NodeId base_of(NodeId id) const;  // the anchor or leaf behind views

@@ -217,9 +217,9 @@ class Analysis {
     store.access.input = graph_.outputs[index].node;
     Axes axes;
     Pending copy;
+    // A reshape of a whole row-major buffer moves nothing.
+    while (!views.empty() && node(views.back()).op == Op::reshape) views.pop_back();
     if (is_computed(node(source))) {
-      // A reshape of a whole row-major buffer moves nothing.
-      while (!views.empty() && node(views.back()).op == Op::reshape) views.pop_back();
       for (NodeId view : views)
         if (node(view).op == Op::broadcast)
           return invalid(what(view), ": an output repeats the elements of %", node(view).operands[0],

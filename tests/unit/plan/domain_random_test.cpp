@@ -1,7 +1,6 @@
 // Random groups: whatever analyze() accepts must address exactly the elements that the graph's semantics name.
 #include <gtest/gtest.h>
 
-#include "compiler/ir/build.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/domain.h"
 #include "tests/unit/plan/plan_testing.h"
@@ -9,143 +8,10 @@
 namespace wl {
 namespace {
 
-struct Random {
-  uint64_t state;
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
-};
-
-class Generator {
- public:
-  explicit Generator(uint64_t seed) : random_{seed} {}
-
-  Graph graph() {
-    const Shape base = {2, 4, 6};
-    values_.push_back(builder_.input("x", DType::f32, base));
-    values_.push_back(builder_.input("y", DType::f32, random_.below(2) ? Shape{8, 6} : Shape{6, 8}));
-    values_.push_back(builder_.input("z", DType::f32, {6}));
-    const int steps = 2 + random_.below(9);
-    for (int i = 0; i < steps; ++i) step();
-    builder_.output("o", values_.back());
-    if (random_.below(4) == 0) builder_.output("p", values_[random_.below(static_cast<int>(values_.size()))]);
-    absl::StatusOr<Graph> graph = builder_.finish();
-    EXPECT_TRUE(graph.ok()) << graph.status();
-    return graph.ok() ? *graph : Graph();
-  }
-
- private:
-  NodeId pick() {  // mostly recent values, so that graphs are deep
-    const int n = static_cast<int>(values_.size());
-    return values_[random_.below(3) ? n - 1 - random_.below(std::min(n, 3)) : random_.below(n)];
-  }
-  const Shape& shape(NodeId id) { return builder_.node(id).shape; }
-
-  NodeId fit(NodeId x, const Shape& to) {
-    if (shape(x) == to) return x;
-    if (elements(shape(x)) == elements(to)) return builder_.reshape(x, to);
-    // Broadcast along whatever matches from the right, else from the left.
-    const Shape from = shape(x);
-    std::vector<int64_t> dims;
-    for (size_t i = to.size(), k = from.size(); i-- > 0 && k > 0;)
-      if (to[i] == from[k - 1]) {
-        dims.insert(dims.begin(), static_cast<int64_t>(i));
-        --k;
-      }
-    if (dims.size() == from.size()) return builder_.broadcast(x, to, dims);
-    return builder_.constant(2.5, DType::f32, to);
-  }
-
-  void step() {
-    const NodeId x = pick();
-    const Shape s = shape(x);
-    const int rank = static_cast<int>(s.size());
-    switch (random_.below(9)) {
-      case 0:
-      case 1:
-        values_.push_back(builder_.add(x, fit(pick(), s)));
-        return;
-      case 2:
-        values_.push_back(builder_.elementwise(Op::tanh, {x}));
-        return;
-      case 3: {
-        std::vector<int64_t> perm(rank);
-        for (int i = 0; i < rank; ++i) perm[i] = i;
-        for (int i = rank; i-- > 1;) std::swap(perm[i], perm[random_.below(i + 1)]);
-        values_.push_back(builder_.transpose(x, perm));
-        return;
-      }
-      case 4: {
-        const int64_t n = elements(s);
-        Shape to;
-        int64_t rest = n;
-        for (int64_t f : {4, 3, 2})
-          if (rest % f == 0 && random_.below(2)) {
-            to.push_back(f);
-            rest /= f;
-          }
-        to.insert(to.begin() + random_.below(static_cast<int>(to.size()) + 1), rest);
-        values_.push_back(builder_.reshape(x, to));
-        return;
-      }
-      case 5: {
-        if (rank == 0) return;
-        std::vector<int64_t> starts(rank, 0), steps(rank, 1);
-        Shape to = s;
-        const int axis = random_.below(rank);
-        if (to[axis] < 2) return;
-        to[axis] /= 2;
-        if (random_.below(2)) {
-          steps[axis] = 2;
-        } else if (random_.below(2)) {
-          starts[axis] = s[axis] - 1;
-          steps[axis] = -1;
-        } else {
-          starts[axis] = s[axis] - to[axis];
-        }
-        values_.push_back(builder_.slice(x, starts, steps, to));
-        return;
-      }
-      case 6:
-      case 7: {
-        if (rank == 0) return;
-        const Op op = random_.below(2) ? Op::reduce_sum : Op::reduce_max;
-        const int64_t axis = random_.below(rank);
-        if (random_.below(2)) {
-          std::vector<int64_t> kept;
-          for (int64_t i = 0; i < rank; ++i)
-            if (i != axis) kept.push_back(i);
-          const NodeId r = builder_.reduce(op, x, {axis});
-          values_.push_back(builder_.sub(x, builder_.broadcast(r, s, kept)));
-        } else {
-          values_.push_back(builder_.reduce(op, x, {axis}));
-        }
-        return;
-      }
-      default: {
-        const NodeId y = pick();
-        if (rank == 2 && shape(y).size() == 2 && s[1] == shape(y)[0])
-          values_.push_back(builder_.contract(x, y, "mk,kn->mn"));
-        else if (rank == 2 && shape(y).size() == 2 && s[1] == shape(y)[1])
-          values_.push_back(builder_.contract(x, y, "mk,nk->mn"));
-        return;
-      }
-    }
-  }
-
-  Random random_;
-  Builder builder_;
-  std::vector<NodeId> values_;
-};
-
 TEST(DomainRandom, AcceptedGroupsAddressWhatTheGraphMeans) {
   int accepted[4] = {}, refused = 0;
   for (uint64_t seed = 1; seed <= 12000; ++seed) {
-    const Graph graph = Generator(seed).graph();
+    const Graph graph = random_graph(seed);
     const absl::StatusOr<Domain> domain = analyze(graph, test_machine());
     if (!domain.ok()) {
       EXPECT_EQ(domain.status().code(), absl::StatusCode::kInvalidArgument);

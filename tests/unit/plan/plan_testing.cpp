@@ -72,8 +72,10 @@ int64_t viewed_index(const Graph& graph, const Node& view, int64_t index) {
   return index_of(to, from);
 }
 
+}  // namespace
+
 // Every node in full, straight from the meaning of the ops.
-std::vector<Values> reference(const Graph& graph) {
+std::vector<std::vector<double>> reference(const Graph& graph, const InputValues& inputs) {
   std::vector<Values> all(graph.nodes.size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     const Node& node = graph.nodes[id];
@@ -111,7 +113,7 @@ std::vector<Values> reference(const Graph& graph) {
     for (int64_t i = 0; i < static_cast<int64_t>(out.size()); ++i) {
       switch (class_of(node.op)) {
         case OpClass::kLeaf:
-          if (node.op == Op::input) out[i] = input_value(node, id, i);
+          if (node.op == Op::input) out[i] = inputs ? inputs(id, i) : input_value(node, id, i);
           if (node.op == Op::iota) out[i] = static_cast<double>(coordinates(i, node.shape)[node.ints[0]]);
           break;
         case OpClass::kView:
@@ -135,6 +137,8 @@ std::vector<Values> reference(const Graph& graph) {
   }
   return all;
 }
+
+namespace {
 
 // The same values as the domain's loops and addresses give them.
 class Loops {

@@ -1,8 +1,10 @@
 // What the tests of plan share: a machine, graphs from text, and the brute-force meaning of a Domain.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/ir/graph.h"
 #include "compiler/plan/domain.h"
@@ -17,6 +19,13 @@ inline Machine test_machine() {
 }
 
 Graph graph_of(std::string_view text);
+
+// A graph of about `steps` ops of all kinds over small shapes; 0: between 2 and 10.
+Graph random_graph(uint64_t seed, int steps = 0);
+
+// The values of every node, row-major. Inputs: generated unless given.
+using InputValues = std::function<double(NodeId input, int64_t index)>;
+std::vector<std::vector<double>> reference(const Graph& graph, const InputValues& inputs = nullptr);
 
 // Walks every iteration of the domain's loops and compares each address with the element that the graph's semantics
 // say the operand reads, found by walking the views element by element. Empty when all agree and every output element
