@@ -76,10 +76,10 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const int64_t column_tasks = many ? 1 : first("column_tasks", threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first("row_tasks", threads);
   const int64_t pack_b = e.rows <= 32 ? 0 : 1;
-  for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{14, 2},
+  for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
+                               {14, 2},
                                {12, 2},
-                               {9, 3},
                                {6, 4},
                                {6, 2},
                                {4, 3},
