@@ -7,9 +7,11 @@
 #endif
 #define WL_FN static inline __attribute__((always_inline, unused))
 #ifdef __clang__
+#define WL_SPLIT 0
 #define WL_UNROLL _Pragma("clang loop unroll(full)")
 #define WL_SERIAL _Pragma("clang loop unroll(disable)")
 #else
+#define WL_SPLIT 1  // g++ 12 takes operations on more than one register lane by lane
 #define WL_UNROLL _Pragma("GCC unroll 64")
 #define WL_SERIAL _Pragma("GCC unroll 1")
 #endif

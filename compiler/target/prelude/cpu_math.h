@@ -337,6 +337,8 @@ WL_FN auto wl_pow(A a0, B b0) {
     V zero = wl_splat<V>(0), r = y < 0 ? zero : wl_splat<V>(1);
     for (; wl_hmax(y) > 0; y = y >> 1, x = x * x) r = (y & 1) != 0 ? r * x : r;
     return r;
+  } else if constexpr (WL_SPLIT && wl_n<V> > 4 && 2 * sizeof(V) > WL_NATIVE) {
+    return wl_join<V>(wl_pow(wl_lo(x), wl_lo(y)), wl_pow(wl_hi(x), wl_hi(y)));
   } else {
     typedef wl_v<f64, wl_n<V>> D;
     V one = wl_splat<V>(1), inf = wl_splat<V>(__builtin_inff()), zero = wl_splat<V>(0), a = wl_abs(x), e;

@@ -82,6 +82,8 @@ WL_FN V wl_cast(X x) {
       return wl_splat<V>(x != 0);
     else
       return wl_splat<V>((wl_e<V>)x);
+  } else if constexpr (WL_SPLIT && wl_n<V> > 4 && (sizeof(V) > WL_NATIVE || sizeof(X) > WL_NATIVE)) {
+    return wl_join<V>(wl_cast<wl_half<V>>(wl_lo(x)), wl_cast<wl_half<V>>(wl_hi(x)));
   } else if constexpr (wl_bool<V>) {
     return __builtin_convertvector(x != 0, V) & 1;
   } else {
