@@ -68,8 +68,9 @@ Estimate SumErrors::result(double value, double worst, double squares, double ma
 }
 
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
-  jumps_ = op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod || op == Op::fmod ||
-           (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to));
+  // pow is smooth, but flat to first order in both operands where it is 1.
+  jumps_ = op == Op::pow || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod ||
+           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to));
   compares_ = row_.result == ResultType::kBool;
   logical_ = op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
   relative_ = row_.ulps * 2 * rounding_.unit;
@@ -103,16 +104,41 @@ double Elementwise::value(const double x[3]) const {
   return exact ? row_.value(x[0], x[1], x[2]) : integer_value(x);
 }
 
-// The largest change of the result when one operand moves over its interval, seen at its ends and at zero.
-double Elementwise::swing(const Estimate x[3], int operand, double r) const {
-  double at[3] = {x[0].value, x[1].value, x[2].value};
-  const double centre = at[operand], b = x[operand].bound();
+// The largest change of the result when the operands move over their intervals, seen at the ends and at zero.
+double Elementwise::swing(const Estimate x[3], double r) const {
+  double places[3][4];
+  int count[3] = {1, 1, 1};
+  for (int i = 0; i < 3; ++i) {
+    const double centre = x[i].value, b = x[i].bound();
+    places[i][0] = centre;
+    if (b == 0) continue;
+    places[i][count[i]++] = centre - b;
+    places[i][count[i]++] = centre + b;
+    if (std::fabs(centre) <= b) places[i][count[i]++] = 0;
+  }
   double most = 0;
-  for (double to : {centre - b, centre + b, std::fabs(centre) <= b ? 0.0 : centre + b}) {
-    at[operand] = to;
-    most = std::max(most, distance(value(at), r));
+  for (int i = 0; i < count[0]; ++i) {
+    for (int j = 0; j < count[1]; ++j) {
+      for (int k = 0; k < count[2]; ++k) {
+        const double at[3] = {places[0][i], places[1][j], places[2][k]};
+        most = std::max(most, distance(value(at), r));
+      }
+    }
   }
   return most;
+}
+
+// A remainder jumps by the divisor wherever the quotient passes an integer, which its values at the ends need not show.
+double Elementwise::remainder_swing(const Estimate x[3]) const {
+  double least = kInfinity, most = -kInfinity;
+  for (double sx : {-1.0, 1.0}) {
+    for (double sy : {-1.0, 1.0}) {
+      const double quotient = (x[0].value + sx * x[0].bound()) / (x[1].value + sy * x[1].bound());
+      least = std::min(least, quotient);
+      most = std::max(most, quotient);
+    }
+  }
+  return std::ceil(least) <= std::floor(most) ? std::fabs(x[1].value) + x[1].bound() : 0;
 }
 
 void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
@@ -137,22 +163,27 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   if (row_.op == Op::max || row_.op == Op::min) {
     return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
   }
+  if (!std::isfinite(r)) {
+    const double seen = swing(x, r);
+    return set(seen, seen);
+  }
   double partial[3];
   row_.partials(x[0].value, x[1].value, x[2].value, r, partial);
+  double first = 0;
   for (int i = 0; i < row_.arity; ++i) {
     const double b = x[i].bound();
     if (b == 0) continue;
-    if (b == kInfinity || (!std::isfinite(r) && swing(x, i, r) > 0)) return set(kInfinity, kInfinity);
-    if (!std::isfinite(r)) continue;
-    double worst = partial[i] * x[i].worst, spread = partial[i] * x[i].spread;
-    if (jumps_ || (row_.cost > 1 && !(partial[i] * b < std::fabs(r) / 64))) {
-      double seen = swing(x, i, r);
-      bool smooth = std::isfinite(worst) && std::isfinite(spread);
-      worst = smooth ? std::max(worst, seen) : seen;
-      spread = smooth ? std::max(spread, seen / kConfidence) : seen / kConfidence;
-    }
-    result.worst += worst;
-    result.spread += spread;
+    if (b == kInfinity) return set(kInfinity, kInfinity);
+    first += partial[i] * b;
+    result.worst += partial[i] * x[i].worst;
+    result.spread += partial[i] * x[i].spread;
+  }
+  if (jumps_ || (row_.cost > 1 && !(first < std::fabs(r) / 64))) {
+    double seen = swing(x, r);
+    if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
+    const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
+    result.worst = smooth ? std::max(result.worst, seen) : seen;
+    result.spread = smooth ? std::max(result.spread, seen / kConfidence) : seen / kConfidence;
   }
   // The product of two errors, which is all there is when both factors are zero.
   if (row_.op == Op::mul || row_.op == Op::fma) {

@@ -55,11 +55,12 @@ class Elementwise {
   double value(const double x[3]) const;
   double integer_value(const double x[3]) const;
   void propagate(const Estimate x[3], Estimate& result) const;
-  double swing(const Estimate x[3], int operand, double r) const;
+  double swing(const Estimate x[3], double r) const;
+  double remainder_swing(const Estimate x[3]) const;
   const OpInfo& row_;
   DType from_, to_;
   Rounding rounding_;
-  bool jumps_;  // not continuous: always look at both ends
+  bool jumps_;  // first order says too little: always look at both ends
   bool compares_, logical_;
   double relative_;
 };

@@ -55,8 +55,9 @@ TEST(Ops, PartialsBoundFiniteDifferences) {
         const double slope = std::fabs(above - below) / (2 * h);
         EXPECT_GE(partial[i] * 1.001 + 1e-6, slope) << row.name << " operand " << i << " at " << at[0] << " " << at[1];
         const bool one_sided = row.op == Op::max || row.op == Op::min || row.op == Op::sin || row.op == Op::cos;
-        if (!one_sided)
+        if (!one_sided) {
           EXPECT_LE(partial[i], slope * 1.1 + 1e-6) << row.name << " operand " << i << " at " << at[0] << " " << at[1];
+        }
       }
     }
   }
@@ -120,7 +121,9 @@ TEST(Ops, EveryElementwiseRowBuildsPrintsParsesAndEvaluates) {
       for (int i = 0; i < row.arity; ++i) x[i] = read(i, s.index);
       const double expected = row.value(x[0], x[1], x[2]);
       EXPECT_TRUE(s.expected == expected || (std::isnan(s.expected) && std::isnan(expected)));
-      if (row.ulps > 0 && std::isfinite(expected)) EXPECT_GE(s.bound, row.ulps * 0x1p-23 * std::fabs(expected));
+      if (row.ulps > 0 && std::isfinite(expected)) {
+        EXPECT_GE(s.bound, row.ulps * 0x1p-23 * std::fabs(expected));
+      }
     }
   }
 }

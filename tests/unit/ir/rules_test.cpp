@@ -170,7 +170,9 @@ TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
   int wide = 0;
   for (const Node& node : simple->nodes) {
     if (class_of(node.op) == OpClass::kElementwise && elements(node.shape) == 128000) ++wide;
-    if (node.op == Op::take_along) EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
+    if (node.op == Op::take_along) {
+      EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
+    }
   }
   EXPECT_EQ(wide, 2) << print(*simple);  // x - max, exp
 }
