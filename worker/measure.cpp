@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kSetupDeadline = 120'000'000'000;
 constexpr double kCanaryMoved = 0.10;
+constexpr int64_t kCanaryEvery = 100'000'000;  // ns; candidates quicker than that share one
 constexpr size_t kRecheckSamples = 64;
 
 double seconds_since(int64_t begin) {
@@ -228,7 +229,8 @@ class Measurement {
   // Runs candidate `i` once on the inputs that are set up and judges the result. False: it failed and is marked so.
   absl::StatusOr<bool> passes(size_t i, const Check& check, int64_t deadline) {
     WL_RETURN_IF_ERROR(load(i, deadline));
-    WL_ASSIGN_OR_RETURN(const CheckAnswer answer, runner_.check({static_cast<int64_t>(i)}, deadline));
+    WL_ASSIGN_OR_RETURN(const CheckAnswer answer,
+                        runner_.check({static_cast<int64_t>(i), batch_.recipe.interleave}, deadline));
     if (!answer.damage.empty()) {
       fail(i, Outcome::kRuntimeError, answer.damage);
       return false;
@@ -283,6 +285,7 @@ class Measurement {
     for (int attempt = 0;; ++attempt) {
       if (!canary_) {
         WL_ASSIGN_OR_RETURN(canary_, runner_.canary(deadline));
+        canary_at_ = monotonic_ns();
       }
       WL_ASSIGN_OR_RETURN(TimeAnswer answer, runner_.time({{static_cast<int64_t>(i)}, recipe_}, deadline));
       if (!answer.damage.empty()) {
@@ -291,9 +294,13 @@ class Measurement {
       }
       WL_ASSIGN_OR_RETURN(const bool agree, samples_agree(i, check, kRecheckSamples, deadline));
       if (!agree) return retire();
-      WL_ASSIGN_OR_RETURN(const CanaryAnswer after, runner_.canary(deadline));
-      const double change = moved(*canary_, after);
-      canary_ = after;
+      double change = 0;
+      if (monotonic_ns() - canary_at_ > kCanaryEvery) {
+        WL_ASSIGN_OR_RETURN(const CanaryAnswer after, runner_.canary(deadline));
+        change = moved(*canary_, after);
+        canary_ = after;
+        canary_at_ = monotonic_ns();
+      }
       const bool steady = change <= kCanaryMoved;
       // A second measurement where the machine changed under the first, while that stays the exception.
       if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
@@ -398,8 +405,9 @@ class Measurement {
   Recipe recipe_;       // best_ns follows the batch
   SetupCommand setup_;  // what the running runner holds
   Runner runner_;
-  std::set<size_t> loaded_;  // slots of the running runner
-  std::optional<CanaryAnswer> canary_;
+  std::set<size_t> loaded_;             // slots of the running runner
+  std::optional<CanaryAnswer> canary_;  // the last one
+  int64_t canary_at_ = 0;
   int remeasured_ = 0;
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;

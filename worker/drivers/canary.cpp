@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int kRepeats = 5;
+constexpr int kRepeats = 3;
 constexpr int64_t kSteps = 100'000;              // about half a millisecond
 constexpr size_t kCopyBytes = size_t{16} << 20;  // a thread; outsizes every private cache
 

@@ -94,6 +94,7 @@ void walk(V& v, LoadCommand& m) {
 template <typename V>
 void walk(V& v, CheckCommand& m) {
   v.field(m.slot);
+  v.field(m.thorough);
 }
 
 template <typename V>

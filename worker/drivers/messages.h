@@ -30,9 +30,11 @@ struct LoadCommand {
   int64_t deadline_ns = 0;  // from now; the runner bounds its own CPU time by it
 };
 
-// Poisons the outputs and runs the candidate once.
+// Poisons the outputs and runs the candidate once. Unless `thorough`, of large outputs only every fourth page is
+// poisoned and looked at: what is left out systematically shows there too, at a fraction of the memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
+  bool thorough = false;
 };
 struct CheckAnswer {
   std::string damage;  // not empty: what was written outside the outputs

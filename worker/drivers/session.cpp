@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and whatever a kernel may sensibly allocate
 
-constexpr int64_t kLargeOutputs = int64_t{4} << 20;
+constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 
 // Arguments start at different places modulo 4096; see Buffer::create.
 int64_t stagger_of(size_t argument) {
@@ -126,22 +126,33 @@ void Session::run(const Candidate& candidate, const Arguments& arguments) {
   pool_->launch(candidate.launch, pointers);
 }
 
+template <typename F>
+void Session::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
+  const int64_t step = 4096 / size_of(spec.dtype);
+  const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
+  // With every page wanted, one call a thread.
+  const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
+  pool_->each(pool_->threads(), [&](int thread) {
+    const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
+    for (int64_t page = pages / threads * thread; page < end; page += run * of_pages)
+      f(thread, page * step, std::min(std::min(page + run, end) * step, spec.elements()));
+  });
+}
+
 void Session::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
-  constexpr int64_t kPage = 4096;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
-    const int64_t step = kPage / size_of(spec.dtype);
-    const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-    pool_->each(pool_->threads(), [&](int thread) {
-      const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
-      for (int64_t page = pages / threads * thread; page < end; page += of_pages) {
-        const int64_t first = page * step;
-        poison(spec.dtype, arguments[i].data() + first * size_of(spec.dtype), std::min(step, spec.elements() - first),
-               other);
-      }
+    each_page(spec, of_pages, [&](int, int64_t begin, int64_t end) {
+      poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, other);
     });
   }
+}
+
+int64_t Session::output_bytes() const {
+  int64_t bytes = 0;
+  for (const BufferSpec& spec : problem_.buffers) bytes += spec.output ? spec.bytes() : 0;
+  return bytes;
 }
 
 std::string Session::damage() const {
@@ -153,22 +164,21 @@ std::string Session::damage() const {
   return "";
 }
 
-std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidate) {
+std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidate, int64_t of_pages) {
   std::vector<CheckAnswer::Unwritten> found;
   Arguments& arguments = clones_[0];
   bool integers = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
-    const int64_t elements = spec.elements(), threads = pool_->threads();
-    std::vector<CheckAnswer::Unwritten> parts(static_cast<size_t>(threads));
-    pool_->each(pool_->threads(), [&](int thread) {
-      const int64_t begin = elements / threads * thread;
-      const int64_t end = thread + 1 == threads ? elements : begin + elements / threads;
+    std::vector<CheckAnswer::Unwritten> parts(static_cast<size_t>(pool_->threads()));
+    each_page(spec, of_pages, [&](int thread, int64_t begin, int64_t end) {
       CheckAnswer::Unwritten& part = parts[static_cast<size_t>(thread)];
-      part.elements =
-          count_poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, &part.first);
-      part.first += begin;
+      int64_t first = 0;
+      const int64_t n =
+          count_poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, &first);
+      if (n && !part.elements) part.first = begin + first;
+      part.elements += n;
     });
     CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};
     for (const CheckAnswer::Unwritten& part : parts) {
@@ -206,12 +216,13 @@ absl::StatusOr<CheckAnswer> Session::check(const CheckCommand& command) {
   WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
   alive_(command.slot);
   pool_->spoil_scratch();
-  poison_outputs(clones_[0], false, 1);
+  const int64_t of_pages = command.thorough || output_bytes() <= kLargeOutputs ? 1 : 4;
+  poison_outputs(clones_[0], false, of_pages);
   run(*candidate, clones_[0]);
   CheckAnswer answer;
   answer.damage = damage();
   alive_(command.slot);
-  if (answer.damage.empty()) answer.unwritten = unwritten(*candidate);
+  if (answer.damage.empty()) answer.unwritten = unwritten(*candidate, of_pages);
   return answer;
 }
 
@@ -261,9 +272,7 @@ absl::StatusOr<TimeAnswer> Session::time(const TimeCommand& command) {
   }
   // What the parent reads afterwards must come from a timed run, not from the check. Of large outputs a sample of the
   // pages is enough to notice, and spares the pass over memory.
-  int64_t bytes = 0;
-  for (const BufferSpec& spec : problem_.buffers) bytes += spec.output ? spec.bytes() : 0;
-  poison_outputs(clones_[0], false, bytes > kLargeOutputs ? 8 : 1);
+  poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : 8);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);

@@ -38,14 +38,17 @@ class Session {
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
-  // Every `of_pages`-th 4096-byte page.
+  // f(thread, begin, end) for the element ranges of every `of_pages`-th 4096-byte page.
+  template <typename F>
+  void each_page(const BufferSpec& spec, int64_t of_pages, F&& f);
   void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
   absl::StatusOr<Candidate*> slot(int64_t number);
   void run(const Candidate& candidate, const Arguments& arguments);
   int64_t timed(const Candidate& candidate, int64_t calls);
   void evict();
+  int64_t output_bytes() const;
   std::string damage() const;
-  std::vector<CheckAnswer::Unwritten> unwritten(const Candidate& candidate);
+  std::vector<CheckAnswer::Unwritten> unwritten(const Candidate& candidate, int64_t of_pages);
 
   std::function<void(int64_t)> alive_;
   std::unique_ptr<Pool> pool_;

@@ -87,10 +87,6 @@ const Fault kFaults[] = {
      "argument 2 (c, output"},
     {"WritesAnInput", WL_ADD " ((volatile float*)a)[5] = 0;", Outcome::kRuntimeError,
      "byte 20 of argument 0 (a, read-only"},
-    {"AllocatesForEver",
-     "for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); for (int k = 0; k < 1 << 26; k += 4096) p[k] = 1; "
-     "}",
-     Outcome::kRuntimeError, "SIGSEGV"},
     {"StackOverflow", "c[0] = $deep(1000000000);", Outcome::kRuntimeError, "SIGSEGV",
      "__attribute__((noinline)) int $deep(int n) { volatile char x[4096]; x[n & 4095] = 1; return n ? $deep(n - 1) + "
      "x[n & 1] : 0; }"},
@@ -101,19 +97,28 @@ const Fault kFaults[] = {
      "c("},
     {"CrashesOnlyLater", "static int n; if (i == 0) ++n; " WL_ADD " if (n > 20) abort();", Outcome::kRuntimeError,
      "SIGABRT"},
+    {"AllocatesForEver", "for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); p[0] = 1; }",
+     Outcome::kRuntimeError, "SIGSEGV"},
 };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 TEST(Measure, EachFaultIsOneFailedTrialOfItsClass) {
   Batch batch = add_batch(kElements);
   batch.recipe.deadline_ns = 1'500'000'000;
   for (const Fault& fault : kFaults) {
+    if (kSanitized && std::string(fault.name) == "AllocatesForEver") break;  // memory has no limit in such a build
     const auto n = static_cast<int64_t>(batch.candidates.size());
     batch.candidates.push_back(candidate(n, fault.body, fault.before));
     batch.candidates.push_back(candidate(n + 1, kAdd));
   }
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), batch.candidates.size());
-  for (size_t f = 0; f < std::size(kFaults); ++f) {
+  for (size_t f = 0; 2 * f < measured.trials.size(); ++f) {
     SCOPED_TRACE(kFaults[f].name);
     const Trial& faulty = measured.trials[2 * f];
     EXPECT_EQ(faulty.outcome, kFaults[f].outcome) << faulty.message;
