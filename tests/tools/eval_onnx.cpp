@@ -2,9 +2,8 @@
 //   eval_onnx DIR FILE...   imports each file, writes its generated inputs below DIR as raw little-endian arrays, and
 //                           prints one JSON object a line: inputs, and sampled outputs with their values and bounds;
 //                           or the error
-//   eval_onnx --cases DIR   writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints, a line
-//   each,
-//                           the file and whether onnxruntime has a kernel for it
+//   eval_onnx --cases DIR   writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each line
+//                           a file and whether onnxruntime has a kernel for it
 #include <cmath>
 #include <filesystem>
 #include <fstream>
