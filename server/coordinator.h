@@ -15,6 +15,8 @@ class Channel;
 
 namespace wl {
 
+class Compiler;
+
 struct CoordinatorOptions {
   std::string store;          // path of the SQLite file; made when missing, with its folder
   std::string listen;         // "HOST:PORT", "unix:PATH" or empty: in-process only
@@ -24,7 +26,8 @@ struct CoordinatorOptions {
   bool share_machine = false;
   double lease_s = 15;
   int check_threads = 2;
-  int64_t max_store_pages = 0;  // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+  const Compiler* compiler = nullptr;  // tests: another one (server/compiler.h)
+  int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
 class Coordinator {

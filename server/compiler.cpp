@@ -1,0 +1,101 @@
+#include "server/compiler.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/rules.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/search/strategy.h"
+
+namespace wl {
+namespace {
+
+class RealGroup : public GroupCompiler {
+ public:
+  RealGroup(Graph graph, Machine machine, Domain domain, Space space)
+      : graph_(std::move(graph)), machine_(machine), domain_(std::move(domain)), space_(std::move(space)) {}
+
+  std::vector<std::string> seeds() const override {
+    std::vector<std::string> plans;
+    for (const Point& point : space_.seeds) plans.push_back(space_.text(point));
+    return plans;
+  }
+
+  std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
+                                   uint64_t seed) const override {
+    auto row = strategy_named(strategy);
+    if (!row.ok()) return {};
+    std::vector<Observed> observed;
+    std::set<Point> seen;
+    for (const PlanOutcome& trial : trials) {
+      // A plan that an older Warploom wrote may not be in this space any more; it teaches nothing then.
+      auto point = space_.parse(trial.plan);
+      if (!point.ok()) continue;
+      seen.insert(*point);
+      observed.push_back({*std::move(point), trial.correct, trial.ns});
+    }
+    std::vector<std::string> plans;
+    for (const Point& point : (*row)->propose(space_, observed, n, seed)) {
+      if (seen.insert(point).second) plans.push_back(space_.text(point));
+    }
+    return plans;
+  }
+
+  absl::StatusOr<Source> generate(const std::string& plan) const override {
+    return wl::generate(graph_, plan, machine_);
+  }
+
+  absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
+
+  std::string space_text() const override {
+    std::string text = cat(space_.count(), " legal points;");
+    for (const Axis& axis : space_.axes) {
+      append(&text, " ", axis.name, "={");
+      for (size_t i = 0; i < axis.values.size(); ++i) append(&text, i == 0 ? "" : ",", axis.values[i]);
+      append(&text, "}");
+    }
+    return text;
+  }
+
+  absl::StatusOr<std::string> kernel_text(const std::string& plan) const override {
+    WL_ASSIGN_OR_RETURN(Point point, space_.parse(plan));
+    WL_RETURN_IF_ERROR(lower(graph_, domain_, space_.schedule(point), machine_).status());
+    return unimplemented("the kernel's text form is not there yet; look at stage source");
+  }
+
+ private:
+  Graph graph_;
+  Machine machine_;
+  Domain domain_;
+  Space space_;
+};
+
+class RealCompiler : public Compiler {
+ public:
+  absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
+  absl::StatusOr<Cover> default_cover(const Graph& graph, const Machine& machine) const override {
+    return cover_one_per_op(graph, machine);
+  }
+  absl::StatusOr<Cover> fused_cover(const Graph& graph, const Machine& machine) const override {
+    return cover_greedy(graph, machine);
+  }
+  absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
+    WL_ASSIGN_OR_RETURN(Domain domain, analyze(group, machine));
+    WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
+    if (space.seeds.empty()) return unimplemented("no schedule is legal for the group\n", print(group));
+    return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space));
+  }
+  absl::Status known_strategy(const std::string& name) const override { return strategy_named(name).status(); }
+};
+
+}  // namespace
+
+const Compiler& warploom_compiler() {
+  static const RealCompiler compiler;
+  return compiler;
+}
+
+}  // namespace wl

@@ -1,0 +1,173 @@
+#include "server/coordinator.h"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "compiler/base/status.h"
+#include "proto/rpc.h"
+#include "server/engine.h"
+#include "server/services.h"
+#include "server/store.h"
+
+namespace wl {
+namespace {
+
+constexpr auto kDrain = std::chrono::seconds(8);
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+absl::Status check_address(const std::string& address, bool allow_remote) {
+  if (address.starts_with("unix:")) {
+    const size_t length = address.size() - 5;
+    if (length == 0 || length >= sizeof(sockaddr_un::sun_path)) {
+      return invalid("listen address ", address, ": expected unix:PATH with at most ",
+                     sizeof(sockaddr_un::sun_path) - 1, " bytes of path");
+    }
+    return absl::OkStatus();
+  }
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return invalid("listen address ", address, ": expected HOST:PORT or unix:PATH");
+  }
+  if (!allow_remote && !is_loopback(address.substr(0, colon))) {
+    return invalid("listen address ", address,
+                   ": is reachable from other machines and there is no authentication yet; listen on "
+                   "127.0.0.1 or unix:PATH, or say --allow-remote");
+  }
+  return absl::OkStatus();
+}
+
+// A socket file that nobody answers on is left over from a process that was killed.
+absl::Status clear_socket(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(found.st_mode))
+    return absl::AlreadyExistsError(
+        cat("listen address unix:", path, ": is a file that is no socket; name another path"));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool answered = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(probe);
+  if (answered)
+    return absl::UnavailableError(
+        cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
+  unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+struct Coordinator::Impl {
+  CoordinatorOptions options;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<ClientService> clients;
+  std::unique_ptr<WorkerServiceImpl> workers;
+  std::unique_ptr<KernelStoreService> kernels;
+  std::unique_ptr<BlobService> blobs;
+  std::unique_ptr<AdminService> admin;
+  std::unique_ptr<grpc::Server> server;
+  std::atomic<bool> draining = false;
+  int port = 0;
+};
+
+Coordinator::Coordinator() : impl_(std::make_unique<Impl>()) {}
+
+Coordinator::~Coordinator() {
+  stop();
+}
+
+absl::Status Coordinator::start(const CoordinatorOptions& options) {
+  Impl& impl = *impl_;
+  impl.options = options;
+  if (!options.listen.empty()) {
+    WL_RETURN_IF_ERROR(check_address(options.listen, options.allow_remote));
+    if (options.listen.starts_with("unix:")) WL_RETURN_IF_ERROR(clear_socket(options.listen.substr(5)));
+  }
+  StoreOptions store;
+  store.file = options.store;
+  store.max_pages = options.max_store_pages;
+  store.quick_check = !options.listen.empty();
+  WL_ASSIGN_OR_RETURN(impl.store, Store::open(store));
+  EngineOptions engine;
+  engine.share_machine = options.share_machine;
+  engine.lease_s = options.lease_s;
+  engine.check_threads = options.check_threads;
+  impl.engine = std::make_unique<Engine>(impl.store.get(),
+                                         options.compiler == nullptr ? &warploom_compiler() : options.compiler, engine);
+  impl.clients = std::make_unique<ClientService>(impl.engine.get(), impl.store.get());
+  impl.workers = std::make_unique<WorkerServiceImpl>(impl.engine.get(), options.lease_s);
+  impl.kernels = std::make_unique<KernelStoreService>(impl.store.get());
+  impl.blobs = std::make_unique<BlobService>(impl.store.get());
+  impl.admin =
+      std::make_unique<AdminService>(impl.engine.get(), impl.store.get(), [&impl] { return impl.draining.load(); });
+
+  if (!options.listen.empty()) grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Without it the kernel would let a second coordinator share the port.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  if (!options.listen.empty()) {
+    builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &impl.port);
+  }
+  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
+           impl.clients.get(), impl.workers.get(), impl.kernels.get(), impl.blobs.get(), impl.admin.get()}) {
+    builder.RegisterService(service);
+  }
+  impl.server = builder.BuildAndStart();
+  if (impl.server == nullptr || (!options.listen.empty() && impl.port == 0)) {
+    impl.server.reset();
+    impl.engine.reset();
+    impl.store.reset();
+    return absl::UnavailableError(
+        cat("listen address ", options.listen,
+            ": cannot be listened on; it is in use by another process or not of this machine: choose another"));
+  }
+  if (options.listen.starts_with("unix:")) chmod(options.listen.substr(5).c_str(), 0600);
+  return impl.engine->start();
+}
+
+std::shared_ptr<grpc::Channel> Coordinator::in_process_channel() {
+  return impl_->server->InProcessChannel(channel_arguments());
+}
+
+int Coordinator::port() const {
+  return impl_->port;
+}
+
+void Coordinator::stop() {
+  Impl& impl = *impl_;
+  if (!impl.store) return;
+  impl.draining = true;
+  if (impl.server) {
+    if (auto* health = impl.server->GetHealthCheckService()) health->SetServingStatus(false);
+  }
+  if (impl.engine) impl.engine->drain();
+  if (impl.server) {
+    impl.server->Shutdown(std::chrono::system_clock::now() + kDrain);
+    impl.server->Wait();
+  }
+  impl.engine.reset();
+  impl.server.reset();
+  impl.store.reset();
+}
+
+}  // namespace wl

@@ -1,0 +1,152 @@
+#include "server/job_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "compiler/base/sha256.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+// Raise when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
+constexpr int kKeyVersion = 1;
+
+// "subtract+exp+.. f32[512,768]"
+std::string name_for_people(const Graph& group) {
+  std::string name;
+  std::string_view last;
+  int shown = 0;
+  for (const Node& node : group.nodes) {
+    if (class_of(node.op) == OpClass::kLeaf || class_of(node.op) == OpClass::kView || name_of(node.op) == last)
+      continue;
+    last = name_of(node.op);
+    if (++shown <= 3) append(&name, shown > 1 ? "+" : "", last);
+  }
+  if (shown > 3) name += "+..";
+  const Node& made = group.nodes[group.outputs.front().node];
+  if (shown == 0) append(&name, name_of(made.op));
+  append(&name, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
+  return name;
+}
+
+class PlanBuilder {
+ public:
+  PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
+
+  absl::StatusOr<Launch> add(const Group& group, bool fused) {
+    Graph graph = extract(plan_->graph, group);
+    std::string key = problem_key(graph, plan_->device, options_);
+    const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
+    if (is_new) {
+      PlannedGroup planned;
+      planned.key = key;
+      planned.name = name_for_people(graph);
+      planned.text = print(graph);
+      planned.problem = {key, buffers_of(graph)};
+      planned.bytes = bytes_moved(graph);
+      planned.flops = flops_of(graph);
+      for (const Node& node : graph.nodes) {
+        planned.ops += class_of(node.op) != OpClass::kLeaf && class_of(node.op) != OpClass::kView;
+      }
+      planned.ops = std::max<int64_t>(planned.ops, 1);
+      planned.graph = std::move(graph);
+      plan_->groups.push_back(std::move(planned));
+    }
+    PlannedGroup& planned = plan_->groups[known->second];
+    ++(fused ? planned.fused_count : planned.part_count);
+    Launch launch;
+    launch.group = known->second;
+    launch.stores = group.stores;
+    for (const BufferSpec& buffer : planned.problem.buffers) {
+      const std::vector<NodeId>& values = buffer.output ? group.stores : group.reads;
+      size_t number = 0;
+      WL_CHECK(absl::SimpleAtoi(buffer.name.substr(1), &number) && number < values.size(), "buffer ", buffer.name);
+      launch.arguments.push_back(values[number]);
+    }
+    return launch;
+  }
+
+ private:
+  JobPlan* plan_;
+  const TuneOptions& options_;
+  std::unordered_map<std::string, int> by_key_;
+};
+
+// Every part goes with the fused launch that computes what it stores; one whose store no fused launch computes, because
+// fusion made it unnecessary, goes with the one that shares most ops.
+std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
+  std::vector<std::vector<int>> parts_of(fused.groups.size());
+  for (size_t p = 0; p < parts.groups.size(); ++p) {
+    const Group& part = parts.groups[p];
+    size_t best = 0, best_shared = 0;
+    for (size_t f = 0; f < fused.groups.size(); ++f) {
+      const std::vector<NodeId>& ops = fused.groups[f].ops;
+      size_t shared = 0;
+      for (NodeId op : part.ops) shared += std::binary_search(ops.begin(), ops.end(), op);
+      for (NodeId op : part.stores) shared += part.ops.size() * std::binary_search(ops.begin(), ops.end(), op);
+      if (shared > best_shared) {
+        best = f;
+        best_shared = shared;
+      }
+    }
+    if (best_shared > 0) parts_of[best].push_back(static_cast<int>(p));
+  }
+  return parts_of;
+}
+
+}  // namespace
+
+std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
+  return Encoder("warploom.problem", kKeyVersion)
+      .text(graph_hash(group))
+      .text(device.fingerprint())
+      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(options.cold ? "cold" : "warm")
+      .hash();
+}
+
+std::string environment_of(const Device& device) {
+  return device.compiler_versions;
+}
+
+std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options) {
+  return Encoder("warploom.result", kKeyVersion)
+      .text(graph_text)
+      .text(device.fingerprint())
+      .text(environment_of(device))
+      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(options.cold ? "cold" : "warm")
+      .hash();
+}
+
+absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
+                                  const Compiler& compiler) {
+  const auto begin = std::chrono::steady_clock::now();
+  JobPlan plan;
+  plan.device = device;
+  WL_ASSIGN_OR_RETURN(plan.machine, machine_of(device));
+  WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
+  plan.graph_hash = graph_hash(whole);
+  WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
+  WL_ASSIGN_OR_RETURN(Cover fused, compiler.fused_cover(plan.graph, plan.machine));
+  WL_ASSIGN_OR_RETURN(Cover parts, compiler.default_cover(plan.graph, plan.machine));
+  PlanBuilder builder(&plan, options);
+  for (const Group& group : fused.groups) {
+    WL_ASSIGN_OR_RETURN(Launch launch, builder.add(group, true));
+    plan.fused.push_back(std::move(launch));
+  }
+  for (const Group& group : parts.groups) {
+    WL_ASSIGN_OR_RETURN(Launch launch, builder.add(group, false));
+    plan.parts.push_back(std::move(launch));
+  }
+  plan.parts_of = match_parts(fused, parts);
+  plan.enumerate_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return plan;
+}
+
+}  // namespace wl

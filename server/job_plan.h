@@ -1,0 +1,69 @@
+// From a graph and a machine to what has to be known: the distinct groups of the fused cover and of the default cover
+// (one kernel per op), their keys, and how launches of both pass values around. A pure function, so a restarted
+// coordinator comes to the same plan; and from the records of those groups to the answer (assemble), which is one as
+// well.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/base/job.h"
+#include "compiler/ir/graph.h"
+#include "server/compiler.h"
+
+namespace wl {
+
+struct PlannedGroup {
+  std::string key;
+  std::string name;  // for people: its ops and the shape it makes
+  Graph graph;
+  std::string text;  // of the graph
+  Problem problem;
+  int64_t ops = 0, bytes = 0;
+  double flops = 0;
+  int64_t fused_count = 0, part_count = 0;  // launches in either cover
+};
+
+// One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
+struct Launch {
+  int group = 0;
+  std::vector<NodeId> arguments;
+  std::vector<NodeId> stores;
+};
+
+struct JobPlan {
+  Graph graph;  // simplified
+  std::string graph_hash;
+  Device device;
+  Machine machine;
+  std::vector<PlannedGroup> groups;        // distinct, in order of first launch: fused ones, then parts
+  std::vector<Launch> fused, parts;        // each in an order that can run
+  std::vector<std::vector<int>> parts_of;  // for every fused launch: the parts it replaces
+  double enumerate_s = 0;
+};
+
+// Keys. All that may change a kernel's value or its time is in them or in the environment.
+std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
+std::string environment_of(const Device& device);
+// Of a whole answer: the graph by name and text, device, environment and policies; not how long was searched.
+std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options);
+
+absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
+                                  const Compiler& compiler);
+
+using Records = std::map<std::string, KernelRecord>;  // by key
+
+// The launches of the best whole that the records allow, as indices into fused (>= 0) or ~index into parts. A fused
+// group that is slower than its parts, or has no record, is replaced by them where the values they read exist.
+// NotFound: some group has no correct kernel. Records of groups that are not measured yet may be missing.
+absl::StatusOr<std::vector<int>> choose_launches(const JobPlan& plan, const Records& records);
+
+// Keys of the parts that choose_launches would run instead of fused groups: worth a search of their own.
+std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<int>& launches);
+
+// `searched`: keys that this job searched; the others' source is "cached".
+absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched);
+
+}  // namespace wl

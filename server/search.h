@@ -1,0 +1,58 @@
+// One search as a pure function of its trials: which round comes next, who is in the promotion, and what record comes
+// out. Nothing here has a clock, a thread or a store, so that a restarted coordinator proposes what it would have
+// proposed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/job_plan.h"
+
+namespace wl {
+
+inline constexpr int kRoundSize = 8;  // candidates between two looks at what is known; they share a compiler run
+inline constexpr int kFinalists = 8;
+
+struct SearchInput {
+  const GroupCompiler* compiler = nullptr;
+  std::string strategy;
+  uint64_t seed = 0;
+  int64_t wanted = 1;         // trials; 1: the default schedule only
+  std::vector<Trial> trials;  // of complete rounds, in order
+};
+
+// Candidates of trials first .. first + size - 1; those that lowering refused are trials already.
+struct Round {
+  int64_t phase = 0;
+  int64_t first = 0;
+  int64_t size = 0;
+  std::vector<Candidate> candidates;
+  std::vector<Trial> rejected;
+};
+
+// The next round of the search; size 0 when `wanted` is reached or the space is exhausted.
+Round next_round(const SearchInput& input);
+
+// The promotion: the best `finalists` by median and the first trial that was correct (the default schedule, normally);
+// or, while nothing was tried, the default schedule alone.
+Round final_round(const SearchInput& input, int64_t phase, int finalists);
+
+// Median of the best correct trial; 0 = none.
+double best_ns(const std::vector<Trial>& trials);
+bool any_correct(const std::vector<Trial>& trials);
+OutcomeCounts count_outcomes(const std::vector<Trial>& trials);
+
+// The record of the best finalist; nullopt when none was correct. `all`: every trial of the search, for its figures.
+absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
+                                                             const Device& device, const std::vector<Trial>& finals,
+                                                             const std::vector<Trial>& all,
+                                                             const std::vector<uint64_t>& check_seeds, double budget_s);
+
+// Known from the key alone: the first check of every search of the key.
+uint64_t first_check_seed(const std::string& key);
+
+// Whether a record answers a wish for so many trials and so much time.
+bool satisfies(const KernelRecord& record, int64_t trials, double budget_s);
+
+}  // namespace wl
