@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/plan/strided.h"
 #include "compiler/plan/factors.h"
+#include "compiler/plan/strided.h"
 
 namespace wl {
 

@@ -1,6 +1,6 @@
 // The cover: which ops share a kernel. A group is a set of ops and the values it stores; it becomes a Graph of its own
-// (extract), and everything downstream - domain, space, lowering, checking, keys - sees only that Graph. A cover computes
-// every output of the whole graph; groups are listed in an order in which their inputs exist.
+// (extract), and everything downstream - domain, space, lowering, checking, keys - sees only that Graph. A cover
+// computes every output of the whole graph; groups are listed in an order in which their inputs exist.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace wl {
 
 struct Group {
-  std::vector<NodeId> ops;     // non-leaf nodes (and constants, iotas) of the whole graph computed here, ascending
+  std::vector<NodeId> ops;  // non-leaf nodes (and constants, iotas) of the whole graph computed here, ascending
   // Values of the whole graph read: inputs or stores of other groups, in the order in which a walk from the stores
   // meets them, so that equal groups read in the same order wherever they stand.
   std::vector<NodeId> reads;
@@ -32,12 +32,12 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
 // analyze() accepts it.
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 
-// The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the order
-// of group.stores; float fills are normal(0,1), integer fills are kept.
+// The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
+// order of group.stores; float fills are normal(0,1), integer fills are kept.
 Graph extract(const Graph& graph, const Group& group);
 
-int64_t bytes_moved(const Graph& group);  // inputs read once + outputs written once
+int64_t bytes_moved(const Graph& group);                             // inputs read once + outputs written once
 double contraction_flops(const Graph& group, const Node& contract);  // 2 per multiply-add
-double flops_of(const Graph& group);      // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
+double flops_of(const Graph& group);  // 2 per multiply-add of a contraction, 1 per elementwise or reduced element
 
 }  // namespace wl

@@ -1,7 +1,8 @@
-// The loop domain of a group: every axis of every value is a product of *atoms* (factors), joined by union-find over the
-// ops: elementwise equates axes, reshape cuts them (768 -> 12 * 64), transpose permutes, broadcast adds, reduce removes.
-// Views of inputs become accesses (affine in the atoms). "Same loop" is then comparison of atoms, and any value's address
-// is base + sum of stride * atom. A group that cannot be one loop domain is a Status that says which op and why.
+// The loop domain of a group: every axis of every value is a product of *atoms* (factors), joined by union-find over
+// the ops: elementwise equates axes, reshape cuts them (768 -> 12 * 64), transpose permutes, broadcast adds, reduce
+// removes. Views of inputs become accesses (affine in the atoms). "Same loop" is then comparison of atoms, and any
+// value's address is base + sum of stride * atom. A group that cannot be one loop domain is a Status that says which op
+// and why.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct Atom {
 
 // offset + sum strides[a] * atom a, in elements of a row-major buffer.
 struct Access {
-  NodeId input = -1;             // the group graph's input node (or output value, for stores)
+  NodeId input = -1;  // the group graph's input node (or output value, for stores)
   int64_t offset = 0;
   std::vector<int64_t> strides;  // one per atom of the domain; 0 = does not move
   bool operator==(const Access&) const = default;
@@ -33,10 +34,11 @@ std::string_view name_of(LoopClass cls);
 
 struct Domain {
   LoopClass cls = LoopClass::kMap;
-  std::vector<Atom> atoms;                    // collapsed: neighbours that always move together are one atom
+  std::vector<Atom> atoms;  // collapsed: neighbours that always move together are one atom
   // For every node of the group graph that is computed (not a view or leaf): the atoms its value varies over.
-  std::vector<std::vector<AtomId>> varies;    // indexed by NodeId; outermost first
-  // For every node and operand position: where a read of an input goes. Operands that are computed here have input = -1.
+  std::vector<std::vector<AtomId>> varies;  // indexed by NodeId; outermost first
+  // For every node and operand position: where a read of an input goes. Operands that are computed here have input =
+  // -1.
   struct Operand {
     NodeId source = -1;  // the computed node, constant or iota behind the views, or -1 when it is an input
     Access access;       // valid when source == -1; behind an iota: the value itself, affine in the atoms
@@ -52,10 +54,10 @@ struct Domain {
     Access access;       // address in the output buffer
   };
   std::vector<Store> stores;
-  std::vector<AtomId> parallel;   // atoms of the grid, outermost first, in output order
-  std::vector<AtomId> reduced;    // kRows, kColumns: reduced atoms; kContract: summed atoms (k)
-  AtomId vector = -1;             // the atom that vector lanes run along
-  AtomId second = -1;             // kMap: the atom along which transposed accesses are contiguous; -1 when none
+  std::vector<AtomId> parallel;  // atoms of the grid, outermost first, in output order
+  std::vector<AtomId> reduced;   // kRows, kColumns: reduced atoms; kContract: summed atoms (k)
+  AtomId vector = -1;            // the atom that vector lanes run along
+  AtomId second = -1;            // kMap: the atom along which transposed accesses are contiguous; -1 when none
   // kContract only
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
