@@ -174,7 +174,8 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
     for (int c = 0; c < columns; ++c) {
       const double v = value[r][c];
       if (!errors_.rounding.floating) {
-        out[r][c] = {to_integer(dtype_, DType::i64, v)};
+        const double error = a.spread.exact && b.spread.exact ? 0 : std::numeric_limits<double>::infinity();
+        out[r][c] = {to_integer(dtype_, DType::i64, v), error, error};
       } else if (!std::isfinite(v)) {
         const double error = a.finite && b.finite ? 0 : std::numeric_limits<double>::infinity();
         out[r][c] = {v, error, error};
