@@ -10,6 +10,14 @@
 namespace wl {
 namespace {
 
+// What is wrong with a store that was named is bad input, whatever its code means in a search.
+absl::Status store_error(const absl::Status& status) {
+  if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
+    return absl::InvalidArgumentError(status.message());
+  }
+  return status;
+}
+
 absl::StatusOr<int> dispatch(Options options, Local& local) {
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
@@ -19,7 +27,9 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
     if (options.store.empty()) {
       WL_ASSIGN_OR_RETURN(options.store, default_store());
     }
-    WL_ASSIGN_OR_RETURN(channel, local.open(options.store));
+    auto opened = local.open(options.store);
+    if (!opened.ok()) return store_error(opened.status());
+    channel = *std::move(opened);
   }
   Service service = embedded ? Service(channel, "this process") : Service::at(options.server);
   Context context{std::move(options), local, std::move(service), embedded};

@@ -3,7 +3,6 @@
 
 #include <cstdio>
 
-#include "absl/strings/str_join.h"
 #include "client/bundle.h"
 #include "client/cli.h"
 #include "client/exit_code.h"
@@ -63,19 +62,17 @@ absl::StatusOr<int> conclude(Context& context, const Job& job, const GraphFile* 
 absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
-      return job.error.ok() ? absl::InternalError("the job failed and does not say why") : job.error;
+      if (job.error.ok()) return absl::InternalError("the job failed and does not say why");
+      // Nothing correct was found: not to be taken for a miss of the store.
+      if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
+      return job.error;
     case JobState::kCancelled:
       return absl::CancelledError(
           "interrupted before every group had a verified kernel; what was measured is kept: run the same command "
           "again");
     case JobState::kNotCached: {
-      std::vector<std::string> missing;
-      for (const GroupProgress& group : job.progress.groups) {
-        if (!group.cached && !group.is_default) missing.push_back(group.name);
-      }
-      return absl::NotFoundError(
-          cat("not in the store: ", missing.empty() ? "some group" : absl::StrJoin(missing, ", "), "; `warploom tune ",
-              job.label, "` searches for it"));
+      std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
+      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` searches for it"));
     }
     default:
       return absl::InternalError("the job ended without a result");
