@@ -176,7 +176,10 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     if (b == kInfinity) return set(kInfinity, kInfinity);
     first += partial[i] * b;
     result.worst += partial[i] * x[i].worst;
-    result.spread += partial[i] * x[i].spread;
+    const double spread = partial[i] * x[i].spread;
+    // x * x: what looks the same is the same, and its errors do not cancel.
+    const bool twice = i == 1 && x[0].value == x[1].value && x[0].worst == x[1].worst;
+    result.spread = twice ? result.spread + spread : std::sqrt(result.spread * result.spread + spread * spread);
   }
   if (jumps_ || (row_.cost > 1 && !(first < std::fabs(r) / 64))) {
     double seen = swing(x, r);

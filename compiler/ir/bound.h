@@ -17,9 +17,10 @@ inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
   double bound() const { return std::min(worst, kConfidence * spread); }
+  // One more error, independent of the others.
   void add_error(double error) {
     worst += error;
-    spread += error;
+    spread = std::sqrt(spread * spread + error * error);
   }
 };
 
