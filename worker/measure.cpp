@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
@@ -14,6 +11,7 @@
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/fake.h"
 #include "worker/judge.h"
+#include "worker/private_folder.h"
 #include "worker/runner.h"
 
 namespace wl {
@@ -27,30 +25,6 @@ constexpr size_t kRecheckSamples = 64;
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
 }
-
-// A folder that is removed again on every path.
-class PrivateFolder {
- public:
-  static absl::StatusOr<PrivateFolder> make(const std::string& parent) {
-    std::string path = parent + "/measure.XXXXXX";
-    if (!mkdtemp(path.data()))
-      return absl::UnavailableError(absl::StrCat("cannot make a folder in ", parent, ": ", std::strerror(errno)));
-    PrivateFolder folder;
-    folder.path_ = std::filesystem::absolute(path).string();
-    return folder;
-  }
-  PrivateFolder() = default;
-  PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  PrivateFolder& operator=(PrivateFolder&&) = delete;
-  ~PrivateFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // How far the machine's speed moved between two canaries, as a fraction: the larger of the two kernels'.
 double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
@@ -85,7 +59,7 @@ class Measurement {
     for (size_t i = 0; i < trials_.size(); ++i) {
       if (!judged_[i]) continue;
       if (batch_.keep_objects && trials_[i].outcome == Outcome::kCorrect) {
-        WL_ASSIGN_OR_RETURN(std::string object, read(compiled_[i].object));
+        WL_ASSIGN_OR_RETURN(std::string object, PrivateFolder::read(compiled_[i].object));
         trials_[i].object_sha256 = sha256_hex(object);
         measured.objects[trials_[i].trial] = std::move(object);
       }
@@ -95,8 +69,6 @@ class Measurement {
   }
 
  private:
-  // Compiling.
-
   absl::Status compile(const std::string& folder) {
     CompileOptions compile;
     compile.folder = folder;
@@ -116,14 +88,6 @@ class Measurement {
         fail(i, compiled_[i].outcome, compiled_[i].message);
     }
     return absl::OkStatus();
-  }
-
-  static absl::StatusOr<std::string> read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    if (!file) return absl::UnavailableError(absl::StrCat("cannot read ", path));
-    return bytes.str();
   }
 
   // Verdicts.

@@ -1,0 +1,70 @@
+#include "compiler/base/records.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "compiler/base/sha256.h"
+
+namespace wl {
+namespace {
+
+TEST(Sha256, PublishedVectors) {  // FIPS 180-4
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Encoder, FieldsCannotRunIntoEachOther) {
+  std::set<std::string> hashes;
+  hashes.insert(Encoder("k", 1).text("ab").text("c").hash());
+  hashes.insert(Encoder("k", 1).text("a").text("bc").hash());
+  hashes.insert(Encoder("k", 1).text("abc").hash());
+  hashes.insert(Encoder("k", 1).text("abc").text("").hash());
+  hashes.insert(Encoder("k", 2).text("abc").hash());
+  hashes.insert(Encoder("l", 1).text("abc").hash());
+  hashes.insert(Encoder("k", 1).integer(0).hash());
+  hashes.insert(Encoder("k", 1).real(0).hash());
+  hashes.insert(Encoder("k", 1).real(-0.0).hash());
+  EXPECT_EQ(hashes.size(), 9u);
+}
+
+TEST(Records, MedianOf) {
+  EXPECT_EQ(median_of({}), 0);
+  EXPECT_EQ(median_of({5}), 5);
+  EXPECT_EQ(median_of({9, 1, 4}), 4);
+  EXPECT_EQ(median_of({9, 1, 4, 5}), 4.5);
+}
+
+TEST(Records, SizesOfBuffers) {
+  BufferSpec spec;
+  spec.dtype = DType::f16;
+  EXPECT_EQ(spec.elements(), 1);  // a scalar
+  spec.shape = {3, 0, 5};
+  EXPECT_EQ(spec.bytes(), 0);
+  spec.shape = {3, 7};
+  EXPECT_EQ(spec.bytes(), 42);
+}
+
+TEST(Records, FingerprintTellsMachinesApart) {
+  Device a, b;
+  EXPECT_EQ(a.fingerprint(), b.fingerprint());
+  b.threads = 2;
+  EXPECT_NE(a.fingerprint(), b.fingerprint());
+  b = a;
+  b.compiler_versions = "another";  // environment, not machine
+  EXPECT_EQ(a.fingerprint(), b.fingerprint());
+}
+
+TEST(DType, NamesRoundTrip) {
+  for (int row = 0; row < kDTypeCount; ++row) {
+    const auto dtype = static_cast<DType>(row);
+    EXPECT_EQ(dtype_named(name_of(dtype)), dtype);
+    EXPECT_GT(size_of(dtype), 0);
+    EXPECT_EQ(is_float(dtype), info(dtype).unit_roundoff > 0);
+  }
+  EXPECT_FALSE(dtype_named("f128").has_value());
+}
+
+}  // namespace
+}  // namespace wl
