@@ -28,6 +28,7 @@ import workloads
 
 ROOT = workloads.ROOT
 WORK = ROOT / "build" / "bench"
+BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release" / "bin"))
 LIMIT = "limit"
 WARPLOOM = "warploom"
 
@@ -160,8 +161,7 @@ def machine_limit():
 
 def warploom(*arguments):
     """Runs the program and returns its report."""
-    program = ROOT / "build" / "release" / "bin" / "warploom"
-    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    done = subprocess.run([BIN / "warploom", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"warploom {arguments[0]} exited {done.returncode}: {done.stderr.strip()[-300:]}")
     return json.loads(done.stdout)
@@ -179,7 +179,7 @@ def start_contenders(workload, options):
     for name, make in makers.items():
         try:
             running[name] = make()
-        except (RuntimeError, OSError, KeyError) as error:
+        except (RuntimeError, OSError, KeyError, ValueError) as error:
             print(f"bench: {workload.name}: {name} left out: {error}", file=sys.stderr)
     return running
 
