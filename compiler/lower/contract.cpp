@@ -47,10 +47,10 @@ absl::Status ContractLowering::prepare() {
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   const int64_t kc = schedule_.get("kc", 0);
-  k_block_ = kc == 0 ? k0 : std::clamp<int64_t>(kc / k_inner_, 1, k0);
-  k_blocks_ = (k0 + k_block_ - 1) / k_block_;
-  k_block_ = (k0 + k_blocks_ - 1) / k_blocks_;
-  k_blocks_ = (k0 + k_block_ - 1) / k_block_;
+  k_block_ = std::max<int64_t>(1, kc == 0 || k_inner_ == 0 ? k0 : std::min(k0, kc / k_inner_));
+  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
+  k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
+  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
 
   a_.position = 0;
   b_.position = 1;

@@ -20,7 +20,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
   if (domain.vector >= 0) {
     vector_extent_ = domain.atoms[domain.vector].extent;
     vector_reduced_ = domain.atoms[domain.vector].reduced;
-    lanes_ = vector_extent_ > 1 ? machine.target->lanes : 1;
+    lanes_ = vector_extent_ != 1 ? machine.target->lanes : 1;
   }
   vector_tile_ = vector_extent_;
   if (!vector_reduced_) {
@@ -28,7 +28,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
         domain.cls == LoopClass::kColumns ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
   }
-  vector_tiles_ = vector_extent_ == 0 ? 0 : (vector_extent_ + vector_tile_ - 1) / vector_tile_;
+  vector_tiles_ = vector_reduced_ ? 1 : (vector_extent_ + vector_tile_ - 1) / std::max<int64_t>(1, vector_tile_);
   rows_ = vector_tiles_;
   for (AtomId a : domain.parallel)
     if (a != domain.vector) {
@@ -130,8 +130,12 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
   const std::vector<AtomId> varies = atoms_of(access);
   const bool is_wide = wide(varies);
   const TileId tile = make_tile(dtype, is_wide);
-  code_for(varies, code)
-      .push_back(load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
+  if (elements(group_.nodes[access.input].shape) == 0) {
+    code.pre.push_back(fill_instr(tile, 0));  // inside loops that never run, but defined before them
+  } else {
+    code_for(varies, code).push_back(
+        load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
+  }
   code.loads.emplace_back(access, tile);
   return tile;
 }
@@ -172,7 +176,8 @@ int LoopLowering::operand_expr(NodeId node, int position, Instr& map, Code& code
   if (source.op == Op::iota) return iota_expr(operand.access, source.dtype, map, code);
   const std::vector<AtomId>& mine = domain_.varies[node];
   const std::vector<AtomId>& theirs = domain_.varies[operand.source];
-  const bool joined = class_of(source.op) == OpClass::kElementwise && phases_.uses[operand.source] == 1 &&
+  const bool joined = (class_of(source.op) == OpClass::kElementwise ||
+                       (class_of(source.op) == OpClass::kReduce && !is_reduction(group_, operand.source))) && phases_.uses[operand.source] == 1 &&
                       !phases_.kept.contains(operand.source) && !code.tiles.contains(operand.source) &&
                       wide(mine) == wide(theirs) && inner(mine) == inner(theirs);
   if (joined) return inline_expr(operand.source, map, code);
@@ -209,6 +214,7 @@ int LoopLowering::iota_expr(const Access& value, DType dtype, Instr& map, Code& 
 }
 
 int LoopLowering::inline_expr(NodeId node, Instr& map, Code& code) {
+  if (class_of(group_.nodes[node].op) == OpClass::kReduce) return operand_expr(node, 0, map, code);
   ExprNode root;
   root.op = group_.nodes[node].op;
   root.dtype = group_.nodes[node].dtype;
@@ -246,7 +252,7 @@ TileId LoopLowering::compute(NodeId node, Code& code) {
 
 TileId LoopLowering::get(NodeId node, Code& code) {
   const Node& n = group_.nodes[node];
-  if (class_of(n.op) == OpClass::kReduce) return reduced(node, code.phase);
+  if (is_reduction(group_, node)) return reduced(node, code.phase);
   if (const auto it = code.tiles.find(node); it != code.tiles.end()) return it->second;
   TileId tile = -1;
   const auto kept = phases_.kept.find(node);

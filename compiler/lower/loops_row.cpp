@@ -172,6 +172,7 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_;
   if (rows_ == 0) return out_.finish();
   row_var_ = out_.loop_var("i");
+  for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   Affine row = affine(kBlockVar, chunk_);
   row.add(row_var_, 1);
   if (!vector_reduced_ && vector_extent_ % vector_tile_ != 0) {
@@ -186,7 +187,6 @@ absl::StatusOr<Kernel> LoopLowering::run() {
     for (int age = 0; age <= oldest; ++age)
       ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
   }
-  for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   std::vector<Affine> trips = {fixed(chunk_)};
   if (rows_ % chunk_ != 0) trips.push_back(affine(kBlockVar, -chunk_, rows_));
   if (pipelined_) {

@@ -1,13 +1,25 @@
 #include "compiler/lower/lower.h"
 
+#include <algorithm>
+
 #include "compiler/lower/contract.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/transpose.h"
+#include "compiler/lower/verify.h"
 
 namespace wl {
 
-absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
-                             const Machine& machine) {
+namespace {
+
+absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                   const Machine& machine) {
+  // No output has an element: a kernel of no blocks.
+  if (std::any_of(domain.parallel.begin(), domain.parallel.end(), [&](AtomId a) { return domain.atoms[a].extent == 0; })) {
+    Kernel nothing = KernelBuilder(group, machine).finish();
+    nothing.name = "nothing";
+    nothing.grid = 0;
+    return nothing;
+  }
   switch (domain.cls) {
     case LoopClass::kMap:
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
@@ -19,6 +31,15 @@ absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Sch
       return ContractLowering(group, domain, schedule, machine).run();
   }
   return invalid("loop class ", static_cast<int>(domain.cls));
+}
+
+}  // namespace
+
+absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
+                             const Machine& machine) {
+  WL_ASSIGN_OR_RETURN(Kernel kernel, lower_class(group, domain, schedule, machine));
+  WL_RETURN_IF_ERROR(verify(kernel));
+  return kernel;
 }
 
 }  // namespace wl

@@ -36,7 +36,7 @@ struct Crossing {
   }
 
   void demand(NodeId id, int phase) {
-    if (!is_computed(group, id) || class_of(group.nodes[id].op) == OpClass::kReduce || !varies_inside(id)) return;
+    if (!is_computed(group, id) || is_reduction(group, id) || !varies_inside(id)) return;
     if (computed[phase].contains(id)) return;
     const auto earlier = first.find(id);
     if (earlier != first.end() && earlier->second < phase) {
@@ -69,7 +69,7 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep) {
       out.level[id] = std::max(out.level[id], out.level[operand.source]);
       ++out.uses[operand.source];
     }
-    if (class_of(group.nodes[id].op) == OpClass::kReduce) {
+    if (is_reduction(group, id)) {
       ++out.level[id];
       out.reduces.push_back(id);
       out.count = std::max(out.count, out.level[id]);

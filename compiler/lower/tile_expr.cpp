@@ -62,6 +62,8 @@ absl::StatusOr<int> TileExpr::expression(NodeId node, Instr& map, std::map<NodeI
   } else if (n.op == Op::constant) {
     root.kind = ExprNode::Kind::kConstant;
     root.value = n.value;
+  } else if (class_of(n.op) == OpClass::kReduce && !is_reduction(group, node)) {
+    return leaf(domain.operands[node][0], map, memo);
   } else if (class_of(n.op) == OpClass::kElementwise) {
     root.op = n.op;
     for (size_t i = 0; i < domain.operands[node].size(); ++i) {

@@ -215,6 +215,11 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
       if (!before[id] && domain.atoms[atom].reduced)
         return invalid(describe(group, id), ": is computed after ", describe(group, domain.contract),
                        " but moves along a loop that it sums: not one loop");
+  for (const Domain::Store& store : domain.stores) {
+    if (store.source < 0 || before[store.source] > (store.source == domain.contract ? 1 : 0))
+      return invalid("output ", store.output, " is not computed from ", describe(group, domain.contract),
+                     ": it would be stored once for every step of the sum");
+  }
   return absl::OkStatus();
 }
 

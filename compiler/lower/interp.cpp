@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/lower/verify.h"
+
+namespace wl {
+namespace {
+
+double rounded(DType dtype, double value) {
+  if (dtype == DType::f64) return value;
+  if (dtype == DType::f32) return static_cast<double>(static_cast<float>(value));
+  unsigned char memory[8] = {};
+  store_element(dtype, memory, 0, value);
+  return load_element(dtype, memory, 0);
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals) : kernel_(kernel), globals_(globals) {}
+
+  absl::Status run() {
+    values_.assign(kernel_.vars.size(), 0);
+    for (int64_t block = 0; block < kernel_.grid; ++block) {
+      values_[0] = block;
+      scratch_.clear();
+      for (const KernelBuffer& b : kernel_.buffers)
+        scratch_.emplace_back(b.level == Level::kShared ? elements(b.shape) : 0,
+                              std::numeric_limits<double>::quiet_NaN());
+      tiles_.assign(kernel_.tiles.size(), {});
+      WL_RETURN_IF_ERROR(body(kernel_.body));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t value(VarId var) const {
+    const Var& v = kernel_.vars[var];
+    if (v.kind != Var::Kind::kDerived) return values_[var];
+    const int64_t quotient = smallest(v.of) / v.div;
+    return v.mod == 0 ? quotient : quotient % v.mod;
+  }
+  int64_t value(const Affine& affine) const {
+    int64_t sum = affine.base;
+    for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
+    return sum;
+  }
+  int64_t smallest(const std::vector<Affine>& of) const {
+    int64_t least = value(of[0]);
+    for (const Affine& a : of) least = std::min(least, value(a));
+    return least;
+  }
+
+  // Calls visit(index per axis, flat) for every element within the tile's bound.
+  template <typename Visit>
+  absl::Status each(TileId id, Visit visit) const {
+    const Tile& tile = kernel_.tiles[id];
+    const std::vector<int64_t>& shape = tile.layout.shape;
+    std::vector<int64_t> limit = shape, index(shape.size(), 0);
+    for (size_t axis = 0; axis < tile.bound.size(); ++axis)
+      if (!tile.bound[axis].empty()) limit[axis] = std::clamp<int64_t>(smallest(tile.bound[axis]), 0, shape[axis]);
+    const int64_t total = elements(shape);
+    for (int64_t flat = 0; flat < total; ++flat) {
+      bool inside = true;
+      int64_t rest = flat;
+      for (size_t axis = shape.size(); axis-- > 0;) {
+        index[axis] = rest % shape[axis];
+        rest /= shape[axis];
+        inside = inside && index[axis] < limit[axis];
+      }
+      if (inside) WL_RETURN_IF_ERROR(visit(index, flat));
+    }
+    return absl::OkStatus();
+  }
+
+  // Flat index into a tile whose axes of extent 1 broadcast.
+  int64_t flat_of(TileId id, const std::vector<int64_t>& index) const {
+    const std::vector<int64_t>& shape = kernel_.tiles[id].layout.shape;
+    int64_t flat = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) flat = flat * shape[axis] + (shape[axis] == 1 ? 0 : index[axis]);
+    return flat;
+  }
+
+  std::vector<double>& tile(TileId id) {
+    tiles_[id].resize(elements(kernel_.tiles[id].layout.shape), std::numeric_limits<double>::quiet_NaN());
+    return tiles_[id];
+  }
+
+  absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
+    int64_t at = value(instr.slice.offset) + extra;
+    for (size_t axis = 0; axis < index.size(); ++axis) at += instr.slice.strides[axis] * index[axis];
+    const BufferId id = instr.slice.buffer;
+    std::vector<double>& data = kernel_.buffers[id].level == Level::kShared ? scratch_[id] : globals_[id];
+    if (at < 0 || at >= static_cast<int64_t>(data.size()))
+      return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
+                                       ", which has ", data.size(), ": ", print(kernel_, instr)));
+    return &data[at];
+  }
+
+  double evaluate(const Instr& instr, const std::vector<int64_t>& index) {
+    scratch_values_.clear();
+    for (const ExprNode& node : instr.expr) {
+      double operand[3] = {};
+      for (int k = 0; k < 3; ++k)
+        if (node.operands[k] >= 0) operand[k] = scratch_values_[node.operands[k]];
+      double result = node.value;
+      if (node.kind == ExprNode::Kind::kArg) result = tile(instr.args[node.arg])[flat_of(instr.args[node.arg], index)];
+      if (node.kind == ExprNode::Kind::kOp) result = info(node.op).value(operand[0], operand[1], operand[2]);
+      scratch_values_.push_back(rounded(node.dtype, result));
+    }
+    return scratch_values_.back();
+  }
+
+  double combine(Op op, DType dtype, double a, double b) const { return rounded(dtype, info(op).value(a, b, 0)); }
+
+  absl::Status fold(const Instr& instr) {
+    const Layout& from = kernel_.tiles[instr.args[0]].layout;
+    const std::vector<double> input = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
+      for (int axis : instr.axes) index[axis] = axis == from.vector_axis() ? index[axis] % from.lanes() : 0;
+      double& to = result[flat_of(instr.result, index)];
+      to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status cross(const Instr& instr) {
+    const std::vector<double> input = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    std::vector<bool> seen(result.size(), false);
+    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
+      for (int axis : instr.axes) index[axis] = 0;
+      const int64_t to = flat_of(instr.result, index);
+      result[to] =
+          seen[to] ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[to], input[flat]) : input[flat];
+      seen[to] = true;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status gather(const Instr& instr) {
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+      int64_t at = static_cast<int64_t>(tile(instr.args[0])[flat_of(instr.args[0], index)]);
+      if (at < 0) at += instr.gather_extent;
+      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, at * instr.gather_stride));
+      result[flat] = *from;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status one(const Instr& instr) {
+    switch (instr.op) {
+      case InstrOp::kLoop: {
+        const int64_t trips = smallest(instr.trips);
+        for (int64_t i = 0; i < trips; ++i) {
+          values_[instr.var] = i;
+          WL_RETURN_IF_ERROR(body(instr.body));
+        }
+        return absl::OkStatus();
+      }
+      case InstrOp::kLoad: {
+        std::vector<double>& result = tile(instr.result);
+        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+          result[flat] = *from;
+          return absl::OkStatus();
+        });
+      }
+      case InstrOp::kStore:
+        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
+          *to = tile(instr.args[0])[flat];
+          return absl::OkStatus();
+        });
+      case InstrOp::kGather:
+        return gather(instr);
+      case InstrOp::kMap: {
+        std::vector<double> result = tile(instr.result);
+        WL_RETURN_IF_ERROR(each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+          result[flat] = evaluate(instr, index);
+          return absl::OkStatus();
+        }));
+        tiles_[instr.result] = std::move(result);
+        return absl::OkStatus();
+      }
+      case InstrOp::kFold:
+        return fold(instr);
+      case InstrOp::kCross:
+        return cross(instr);
+      case InstrOp::kFill:
+        tile(instr.result)
+            .assign(elements(kernel_.tiles[instr.result].layout.shape),
+                    rounded(kernel_.tiles[instr.result].dtype, instr.value));
+        return absl::OkStatus();
+      case InstrOp::kIota: {
+        std::vector<double>& result = tile(instr.result);
+        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+          result[flat] = static_cast<double>(value(instr.slice.offset) + index[instr.axis]);
+          return absl::OkStatus();
+        });
+      }
+      case InstrOp::kConvert:
+        tiles_[instr.result] = tile(instr.args[0]);
+        return absl::OkStatus();
+      case InstrOp::kPrefetch:
+      case InstrOp::kFence:
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status body(const std::vector<Instr>& instrs) {
+    for (const Instr& instr : instrs) WL_RETURN_IF_ERROR(one(instr));
+    return absl::OkStatus();
+  }
+
+  const Kernel& kernel_;
+  std::vector<std::vector<double>>& globals_;
+  std::vector<int64_t> values_;
+  std::vector<std::vector<double>> scratch_, tiles_;
+  std::vector<double> scratch_values_;
+};
+
+}  // namespace
+
+absl::Status interpret(const Kernel& kernel, std::vector<std::vector<double>>& buffers) {
+  int globals = 0;
+  for (const KernelBuffer& b : kernel.buffers) globals += b.level == Level::kGlobal;
+  if (static_cast<int>(buffers.size()) != globals)
+    return invalid("kernel ", kernel.name, " takes ", globals, " buffers, not ", buffers.size());
+  WL_RETURN_IF_ERROR(verify(kernel));
+  return Interpreter(kernel, buffers).run();
+}
+
+}  // namespace wl

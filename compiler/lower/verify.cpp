@@ -1,0 +1,163 @@
+#include "compiler/lower/verify.h"
+
+#include <algorithm>
+#include <set>
+
+namespace wl {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& kernel) : kernel_(kernel) {}
+
+  absl::Status run() {
+    if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
+      return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
+    WL_RETURN_IF_ERROR(check_scratch());
+    scope_ = {0};
+    return check_body(kernel_.body, {});
+  }
+
+ private:
+  absl::Status fail(const Instr& instr, const std::string& what) const {
+    return absl::InternalError(cat("kernel ", kernel_.name, ": ", what, ": ", print(kernel_, instr)));
+  }
+
+  absl::Status check_scratch() const {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (const KernelBuffer& b : kernel_.buffers) {
+      if (b.level != Level::kShared) continue;
+      if (b.byte_offset % 64 != 0)
+        return absl::InternalError(
+            cat("scratch ", b.name, " starts at byte ", b.byte_offset, ", not a multiple of 64"));
+      ranges.emplace_back(b.byte_offset, b.byte_offset + elements(b.shape) * size_of(b.dtype));
+    }
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 1; i < ranges.size(); ++i)
+      if (ranges[i].first < ranges[i - 1].second) return absl::InternalError("scratch buffers overlap");
+    return absl::OkStatus();
+  }
+
+  bool in_scope(VarId var) const {
+    if (var < 0 || var >= static_cast<VarId>(kernel_.vars.size())) return false;
+    if (kernel_.vars[var].kind != Var::Kind::kDerived) return scope_.contains(var);
+    return !kernel_.vars[var].of.empty() && kernel_.vars[var].div > 0 &&
+           std::all_of(kernel_.vars[var].of.begin(), kernel_.vars[var].of.end(),
+                       [&](const Affine& a) { return in_scope(a); });
+  }
+  bool in_scope(const Affine& affine) const {
+    return std::all_of(affine.terms.begin(), affine.terms.end(),
+                       [&](const auto& term) { return in_scope(term.first); });
+  }
+
+  bool broadcasts(TileId from, TileId to) const {
+    const std::vector<int64_t>&a = kernel_.tiles[from].layout.shape, &b = kernel_.tiles[to].layout.shape;
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i] && a[i] != 1) return false;
+    return true;
+  }
+
+  absl::Status check_slice(const Instr& instr, TileId tile) const {
+    const Slice& slice = instr.slice;
+    if (slice.buffer < 0 || slice.buffer >= static_cast<BufferId>(kernel_.buffers.size()))
+      return fail(instr, "no such buffer");
+    if (!in_scope(slice.offset)) return fail(instr, "the address uses a variable that is not in scope");
+    if (static_cast<int>(slice.strides.size()) != kernel_.tiles[tile].layout.rank())
+      return fail(instr, "the slice needs one stride per axis of the tile");
+    const KernelBuffer& buffer = kernel_.buffers[slice.buffer];
+    if (instr.op != InstrOp::kPrefetch && buffer.dtype != kernel_.tiles[tile].dtype)
+      return fail(instr, "the tile's dtype is not the buffer's");
+    if (instr.op == InstrOp::kStore && buffer.level == Level::kGlobal && !buffer.output)
+      return fail(instr, "stores to an input");
+    return absl::OkStatus();
+  }
+
+  absl::Status check_expr(const Instr& instr) const {
+    if (instr.expr.empty()) return fail(instr, "the map has no expression");
+    for (size_t i = 0; i < instr.expr.size(); ++i) {
+      const ExprNode& node = instr.expr[i];
+      if (node.kind == ExprNode::Kind::kArg && (node.arg < 0 || node.arg >= static_cast<int>(instr.args.size())))
+        return fail(instr, "the expression names an argument that the map has not");
+      if (node.kind != ExprNode::Kind::kOp) continue;
+      if (class_of(node.op) != OpClass::kElementwise) return fail(instr, cat(name_of(node.op), " is not elementwise"));
+      for (int k = 0; k < 3; ++k) {
+        const bool needed = k < info(node.op).arity;
+        if (needed != (node.operands[k] >= 0) || node.operands[k] >= static_cast<int>(i))
+          return fail(instr, cat("operands of ", name_of(node.op)));
+      }
+    }
+    if (instr.expr.back().dtype != kernel_.tiles[instr.result].dtype)
+      return fail(instr, "the expression's dtype is not the tile's");
+    return absl::OkStatus();
+  }
+
+  absl::Status check_body(const std::vector<Instr>& body, std::set<TileId> defined) {
+    for (const Instr& instr : body) {
+      if (instr.op == InstrOp::kLoop) {
+        if (instr.trips.empty() ||
+            !std::all_of(instr.trips.begin(), instr.trips.end(), [&](const Affine& a) { return in_scope(a); }))
+          return fail(instr, "the loop's trip count uses a variable that is not in scope");
+        if (instr.var <= 0 || scope_.contains(instr.var)) return fail(instr, "the loop's variable is in use");
+        scope_.insert(instr.var);
+        WL_RETURN_IF_ERROR(check_body(instr.body, defined));
+        scope_.erase(instr.var);
+        continue;
+      }
+      const auto known = [&](TileId t) { return t >= 0 && t < static_cast<TileId>(kernel_.tiles.size()); };
+      for (TileId arg : instr.args) {
+        if (!known(arg)) return fail(instr, "no such tile");
+        if (instr.op != InstrOp::kPrefetch && !defined.contains(arg))
+          return fail(instr, cat("%", arg, " is used before it is defined"));
+      }
+      if (instr.result >= 0 && !known(instr.result)) return fail(instr, "no such tile");
+      switch (instr.op) {
+        case InstrOp::kLoad:
+        case InstrOp::kGather:
+          WL_RETURN_IF_ERROR(check_slice(instr, instr.result));
+          break;
+        case InstrOp::kStore:
+        case InstrOp::kPrefetch:
+          WL_RETURN_IF_ERROR(check_slice(instr, instr.args[0]));
+          break;
+        case InstrOp::kMap:
+          WL_RETURN_IF_ERROR(check_expr(instr));
+          for (TileId arg : instr.args)
+            if (!broadcasts(arg, instr.result)) return fail(instr, cat("%", arg, " does not broadcast to the result"));
+          break;
+        case InstrOp::kFold:
+          if (!defined.contains(instr.result)) return fail(instr, "a fold adds to a tile that exists");
+          if (kernel_.tiles[instr.result].layout.lanes() != kernel_.tiles[instr.args[0]].layout.lanes())
+            return fail(instr, "a fold keeps its lanes");
+          break;
+        case InstrOp::kCross:
+          if (kernel_.tiles[instr.result].layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
+          break;
+        case InstrOp::kConvert:
+          if (kernel_.tiles[instr.result].layout.shape != kernel_.tiles[instr.args[0]].layout.shape)
+            return fail(instr, "a convert keeps the shape");
+          break;
+        case InstrOp::kIota:
+          if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
+          break;
+        case InstrOp::kFill:
+        case InstrOp::kFence:
+        case InstrOp::kLoop:
+          break;
+      }
+      if (instr.result >= 0) defined.insert(instr.result);
+    }
+    return absl::OkStatus();
+  }
+
+  const Kernel& kernel_;
+  std::set<VarId> scope_;
+};
+
+}  // namespace
+
+absl::Status verify(const Kernel& kernel) {
+  return Verifier(kernel).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,107 @@
+// Groups of every loop class, and which of their schedules a test tries.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/space.h"
+
+namespace wl::testing {
+
+// Sizes that divide nothing, so that every tail is met.
+inline constexpr const char* kGroups[] = {
+    R"(graph {
+  %0 = input "x" : f32[7,37] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[7]
+  %2 = broadcast %1 dims=[0] : f32[7,37]
+  %3 = sub %0 %2 : f32[7,37]
+  %4 = exp %3 : f32[7,37]
+  %5 = reduce_sum %4 axes=[1] : f32[7]
+  %6 = broadcast %5 dims=[0] : f32[7,37]
+  %7 = div %4 %6 : f32[7,37]
+  output "y" %7
+})",
+    R"(graph {
+  %0 = input "x" : f32[19,45] normal(0,1)
+  %1 = reduce_sum %0 axes=[0] : f32[45]
+  %2 = reduce_max %0 axes=[0] : f32[45]
+  %3 = add %1 %2 : f32[45]
+  output "y" %3
+})",
+    R"(graph {
+  %0 = input "x" : f32[3,6,5,20] normal(0,1)
+  %1 = input "g" : f32[6] normal(0,1)
+  %2 = reshape %0 : f32[3,2,3,100]
+  %3 = reduce_sum %2 axes=[2,3] : f32[3,2]
+  %4 = broadcast %3 dims=[0,1] : f32[3,2,3,100]
+  %5 = sub %2 %4 : f32[3,2,3,100]
+  %6 = reshape %1 : f32[2,3]
+  %7 = broadcast %6 dims=[1,2] : f32[3,2,3,100]
+  %8 = mul %5 %7 : f32[3,2,3,100]
+  output "y" %8
+})",
+    R"(graph {
+  %0 = input "x" : f32[32,48] normal(0,1)
+  %1 = input "z" : f32[48,32] normal(0,1)
+  %2 = transpose %0 perm=[1,0] : f32[48,32]
+  %3 = add %2 %1 : f32[48,32]
+  output "y" %3
+})",
+    R"(graph {
+  %0 = input "a" : f32[2,23,40] normal(0,1)
+  %1 = input "b" : f32[40,3,19] normal(0,1)
+  %2 = input "c" : f32[3,19] normal(0,1)
+  %3 = contract %0 %1 "bmk,knj->bmnj" : f32[2,23,3,19]
+  %4 = broadcast %2 dims=[2,3] : f32[2,23,3,19]
+  %5 = add %3 %4 : f32[2,23,3,19]
+  %6 = erf %5 : f32[2,23,3,19]
+  output "y" %6
+})",
+    R"(graph {
+  %0 = input "a" : f32[5,9,13,8] normal(0,1)
+  %1 = input "b" : f32[5,17,13,8] normal(0,1)
+  %2 = exp %1 : f32[5,17,13,8]
+  %3 = contract %0 %2 "bmkl,bnkl->bnm" : f32[5,17,9]
+  output "y" %3
+})",
+    R"(graph {
+  %0 = input "x" : f32[11,33] normal(0,1)
+  %1 = input "l" : i64[11,1] uniform(-33,33)
+  %2 = reduce_max %0 axes=[1] : f32[11]
+  %3 = take_along %0 %1 axis=[1] : f32[11,1]
+  %4 = reshape %2 : f32[11,1]
+  %5 = sub %3 %4 : f32[11,1]
+  output "y" %5
+})",
+    R"(graph {
+  %0 = input "x" : f32[] normal(0,1)
+  %1 = exp %0 : f32[]
+  output "y" %1
+})",
+    R"(graph {
+  %0 = input "x" : f32[0,4] normal(0,1)
+  %1 = exp %0 : f32[0,4]
+  output "y" %1
+})",
+};
+
+// The seeds of a space and `points` more of its legal points, drawn at random from it; the same ones every time.
+inline std::vector<Point> sample_points(const Space& space, int points, uint64_t seed = 1) {
+  std::vector<Point> out = space.seeds;
+  const auto draw = [&seed](size_t n) {  // splitmix64
+    uint64_t z = seed += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return static_cast<int>((z ^ (z >> 31)) % n);
+  };
+  for (int attempt = 0, found = 0; attempt < 200 * points && found < points; ++attempt) {
+    Point point;
+    for (const Axis& axis : space.axes) point.push_back(draw(axis.values.size()));
+    if (!space.is_legal(point)) continue;
+    out.push_back(std::move(point));
+    ++found;
+  }
+  return out;
+}
+
+}  // namespace wl::testing
