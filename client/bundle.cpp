@@ -203,7 +203,7 @@ absl::Status changed(const std::string& path, std::string_view how) {
 
 }  // namespace
 
-absl::Status write_bundle(const std::string& folder, const Program& program, const std::string& report) {
+absl::Status may_become_bundle(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   fs::path target(folder);
@@ -211,12 +211,24 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
       !(fs::is_directory(target, ignored) && fs::is_empty(target, ignored))) {
     return invalid("will not replace ", folder, ": it is not a bundle; choose another --out or remove it");
   }
+  return absl::OkStatus();
+}
+
+absl::Status write_bundle(const std::string& folder, const Program& program, const std::string& report) {
+  WL_RETURN_IF_ERROR(may_become_bundle(folder));
   WL_ASSIGN_OR_RETURN(PendingFolder pending, PendingFolder::create(folder));
   WL_RETURN_IF_ERROR(make_folders(pending.path() + "/kernels"));
   std::vector<BundleFile> files;
-  auto put = [&](const std::string& path, std::string_view bytes) {
+  auto put = [&](const std::string& path, std::string_view bytes) -> absl::Status {
     files.push_back({path, sha256_hex(bytes), static_cast<int64_t>(bytes.size())});
-    return write_file(cat(pending.path(), "/", path), bytes);
+    std::string place = cat(pending.path(), "/", path);
+    absl::Status status = write_file(place, bytes);
+    if (status.ok()) return status;
+    // The folder under construction is nobody's business.
+    std::string_view reason(status.message().data(), status.message().size());
+    std::string prefix = cat("cannot write ", place, ": ");
+    if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
+    return absl::Status(status.code(), cat("cannot write the bundle ", folder, ": ", reason));
   };
   WL_RETURN_IF_ERROR(put("graph.txt", program.graph_text));
   WL_RETURN_IF_ERROR(put("report.json", report));

@@ -15,6 +15,9 @@ namespace wl {
 
 inline constexpr int kBundleFormat = 1;
 
+// Whether write_bundle() would refuse `folder`; to ask before a long search.
+absl::Status may_become_bundle(const std::string& folder);
+
 // Writes beside `folder` first and renames, so a reader sees the old bundle or the new one. Replaces a bundle; refuses
 // (InvalidArgument) to replace anything else that is not an empty folder.
 absl::Status write_bundle(const std::string& folder, const Program& program, const std::string& report);

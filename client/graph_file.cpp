@@ -8,6 +8,18 @@
 #include "compiler/ir/text.h"
 
 namespace wl {
+namespace {
+
+bool stores_only_inputs(const Program& program, const ProgramKernel& kernel, const Step& step) {
+  for (size_t i = static_cast<size_t>(kernel.inputs); i < step.arguments.size(); ++i) {
+    int buffer = step.arguments[i];
+    if (buffer < 0 || static_cast<size_t>(buffer) >= program.buffers.size()) return false;
+    if (program.buffers[buffer].place != ProgramBuffer::Place::kInput) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind) {
   if (is_folder(path))
@@ -83,6 +95,8 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
     if (step.group < 0 || static_cast<size_t>(step.group) >= kernel_of.size()) {
       return absl::InternalError("a step of the answer names no group");
     }
+    // An output that is an input shares its buffer: copying it onto itself is no work.
+    if (stores_only_inputs(program, program.kernels[kernel_of[step.group]], step)) continue;
     program.steps.push_back({kernel_of[step.group], step.arguments});
   }
   WL_RETURN_IF_ERROR(lay_out(program));

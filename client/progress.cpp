@@ -121,11 +121,12 @@ void ProgressDisplay::show_plain(const Job& job) {
     }
     last_ = std::chrono::steady_clock::now();
   }
+  if (job.cached || job.progress.phase.empty()) return;
   auto now = std::chrono::steady_clock::now();
   if (job.progress.phase != phase_ || now - last_ > kQuiet) {
     phase_ = job.progress.phase;
     last_ = now;
-    if (!job.cached) std::fprintf(stderr, "%s\n", summary(job.progress).c_str());
+    std::fprintf(stderr, "%s\n", summary(job.progress).c_str());
   }
 }
 

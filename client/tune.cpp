@@ -99,6 +99,7 @@ absl::StatusOr<int> tune_command(Context& context) {
     return conclude(context, job, nullptr);
   }
   WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, context.options.bind));
+  if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/true));
   return conclude(context, job, &file);
 }

@@ -12,6 +12,8 @@
 #include "client/cli.h"
 #include "client/files.h"
 #include "server/coordinator.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
 #include "worker/agent.h"
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/cpu_tables.h"
@@ -111,6 +113,9 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // What the coordinator and the worker in here log would stand between the lines of the display and the results.
+  spdlog::set_default_logger(spdlog::stderr_color_mt("warploom"));
+  spdlog::set_level(spdlog::level::warn);
   ThisMachine machine;
   return wl::run_cli(argc, argv, machine);
 }

@@ -31,6 +31,7 @@ class Scratch:
         # Short: a Unix socket's path has at most 107 characters.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
         self.children = []
+        self.at_end = []  # functions, called when every process is gone
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.root / "cache"), HOME=str(self.root), NO_COLOR="1")
 
     def __enter__(self):
@@ -39,12 +40,12 @@ class Scratch:
     def __exit__(self, kind, *_):
         for child in self.children:
             child.kill()
-        if kind is None:
-            shutil.rmtree(self.root, ignore_errors=True)
-        else:
+        for undo in self.at_end:
+            undo()
+        if kind is not None:
             for log in sorted(self.root.glob("*.log")):
                 print(f"---- {log.name}\n{log.read_text(errors='replace')[-4000:]}")
-            shutil.rmtree(self.root, ignore_errors=True)
+        shutil.rmtree(self.root, ignore_errors=True)
 
     def path(self, name):
         return str(self.root / name)
