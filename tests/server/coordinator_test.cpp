@@ -1,0 +1,72 @@
+// How a coordinator listens, and what it says when it cannot.
+#include "server/coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/base/status.h"
+#include "proto/rpc.h"
+#include "tests/server/scratch.h"
+#include "warploom/v1/admin.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+using testing::HasSubstr;
+
+CoordinatorOptions at(const std::string& store, const std::string& listen) {
+  CoordinatorOptions options;
+  options.store = store;
+  options.listen = listen;
+  return options;
+}
+
+absl::Status ask(const std::string& address) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  warploom::v1::ServerInfo info;
+  return from_grpc(warploom::v1::Admin::NewStub(dial(address))->GetServerInfo(&context, {}, &info));
+}
+
+TEST(Coordinator, ListensOnASocketFileAndTakesOverADeadOne) {
+  Scratch scratch;
+  const std::string address = "unix:" + scratch.path("s");
+  for (int round = 0; round < 2; ++round) {
+    Coordinator coordinator;
+    ASSERT_TRUE(coordinator.start(at(scratch.path("a.db"), address)).ok());
+    EXPECT_TRUE(ask(address).ok());
+    Coordinator second;
+    const absl::Status status = second.start(at(scratch.path("b.db"), address));
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
+  }
+}
+
+TEST(Coordinator, APortInUseIsSaid) {
+  Scratch scratch;
+  Coordinator first;
+  ASSERT_TRUE(first.start(at(scratch.path("a.db"), "127.0.0.1:0")).ok());
+  const std::string address = cat("127.0.0.1:", first.port());
+  EXPECT_TRUE(ask(address).ok());
+  Coordinator second;
+  const absl::Status status = second.start(at(scratch.path("b.db"), address));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
+}
+
+TEST(Coordinator, RefusesOtherMachinesUnlessTold) {
+  Scratch scratch;
+  for (const char* address :
+       {"0.0.0.0:0", "[::]:0", "192.0.2.1:7", "nonsense", ":1", "127.0.0.1:x", "127.0.0.1:99999", "unix:"}) {
+    Coordinator coordinator;
+    EXPECT_EQ(coordinator.start(at(scratch.path("a.db"), address)).code(), absl::StatusCode::kInvalidArgument)
+        << address;
+  }
+  Coordinator coordinator;
+  CoordinatorOptions options = at(scratch.path("a.db"), "0.0.0.0:0");
+  options.allow_remote = true;
+  EXPECT_TRUE(coordinator.start(options).ok());
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,166 @@
+// A compiler and a worker that compute nothing: what they answer follows from the text of a plan, so a test knows it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/base/sha256.h"
+#include "compiler/ir/eval.h"
+#include "server/compiler.h"
+#include "server/coordinator.h"
+#include "worker/agent.h"
+
+namespace wl {
+
+inline uint64_t number_of(const std::string& text) {
+  return std::stoull(sha256_hex(text).substr(0, 12), nullptr, 16);
+}
+
+class FakeGroup : public GroupCompiler {
+ public:
+  explicit FakeGroup(const Graph& graph) : buffers_(buffers_of(graph)), ops_(static_cast<int>(graph.nodes.size())) {}
+  std::vector<std::string> seeds() const override { return {plan(0), plan(1)}; }
+  // Depends on every trial: any change in order or outcome changes all that follows.
+  std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
+                                   uint64_t seed) const override {
+    std::string history = cat(strategy, seed);
+    for (const PlanOutcome& trial : trials) append(&history, trial.plan, trial.correct, trial.ns);
+    std::vector<std::string> plans;
+    for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
+    return plans;
+  }
+  absl::StatusOr<Source> generate(const std::string& text) const override {
+    if (number_of(text) % 11 == 0 && text != plan(0)) return unimplemented("does not fit");
+    Source source;
+    source.target = "cpu:avx2";
+    source.text = text;
+    source.entry = cat("k", number_of(text));
+    return source;
+  }
+  absl::StatusOr<Check> check(uint64_t seed) const override { return Check{seed, {}}; }
+  std::string space_text() const override { return "100000 points"; }
+  absl::StatusOr<std::string> kernel_text(const std::string& text) const override { return cat("kernel ", text); }
+
+ private:
+  std::string plan(uint64_t number) const { return cat("plan ops=", ops_, " number=", number); }
+  std::vector<BufferSpec> buffers_;
+  int ops_;
+};
+
+class FakeCompiler : public Compiler {
+ public:
+  absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
+  absl::StatusOr<Cover> default_cover(const Graph& graph, const Machine&) const override {
+    Cover cover;
+    for (size_t id = 0; id < graph.nodes.size(); ++id) {
+      const Node& node = graph.nodes[id];
+      if (class_of(node.op) == OpClass::kLeaf) continue;
+      Group group{{static_cast<NodeId>(id)}, {}, {static_cast<NodeId>(id)}};
+      for (NodeId operand : node.operands) {
+        if (std::find(group.reads.begin(), group.reads.end(), operand) == group.reads.end())
+          group.reads.push_back(operand);
+      }
+      cover.groups.push_back(std::move(group));
+    }
+    return cover;
+  }
+  absl::StatusOr<Cover> fused_cover(const Graph& graph, const Machine&) const override {
+    Group group;
+    for (size_t id = 0; id < graph.nodes.size(); ++id) {
+      (class_of(graph.nodes[id].op) == OpClass::kLeaf ? group.reads : group.ops).push_back(static_cast<NodeId>(id));
+    }
+    for (const Output& output : graph.outputs) group.stores.push_back(output.node);
+    return Cover{{group}};
+  }
+  absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine&) const override {
+    ++opened;
+    return std::make_unique<FakeGroup>(group);
+  }
+  absl::Status known_strategy(const std::string& name) const override {
+    return name == "portfolio" || name == "random" ? absl::OkStatus() : invalid("strategy: unknown \"", name, "\"");
+  }
+  mutable std::atomic<int> opened = 0;
+};
+
+inline Device fake_device() {
+  Device device;
+  device.target = "cpu:avx2";
+  device.name = "fake";
+  device.threads = 2;
+  device.compilers = {"gcc"};
+  device.compiler_versions = "gcc 12";
+  return device;
+}
+
+// What a plan comes to: every 13th is wrong; fused groups (more than three nodes) take about a third of their parts'
+// time.
+inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
+  Trial trial;
+  trial.trial = candidate.trial;
+  trial.plan = candidate.plan;
+  const uint64_t number = number_of(candidate.plan);
+  const bool standard = candidate.plan.ends_with(" number=0");
+  trial.outcome = number % 13 == 0 && !standard ? Outcome::kWrongResult : Outcome::kCorrect;
+  if (trial.outcome == Outcome::kCorrect)
+    trial.samples_ns = {static_cast<int64_t>(standard ? 2000 : 1000 + number % 900)};
+  trial.bound = 1;
+  trial.compile_s = 0.125;
+  if (keep_object) trial.object_sha256 = sha256_hex("object of " + candidate.plan);
+  return trial;
+}
+
+// A worker in a thread. `judge` may change what a candidate comes to; `before` sees every batch first and may block.
+class FakeWorker {
+ public:
+  struct Hooks {
+    std::function<void(const Batch&)> before = {};
+    std::function<void(const Batch&, Trial*)> judge = {};
+  };
+
+  FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {}) : hooks_(std::move(hooks)) {
+    options_.name = std::move(name);
+    options_.devices = {fake_device()};
+    options_.measure_with = [this](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
+      if (hooks_.before) hooks_.before(batch);
+      Measured measured;
+      for (const Candidate& candidate : batch.candidates) {
+        Trial trial = fake_trial(candidate, batch.keep_objects);
+        if (hooks_.judge) hooks_.judge(batch, &trial);
+        if (batch.keep_objects) measured.objects[candidate.trial] = "object of " + candidate.plan;
+        measured.trials.push_back(std::move(trial));
+      }
+      const std::lock_guard lock(mutex_);
+      for (const Candidate& candidate : batch.candidates) measured_.emplace_back(batch.id, candidate.plan);
+      return measured;
+    };
+    thread_ = std::jthread([this, channel](std::stop_token stop) { status_ = run_agent(channel, options_, stop); });
+  }
+  ~FakeWorker() { stop(); }
+  absl::Status stop() {
+    thread_.request_stop();
+    if (thread_.joinable()) thread_.join();
+    return status_;
+  }
+  // (batch, plan) in the order measured.
+  std::vector<std::pair<std::string, std::string>> measured() {
+    const std::lock_guard lock(mutex_);
+    return measured_;
+  }
+
+ private:
+  Hooks hooks_;
+  AgentOptions options_;
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, std::string>> measured_;
+  absl::Status status_;
+  std::jthread thread_;
+};
+
+}  // namespace wl

@@ -1,0 +1,429 @@
+// The job state machine over the real services and a real store, with a compiler and workers that follow a script.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/coordinator.h"
+#include "tests/server/fakes.h"
+#include "tests/server/scratch.h"
+#include "warploom/v1/kernel_store.grpc.pb.h"
+#include "warploom/v1/tuning.grpc.pb.h"
+#include "warploom/v1/worker.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+constexpr char kGraph[] = R"(graph {
+  %0 = input "x" : f32[64,32] normal(0,1)
+  %1 = exp %0 : f32[64,32]
+  %2 = add %1 %0 : f32[64,32]
+  %3 = tanh %2 : f32[64,32]
+  output "y" %3
+}
+)";
+
+struct Service {
+  explicit Service(const std::string& store, double lease_s = 15) {
+    CoordinatorOptions options;
+    options.store = store;
+    options.compiler = &compiler;
+    options.lease_s = lease_s;
+    const absl::Status status = coordinator.start(options);
+    if (!status.ok()) ADD_FAILURE() << status;
+    channel = coordinator.in_process_channel();
+    tuning = v1::TuningService::NewStub(channel);
+    kernels = v1::KernelStore::NewStub(channel);
+    workers = v1::WorkerService::NewStub(channel);
+  }
+
+  absl::StatusOr<Job> create(const std::string& request, const TuneOptions& options = {},
+                             const std::string& graph = kGraph) {
+    grpc::ClientContext context;
+    v1::CreateTuningJobRequest message;
+    message.set_request_id(request);
+    message.set_graph(graph);
+    *message.mutable_options() = to_proto(options);
+    v1::Job job;
+    const grpc::Status status = tuning->CreateTuningJob(&context, message, &job);
+    if (!status.ok()) return from_grpc(status);
+    return from_proto(job);
+  }
+
+  // Every state seen, the last one done.
+  std::vector<Job> watch(const std::string& name) {
+    grpc::ClientContext context;
+    v1::WatchJobRequest request;
+    request.set_name(name);
+    auto reader = tuning->WatchJob(&context, request);
+    std::vector<Job> seen;
+    v1::Job message;
+    while (reader->Read(&message)) {
+      auto job = from_proto(message);
+      if (!job.ok()) ADD_FAILURE() << job.status();
+      seen.push_back(*std::move(job));
+    }
+    (void)reader->Finish();
+    return seen;
+  }
+
+  Job run(const std::string& request, const TuneOptions& options = {}) {
+    const auto job = create(request, options);
+    if (!job.ok()) {
+      ADD_FAILURE() << job.status();
+      return {};
+    }
+    const std::vector<Job> seen = watch(job->name);
+    return seen.empty() ? *job : seen.back();
+  }
+
+  FakeCompiler compiler;
+  Coordinator coordinator;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::TuningService::Stub> tuning;
+  std::unique_ptr<v1::KernelStore::Stub> kernels;
+  std::unique_ptr<v1::WorkerService::Stub> workers;
+};
+
+TuneOptions trials(int64_t n) {
+  TuneOptions options;
+  options.trials = n;
+  options.device = fake_device();
+  return options;
+}
+
+TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  Job first;
+  {
+    FakeWorker worker(service.channel, "w");
+    first = service.run("r1", trials(24));
+  }
+  ASSERT_EQ(first.state, JobState::kSucceeded) << first.error;
+  EXPECT_FALSE(first.cached);
+  ASSERT_TRUE(first.result.has_value());
+  const JobResult& result = *first.result;
+  ASSERT_EQ(result.groups.size(), 1u);
+  const GroupResult& group = result.groups[0];
+  EXPECT_EQ(group.source, "searched");
+  EXPECT_EQ(group.kernels_default, 3);
+  EXPECT_EQ(group.default_ns, 6000) << "three parts of 2000";
+  EXPECT_GT(group.best_ns, 0);
+  EXPECT_LT(group.best_ns, 2000);
+  int64_t tried = 0;
+  for (int64_t count : group.trials) tried += count;
+  EXPECT_EQ(tried, 24);
+  EXPECT_EQ(result.kernels_default, 3);
+  EXPECT_EQ(result.kernels, 1);
+  ASSERT_EQ(result.steps.size(), 1u);
+  ASSERT_EQ(result.steps[0].arguments.size(), 2u);
+  EXPECT_EQ(result.buffers[result.steps[0].arguments[0]].name, "x");
+  EXPECT_EQ(result.buffers[result.steps[0].arguments[1]].name, "y");
+  EXPECT_EQ(result.outputs, (std::vector<Binding>{{"y", result.steps[0].arguments[1]}}));
+
+  // No worker is left, and none is needed.
+  const int opened = service.compiler.opened;
+  const auto again = service.create("r2", trials(24));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->state, JobState::kSucceeded);
+  EXPECT_TRUE(again->cached);
+  EXPECT_TRUE(again->result == first.result);
+  EXPECT_EQ(service.compiler.opened, opened) << "an answer from the store looks at no space";
+  const auto fewer = service.create("r3", trials(8));
+  EXPECT_TRUE(fewer->cached) << "a smaller wish is answered too";
+
+  // The record serves with its object.
+  grpc::ClientContext context;
+  v1::GetKernelRequest request;
+  request.set_digest(group.record_digest);
+  v1::KernelRecord record;
+  ASSERT_TRUE(service.kernels->GetKernel(&context, request, &record).ok());
+  EXPECT_EQ(record.plan(), group.plan);
+  EXPECT_EQ(record.object_sha256(), sha256_hex("object of " + group.plan));
+  EXPECT_EQ(record.check_seeds_size(), 2);
+}
+
+TEST(Jobs, MoreTrialsGoOnFromWhatIsKnown) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  const Job small = service.run("r1", trials(8));
+  const size_t before = worker.measured().size();
+  const Job large = service.run("r2", trials(24));
+  EXPECT_FALSE(large.cached);
+  EXPECT_LE(large.result->groups[0].best_ns, small.result->groups[0].best_ns);
+  size_t searched = 0;
+  for (size_t i = before; i < worker.measured().size(); ++i)
+    searched += worker.measured()[i].first.find("/p0/") != std::string::npos;
+  EXPECT_LE(searched, 16u);
+  EXPECT_GE(searched, 10u);
+}
+
+using Measured2 = std::vector<std::pair<std::string, std::string>>;
+
+Measured2 search_only(const Measured2& all) {
+  Measured2 out;
+  for (const auto& item : all) {
+    if (item.first.find("/p0/") != std::string::npos) out.push_back(item);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
+TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
+  Scratch scratch;
+  Measured2 undisturbed;
+  Job expected;
+  {
+    Service service(scratch.path("undisturbed.db"));
+    FakeWorker worker(service.channel, "w");
+    expected = service.run("r", trials(48));
+    undisturbed = search_only(worker.measured());
+  }
+  for (int after : {1, 3, 4, 6}) {
+    const std::string file = scratch.path(cat("restarted", after, ".db"));
+    Measured2 measured;
+    {
+      Service service(file);
+      std::latch reached(1);
+      std::atomic<int> batches = 0;
+      FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
+                          if (++batches == after) reached.count_down();
+                        }});
+      ASSERT_TRUE(service.create("r", trials(48)).ok());
+      reached.wait();
+      // Whatever is under way is cut off here: at a lease, a report, or between two rounds.
+      service.coordinator.stop();
+      (void)worker.stop();
+      for (const auto& item : search_only(worker.measured())) measured.push_back(item);
+    }
+    Service service(file);
+    FakeWorker worker(service.channel, "w");
+    const std::vector<Job> seen = service.watch("jobs/1");
+    ASSERT_FALSE(seen.empty());
+    ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
+    for (const auto& item : search_only(worker.measured())) {
+      if (std::find(measured.begin(), measured.end(), item) == measured.end()) measured.push_back(item);
+    }
+    std::stable_sort(measured.begin(), measured.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    EXPECT_EQ(measured, undisturbed) << "restarted after batch " << after;
+    EXPECT_EQ(seen.back().result->groups[0].plan, expected.result->groups[0].plan);
+    EXPECT_EQ(seen.back().result->groups[0].trials, expected.result->groups[0].trials) << "none lost, none doubled";
+  }
+}
+
+TEST(Jobs, ALostLeaseCannotReport) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 0.3);
+  const auto job = service.create("r", trials(1));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto enlist = [&](const std::string& name) {
+    grpc::ClientContext context;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    request.set_epoch(1);
+    *request.add_devices() = to_proto(fake_device());
+    v1::RegisterWorkerResponse answer;
+    EXPECT_TRUE(service.workers->RegisterWorker(&context, request, &answer).ok());
+  };
+  const auto acquire = [&](const std::string& name) {
+    grpc::ClientContext context;
+    v1::AcquireLeasesRequest request;
+    request.set_worker(name);
+    request.set_epoch(1);
+    request.set_max(100);
+    request.set_wait_s(20);
+    v1::AcquireLeasesResponse answer;
+    EXPECT_TRUE(service.workers->AcquireLeases(&context, request, &answer).ok());
+    return answer.leases_size() == 0 ? v1::Lease() : answer.leases(0);
+  };
+  const auto report = [&](const std::string& name, const v1::Lease& lease) {
+    grpc::ClientContext context;
+    v1::ReportResultsRequest request;
+    request.set_worker(name);
+    request.set_epoch(1);
+    auto* item = request.add_items();
+    item->set_lease_id(lease.lease_id());
+    item->set_attempt(lease.attempt());
+    item->set_batch_id(lease.batch().id());
+    v1::ReportResultsResponse answer;
+    const grpc::Status status = service.workers->ReportResults(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return answer.outcomes_size() == 1 ? answer.outcomes(0) : v1::ReportResultsResponse::OUTCOME_UNSPECIFIED;
+  };
+  enlist("a");
+  enlist("b");
+  const v1::Lease first = acquire("a");
+  ASSERT_FALSE(first.lease_id().empty());
+  v1::Lease second;
+  while (second.batch().id() != first.batch().id()) second = acquire("b");  // once the lease is over
+  EXPECT_GT(second.attempt(), first.attempt());
+  EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
+  EXPECT_EQ(report("b", second), v1::ReportResultsResponse::ACCEPTED);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(report("b", second), v1::ReportResultsResponse::DUPLICATE);
+  EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
+}
+
+TEST(Jobs, AWorkerUnderItsOldNameTakesOverAtOnce) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 600);  // no lease ends by itself here
+  std::latch leased(1);
+  std::atomic<bool> dead = false;
+  {
+    // Dies with its lease: what it measured is never reported, and nothing is released.
+    FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
+                        if (!dead.exchange(true)) leased.count_down();
+                      }});
+    ASSERT_TRUE(service.create("r", trials(8)).ok());
+    leased.wait();
+  }
+  FakeWorker worker(service.channel, "w");
+  EXPECT_EQ(service.watch("jobs/1").back().state, JobState::kSucceeded);
+}
+
+TEST(Jobs, SlowFusedGroupIsTakenApartAndItsPartsAreSearched) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w", {.judge = [](const Batch& batch, Trial* trial) {
+                      if (batch.problem.buffers.size() == 2 && trial->plan.find("ops=4") != std::string::npos) {
+                        for (int64_t& sample : trial->samples_ns) sample *= 100;
+                      }
+                    }});
+  const Job job = service.run("r", trials(16));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.result->steps.size(), 3u);
+  EXPECT_EQ(job.result->kernels, 3);
+  for (const GroupResult& group : job.result->groups) {
+    int64_t tried = 0;
+    for (int64_t count : group.trials) tried += count;
+    EXPECT_EQ(tried, 16) << group.graph;
+    EXPECT_LT(group.best_ns, group.default_ns);
+  }
+  // x -> exp -> t0 -> add(x) -> t1 -> tanh -> y
+  EXPECT_EQ(job.result->buffers[job.result->steps[2].arguments.back()].name, "y");
+  EXPECT_EQ(job.result->steps[0].arguments.back(), job.result->steps[1].arguments[0]);
+  EXPECT_TRUE(service.create("again", trials(16))->cached);
+}
+
+TEST(Jobs, NothingCorrectIsSaid) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w", {.judge = [](const Batch&, Trial* trial) {
+                      trial->outcome = Outcome::kWrongResult;
+                      trial->samples_ns.clear();
+                    }});
+  const Job job = service.run("r", trials(8));
+  EXPECT_EQ(job.state, JobState::kFailed);
+  EXPECT_EQ(job.error.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(job.error.message()), testing::HasSubstr("no correct kernel"));
+}
+
+TEST(Jobs, AWrongDefaultScheduleDoesNotEndTheGroup) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w", {.judge = [](const Batch&, Trial* trial) {
+                      if (trial->plan.ends_with(" number=0")) trial->outcome = Outcome::kWrongResult;
+                    }});
+  const Job job = service.run("r", trials(16));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_GT(job.result->default_ns, 0);
+}
+
+TEST(Jobs, CancelKeepsTheBestSoFar) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  std::latch busy(1);
+  std::atomic<int> rounds = 0;
+  FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
+                      if (batch.id.find("/p0/") != std::string::npos && ++rounds == 40) busy.count_down();
+                    }});
+  const auto job = service.create("r", trials(100'000));
+  ASSERT_TRUE(job.ok());
+  busy.wait();
+  grpc::ClientContext context;
+  v1::CancelJobRequest request;
+  request.set_name(job->name);
+  v1::Job answer;
+  ASSERT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+  const Job end = service.watch(job->name).back();
+  EXPECT_EQ(end.state, JobState::kCancelled);
+  ASSERT_TRUE(end.result.has_value());
+  EXPECT_LT(end.result->best_ns, 2000);
+  EXPECT_FALSE(service.create("again", trials(100'000))->cached) << "cut short is not finished";
+  TuneOptions cached = trials(100'000);
+  cached.require_cached = true;
+  EXPECT_TRUE(service.create("any", cached)->cached);
+}
+
+TEST(Jobs, RequireCachedNeverSearches) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  TuneOptions options = trials(8);
+  options.require_cached = true;
+  const Job miss = service.run("r1", options);
+  EXPECT_EQ(miss.state, JobState::kNotCached);
+  EXPECT_TRUE(worker.measured().empty());
+  EXPECT_EQ(service.run("r2", trials(8)).state, JobState::kSucceeded);
+  EXPECT_EQ(service.run("r3", options).state, JobState::kSucceeded);
+}
+
+TEST(Jobs, SameKeysAttachAndRetuneDoesNot) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const auto first = service.create("r1", trials(16));
+  const auto second = service.create("r2", trials(16));
+  EXPECT_EQ(service.create("r1", trials(16))->name, first->name);
+  EXPECT_EQ(service.create("r1", trials(17)).status().code(), absl::StatusCode::kInvalidArgument);
+  FakeWorker worker(service.channel, "w");
+  const Job a = service.watch(first->name).back(), b = service.watch(second->name).back();
+  EXPECT_EQ(a.result->groups[0].record_digest, b.result->groups[0].record_digest);
+  const size_t once = worker.measured().size();
+  TuneOptions retune = trials(16);
+  retune.retune = true;
+  EXPECT_FALSE(service.run("r3", retune).cached);
+  EXPECT_EQ(worker.measured().size(), 2 * once) << "searched again from nothing";
+}
+
+TEST(Jobs, WaitsForADeviceAndTakesTheFirstThatComes) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  TuneOptions options;
+  options.trials = 8;
+  const auto job = service.create("r", options);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->state, JobState::kQueued);
+  FakeWorker worker(service.channel, "w");
+  const Job end = service.watch(job->name).back();
+  EXPECT_EQ(end.state, JobState::kSucceeded);
+  EXPECT_EQ(end.device->name, "fake");
+}
+
+TEST(Jobs, BadInputIsRefusedAtOnce) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  EXPECT_EQ(service.create("r1", trials(8), "graph {").status().code(), absl::StatusCode::kInvalidArgument);
+  TuneOptions options = trials(8);
+  options.strategy = "psychic";
+  EXPECT_EQ(service.create("r2", options).status().code(), absl::StatusCode::kInvalidArgument);
+  options = trials(8);
+  options.target = "cpu:abacus";
+  EXPECT_EQ(service.create("r3", options).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Jobs, WatchBeginsWithThePresentAndCountsUp) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  const auto job = service.create("r", trials(64));
+  const std::vector<Job> seen = service.watch(job->name);
+  ASSERT_FALSE(seen.empty());
+  for (size_t i = 1; i < seen.size(); ++i) EXPECT_NE(seen[i].version, seen[i - 1].version);
+  EXPECT_EQ(seen.back().state, JobState::kSucceeded);
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,325 @@
+#include "worker/agent.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "warploom/v1/blob.grpc.pb.h"
+#include "warploom/v1/worker.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr auto kFirstBackoff = milliseconds(100);
+constexpr auto kMaxBackoff = milliseconds(2000);
+constexpr auto kCallDeadline = std::chrono::seconds(20);
+
+class Agent {
+ public:
+  Agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop)
+      : options_(options),
+        stop_(std::move(stop)),
+        workers_(v1::WorkerService::NewStub(channel)),
+        blobs_(v1::BlobStore::NewStub(channel)),
+        wake_(stop_, [this] { stopped_.notify_all(); }) {
+    name_ = options.name;
+    if (name_.empty()) {
+      char host[256] = "worker";
+      gethostname(host, sizeof host - 1);
+      name_ = cat(host, "-", getpid());
+    }
+    epoch_ = static_cast<uint64_t>(
+        std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  }
+
+  absl::Status run() {
+    Clock::time_point worked = Clock::now();
+    while (!stop_.stop_requested()) {
+      if (!registered_) {
+        const absl::Status status = register_once();
+        if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
+        if (!status.ok()) {
+          if (idle_too_long(worked)) return status;
+          back_off();
+          continue;
+        }
+      }
+      v1::AcquireLeasesResponse answer;
+      const absl::Status status = acquire(&answer);
+      if (absl::IsFailedPrecondition(status)) {
+        registered_ = false;
+        continue;
+      }
+      if (!status.ok() || answer.drain()) {
+        // Gone, or going: it may come back, and will not know this worker then.
+        registered_ = false;
+        if (idle_too_long(worked)) return absl::OkStatus();
+        back_off();
+        continue;
+      }
+      backoff_ = kFirstBackoff;
+      for (const v1::Lease& lease : answer.leases()) {
+        WL_RETURN_IF_ERROR(work(lease));
+        worked = Clock::now();
+      }
+      // A job that waits for its checks is work too, but a worker without any lease need not stay for it.
+      if (answer.leases().empty() && idle_too_long(worked)) return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  bool idle_too_long(Clock::time_point worked) const {
+    return options_.exit_when_idle_s >= 0 &&
+           Clock::now() - worked >= std::chrono::duration<double>(options_.exit_when_idle_s);
+  }
+
+  void sleep(milliseconds time) {
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
+  }
+
+  void back_off() {
+    sleep(backoff_);
+    backoff_ = std::min(2 * backoff_, milliseconds(kMaxBackoff));
+  }
+
+  absl::Status register_once() {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+    v1::RegisterWorkerRequest request;
+    request.set_name(name_);
+    request.set_epoch(epoch_);
+    for (const Device& device : options_.devices) *request.add_devices() = to_proto(device);
+    v1::RegisterWorkerResponse answer;
+    WL_RETURN_IF_ERROR(from_grpc(workers_->RegisterWorker(&context, request, &answer)));
+    renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
+    registered_ = true;
+    backoff_ = kFirstBackoff;
+    spdlog::info("worker {}: registered", name_);
+    return absl::OkStatus();
+  }
+
+  absl::Status acquire(v1::AcquireLeasesResponse* answer) {
+    double wait_s = options_.wait_s;
+    if (options_.exit_when_idle_s >= 0) wait_s = std::min(wait_s, std::max(0.2, options_.exit_when_idle_s / 2));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline +
+                         milliseconds(static_cast<int64_t>(wait_s * 1000)));
+    const std::stop_callback cancel(stop_, [&] { context.TryCancel(); });
+    v1::AcquireLeasesRequest request;
+    request.set_worker(name_);
+    request.set_epoch(epoch_);
+    request.set_max(1);
+    request.set_wait_s(wait_s);
+    return from_grpc(workers_->AcquireLeases(&context, request, answer));
+  }
+
+  // Renews a lease while it is worked on; tells the runner to stop when it is lost or cancelled.
+  class Renewer {
+   public:
+    Renewer(Agent* agent, const v1::Lease& lease) : agent_(agent), lease_(lease), thread_([this] { renew(); }) {}
+    ~Renewer() {
+      {
+        const std::lock_guard lock(mutex_);
+        over_ = true;
+      }
+      changed_.notify_all();
+      thread_.join();
+    }
+    const std::atomic<bool>* cancel() const { return &cancel_; }
+    bool lost() const { return lost_; }
+    void progress(const Progress& progress) {
+      const std::lock_guard lock(mutex_);
+      phase_ = progress.phase;
+      counter_ = progress.counter;
+    }
+
+   private:
+    void renew() {
+      std::unique_lock lock(mutex_);
+      const std::stop_callback stop(agent_->stop_, [this] { changed_.notify_all(); });
+      for (;;) {
+        changed_.wait_for(lock, agent_->renew_, [this] { return over_ || agent_->stop_.stop_requested(); });
+        if (over_) return;
+        if (agent_->stop_.stop_requested()) {
+          cancel_ = true;
+          return;
+        }
+        v1::RenewLeasesRequest request;
+        request.set_worker(agent_->name_);
+        request.set_epoch(agent_->epoch_);
+        auto* item = request.add_items();
+        item->set_lease_id(lease_.lease_id());
+        item->set_attempt(lease_.attempt());
+        item->set_phase(phase_);
+        item->set_done(counter_);
+        lock.unlock();
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + agent_->renew_);
+        v1::RenewLeasesResponse answer;
+        const grpc::Status status = agent_->workers_->RenewLeases(&context, request, &answer);
+        lock.lock();
+        // No answer is no verdict: the coordinator may be restarting, and its store decides at the report.
+        if (!status.ok() || answer.outcomes().empty() || answer.outcomes(0) == v1::RenewLeasesResponse::OK) continue;
+        lost_ = true;
+        cancel_ = true;
+        return;
+      }
+    }
+
+    Agent* agent_;
+    const v1::Lease& lease_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool over_ = false;
+    std::string phase_;
+    int64_t counter_ = 0;
+    std::atomic<bool> cancel_ = false, lost_ = false;
+    std::thread thread_;
+  };
+
+  // Fails only when this worker cannot measure at all.
+  absl::Status work(const v1::Lease& lease) {
+    const absl::StatusOr<Batch> batch = from_proto(lease.batch());
+    if (!batch.ok()) {
+      spdlog::error("worker {}: lease {}: {}", name_, lease.lease_id(), std::string(batch.status().message()));
+      release(lease, "unreadable");
+      return absl::OkStatus();
+    }
+    absl::StatusOr<Measured> measured = absl::InternalError("");
+    bool lost = false;
+    {
+      Renewer renewer(this, lease);
+      MeasureOptions options = options_.measure;
+      options.cancel = renewer.cancel();
+      options.progress = [&](const Progress& progress) { renewer.progress(progress); };
+      measured = options_.measure_with ? options_.measure_with(*batch, options) : measure(*batch, options);
+      lost = renewer.lost();
+    }
+    if (lost) return absl::OkStatus();
+    if (!measured.ok()) {
+      release(lease, std::string(measured.status().message()));
+      return measured.status();
+    }
+    if (measured->cancelled || stop_.stop_requested()) {
+      release(lease, "draining");
+      return absl::OkStatus();
+    }
+    report(lease, *batch, *measured);
+    return absl::OkStatus();
+  }
+
+  // Until the coordinator has it, another attempt owns it, or the worker must go.
+  void report(const v1::Lease& lease, const Batch& batch, const Measured& measured) {
+    v1::ReportResultsRequest request;
+    request.set_worker(name_);
+    request.set_epoch(epoch_);
+    auto* item = request.add_items();
+    item->set_lease_id(lease.lease_id());
+    item->set_attempt(lease.attempt());
+    item->set_batch_id(batch.id);
+    for (const Trial& trial : measured.trials) *item->add_trials() = to_proto(trial);
+    while (true) {
+      absl::Status status = upload(measured);
+      if (status.ok()) {
+        grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+        v1::ReportResultsResponse answer;
+        status = from_grpc(workers_->ReportResults(&context, request, &answer));
+        if (status.ok()) {
+          backoff_ = kFirstBackoff;
+          return;
+        }
+      }
+      if (absl::IsInvalidArgument(status)) {
+        spdlog::error("worker {}: report of {} was refused: {}", name_, batch.id, std::string(status.message()));
+        return;
+      }
+      if (stop_.stop_requested()) return;
+      back_off();
+    }
+  }
+
+  absl::Status upload(const Measured& measured) {
+    if (measured.objects.empty()) return absl::OkStatus();
+    std::map<std::string, const std::string*> objects;
+    v1::FindMissingRequest request;
+    for (const Trial& trial : measured.trials) {
+      const auto object = measured.objects.find(trial.trial);
+      if (object == measured.objects.end() || trial.object_sha256.empty()) continue;
+      if (objects.emplace(trial.object_sha256, &object->second).second) request.add_digests(trial.object_sha256);
+    }
+    v1::FindMissingResponse missing;
+    {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+      WL_RETURN_IF_ERROR(from_grpc(blobs_->FindMissing(&context, request, &missing)));
+    }
+    for (const std::string& digest : missing.digests()) {
+      const std::string& bytes = *objects.at(digest);
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+      v1::UploadResponse answer;
+      auto writer = blobs_->Upload(&context, &answer);
+      size_t at = 0;
+      do {
+        v1::UploadRequest chunk;
+        if (at == 0) chunk.set_digest(digest);
+        chunk.set_data(bytes.substr(at, kBlobChunkBytes));
+        at += kBlobChunkBytes;
+        if (!writer->Write(chunk)) break;
+      } while (at < bytes.size());
+      writer->WritesDone();
+      WL_RETURN_IF_ERROR(from_grpc(writer->Finish()));
+    }
+    return absl::OkStatus();
+  }
+
+  // Best effort: a lease that is not handed back ends by itself.
+  void release(const v1::Lease& lease, const std::string& reason) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    v1::ReleaseLeasesRequest request;
+    request.set_worker(name_);
+    request.set_epoch(epoch_);
+    request.set_reason(reason);
+    auto* item = request.add_items();
+    item->set_lease_id(lease.lease_id());
+    item->set_attempt(lease.attempt());
+    v1::ReleaseLeasesResponse answer;
+    (void)workers_->ReleaseLeases(&context, request, &answer);
+  }
+
+  const AgentOptions& options_;
+  std::stop_token stop_;
+  std::unique_ptr<v1::WorkerService::Stub> workers_;
+  std::unique_ptr<v1::BlobStore::Stub> blobs_;
+  std::string name_;
+  uint64_t epoch_ = 0;
+  bool registered_ = false;
+  milliseconds renew_{5000};
+  milliseconds backoff_{kFirstBackoff};
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  std::stop_callback<std::function<void()>> wake_;
+};
+
+}  // namespace
+
+absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop) {
+  return Agent(std::move(channel), options, std::move(stop)).run();
+}
+
+}  // namespace wl
