@@ -78,7 +78,6 @@ const Fault kFaults[] = {
     {"Trap", "__builtin_trap();", Outcome::kRuntimeError, "SIGILL"},
     {"EarlyExit", "_exit(0);", Outcome::kRuntimeError, "exited with status 0"},
     {"EarlyExit3", "_exit(3);", Outcome::kRuntimeError, "exited with status 3"},
-    {"DoubleFree", "static char* volatile p; p = (char*)malloc(40000); free(p); free(p);", Outcome::kRuntimeError, ""},
     {"PastTheEnd", WL_ADD " if (i == 15) ((volatile float*)c)[1024] = 0;", Outcome::kRuntimeError,
      "argument 2 (c): wrote 0 bytes past its end"},
     {"BeforeTheBegin", WL_ADD " if (i == 0) ((volatile float*)c)[-1] = 0;", Outcome::kRuntimeError,
@@ -97,6 +96,7 @@ const Fault kFaults[] = {
      "c("},
     {"CrashesOnlyLater", "static int n; if (i == 0) ++n; " WL_ADD " if (n > 20) abort();", Outcome::kRuntimeError,
      "SIGABRT"},
+    {"DoubleFree", "static char* volatile p; p = (char*)malloc(40000); free(p); free(p);", Outcome::kRuntimeError, ""},
     {"AllocatesForEver", "for (;;) { volatile char* p = (volatile char*)malloc(1 << 26); p[0] = 1; }",
      Outcome::kRuntimeError, "SIGSEGV"},
 };
@@ -111,7 +111,8 @@ TEST(Measure, EachFaultIsOneFailedTrialOfItsClass) {
   Batch batch = add_batch(kElements);
   batch.recipe.deadline_ns = 1'500'000'000;
   for (const Fault& fault : kFaults) {
-    if (kSanitized && std::string(fault.name) == "AllocatesForEver") break;  // memory has no limit in such a build
+    // The sanitizers' allocator has no limit, and forgives a double free: the last two faults do not fault there.
+    if (kSanitized && std::string(fault.name) == "DoubleFree") break;
     const auto n = static_cast<int64_t>(batch.candidates.size());
     batch.candidates.push_back(candidate(n, fault.body, fault.before));
     batch.candidates.push_back(candidate(n + 1, kAdd));
