@@ -282,11 +282,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3, help="per contender and round")
     parser.add_argument("--gap", type=float, default=0.15, help="seconds between contenders")
     parser.add_argument("--trials", type=int, default=64, help="per group, for Warploom's tuning")
+    parser.add_argument("--reuse", action="store_true", help="keep what an earlier run tuned")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 
     WORK.mkdir(parents=True, exist_ok=True)
+    if not options.reuse:
+        for left in WORK.glob("store.db*"):
+            left.unlink()
     rows = []
     for name in options.only:
         rows.append(bench(workloads.by_name(name), options))
