@@ -62,7 +62,9 @@ void LoopLowering::prefetch(Code& code) {
   Affine ahead = code.place.row;
   ahead.base += distance;
   const RowPlace place = place_of(ahead, {});
-  for (const auto& [access, tile] : code.loads) {
+  for (const auto& loaded : code.loads) {
+    const Access& access = loaded.first;  // named: clang 14 does not capture structured bindings
+    const TileId tile = loaded.second;
     if (out_.kernel().tiles[tile].layout.lanes() == 1) continue;
     const bool moves_with_row =
         std::any_of(row_atoms_.begin(), row_atoms_.end(), [&](AtomId a) { return access.strides[a] != 0; }) ||
