@@ -8,6 +8,7 @@
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/verify.h"
 #include "compiler/search/strategy.h"
 
 namespace wl {
@@ -62,8 +63,8 @@ class RealGroup : public GroupCompiler {
 
   absl::StatusOr<std::string> kernel_text(const std::string& plan) const override {
     WL_ASSIGN_OR_RETURN(Point point, space_.parse(plan));
-    WL_RETURN_IF_ERROR(lower(graph_, domain_, space_.schedule(point), machine_).status());
-    return unimplemented("the kernel's text form is not there yet; look at stage source");
+    WL_ASSIGN_OR_RETURN(Kernel kernel, lower(graph_, domain_, space_.schedule(point), machine_));
+    return print(kernel);
   }
 
  private:

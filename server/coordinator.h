@@ -37,11 +37,12 @@ class Coordinator {
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Opens the store, goes on with the jobs that were not done, and serves. InvalidArgument: an address that cannot be
-  // listened on by its form; Unavailable: the port or the store is in use by another process; FailedPrecondition,
-  // ResourceExhausted, PermissionDenied, DataLoss: the store cannot be used, and why.
+  // Once. Opens the store, goes on with the jobs that were not done, and serves. InvalidArgument: an address that
+  // cannot be listened on by its form; Unavailable: the port or the store is in use by another process;
+  // FailedPrecondition, ResourceExhausted, PermissionDenied, DataLoss: the store cannot be used, and why.
   absl::Status start(const CoordinatorOptions& options);
-  // For embedded mode; valid between start and stop.
+  // For embedded mode. No call may begin on it once stop() has begun: gRPC 1.51 crashes on an in-process channel whose
+  // server is gone, so stop the agent and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
   int port() const;  // the bound port, when listening on HOST:0
   // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s.

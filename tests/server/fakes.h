@@ -1,6 +1,7 @@
 // A compiler and a worker that compute nothing: what they answer follows from the text of a plan, so a test knows it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -116,14 +117,15 @@ inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   return trial;
 }
 
-// A worker in a thread. `judge` may change what a candidate comes to; `before` sees every batch first and may block.
+// `judge` may change what a candidate comes to; `before` sees every batch first and may block.
+struct Hooks {
+  std::function<void(const Batch&)> before = {};
+  std::function<void(const Batch&, Trial*)> judge = {};
+};
+
+// A worker in a thread.
 class FakeWorker {
  public:
-  struct Hooks {
-    std::function<void(const Batch&)> before = {};
-    std::function<void(const Batch&, Trial*)> judge = {};
-  };
-
   FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {}) : hooks_(std::move(hooks)) {
     options_.name = std::move(name);
     options_.devices = {fake_device()};
@@ -142,7 +144,7 @@ class FakeWorker {
     };
     thread_ = std::jthread([this, channel](std::stop_token stop) { status_ = run_agent(channel, options_, stop); });
   }
-  ~FakeWorker() { stop(); }
+  ~FakeWorker() { (void)stop(); }
   absl::Status stop() {
     thread_.request_stop();
     if (thread_.joinable()) thread_.join();
