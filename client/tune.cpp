@@ -32,6 +32,17 @@ absl::StatusOr<Job> follow(Context& context, const Job& job) {
   return done;
 }
 
+// Jobs of processes that are gone: nobody waits for them, and they would take the worker's time. Their trials stay, and
+// searches that this job shares with them go on.
+absl::Status end_orphans(Context& context, const std::string& mine) {
+  constexpr int kRecent = 100;
+  WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, context.service.list_jobs(kRecent));
+  for (const Job& job : jobs) {
+    if (job.name != mine && !is_done(job.state)) WL_RETURN_IF_ERROR(context.service.cancel_job(job.name).status());
+  }
+  return absl::OkStatus();
+}
+
 // The table, the bundle and the report of a finished job; its exit code.
 absl::StatusOr<int> conclude(Context& context, const Job& job, const GraphFile* file) {
   const Options& options = context.options;
@@ -85,6 +96,7 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   if (context.embedded) options.device = context.local.device();
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
   if (is_done(job.state)) return job;
+  if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
   if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
   return follow(context, job);
 }

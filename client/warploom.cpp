@@ -59,7 +59,7 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = wl::cat("embedded-", ::getpid());
+    options.name = "embedded";  // the store has one coordinator at a time, so the name is free
     options.devices = {device()};
     options.wait_s = 2;
     options.measure.runner = runner;

@@ -33,6 +33,17 @@ def main():
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
         expect(trials(store) >= stored, "trials were lost")
         expect(report["groups"], "no report")
+        # Killed, it loses nothing either, and the job that nobody waits for does not linger.
+        again = ("tune", "g.graph", "--store", store, "--strategy", "random", "--seed", 9, "--retune")
+        child = scratch.start("warploom", *again, "--trials", 400, name="killed")
+        until(lambda: trials(store) >= stored + 8 or child.process.poll() is not None, 120, "more trials are stored")
+        child.kill()
+        stored = trials(store)
+        scratch.run("warploom", *command, "--trials", 12)
+        expect(trials(store) >= stored, "trials were lost")
+        jobs = scratch.run("warploom", "jobs", "--store", store, "--json", "-").json()["jobs"]
+        running = [job for job in jobs if job["state"] in ("queued", "running")]
+        expect(len(running) <= 1, f"orphans: {running}")
         checked = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
         expect(checked["correct"], f"wrong outputs: {checked}")
         print(f"interrupted after {stored} trials, resumed, {trials(store)} in the end")

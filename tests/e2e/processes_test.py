@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A coordinator on a Unix socket and two workers, each killed with -9 in mid-search and started again: the client sees its job
-end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
+"""A coordinator on a Unix socket, two workers and a client, each killed with -9 in mid-search and started again: the client
+sees its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
 
 import sqlite3
 
@@ -80,7 +80,7 @@ def main():
         expect(len(expected) >= TRIALS, f"only {len(expected)} trials")
 
         stormy = Fleet(scratch, "stormy")
-        tune = scratch.start("warploom", *tune_command(stormy, graph), "--json", scratch.path("stormy.json"), name="tune")
+        tune = scratch.start("warploom", *tune_command(stormy, graph), name="tune1")
         acknowledged = []
 
         def at_least(count):
@@ -101,6 +101,9 @@ def main():
         stormy.restart_coordinator()
         at_least(len(acknowledged) + 1)
         stormy.restart_worker("w2")
+        at_least(len(acknowledged) + 1)
+        tune.kill()
+        tune = scratch.start("warploom", *tune_command(stormy, graph), name="tune2")
         code = tune.wait(deadline=300)
         expect(code == 0, f"tune ended with {code}")
         at_least(0)
@@ -112,7 +115,7 @@ def main():
         expect(again["job"]["cached"], "the second answer did not come from the store")
         expect([g["key"] for g in again["groups"]] == [g["key"] for g in report["groups"]], "other groups")
         stormy.stop()
-        print(f"{len(found)} trials of {len(report['groups'])} groups, each once, after three kills")
+        print(f"{len(found)} trials of {len(report['groups'])} groups, each once, after four kills")
 
 
 if __name__ == "__main__":
