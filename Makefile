@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
-DEMO_TRIALS ?= 24
+DEMO_TRIALS ?= 16
 FUZZ_SECONDS ?= 30
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp'
 
