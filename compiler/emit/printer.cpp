@@ -2,9 +2,20 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 
 namespace wl {
+namespace {
+
+// A name as a comment: nothing in it may end the line or go on to the next.
+std::string comment_of(std::string name) {
+  for (char& c : name)
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  return name;
+}
+
+}  // namespace
 
 Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
     : kernel_(kernel), entry_(std::move(entry)), lanes_(lanes), register_tiles_(register_tiles(kernel)) {}
@@ -20,10 +31,11 @@ absl::StatusOr<std::string> Printer::print() {
   int argument = 0;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
-    const std::string type = cat(b.level == Level::kGlobal && !b.output ? "const " : "", spell_type(b.dtype, 1), "*");
+    const std::string type = cat(b.level == Level::kGlobal && !b.output ? "const " : "", spell_memory(b.dtype, 1), "*");
     const std::string place =
         b.level == Level::kGlobal ? cat("args[", argument++, "]") : cat("(scratch + ", b.byte_offset, "L)");
-    out_.line(cat(type, " WL_RESTRICT b", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ", b.name));
+    out_.line(cat(type, " WL_RESTRICT p", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ",
+                  comment_of(b.name)));
   }
   print_derived(0);
   print_body(kernel_.body);

@@ -5,6 +5,13 @@
 #include "compiler/emit/printer.h"
 
 namespace wl {
+namespace {
+
+bool is_logical(Op op) {
+  return op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
+}
+
+}  // namespace
 
 std::string Printer::element_name(TileId tile, const std::vector<int64_t>& repeat) const {
   const Layout& layout = tile_of(tile).layout;
@@ -40,7 +47,7 @@ std::string Printer::value_of(TileId tile, const Stretch&, const Place& place, i
 }
 
 std::string Printer::address(const Slice& slice, const Place& place) const {
-  std::string out = cat("b", slice.buffer, " + ", spell(slice.offset));
+  std::string out = cat("p", slice.buffer, " + ", spell(slice.offset));
   for (size_t axis = 0; axis < slice.strides.size(); ++axis) {
     const std::string& element = place.element[axis];
     if (slice.strides[axis] == 0 || element == "0") continue;
@@ -89,11 +96,12 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
 void Printer::print_load(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
-  const std::string type = spell_type(tile.dtype, lanes);
-  const std::string scalar = spell_type(tile.dtype, 1);
+  const std::string type = spell_memory(tile.dtype, lanes);
+  const std::string scalar = spell_memory(tile.dtype, 1);
   const std::string name =
       place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
-  std::string at = address(instr.slice, place);
+  const std::string at = address(instr.slice, place);
+  const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
   if (instr.op == InstrOp::kGather) {
     const std::string index = place.repeat.empty()
                                   ? (defined_here_.contains(instr.args[0])
@@ -101,22 +109,20 @@ void Printer::print_load(const Instr& instr, const Place& place) {
                                          : element_name(instr.args[0], std::vector<int64_t>(tile.layout.rank(), 0)))
                                   : element_name(instr.args[0], place.repeat);
     if (lanes == 1) {
-      return define(
-          instr.result, name,
+      return set(
           cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
     }
     const int64_t along = instr.slice.strides[tile.layout.vector_axis()];
-    return define(instr.result, name,
-                  cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
-                      instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
+    return set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
+                   instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
   }
-  if (lanes == 1) return define(instr.result, name, cat("*(", at, ")"));
+  if (lanes == 1) return set(cat("*(", at, ")"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
-  if (stride == 0) return define(instr.result, name, cat("wl_splat<", type, ">(*(", at, "))"));
+  if (stride == 0) return set(cat("wl_splat<", type, ">(*(", at, "))"));
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
   const std::string masked = place.left.empty() ? "" : "_n";
-  if (stride == 1) return define(instr.result, name, cat("wl_load", masked, "<", type, ">(", at, tail, ")"));
-  define(instr.result, name, cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
+  if (stride == 1) return set(cat("wl_load", masked, "<", type, ">(", at, tail, ")"));
+  set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
 // Streaming needs vector alignment: everything that moves the address moves it by whole vectors.
@@ -134,12 +140,8 @@ void Printer::print_store(const Instr& instr, const Stretch& stretch, const Plac
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
-  const std::string value = value_of(instr.args[0], stretch, place, lanes);
-  const std::string scalar = spell_type(kernel_.buffers[instr.slice.buffer].dtype, 1);
-  if (lanes == 1) {
-    const bool mask = tile.dtype == DType::b1;
-    return out_.line(cat("*(", at, ") = ", mask ? cat("(b1)(", value, " != 0)") : value, ";"));
-  }
+  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
+  if (lanes == 1) return out_.line(cat("*(", at, ") = ", value, ";"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left);
   const std::string masked = place.left.empty() ? "" : "_n";
@@ -162,13 +164,18 @@ void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place&
       names.push_back(lanes == 1 ? constant : cat("wl_splat<", spell_type(node.dtype, lanes), ">(", constant, ")"));
       continue;
     }
-    std::string call = cat("wl_", name_of(node.op));
-    if (node.op == Op::cast) append(&call, "<", spell_type(node.dtype, lanes), ">");
+    // Logical ops and a select's condition take a comparison's mask as it is; to all others a condition is 0 or 1.
+    const bool takes_masks = node.op == Op::cast || is_logical(node.op);
     std::vector<std::string> operands;
-    for (int operand : node.operands)
-      if (operand >= 0) operands.push_back(names[operand]);
+    for (int k = 0; k < info(node.op).arity; ++k) {
+      const ExprNode& operand = instr.expr[node.operands[k]];
+      const bool plain = operand.dtype == DType::b1 && !takes_masks && !(node.op == Op::select && k == 0);
+      const std::string& text = names[node.operands[k]];
+      operands.push_back(plain ? cat("wl_cast<", spell_type(DType::b1, lanes), ">(", text, ")") : text);
+    }
     const std::string name = cat("x", temporary_++);
-    out_.line(cat("const auto ", name, " = ", call, "(", absl::StrJoin(operands, ", "), ");"));
+    const DType from = instr.expr[node.operands[0]].dtype;
+    out_.line(cat("const auto ", name, " = ", spell_op(node, from, lanes, absl::StrJoin(operands, ", ")), ";"));
     names.push_back(name);
   }
   const std::string name =
@@ -184,6 +191,7 @@ void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place
   const int lanes = lanes_of(instr.args[0]);
   std::string value = value_of(instr.args[0], stretch, place, lanes);
   const std::string type = spell_type(tile_of(instr.args[0]).dtype, lanes);
+  if (tile_of(instr.args[0]).dtype == DType::b1) value = cat("wl_cast<", type, ">(", value, ")");
   const std::string combine = cat("wl_", name_of(instr.combine));
   if (!place.left.empty() && lanes > 1)
     value = cat("wl_keep(", value, ", ", place.left, ", wl_identity_", name_of(instr.combine), "<",

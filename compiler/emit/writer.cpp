@@ -45,9 +45,11 @@ std::string spell_min(const std::vector<Affine>& affines) {
 
 std::string spell_constant(double value, DType dtype) {
   if (!is_float(dtype)) {
-    if (dtype == DType::i64 && value <= static_cast<double>(std::numeric_limits<int64_t>::min()))
-      return "(-9223372036854775807LL - 1)";
-    return cat("((", spell_type(dtype, 1), ")", static_cast<int64_t>(value), "LL)");
+    // Infinities and 2^63 are what the neutral elements of reductions come as.
+    constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+    const int64_t exact = value >= 0x1p63 ? kHigh : value <= -0x1p63 ? kLow : static_cast<int64_t>(value);
+    if (exact == kLow) return "(-9223372036854775807LL - 1)";
+    return cat("((", spell_type(dtype, 1), ")", exact, "LL)");
   }
   const bool wide = dtype == DType::f64;
   if (std::isnan(value)) return wide ? "__builtin_nan(\"\")" : "__builtin_nanf(\"\")";
@@ -56,9 +58,53 @@ std::string spell_constant(double value, DType dtype) {
   return absl::StrFormat("%af", static_cast<double>(static_cast<float>(value)));
 }
 
+bool is_half(DType dtype) {
+  return dtype == DType::f16 || dtype == DType::bf16;
+}
+
+bool is_narrow(DType dtype) {
+  return dtype == DType::i8 || dtype == DType::u8 || dtype == DType::i16 || dtype == DType::u16;
+}
+
 std::string spell_type(DType dtype, int lanes) {
+  return spell_memory(is_half(dtype) ? DType::f32 : is_narrow(dtype) ? DType::i32 : dtype, lanes);
+}
+
+std::string spell_memory(DType dtype, int lanes) {
+  if (is_half(dtype)) dtype = DType::u16;
   if (lanes == 1) return std::string(name_of(dtype));
   return dtype == DType::b1 ? "u8v" : cat(name_of(dtype), "v");
+}
+
+std::string spell_load(DType dtype, int lanes, std::string bits) {
+  if (is_half(dtype)) return cat("wl_from_", name_of(dtype), "<", spell_type(dtype, lanes), ">(", bits, ")");
+  return is_narrow(dtype) ? cat("wl_cast<", spell_type(dtype, lanes), ">(", bits, ")") : bits;
+}
+
+std::string spell_store(DType dtype, int lanes, std::string value) {
+  if (is_half(dtype)) return cat("wl_to_", name_of(dtype), "(", value, ")");
+  if (is_narrow(dtype)) return cat("wl_narrow<", spell_memory(dtype, lanes), ">(", value, ")");
+  return dtype == DType::b1 ? cat("wl_cast<", spell_type(dtype, lanes), ">(", value, ")") : value;
+}
+
+std::string spell_op(const ExprNode& node, DType from, int lanes, const std::string& operands) {
+  const std::string type = spell_type(node.dtype, lanes);
+  if (node.op != Op::cast) {
+    const std::string value = cat("wl_", name_of(node.op), "(", operands, ")");
+    // Narrow integers wrap; halves may keep f32 between ops (docs/numerics.md), but a cast to one rounds.
+    return is_narrow(node.dtype) ? spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value)) : value;
+  }
+  if (is_float(from) && !is_float(node.dtype) && node.dtype != DType::b1) {
+    const double bits = 8.0 * size_of(node.dtype);
+    const bool is_signed = node.dtype != DType::u8 && node.dtype != DType::u16;
+    const double high = is_signed ? std::exp2(bits - 1) - 1 : std::exp2(bits) - 1;
+    return cat("wl_to_int<", type, ">(", operands, ", ",
+               spell_constant(is_signed ? -std::exp2(bits - 1) : 0, node.dtype), ", ", spell_constant(high, node.dtype),
+               ")");
+  }
+  const std::string value = cat("wl_cast<", type, ">(", operands, ")");
+  if (!is_half(node.dtype) && !is_narrow(node.dtype)) return value;
+  return spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value));
 }
 
 }  // namespace wl

@@ -29,6 +29,9 @@ typedef double f64;
 typedef int i32;
 typedef long long i64;
 typedef unsigned char b1;
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
 typedef unsigned short u16;
 template <class T, int N>
 struct wl_vec {
@@ -45,6 +48,8 @@ typedef wl_v<f64, WL_LANES> f64v;
 typedef wl_v<i32, WL_LANES> i32v;
 typedef wl_v<i64, WL_LANES> i64v;
 typedef wl_v<b1, WL_LANES> u8v;  // booleans in memory: 0 or 1
+typedef wl_v<i8, WL_LANES> i8v;
+typedef wl_v<i16, WL_LANES> i16v;
 typedef wl_v<u16, WL_LANES> u16v;
 
 // Traits: the element, the number of lanes, the integer of the same width, the common type of two operands.

@@ -6,6 +6,29 @@ WL_FN int wl_left(long n) { return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n;
 // A gathered index; negative ones count from the end.
 WL_FN long wl_wrap(long index, long extent) { return index < 0 ? index + extent : index; }
 
+// Ops on conditions.
+template <class A, class B> WL_FN auto wl_logical_and(A a, B b) { return wl_and(a, b); }
+template <class A, class B> WL_FN auto wl_logical_or(A a, B b) { return wl_or(a, b); }
+template <class A, class B> WL_FN auto wl_logical_xor(A a, B b) { return wl_xor(a, b); }
+template <class A> WL_FN auto wl_logical_not(A a) { return wl_not(a); }
+
+// A float as an integer of [low, high]: truncated, saturated, NaN is 0.
+template <class V, class X>
+WL_FN V wl_to_int(X x, wl_e<V> low, wl_e<V> high) {
+  const X lo = wl_splat<X>((wl_e<X>)low), hi = wl_splat<X>((wl_e<X>)high);
+  V r = wl_cast<V>(wl_select(wl_and(wl_gt(x, lo), wl_lt(x, hi)), x, wl_splat<X>(0)));
+  r = wl_select(wl_ge(x, hi), wl_splat<V>(high), r);
+  return wl_select(wl_le(x, lo), wl_splat<V>(low), r);
+}
+// An integer's low bits.
+template <class V, class X>
+WL_FN V wl_narrow(X x) {
+  if constexpr (wl_n<V> == 1)
+    return (V)x;
+  else
+    return __builtin_convertvector(x, V);
+}
+
 template <class T, int Kind>  // 0 add, 1 mul, 2 max, 3 min
 constexpr T wl_neutral() {
   if constexpr (Kind == 0) return T(0);
