@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "absl/strings/str_join.h"
-
 namespace wl {
 namespace {
 
@@ -47,25 +45,6 @@ int64_t Layout::repeats(int axis) const {
   for (const Base& base : bases)
     if (base.kind == 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
   return n;
-}
-
-std::string Layout::text() const {
-  std::string out = cat("[", absl::StrJoin(shape, ","), "]");
-  for (int axis = 0; axis < rank(); ++axis) {
-    std::vector<std::string> tokens;
-    for (int bit = 0; bit < bits[axis]; ++bit) {
-      int number[128] = {};
-      for (const Base& base : bases) {
-        const int index = number[static_cast<unsigned char>(base.kind)]++;
-        if (axis_part(*this, axis, base.vector) == uint64_t{1} << bit)
-          tokens.push_back(cat(std::string(1, base.kind), index));
-      }
-    }
-    if (outer[axis].count != 1) tokens.push_back(cat(outer[axis].count, std::string(1, outer[axis].kind)));
-    if (!tokens.empty()) append(&out, " dim", axis, "=", absl::StrJoin(tokens, " "), ";");
-  }
-  if (out.back() == ';') out.pop_back();
-  return out;
 }
 
 Layout cpu_layout(std::vector<int64_t> shape, int vector_axis, int lanes) {

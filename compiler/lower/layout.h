@@ -3,12 +3,15 @@
 // coordinate bits over F2, usually one bit. Beyond the bits, each axis may have one outermost repeat of any count
 // (768 = 16 v x 48 r). A position bit that maps to zero means replicated.
 //
-// Text, per axis from the least significant bit: "[4,1024] dim0 = u0 u1; dim1 = v0 v1 l0 l1 l2 l3 l4 r0 r1 r2".
-// On a CPU v is the SIMD lanes, l and u are empty.
+// Text, per axis from the least significant bit, then the outermost repeat:
+//   "[4,1536] dim0=u0 u1; dim1=v0 v1 l0 l1 l2 l3 l4 r0 r1 3r".
+// Bits that move along several coordinate bits, or none, are listed instead: "[4,4] bits [2,2] outer 1r 1r bases v0=1
+// ...". On a CPU v is the SIMD lanes, l and u are empty.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/base/status.h"
@@ -43,6 +46,12 @@ struct Layout {
   int64_t repeats(int axis) const;
   std::string text() const;
 };
+
+// The layout that prints as `text`; never crashes, whatever the bytes.
+absl::StatusOr<Layout> parse_layout(std::string_view text);
+// The same at a cursor, which stays behind the layout.
+class TextCursor;
+absl::StatusOr<Layout> read_layout(TextCursor& in);
 
 // The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything
 // else register repeats. Extents that lanes do not divide are covered by a partial last vector.

@@ -1,13 +1,20 @@
-#include <cmath>
+// Kernels as text; parse.cpp reads it back. A tile's type stands where the tile is first defined; tiles that nothing
+// defines are listed first.
+#include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
+#include "compiler/lower/expr_text.h"
+#include "compiler/lower/text_cursor.h"
 #include "compiler/lower/verify.h"
 
 namespace wl {
 namespace {
 
 std::string var_text(const Kernel& kernel, VarId var) {
-  return var == 0 ? "block" : cat(kernel.vars[var].name, "#", var);
+  if (var == 0) return "block";
+  const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());  // verify() prints what is not
+  return cat(known ? kernel.vars[var].name : "?", "#", var);
 }
 
 std::string text(const Kernel& kernel, const Affine& affine) {
@@ -28,83 +35,135 @@ std::string minimum(const Kernel& kernel, const std::vector<Affine>& of) {
 }
 
 std::string tile_text(const Kernel& kernel, TileId id) {
+  if (id >= static_cast<TileId>(kernel.tiles.size())) return "?";
   const Tile& tile = kernel.tiles[id];
   std::string out = cat(name_of(tile.dtype), " ", tile.layout.text());
+  if (!tile.bound.empty()) out += " bounds";
   for (size_t axis = 0; axis < tile.bound.size(); ++axis)
-    if (!tile.bound[axis].empty()) append(&out, " bound", axis, "=", minimum(kernel, tile.bound[axis]));
+    if (!tile.bound[axis].empty()) append(&out, " ", axis, ":", minimum(kernel, tile.bound[axis]));
   return out;
 }
 
 std::string slice_text(const Kernel& kernel, const Slice& slice) {
-  return cat(kernel.buffers[slice.buffer].name, "[", text(kernel, slice.offset), "] strides [",
-             absl::StrJoin(slice.strides, ","), "]");
+  return cat(" p", slice.buffer, "[", text(kernel, slice.offset), "] strides [", absl::StrJoin(slice.strides, ","),
+             "]");
 }
 
-std::string expr_text(const Kernel& kernel, const Instr& instr, int node) {
-  const ExprNode& n = instr.expr[node];
-  if (n.kind == ExprNode::Kind::kArg) return cat("%", instr.args[n.arg]);
-  if (n.kind == ExprNode::Kind::kConstant) return absl::StrFormat("%.9g", n.value);
-  std::string out = cat(name_of(n.op), n.op == Op::cast ? cat(".", name_of(n.dtype)) : "", "(");
-  for (int i = 0; i < 3 && n.operands[i] >= 0; ++i)
-    append(&out, i == 0 ? "" : ", ", expr_text(kernel, instr, n.operands[i]));
-  return out + ")";
+std::string axes_text(const Instr& instr) {
+  return cat(" axes [", absl::StrJoin(instr.axes, ","), "]");
 }
 
-void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth, std::string& out) {
-  for (const Instr& instr : body) {
-    append(&out, std::string(2 * static_cast<size_t>(depth), ' '), print(kernel, instr));
-    if (instr.op != InstrOp::kLoop) {
-      out += "\n";
-      continue;
-    }
-    out += " {\n";
-    print_body(kernel, instr.body, depth + 1, out);
-    append(&out, std::string(2 * static_cast<size_t>(depth), ' '), "}\n");
+std::string instr_text(const Kernel& kernel, const Instr& instr) {
+  std::string out = instr.result >= 0 ? cat("%", instr.result, " = ") : "";
+  out += name_of(instr.op);
+  const auto args = [&] {
+    for (TileId arg : instr.args) append(&out, " %", arg);
+  };
+  switch (instr.op) {
+    case InstrOp::kLoad:
+      out += slice_text(kernel, instr.slice);
+      break;
+    case InstrOp::kStore:
+      args();
+      append(&out, slice_text(kernel, instr.slice), instr.streaming ? " streaming" : "");
+      break;
+    case InstrOp::kGather:
+      args();
+      append(&out, slice_text(kernel, instr.slice), " index*", instr.gather_stride, " of ", instr.gather_extent);
+      break;
+    case InstrOp::kPrefetch:
+      args();
+      append(&out, slice_text(kernel, instr.slice), " level ", instr.level);
+      break;
+    case InstrOp::kMap:
+      append(&out, " ", expr_text(kernel, instr));
+      break;
+    case InstrOp::kFold:
+    case InstrOp::kCross:
+      append(&out, ".", name_of(instr.combine));
+      args();
+      out += axes_text(instr);
+      break;
+    case InstrOp::kFill:
+      append(&out, " ", real_text(instr.value));
+      break;
+    case InstrOp::kIota:
+      append(&out, " axis ", instr.axis, " from ", text(kernel, instr.slice.offset));
+      break;
+    case InstrOp::kConvert:
+      args();
+      break;
+    case InstrOp::kLoop:
+      append(&out, " ", var_text(kernel, instr.var), " in ", minimum(kernel, instr.trips));
+      break;
+    case InstrOp::kFence:
+      break;
   }
+  return out;
+}
+
+void defined_tiles(const std::vector<Instr>& body, std::vector<bool>& defined) {
+  for (const Instr& instr : body) {
+    if (instr.result >= 0) defined[instr.result] = true;
+    defined_tiles(instr.body, defined);
+  }
+}
+
+void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth, std::vector<bool>& typed,
+                std::string& out) {
+  const std::string indent(2 * static_cast<size_t>(depth), ' ');
+  for (const Instr& instr : body) {
+    append(&out, indent, instr_text(kernel, instr));
+    if (instr.result >= 0 && !typed[instr.result]) {
+      typed[instr.result] = true;
+      append(&out, " : ", tile_text(kernel, instr.result));
+    }
+    if (instr.op == InstrOp::kLoop) {
+      out += " {\n";
+      print_body(kernel, instr.body, depth + 1, typed, out);
+      append(&out, indent, "}");
+    }
+    out += "\n";
+  }
+}
+
+std::string buffer_text(const KernelBuffer& b) {
+  return cat(b.level == Level::kShared ? cat("scratch@", b.byte_offset)
+             : b.output                ? "out"
+                                       : "in",
+             " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]");
 }
 
 }  // namespace
 
 std::string print(const Kernel& kernel, const Instr& instr) {
-  std::string out;
-  if (instr.result >= 0) append(&out, "%", instr.result, " = ");
-  out += name_of(instr.op);
-  if (instr.op == InstrOp::kFold || instr.op == InstrOp::kCross) append(&out, ".", name_of(instr.combine));
-  if (instr.op == InstrOp::kLoop)
-    return cat(out, " ", var_text(kernel, instr.var), " in ", minimum(kernel, instr.trips));
-  if (instr.op == InstrOp::kMap) {
-    append(&out, " ", instr.expr.empty() ? "?" : expr_text(kernel, instr, static_cast<int>(instr.expr.size()) - 1));
-  } else {
-    for (TileId arg : instr.args) append(&out, " %", arg);
-  }
-  if (instr.slice.buffer >= 0) append(&out, " ", slice_text(kernel, instr.slice));
-  if (instr.op == InstrOp::kGather) append(&out, " index*", instr.gather_stride, " of ", instr.gather_extent);
-  if (instr.op == InstrOp::kFill) append(&out, " ", absl::StrFormat("%.9g", instr.value));
-  if (instr.op == InstrOp::kIota) append(&out, " axis ", instr.axis, " from ", text(kernel, instr.slice.offset));
-  if (instr.op == InstrOp::kPrefetch) append(&out, " level ", instr.level);
-  if (!instr.axes.empty()) append(&out, " axes [", absl::StrJoin(instr.axes, ","), "]");
-  if (instr.streaming) out += " streaming";
-  if (instr.result >= 0) append(&out, " : ", tile_text(kernel, instr.result));
-  return out;
+  return cat(instr_text(kernel, instr), instr.result >= 0 ? cat(" : ", tile_text(kernel, instr.result)) : "");
 }
 
 std::string print(const Kernel& kernel) {
   std::string out =
-      cat("kernel ", kernel.name, " target=", kernel.target, " grid=", kernel.grid, " threads=", kernel.threads,
-          " unroll=", kernel.unroll, " accumulators=", kernel.accumulators, " compiler=", kernel.compiler, " {\n");
-  for (const KernelBuffer& b : kernel.buffers)
-    append(&out, "  ",
-           b.level == Level::kShared ? cat("scratch@", b.byte_offset)
-           : b.output                ? "out"
-                                     : "in",
-           " ", b.name, " : ", name_of(b.dtype), "[", absl::StrJoin(b.shape, ","), "]\n");
-  for (VarId v = 0; v < static_cast<VarId>(kernel.vars.size()); ++v) {
+      cat("kernel \"", absl::CHexEscape(kernel.name), "\" target=\"", absl::CHexEscape(kernel.target),
+          "\" grid=", kernel.grid, " threads=", kernel.threads, " unroll=", kernel.unroll,
+          " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\" {\n");
+  for (size_t i = 0; i < kernel.buffers.size(); ++i)
+    append(&out, "  p", i, " = ", buffer_text(kernel.buffers[i]), "\n");
+  for (VarId v = 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {
     const Var& var = kernel.vars[v];
-    if (var.kind != Var::Kind::kDerived) continue;
-    append(&out, "  let ", var_text(kernel, v), " = ", minimum(kernel, var.of), var.div == 1 ? "" : cat(" / ", var.div),
-           var.mod == 0 ? "" : cat(" % ", var.mod), "\n");
+    if (var.kind == Var::Kind::kLoop) {
+      append(&out, "  index ", var_text(kernel, v), "\n");
+    } else {
+      append(&out, "  let ", var_text(kernel, v), " = ", minimum(kernel, var.of),
+             var.div == 1 ? "" : cat(" / ", var.div), var.mod == 0 ? "" : cat(" % ", var.mod), "\n");
+    }
   }
-  print_body(kernel, kernel.body, 1, out);
+  std::vector<bool> typed(kernel.tiles.size(), false), defined = typed;
+  defined_tiles(kernel.body, defined);
+  for (size_t i = 0; i < kernel.tiles.size(); ++i) {
+    if (defined[i]) continue;
+    append(&out, "  tile %", i, " : ", tile_text(kernel, static_cast<TileId>(i)), "\n");
+    typed[i] = true;
+  }
+  print_body(kernel, kernel.body, 1, typed, out);
   return out + "}\n";
 }
 

@@ -14,6 +14,7 @@ class Verifier {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
       return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
     WL_RETURN_IF_ERROR(check_scratch());
+    WL_RETURN_IF_ERROR(check_tiles());
     scope_ = {0};
     return check_body(kernel_.body, {});
   }
@@ -36,6 +37,22 @@ class Verifier {
     for (size_t i = 1; i < ranges.size(); ++i)
       if (ranges[i].first < ranges[i - 1].second) return absl::InternalError("scratch buffers overlap");
     return absl::OkStatus();
+  }
+
+  absl::Status check_tiles() const {
+    for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
+      const Layout& layout = kernel_.tiles[i].layout;
+      const size_t rank = layout.shape.size(), bounds = kernel_.tiles[i].bound.size();
+      if (layout.bits.size() != rank || layout.outer.size() != rank || (bounds != 0 && bounds != rank))
+        return absl::InternalError(cat("kernel ", kernel_.name, ": %", i, " has no layout and bound for every axis"));
+    }
+    return absl::OkStatus();
+  }
+
+  bool axes_exist(const Instr& instr) const {
+    const int rank = kernel_.tiles[instr.args[0]].layout.rank();
+    return rank == kernel_.tiles[instr.result].layout.rank() &&
+           std::all_of(instr.axes.begin(), instr.axes.end(), [&](int axis) { return axis >= 0 && axis < rank; });
   }
 
   bool in_scope(VarId var) const {
@@ -98,7 +115,10 @@ class Verifier {
         if (instr.trips.empty() ||
             !std::all_of(instr.trips.begin(), instr.trips.end(), [&](const Affine& a) { return in_scope(a); }))
           return fail(instr, "the loop's trip count uses a variable that is not in scope");
-        if (instr.var <= 0 || scope_.contains(instr.var)) return fail(instr, "the loop's variable is in use");
+        if (instr.var <= 0 || instr.var >= static_cast<VarId>(kernel_.vars.size()) ||
+            kernel_.vars[instr.var].kind != Var::Kind::kLoop)
+          return fail(instr, "no such loop variable");
+        if (scope_.contains(instr.var)) return fail(instr, "the loop's variable is in use");
         scope_.insert(instr.var);
         WL_RETURN_IF_ERROR(check_body(instr.body, defined));
         scope_.erase(instr.var);
@@ -126,11 +146,13 @@ class Verifier {
             if (!broadcasts(arg, instr.result)) return fail(instr, cat("%", arg, " does not broadcast to the result"));
           break;
         case InstrOp::kFold:
+          if (!axes_exist(instr)) return fail(instr, "no such axis");
           if (!defined.contains(instr.result)) return fail(instr, "a fold adds to a tile that exists");
           if (kernel_.tiles[instr.result].layout.lanes() != kernel_.tiles[instr.args[0]].layout.lanes())
             return fail(instr, "a fold keeps its lanes");
           break;
         case InstrOp::kCross:
+          if (!axes_exist(instr)) return fail(instr, "no such axis");
           if (kernel_.tiles[instr.result].layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
           break;
         case InstrOp::kConvert:
@@ -138,6 +160,8 @@ class Verifier {
             return fail(instr, "a convert keeps the shape");
           break;
         case InstrOp::kIota:
+          if (instr.axis < 0 || instr.axis >= kernel_.tiles[instr.result].layout.rank())
+            return fail(instr, "no such axis");
           if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
           break;
         case InstrOp::kFill:

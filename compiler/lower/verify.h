@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/lower/kernel.h"
@@ -14,6 +15,9 @@ absl::Status verify(const Kernel& kernel);
 
 std::string print(const Kernel& kernel);
 std::string print(const Kernel& kernel, const Instr& instr);
+// The kernel that prints as `text`, verified: parse_kernel(print(k)) == k. Never crashes, whatever the bytes, and takes
+// time and memory proportional to them. Errors say "line L:" first.
+absl::StatusOr<Kernel> parse_kernel(std::string_view text);
 
 // The meaning: instructions run one after the other, whole tiles at a time, blocks in order. Buffers hold the values of
 // the globals in call order, rounded to their dtypes; outputs are overwritten. Scratch starts as NaN in every block.
