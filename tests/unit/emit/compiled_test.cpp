@@ -1,0 +1,98 @@
+// Every legal way to print a group means what the group's graph means: the compiled counterpart of the interpreter's
+// differential test, over both compilers and every row of kTargets that this machine can run. WARPLOOM_TEST_SCALE makes
+// it longer.
+#include "tests/unit/emit/compiled.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/plan/cover.h"
+#include "tests/unit/ir/random_graph.h"
+#include "tests/unit/lower/groups.h"
+
+namespace wl {
+namespace {
+
+using testing::CompiledChecks;
+
+struct Tally {
+  int unimplemented = 0, uncovered = 0;
+};
+
+// Adds `points` schedules of a group, evenly spread over its space, beside its seeds.
+void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
+               Tally& tally) {
+  const auto number = checks.group(group);
+  ASSERT_TRUE(number.ok()) << number.status() << "\n" << print(group);
+  for (const std::string& target : targets) {
+    const Machine machine = testing::machine_named(target);
+    const auto domain = analyze(group, machine);
+    ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
+    const auto space = space_of(group, *domain, machine);
+    ASSERT_TRUE(space.ok()) << space.status();
+    for (const Point& point : testing::sample_points(*space, points)) {
+      const std::string plan = space->text(point);
+      const auto kernel = lower(group, *domain, space->schedule(point), machine);
+      const auto source = kernel.ok() ? emit(*kernel, machine) : kernel.status();
+      if (absl::IsUnimplemented(source.status())) {
+        if (tally.unimplemented++ == 0)
+          std::printf("not printed: %s\n%s\n", source.status().ToString().c_str(), plan.c_str());
+        continue;
+      }
+      ASSERT_TRUE(source.ok()) << source.status() << "\n" << print(group) << plan;
+      checks.add(*number, *source, plan);
+    }
+  }
+}
+
+void expect_right(CompiledChecks& checks) {
+  const std::vector<std::string> wrong = checks.run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 5; ++i) ADD_FAILURE() << wrong[i];
+}
+
+TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
+  CompiledChecks checks("compiled_classes");
+  Tally tally;
+  for (const char* text : testing::kGroups) {
+    const auto group = parse(text);
+    ASSERT_TRUE(group.ok()) << group.status() << text;
+    add_group(checks, *group, testing::runnable_targets(), 6 * testing::test_scale(), tally);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(tally.unimplemented, 0);
+  expect_right(checks);
+}
+
+TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
+  const uint64_t first = testing::test_seed(20260201);
+  CompiledChecks checks("compiled_random");
+  Tally tally;
+  const std::vector<std::string> targets = testing::runnable_targets();
+  std::set<std::string> seen;
+  for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
+    const std::string& target = targets[seed % targets.size()];
+    const auto cover = cover_greedy(graph, testing::machine_named(target));
+    if (!cover.ok()) {
+      ++tally.uncovered;
+      continue;
+    }
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      if (!seen.insert(graph_hash(extracted)).second) continue;
+      add_group(checks, extracted, {target}, 2, tally);
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d not printed, %d graphs not covered\n", tally.unimplemented, tally.uncovered);
+  expect_right(checks);
+}
+
+}  // namespace
+}  // namespace wl
