@@ -225,6 +225,10 @@ class KernelParser {
   }
 
   absl::Status minimum(std::vector<Affine>& of) {
+    if (in_.take("(")) {
+      WL_RETURN_IF_ERROR(affine(of.emplace_back()));
+      return in_.expect(")");
+    }
     if (!in_.take("min(")) return affine(of.emplace_back());
     do {
       WL_RETURN_IF_ERROR(affine(of.emplace_back()));

@@ -152,8 +152,10 @@ std::string print(const Kernel& kernel) {
     if (var.kind == Var::Kind::kLoop) {
       append(&out, "  index ", var_text(kernel, v), "\n");
     } else {
-      append(&out, "  let ", var_text(kernel, v), " = ", minimum(kernel, var.of),
-             var.div == 1 ? "" : cat(" / ", var.div), var.mod == 0 ? "" : cat(" % ", var.mod), "\n");
+      const bool enclosed = var.of.size() == 1 && (var.div != 1 || var.mod != 0);
+      append(&out, "  let ", var_text(kernel, v), " = ", enclosed ? "(" : "", minimum(kernel, var.of),
+             enclosed ? ")" : "", var.div == 1 ? "" : cat(" / ", var.div), var.mod == 0 ? "" : cat(" % ", var.mod),
+             "\n");
     }
   }
   std::vector<bool> typed(kernel.tiles.size(), false), defined = typed;

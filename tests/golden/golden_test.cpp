@@ -1,0 +1,107 @@
+// Representative groups with everything the compiler makes of them: graph, plan, kernel and C++ text, side by side in
+// one file each. UPDATE_GOLDEN=1 rewrites the files; the difference then shows in review.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/verify.h"
+#include "tests/golden/groups.h"
+
+namespace wl {
+namespace {
+
+const std::string kFolder = WARPLOOM_SOURCE_DIR "/tests/golden/";
+
+// A machine like no other: what is in the files must not depend on the one that runs the test.
+Machine fixed_machine(std::string_view target) {
+  Machine machine;
+  machine.target = target_named(target).value();
+  machine.threads = 2;
+  machine.gcc = machine.clang = true;
+  return machine;
+}
+
+std::string section(std::string_view title, const std::string& text) {
+  return cat("== ", title, "\n", text, text.empty() || text.back() == '\n' ? "" : "\n");
+}
+
+// The default schedule with the golden's own choices.
+absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& golden) {
+  Point point = space.seeds[0];
+  for (const auto& [name, value] : golden.choices) {
+    size_t axis = 0;
+    while (axis < space.axes.size() && space.axes[axis].name != name) ++axis;
+    if (axis == space.axes.size()) return invalid("no axis ", name);
+    const std::vector<int64_t>& values = space.axes[axis].values;
+    const auto at = std::find(values.begin(), values.end(), value);
+    if (at == values.end()) return invalid("axis ", name, " has no ", value);
+    point[axis] = static_cast<int>(at - values.begin());
+  }
+  if (!space.is_legal(point)) return invalid(space.text(point), " is not legal");
+  return point;
+}
+
+absl::StatusOr<std::string> render(const testing::Golden& golden) {
+  const Machine machine = fixed_machine(golden.target);
+  WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
+  WL_ASSIGN_OR_RETURN(const Point point, chosen_point(space, golden));
+  WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph, domain, space.schedule(point), machine));
+  WL_ASSIGN_OR_RETURN(const Source source, emit(kernel, machine));
+  return cat(section("graph", print(graph)), section("plan", space.text(point)), section("kernel", print(kernel)),
+             section(cat("source entry=", source.entry, " grid=", source.grid, " threads=", source.threads,
+                         " scratch=", source.scratch_bytes),
+                     source.text));
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class GoldenTest : public ::testing::TestWithParam<testing::Golden> {};
+
+TEST_P(GoldenTest, IsAsRecorded) {
+  const auto text = render(GetParam());
+  ASSERT_TRUE(text.ok()) << text.status();
+  const std::string path = cat(kFolder, GetParam().name, ".txt");
+  if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << *text;
+  ASSERT_EQ(*text, read_file(path)) << "UPDATE_GOLDEN=1 rewrites " << path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGoldens),
+                         [](const ::testing::TestParamInfo<testing::Golden>& golden) { return golden.param.name; });
+
+// What no golden shows, nobody has looked at.
+TEST(Goldens, ShowEveryInstruction) {
+  std::string all;
+  for (const testing::Golden& golden : testing::kGoldens) all += read_file(cat(kFolder, golden.name, ".txt"));
+  for (const InstrInfo& row : instrs()) {
+    const std::string name(row.name);
+    const bool shown = all.find(cat(" ", name, " ")) != std::string::npos ||
+                       all.find(cat(" ", name, ".")) != std::string::npos ||
+                       all.find(cat(" ", name, "\n")) != std::string::npos;
+    EXPECT_TRUE(shown) << name;
+  }
+}
+
+TEST(Goldens, HaveNoStrayFiles) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.path().extension() != ".txt") continue;
+    bool known = false;
+    for (const testing::Golden& golden : testing::kGoldens) known = known || entry.path().stem() == golden.name;
+    EXPECT_TRUE(known) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace wl
