@@ -47,6 +47,7 @@ demo: build
 test: python build
 	$(call run_tests,release,-LE long)
 
+test-long: export WARPLOOM_TEST_SCALE := 4
 test-long: python build
 	$(call run_tests,release,)
 
