@@ -76,7 +76,7 @@ TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
   std::set<std::string> seen;
   for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
+    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 3 != 0});
     const std::string& target = targets[seed % targets.size()];
     const auto cover = cover_greedy(graph, testing::machine_named(target));
     if (!cover.ok()) {
