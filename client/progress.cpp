@@ -68,11 +68,14 @@ std::vector<std::string> progress_lines(const JobProgress& progress, int rows, i
     groups.resize(room);
   }
   std::vector<std::string> lines;
+  constexpr int kFigures = 48;  // characters beside the name
+  size_t width = static_cast<size_t>(std::clamp(columns - kFigures, 12, 40));
   for (const GroupProgress* group : groups) {
     std::string trials = group->cached ? "from the store" : cat(group->trials_done, "/", group->trials_total);
-    lines.push_back(cut(absl::StrFormat("%-40s x%-3d %-14s best %s%s", group->name.substr(0, 40), group->count, trials,
-                                        time_text(group->best_ns), speed_up(*group)),
-                        columns));
+    lines.push_back(
+        cut(absl::StrFormat("%-*s x%-3d %-14s best %s%s", static_cast<int>(width), group->name.substr(0, width),
+                            group->count, trials, time_text(group->best_ns), speed_up(*group)),
+            columns));
   }
   if (hidden > 0) lines.push_back(cut(cat("... and ", hidden, " more"), columns));
   lines.push_back(cut(summary(progress), columns));

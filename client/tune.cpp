@@ -21,7 +21,8 @@ absl::StatusOr<Job> follow(Context& context, const Job& job) {
   ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
   InterruptGuard guard([&] {
     std::fprintf(stderr, "\nstopping; the best so far is kept (once more: stop at once)\n");
-    (void)context.service.cancel_job(job.name);
+    absl::Status status = context.service.cancel_job(job.name).status();
+    if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
   auto done = context.service.watch_job(
       job.name, [&](const Job& seen) { display.show(seen); },

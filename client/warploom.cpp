@@ -99,15 +99,18 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
     return wl::invalid("the kernel does not compile: ", compiled.empty() ? "" : compiled[0].message);
   }
   // Disassembled rather than compiled to text, so that it is what runs.
-  std::string command =
-      wl::cat("objdump -d --no-show-raw-insn --disassemble=", source.entry, " '", compiled[0].object, "' 2>&1");
+  std::string command = wl::cat("objdump -d --no-show-raw-insn '", compiled[0].object, "' 2>&1");
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::InternalError("cannot start objdump");
   std::string text;
   char chunk[4096];
   while (size_t n = std::fread(chunk, 1, sizeof chunk, pipe)) text.append(chunk, n);
   if (::pclose(pipe) != 0) return wl::invalid("objdump (package binutils) cannot read the kernel: ", text);
-  return text;
+  // All of it is disassembled; the kernel's own part is what was asked for.
+  std::string title = wl::cat("<", source.entry, ">:\n");
+  size_t begin = text.find(title), end = text.find("\nDisassembly of section", begin);
+  if (begin == std::string::npos) return text;
+  return wl::cat(source.entry, ":\n", text.substr(begin + title.size(), end - begin - title.size()), "\n");
 }
 
 }  // namespace

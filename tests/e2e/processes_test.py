@@ -76,6 +76,10 @@ def main():
         expected = calm.trials()
         workers = scratch.run("warploom", "workers", "--server", calm.address, "--json", "-").json()["workers"]
         expect({w["name"] for w in workers} >= {"w1", "w2"}, f"workers: {workers}")
+        watched = scratch.run("warploom", "watch", "jobs/1", "--server", calm.address, "--json", "-").json()
+        expect(watched["groups"] == report["groups"], "watch reports something else than tune")
+        scratch.run("warploom", "cancel", "jobs/1", "--server", calm.address)
+        scratch.run("warploom", "watch", "jobs/77", "--server", calm.address, expect=3)
         calm.stop()
         expect(len(expected) >= TRIALS, f"only {len(expected)} trials")
 

@@ -175,7 +175,7 @@ def full_disk_report(scratch):
 @case("warploom tune scalar.graph --trials 1 --store small/store.db")
 def full_disk_store(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
-    small_disk(scratch, "160k")
+    small_disk(scratch, "128k")
 
 
 @case("warploom get scalar.graph --out small/tuned")
