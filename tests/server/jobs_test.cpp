@@ -209,16 +209,19 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   for (int after : {1, 3, 4, 6}) {
     const std::string file = scratch.path(cat("restarted", after, ".db")), address = "unix:" + scratch.path("socket");
     auto service = std::make_unique<Service>(file, 15, address);
-    std::latch reached(1);
-    std::atomic<int> batches = 0;
-    // The worker stays, waits for the coordinator to come back, and reports what it had meanwhile.
-    FakeWorker worker(dial(address), "w", {.before = [&](const Batch&) {
-                        if (++batches == after) reached.count_down();
+    std::latch reached(1), restarted(1);
+    std::atomic<int> rounds = 0;
+    // The worker holds a lease over the restart, and reports to the new process what the old one had handed out.
+    FakeWorker worker(dial(address), "w", {.before = [&](const Batch& batch) {
+                        if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
+                        reached.count_down();
+                        restarted.wait();
                       }});
     ASSERT_TRUE(service->create("r", trials(48)).ok());
     reached.wait();
     service.reset();
     service = std::make_unique<Service>(file, 15, address);
+    restarted.count_down();
     const std::vector<Job> seen = service->watch("jobs/1");
     ASSERT_FALSE(seen.empty());
     ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
