@@ -1,5 +1,6 @@
 #include "compiler/emit/writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -44,6 +45,10 @@ std::string spell_min(const std::vector<Affine>& affines) {
 }
 
 std::string spell_constant(double value, DType dtype) {
+  if (dtype == DType::u64) {
+    const double clamped = std::clamp(value, 0.0, 0x1p64);
+    return cat("((u64)", clamped >= 0x1p64 ? ~uint64_t{0} : static_cast<uint64_t>(clamped), "ULL)");
+  }
   if (!is_float(dtype)) {
     // Infinities and 2^63 are what the neutral elements of reductions come as.
     constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
@@ -96,7 +101,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, const std::str
   }
   if (is_float(from) && !is_float(node.dtype) && node.dtype != DType::b1) {
     const double bits = 8.0 * size_of(node.dtype);
-    const bool is_signed = node.dtype != DType::u8 && node.dtype != DType::u16;
+    const bool is_signed = name_of(node.dtype)[0] == 'i';
     const double high = is_signed ? std::exp2(bits - 1) - 1 : std::exp2(bits) - 1;
     return cat("wl_to_int<", type, ">(", operands, ", ",
                spell_constant(is_signed ? -std::exp2(bits - 1) : 0, node.dtype), ", ", spell_constant(high, node.dtype),

@@ -17,8 +17,9 @@
 namespace wl {
 namespace {
 
-constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32,
-                             DType::i64, DType::i8,  DType::u8,  DType::b1};
+constexpr DType kDTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i16,
+                             DType::i8,  DType::u64, DType::u32, DType::u16,  DType::u8,  DType::b1};
+static_assert(std::size(kDTypes) == kDTypeCount);
 
 // Numbers of a dtype that ops get wrong.
 std::vector<double> special(DType dtype, int arity) {
@@ -32,7 +33,7 @@ std::vector<double> special(DType dtype, int arity) {
       for (double x : {-tiny, -1.0, 0.5, 1.5, 88.0, -104.0, 6e4, -6e4, 1e-3, 2.0}) out.push_back(x);
   } else {
     out = {0, 1, 2, 3, 100, 127};
-    if (dtype != DType::u8)
+    if (name_of(dtype)[0] == 'i')
       for (double x : {-1.0, -3.0, -128.0}) out.push_back(x);
     if (dtype == DType::u8) out.push_back(255);
     if (size_of(dtype) >= 4) out.push_back(46000);

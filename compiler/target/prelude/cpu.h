@@ -33,6 +33,8 @@ typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
 typedef unsigned short u16;
+typedef unsigned u32;
+typedef unsigned long long u64;
 template <class T, int N>
 struct wl_vec {
   typedef T t __attribute__((vector_size(sizeof(T) * N)));
@@ -51,6 +53,8 @@ typedef wl_v<b1, WL_LANES> u8v;  // booleans in memory: 0 or 1
 typedef wl_v<i8, WL_LANES> i8v;
 typedef wl_v<i16, WL_LANES> i16v;
 typedef wl_v<u16, WL_LANES> u16v;
+typedef wl_v<u32, WL_LANES> u32v;
+typedef wl_v<u64, WL_LANES> u64v;
 
 // Traits: the element, the number of lanes, the integer of the same width, the common type of two operands.
 template <class T>
