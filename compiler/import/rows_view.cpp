@@ -131,6 +131,7 @@ T split(Call& c) {
   const int64_t axis = c.axis(c.attr("axis", 0), x.rank()), n = x.extent(axis);
   auto sizes = c.ints_or_attr(1, "split");
   const int64_t count = c.outputs();
+  if (count < 1) c.fail("the node has no outputs, expected one for every part");
   if (!sizes) {
     // Equal parts; a remainder makes the last one smaller (allowed since version 18).
     if (c.attr("num_outputs", count) != count)
