@@ -23,9 +23,9 @@ struct Tally {
   int unimplemented = 0, uncovered = 0;
 };
 
-// Adds `points` schedules of a group, evenly spread over its space, beside its seeds.
+// Adds `points` schedules of a group, drawn from its space, beside its seeds.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
-               Tally& tally) {
+               Tally& tally, uint64_t seed) {
   const auto number = checks.group(group);
   ASSERT_TRUE(number.ok()) << number.status() << "\n" << print(group);
   for (const std::string& target : targets) {
@@ -34,7 +34,7 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
     ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
     const auto space = space_of(group, *domain, machine);
     ASSERT_TRUE(space.ok()) << space.status();
-    for (const Point& point : testing::sample_points(*space, points)) {
+    for (const Point& point : testing::sample_points(*space, points, seed++)) {
       const std::string plan = space->text(point);
       const auto kernel = lower(group, *domain, space->schedule(point), machine);
       const auto source = kernel.ok() ? emit(*kernel, machine) : kernel.status();
@@ -56,12 +56,13 @@ void expect_right(CompiledChecks& checks) {
 }
 
 TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
+  uint64_t seed = testing::test_seed(1);
   CompiledChecks checks("compiled_classes");
   Tally tally;
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, testing::runnable_targets(), 6 * testing::test_scale(), tally);
+    add_group(checks, *group, testing::runnable_targets(), 4 * testing::test_scale(), tally, seed += 100);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
@@ -76,7 +77,9 @@ TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
   std::set<std::string> seen;
   for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 3 != 0});
+    // Some large enough for several vectors, tiles and rows a block.
+    const Graph graph =
+        random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
     const std::string& target = targets[seed % targets.size()];
     const auto cover = cover_greedy(graph, testing::machine_named(target));
     if (!cover.ok()) {
@@ -86,7 +89,7 @@ TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
     for (const Group& group : cover->groups) {
       const Graph extracted = extract(graph, group);
       if (!seen.insert(graph_hash(extracted)).second) continue;
-      add_group(checks, extracted, {target}, 2, tally);
+      add_group(checks, extracted, {target}, 3, tally, seed);
       if (HasFatalFailure()) return;
     }
   }

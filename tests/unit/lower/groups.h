@@ -73,6 +73,71 @@ inline constexpr const char* kGroups[] = {
   %5 = sub %3 %4 : f32[11,1]
   output "y" %5
 })",
+    // Two results of one row, long enough for unrolled steps, single vectors and a tail.
+    R"(graph {
+  %0 = input "x" : f32[3,5,277] normal(0,1)
+  %1 = input "r" : f32[3,5,277] normal(0,1)
+  %2 = add %0 %1 : f32[3,5,277]
+  %3 = reduce_sum %2 axes=[2] : f32[3,5]
+  %4 = constant 0.0036101083 : f32[3,5]
+  %5 = mul %3 %4 : f32[3,5]
+  %6 = broadcast %5 dims=[0,1] : f32[3,5,277]
+  %7 = sub %2 %6 : f32[3,5,277]
+  %8 = mul %7 %7 : f32[3,5,277]
+  %9 = reduce_sum %8 axes=[2] : f32[3,5]
+  %10 = mul %9 %4 : f32[3,5]
+  %11 = rsqrt %10 : f32[3,5]
+  %12 = broadcast %11 dims=[0,1] : f32[3,5,277]
+  %13 = mul %7 %12 : f32[3,5,277]
+  output "sum" %2
+  output "y" %13
+})",
+    // A reduction over a middle axis.
+    R"(graph {
+  %0 = input "x" : f32[3,29,70] normal(0,1)
+  %1 = exp %0 : f32[3,29,70]
+  %2 = reduce_sum %1 axes=[1] : f32[3,70]
+  %3 = log %2 : f32[3,70]
+  output "y" %3
+})",
+    // Transposes with a batch and tails, both sides converted, and a reversed slice.
+    R"(graph {
+  %0 = input "x" : f32[2,45,67] normal(0,1)
+  %1 = input "z" : f32[67,2,45] normal(0,1)
+  %2 = transpose %0 perm=[2,0,1] : f32[67,2,45]
+  %3 = slice %1 starts=[66,0,0] steps=[-1,1,1] : f32[67,2,45]
+  %4 = mul %2 %3 : f32[67,2,45]
+  output "y" %4
+})",
+    // A matrix product of odd sizes whose second operand is stored the other way round, with a residual.
+    R"(graph {
+  %0 = input "a" : f32[67,131] normal(0,1)
+  %1 = input "b" : f32[53,131] normal(0,1)
+  %2 = input "r" : f32[67,53] normal(0,1)
+  %3 = contract %0 %1 "mk,nk->mn" : f32[67,53]
+  %4 = add %3 %2 : f32[67,53]
+  output "y" %4
+})",
+    // Products without one of the usual sides.
+    R"(graph {
+  %0 = input "a" : f32[37,45] normal(0,1)
+  %1 = input "b" : f32[45] normal(0,1)
+  %2 = contract %0 %1 "mk,k->m" : f32[37]
+  output "y" %2
+})",
+    R"(graph {
+  %0 = input "a" : f32[9,31] normal(0,1)
+  %1 = input "b" : f32[9,31] normal(0,1)
+  %2 = contract %0 %1 "bk,bk->b" : f32[9]
+  output "y" %2
+})",
+    R"(graph {
+  %0 = input "a" : f32[21] normal(0,1)
+  %1 = input "b" : f32[35] normal(0,1)
+  %2 = contract %0 %1 "m,n->mn" : f32[21,35]
+  %3 = tanh %2 : f32[21,35]
+  output "y" %3
+})",
     R"(graph {
   %0 = input "x" : f32[] normal(0,1)
   %1 = exp %0 : f32[]
