@@ -24,8 +24,8 @@ VarId KernelBuilder::loop_var(std::string name) {
 VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
   Var var{Var::Kind::kDerived, std::move(name), std::move(of), div, mod};
   for (VarId v = 0; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
-    var.name = kernel_.vars[v].name;
-    if (kernel_.vars[v] == var) return v;
+    const Var& known = kernel_.vars[v];
+    if (known.kind == var.kind && known.of == var.of && known.div == var.div && known.mod == var.mod) return v;
   }
   kernel_.vars.push_back(std::move(var));
   return static_cast<VarId>(kernel_.vars.size()) - 1;
