@@ -19,9 +19,15 @@ struct DTypeInfo {
 };
 
 const DTypeInfo& info(DType dtype);
-inline int size_of(DType dtype) { return info(dtype).bytes; }
-inline std::string_view name_of(DType dtype) { return info(dtype).name; }
-inline bool is_float(DType dtype) { return info(dtype).is_float; }
+inline int size_of(DType dtype) {
+  return info(dtype).bytes;
+}
+inline std::string_view name_of(DType dtype) {
+  return info(dtype).name;
+}
+inline bool is_float(DType dtype) {
+  return info(dtype).is_float;
+}
 std::optional<DType> dtype_named(std::string_view name);
 
 }  // namespace wl

@@ -70,17 +70,18 @@ struct Recipe {
   bool cold = false;
   int min_repeats = 5;
   int max_repeats = 200;
-  int64_t budget_ns = 150'000'000;        // per candidate, measuring
-  int64_t deadline_ns = 20'000'000'000;   // per candidate, everything; then the runner is shot
-  double hopeless_factor = 2.0;           // stop early when the median of 3 exceeds this times best_ns
-  int64_t best_ns = 0;                    // best known when the lease was made; 0 = none
-  bool interleave = false;                // final: rounds over all candidates instead of one after the other
-  int threads = 0;                        // 0 = as the Source says
+  int64_t budget_ns = 150'000'000;       // per candidate, measuring
+  int64_t deadline_ns = 20'000'000'000;  // per candidate, everything; then the runner is shot
+  double hopeless_factor = 2.0;          // stop early when the median of 3 exceeds this times best_ns
+  int64_t best_ns = 0;                   // best known when the lease was made; 0 = none
+  bool interleave = false;               // final: rounds over all candidates instead of one after the other
+  int threads = 0;                       // 0 = as the Source says
   bool operator==(const Recipe&) const = default;
 };
 
 enum class Outcome : uint8_t { kCorrect, kCompileError, kWrongResult, kTimeout, kRuntimeError, kRejected };
-inline constexpr const char* kOutcomeNames[] = {"correct", "compile_error", "wrong_result", "timeout", "runtime_error", "rejected"};
+inline constexpr const char* kOutcomeNames[] = {"correct", "compile_error", "wrong_result",
+                                                "timeout", "runtime_error", "rejected"};
 
 // One thing to compile, check and time.
 struct Candidate {
@@ -101,7 +102,7 @@ struct Trial {
   double bound = 0;                 // of that same sample
   std::string message;              // first lines of the compiler's or the fault's message
   double compile_s = 0, check_s = 0, measure_s = 0;
-  std::string object_sha256;        // compiled shared object, empty when not kept
+  std::string object_sha256;  // compiled shared object, empty when not kept
   bool operator==(const Trial&) const = default;
 };
 
@@ -117,9 +118,9 @@ struct Batch {
 
 // A machine as its worker describes it. The fingerprint is part of the problem key.
 struct Device {
-  std::string target;       // best row of kTargets it can run, e.g. "cpu:avx512"
-  std::string name;         // "AMD EPYC ..."
-  int threads = 1;          // hardware threads it may use
+  std::string target;  // best row of kTargets it can run, e.g. "cpu:avx512"
+  std::string name;    // "AMD EPYC ..."
+  int threads = 1;     // hardware threads it may use
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   std::vector<std::string> compilers;  // usable ones: "gcc", "clang"
   std::string compiler_versions;       // environment part of a record's identity

@@ -29,7 +29,9 @@ std::string sha256_hex(std::string_view bytes) {
   return out;
 }
 
-Encoder::Encoder(std::string_view kind, int version) { text(kind).integer(version); }
+Encoder::Encoder(std::string_view kind, int version) {
+  text(kind).integer(version);
+}
 
 Encoder& Encoder::text(std::string_view value) {
   bytes_.push_back('t');

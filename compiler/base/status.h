@@ -18,7 +18,9 @@ template <typename T>
 const T& catable(const T& value) {
   return value;
 }
-inline absl::string_view catable(const std::string_view& value) { return {value.data(), value.size()}; }
+inline absl::string_view catable(const std::string_view& value) {
+  return {value.data(), value.size()};
+}
 template <typename... Args>
 [[nodiscard]] std::string cat(const Args&... args) {
   return absl::StrCat(catable(args)...);
@@ -41,13 +43,13 @@ template <typename... Args>
 
 }  // namespace wl
 
-#define WL_CHECK(condition, ...)                                                                    \
-  do {                                                                                              \
+#define WL_CHECK(condition, ...)                                                                  \
+  do {                                                                                            \
     if (!(condition)) ::wl::check_failed(__FILE__, __LINE__, #condition, ::wl::cat(__VA_ARGS__)); \
   } while (0)
 
-#define WL_RETURN_IF_ERROR(expression)                          \
-  do {                                                          \
+#define WL_RETURN_IF_ERROR(expression)                                                 \
+  do {                                                                                 \
     if (::absl::Status wl_status_ = (expression); !wl_status_.ok()) return wl_status_; \
   } while (0)
 

@@ -133,8 +133,8 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
   if (elements(group_.nodes[access.input].shape) == 0) {
     code.pre.push_back(fill_instr(tile, 0));  // inside loops that never run, but defined before them
   } else {
-    code_for(varies, code).push_back(
-        load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
+    code_for(varies, code)
+        .push_back(load_instr(tile, slice_of(out_.input_buffer(access.input), access, code.place, is_wide)));
   }
   code.loads.emplace_back(access, tile);
   return tile;
@@ -177,9 +177,10 @@ int LoopLowering::operand_expr(NodeId node, int position, Instr& map, Code& code
   const std::vector<AtomId>& mine = domain_.varies[node];
   const std::vector<AtomId>& theirs = domain_.varies[operand.source];
   const bool joined = (class_of(source.op) == OpClass::kElementwise ||
-                       (class_of(source.op) == OpClass::kReduce && !is_reduction(group_, operand.source))) && phases_.uses[operand.source] == 1 &&
-                      !phases_.kept.contains(operand.source) && !code.tiles.contains(operand.source) &&
-                      wide(mine) == wide(theirs) && inner(mine) == inner(theirs);
+                       (class_of(source.op) == OpClass::kReduce && !is_reduction(group_, operand.source))) &&
+                      phases_.uses[operand.source] == 1 && !phases_.kept.contains(operand.source) &&
+                      !code.tiles.contains(operand.source) && wide(mine) == wide(theirs) &&
+                      inner(mine) == inner(theirs);
   if (joined) return inline_expr(operand.source, map, code);
   return arg_expr(map, get(operand.source, code));
 }

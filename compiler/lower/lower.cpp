@@ -14,7 +14,8 @@ namespace {
 absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, const Schedule& schedule,
                                    const Machine& machine) {
   // No output has an element: a kernel of no blocks.
-  if (std::any_of(domain.parallel.begin(), domain.parallel.end(), [&](AtomId a) { return domain.atoms[a].extent == 0; })) {
+  if (std::any_of(domain.parallel.begin(), domain.parallel.end(),
+                  [&](AtomId a) { return domain.atoms[a].extent == 0; })) {
     Kernel nothing = KernelBuilder(group, machine).finish();
     nothing.name = "nothing";
     nothing.grid = 0;

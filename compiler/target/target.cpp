@@ -21,7 +21,9 @@ constexpr Target kTargets[] = {
 
 }  // namespace
 
-std::span<const Target> targets() { return kTargets; }
+std::span<const Target> targets() {
+  return kTargets;
+}
 
 absl::StatusOr<const Target*> target_named(std::string_view name) {
   for (const Target& row : kTargets)

@@ -13,14 +13,14 @@
 namespace wl {
 
 struct Target {
-  std::string_view name;     // "cpu:avx512"
-  std::string_view family;   // "cpu"
-  int lanes;                 // f32 elements of one vector register
+  std::string_view name;    // "cpu:avx512"
+  std::string_view family;  // "cpu"
+  int lanes;                // f32 elements of one vector register
   int vector_registers;
-  bool masked_tails;         // masked loads and stores are one instruction
-  bool streaming_stores;     // non-temporal vector stores exist
-  std::string_view march;    // for the compiler's -march=
-  std::string_view flags;    // further compiler flags, space separated
+  bool masked_tails;       // masked loads and stores are one instruction
+  bool streaming_stores;   // non-temporal vector stores exist
+  std::string_view march;  // for the compiler's -march=
+  std::string_view flags;  // further compiler flags, space separated
   // Nominal rates, for ranking only; per thread, elements of f32 or bytes per ns.
   double flops_per_ns;
   double copy_bytes_per_ns;

@@ -1,16 +1,34 @@
 // What the printer itself calls: index arithmetic, tails, identities of reductions, register transposes.
 #define WL_RESTRICT __restrict__
-WL_FN long wl_lmin(long a, long b) { return a < b ? a : b; }
+WL_FN long wl_lmin(long a, long b) {
+  return a < b ? a : b;
+}
 // Elements left of a vector, as an int that cannot overflow.
-WL_FN int wl_left(long n) { return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n; }
+WL_FN int wl_left(long n) {
+  return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n;
+}
 // A gathered index; negative ones count from the end.
-WL_FN long wl_wrap(long index, long extent) { return index < 0 ? index + extent : index; }
+WL_FN long wl_wrap(long index, long extent) {
+  return index < 0 ? index + extent : index;
+}
 
 // Ops on conditions.
-template <class A, class B> WL_FN auto wl_logical_and(A a, B b) { return wl_and(a, b); }
-template <class A, class B> WL_FN auto wl_logical_or(A a, B b) { return wl_or(a, b); }
-template <class A, class B> WL_FN auto wl_logical_xor(A a, B b) { return wl_xor(a, b); }
-template <class A> WL_FN auto wl_logical_not(A a) { return wl_not(a); }
+template <class A, class B>
+WL_FN auto wl_logical_and(A a, B b) {
+  return wl_and(a, b);
+}
+template <class A, class B>
+WL_FN auto wl_logical_or(A a, B b) {
+  return wl_or(a, b);
+}
+template <class A, class B>
+WL_FN auto wl_logical_xor(A a, B b) {
+  return wl_xor(a, b);
+}
+template <class A>
+WL_FN auto wl_logical_not(A a) {
+  return wl_not(a);
+}
 
 // A float as an integer of [low, high]: truncated, saturated, NaN is 0.
 template <class V, class X>
@@ -39,10 +57,22 @@ constexpr T wl_neutral() {
   if constexpr (wl_same<T, i64>) return Kind == 2 ? -__LONG_LONG_MAX__ - 1 : __LONG_LONG_MAX__;
   return Kind == 2 ? T(0) : T(-1);
 }
-template <class V> WL_FN V wl_identity_add() { return wl_splat<V>(wl_neutral<wl_e<V>, 0>()); }
-template <class V> WL_FN V wl_identity_mul() { return wl_splat<V>(wl_neutral<wl_e<V>, 1>()); }
-template <class V> WL_FN V wl_identity_max() { return wl_splat<V>(wl_neutral<wl_e<V>, 2>()); }
-template <class V> WL_FN V wl_identity_min() { return wl_splat<V>(wl_neutral<wl_e<V>, 3>()); }
+template <class V>
+WL_FN V wl_identity_add() {
+  return wl_splat<V>(wl_neutral<wl_e<V>, 0>());
+}
+template <class V>
+WL_FN V wl_identity_mul() {
+  return wl_splat<V>(wl_neutral<wl_e<V>, 1>());
+}
+template <class V>
+WL_FN V wl_identity_max() {
+  return wl_splat<V>(wl_neutral<wl_e<V>, 2>());
+}
+template <class V>
+WL_FN V wl_identity_min() {
+  return wl_splat<V>(wl_neutral<wl_e<V>, 3>());
+}
 
 // Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
 template <class V, class I>
