@@ -46,9 +46,6 @@ absl::StatusOr<std::string> Printer::print() {
 
 // Derived variables are defined in the innermost scope that their sources need: the one of their last source.
 void Printer::print_derived(VarId source) {
-  std::set<VarId> known;
-  for (const std::string& name : declared_.back())
-    if (name[0] == '$') known.insert(std::stoi(name.substr(1)));
   const auto visible = [&](VarId v) {
     if (v == source) return true;
     for (const auto& scope : declared_)

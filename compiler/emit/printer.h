@@ -62,8 +62,7 @@ class Printer {
   Writer out_;
   std::set<TileId> register_tiles_;
   std::vector<std::set<std::string>> declared_;  // scopes
-  std::set<const Instr*> in_stretch_;
-  std::set<TileId> defined_here_;  // tiles the current stretch defines
+  std::set<TileId> defined_here_;                // tiles the current stretch defines
   int temporary_ = 0;
   absl::Status status_;
 };

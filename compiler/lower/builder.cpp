@@ -16,6 +16,12 @@ KernelBuilder::KernelBuilder(const Graph& group, const Machine& machine) : input
   open_.emplace_back();
 }
 
+void KernelBuilder::set_launch(std::string name, const Schedule& schedule, const Machine& machine) {
+  kernel_.name = std::move(name);
+  kernel_.threads = static_cast<int>(schedule.get("threads", machine.threads));
+  kernel_.compiler = schedule.get("compiler", 0) == 0 ? "gcc" : "clang";
+}
+
 VarId KernelBuilder::loop_var(std::string name) {
   kernel_.vars.push_back({Var::Kind::kLoop, std::move(name), {}, 1, 0});
   return static_cast<VarId>(kernel_.vars.size()) - 1;
@@ -124,6 +130,21 @@ Instr fill_instr(TileId result, double value) {
   out.op = InstrOp::kFill;
   out.result = result;
   out.value = value;
+  return out;
+}
+
+Instr copy_instr(TileId result, TileId from, DType dtype) {
+  Instr out;
+  out.op = InstrOp::kMap;
+  out.result = result;
+  out.args = {from};
+  out.expr = {{ExprNode::Kind::kArg, Op::add, dtype, 0, 0, {-1, -1, -1}}};
+  return out;
+}
+
+Instr fence_instr() {
+  Instr out;
+  out.op = InstrOp::kFence;
   return out;
 }
 

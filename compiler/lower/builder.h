@@ -7,6 +7,7 @@
 
 #include "compiler/lower/kernel.h"
 #include "compiler/plan/domain.h"
+#include "compiler/plan/space.h"
 
 namespace wl {
 
@@ -31,6 +32,9 @@ class KernelBuilder {
   Instr& push(Instr instr);
   void push_all(std::vector<Instr> instrs);
 
+  // What every class reads from a schedule: threads and compiler.
+  void set_launch(std::string name, const Schedule& schedule, const Machine& machine);
+
   Kernel& kernel() { return kernel_; }
   // The finished kernel; all loops must be closed.
   Kernel finish();
@@ -49,6 +53,8 @@ Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
 Instr fill_instr(TileId result, double value);
+Instr copy_instr(TileId result, TileId from, DType dtype);
+Instr fence_instr();
 // result = op(args...) with every arg read as is.
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 // The value that combining leaves unchanged, in a dtype.

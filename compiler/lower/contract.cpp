@@ -9,10 +9,7 @@ ContractLowering::ContractLowering(const Graph& group, const Domain& domain, con
     : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
 
 absl::Status ContractLowering::prepare() {
-  Kernel& kernel = out_.kernel();
-  kernel.name = "contract";
-  kernel.threads = static_cast<int>(schedule_.get("threads", machine_.threads));
-  kernel.compiler = schedule_.get("compiler", 0) == 0 ? "gcc" : "clang";
+  out_.set_launch("contract", schedule_, machine_);
   dtype_ = group_.nodes[domain_.contract].dtype;
   const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
   row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
@@ -95,13 +92,8 @@ void ContractLowering::place_block() {
   atoms(domain_.m, row_atom_);
   atoms(domain_.batch, -1);
   out_.kernel().grid = inside;
-  const auto times = [](Affine a, int64_t factor) {
-    a.base *= factor;
-    for (auto& [var, coefficient] : a.terms) coefficient *= factor;
-    return a;
-  };
-  first_row_ = times(row_task, rows_per_task_);
-  first_panel_ = times(column_task, panels_per_task_);
+  first_row_ = sum(fixed(0), row_task, rows_per_task_);
+  first_panel_ = sum(fixed(0), column_task, panels_per_task_);
 }
 
 absl::StatusOr<Kernel> ContractLowering::run() {

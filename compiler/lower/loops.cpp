@@ -12,11 +12,9 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
       out_(group, machine),
       phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)))) {
   Kernel& kernel = out_.kernel();
-  kernel.name = std::string(name_of(domain.cls));
+  out_.set_launch(std::string(name_of(domain.cls)), schedule, machine);
   kernel.unroll = static_cast<int>(schedule.get("unroll", 1));
   kernel.accumulators = static_cast<int>(std::min(schedule.get("accumulators", 1), schedule.get("unroll", 1)));
-  kernel.threads = static_cast<int>(schedule.get("threads", machine.threads));
-  kernel.compiler = schedule.get("compiler", 0) == 0 ? "gcc" : "clang";
   if (domain.vector >= 0) {
     vector_extent_ = domain.atoms[domain.vector].extent;
     vector_reduced_ = domain.atoms[domain.vector].reduced;
@@ -67,13 +65,9 @@ TileId LoopLowering::make_tile(DType dtype, bool is_wide) {
 
 TileId LoopLowering::spread(TileId narrow, std::vector<Instr>& into) {
   const DType dtype = out_.kernel().tiles[narrow].dtype;
-  Instr copy;
-  copy.op = InstrOp::kMap;
-  copy.result = make_tile(dtype, true);
-  copy.args = {narrow};
-  copy.expr = {{ExprNode::Kind::kArg, Op::add, dtype, 0, 0, {-1, -1, -1}}};
-  into.push_back(copy);
-  return copy.result;
+  const TileId result = make_tile(dtype, true);
+  into.push_back(copy_instr(result, narrow, dtype));
+  return result;
 }
 
 std::vector<Instr>& LoopLowering::code_for(const std::vector<AtomId>& varies, Code& code) const {

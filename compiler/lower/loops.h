@@ -55,7 +55,6 @@ class LoopLowering {
 
   bool inner(const std::vector<AtomId>& varies) const;
   bool wide(const std::vector<AtomId>& varies) const;
-  bool moves(const Access& access, AtomId atom) const { return access.strides[atom] != 0; }
   std::vector<AtomId> atoms_of(const Access& access) const;
   TileId make_tile(DType dtype, bool is_wide);
   TileId spread(TileId narrow, std::vector<Instr>& into);

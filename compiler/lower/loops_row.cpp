@@ -46,12 +46,7 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   } else {
     (is_wide || lanes_ == 1 ? code.inner : code.narrow)
         .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
-    Instr copy;
-    copy.op = InstrOp::kMap;
-    copy.result = result;
-    copy.args = {partial};
-    copy.expr = {{ExprNode::Kind::kArg, Op::add, node.dtype, 0, 0, {-1, -1, -1}}};
-    code.post.push_back(std::move(copy));
+    code.post.push_back(copy_instr(result, partial, node.dtype));
   }
 }
 
@@ -157,12 +152,7 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     // In the prologue only what has been computed can grow older.
     const int filled = prologue ? phases - (phases_.level[reduce] - 1) : static_cast<int>(ages.size()) - 1;
     for (int age = std::min(filled, static_cast<int>(ages.size()) - 1); age >= 1; --age) {
-      Instr copy;
-      copy.op = InstrOp::kMap;
-      copy.result = ages[age];
-      copy.args = {ages[age - 1]};
-      copy.expr = {{ExprNode::Kind::kArg, Op::add, group_.nodes[reduce].dtype, 0, 0, {-1, -1, -1}}};
-      out_.push(std::move(copy));
+      out_.push(copy_instr(ages[age], ages[age - 1], group_.nodes[reduce].dtype));
     }
   }
 }
@@ -202,11 +192,7 @@ absl::StatusOr<Kernel> LoopLowering::run() {
     }
     out_.close_loop();
   }
-  if (schedule_.get("stream", 0) != 0) {
-    Instr fence;
-    fence.op = InstrOp::kFence;
-    out_.push(std::move(fence));
-  }
+  if (schedule_.get("stream", 0) != 0) out_.push(fence_instr());
   return out_.finish();
 }
 

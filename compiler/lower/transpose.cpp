@@ -16,9 +16,7 @@ absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain,
                                        const Machine& machine) {
   KernelBuilder out(group, machine);
   Kernel& kernel = out.kernel();
-  kernel.name = "transpose";
-  kernel.threads = static_cast<int>(schedule.get("threads", machine.threads));
-  kernel.compiler = schedule.get("compiler", 0) == 0 ? "gcc" : "clang";
+  out.set_launch("transpose", schedule, machine);
   const int lanes = machine.target->lanes;
   const int64_t rows = domain.atoms[domain.second].extent, columns = domain.atoms[domain.vector].extent;
   // The largest tile that divides the extent and is no larger than asked for.
@@ -117,11 +115,7 @@ absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain,
   out.close_loop();
   out.close_loop();
   out.close_loop();
-  if (streaming) {
-    Instr fence;
-    fence.op = InstrOp::kFence;
-    out.push(std::move(fence));
-  }
+  if (streaming) out.push(fence_instr());
   return out.finish();
 }
 
