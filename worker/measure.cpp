@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kSetupDeadline = 120'000'000'000;
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 100'000'000;  // ns; candidates quicker than that share one
+constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates quicker than that share one
 constexpr size_t kRecheckSamples = 64;
 
 double seconds_since(int64_t begin) {

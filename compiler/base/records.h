@@ -72,7 +72,7 @@ struct Recipe {
   int max_repeats = 200;
   int64_t budget_ns = 150'000'000;       // per candidate, measuring
   int64_t deadline_ns = 20'000'000'000;  // per candidate, everything; then the runner is shot
-  double hopeless_factor = 2.0;          // stop early when the median of 3 exceeds this times best_ns
+  double hopeless_factor = 2.0;          // stop early when two samples both exceed this times best_ns
   int64_t best_ns = 0;                   // best known when the lease was made; 0 = none
   bool interleave = false;               // final: rounds over all candidates instead of one after the other
   int threads = 0;                       // 0 = as the Source says

@@ -40,15 +40,14 @@ void take_sample(int index, Slot& slot, const TimedRun& run) {
 bool finished(const Recipe& recipe, Slot& slot) {
   const std::vector<int64_t>& samples = slot.result.samples_ns;
   const auto n = static_cast<int>(samples.size());
-  if (recipe.best_ns > 0 && n == 3 &&
-      median_of(samples) > recipe.hopeless_factor * static_cast<double>(recipe.best_ns)) {
-    slot.result.hopeless = true;
-    return true;
-  }
+  // Noise only ever adds time, so the fastest of a few samples says who is out.
+  const double behind = recipe.best_ns > 0 ? static_cast<double>(*std::min_element(samples.begin(), samples.end())) /
+                                                 static_cast<double>(recipe.best_ns)
+                                           : 0;
+  if (n >= 2 && behind > recipe.hopeless_factor) slot.result.hopeless = true;
+  if (slot.result.hopeless || (n >= 3 && behind > kClearlyBehind)) return true;
   if (n < std::max(1, recipe.min_repeats)) return false;
-  if (n >= recipe.max_repeats || slot.spent >= recipe.budget_ns) return true;
-  if (recipe.best_ns > 0 && median_of(samples) > kClearlyBehind * static_cast<double>(recipe.best_ns)) return true;
-  return median_is_known(samples, kMedianKnown);
+  return n >= recipe.max_repeats || slot.spent >= recipe.budget_ns || median_is_known(samples, kMedianKnown);
 }
 
 }  // namespace

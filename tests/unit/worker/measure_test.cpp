@@ -205,7 +205,7 @@ TEST(Measure, HopelessOnesStopEarly) {
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 1u);
   EXPECT_TRUE(measured.trials[0].hopeless);
-  EXPECT_EQ(measured.trials[0].samples_ns.size(), 3u);
+  EXPECT_EQ(measured.trials[0].samples_ns.size(), 2u);
 }
 
 TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {

@@ -58,17 +58,17 @@ TEST(Timing, FastKernelIsAveragedOverALoop) {
   EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample at least 60 us
 }
 
-TEST(Timing, HopelessStopsAfterThree) {
+TEST(Timing, HopelessStopsAfterTwo) {
   Machine machine{{2'100'000}, {}};
   Recipe recipe;
   recipe.best_ns = 1'000'000;
   const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
   EXPECT_TRUE(result[0].hopeless);
-  EXPECT_EQ(result[0].samples_ns.size(), 3u);
-  machine.costs = {1'900'000};  // behind, not hopeless: the minimum is enough
+  EXPECT_EQ(result[0].samples_ns.size(), 2u);
+  machine.costs = {1'900'000};  // behind, not hopeless: three are enough
   const std::vector<Samples> behind = time_slots(recipe, 1, machine.run(100'000));
   EXPECT_FALSE(behind[0].hopeless);
-  EXPECT_EQ(behind[0].samples_ns.size(), 5u);
+  EXPECT_EQ(behind[0].samples_ns.size(), 3u);
 }
 
 TEST(Timing, RoundsAreFairAndAlternate) {
