@@ -41,6 +41,7 @@ class Builder {
   void output(std::string name, NodeId node);
 
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
+  NodeId size() const { return static_cast<NodeId>(graph_.nodes.size()); }
   const absl::Status& status() const { return status_; }
   // The verified graph, unused nodes dropped (inputs stay); or the first error.
   absl::StatusOr<Graph> finish();

@@ -1,11 +1,14 @@
 #include "compiler/ir/rules.h"
 
+#include <unordered_map>
+
 #include "compiler/ir/rules_internal.h"
 
 namespace wl {
 namespace {
 
 constexpr Rule kRules[] = {
+    {"commute", "operands of a commutative op in order of age, constants last", rule::commute},
     {"add-zero", "x + 0, x - 0 -> x", rule::add_zero},
     {"mul-one", "x * 1, x / 1 -> x", rule::mul_one},
     {"integer-mul-zero", "x * 0 -> 0 for integers (a float may be NaN)", rule::integer_mul_zero},
@@ -31,8 +34,78 @@ constexpr Rule kRules[] = {
     {"take-broadcast", "take_along over a repeated axis -> broadcast", rule::take_broadcast},
 };
 
-// Every rule lowers a measure (rules.h), so this is never reached; were it, the graph so far would still be right.
-constexpr int kMaxRounds = 1000;
+// Every rule lowers a measure (rules.h), so these are never reached; were they, the graph so far would still be right.
+constexpr int kMaxRounds = 100;
+constexpr int64_t kMaxStepsPerNode = 1000;
+
+// One round: every node of the old graph in order. What a rule builds is looked at again at once, node by node, so that
+// a view which moves through a long chain does so in one round; with a stack of its own, as that chain may be as long
+// as the graph.
+class Round {
+ public:
+  Round(const std::vector<const Rule*>& rules, int64_t nodes, std::set<std::string, std::less<>>* fired)
+      : rules_(rules), fuel_(kMaxStepsPerNode * (nodes + 1)), fired_(fired) {}
+
+  NodeId settle(Node node) {
+    std::optional<NodeId> done = step(std::move(node));
+    while (!stack_.empty()) {
+      Frame& top = stack_.back();
+      if (done) {  // what the frame's next node has become
+        if (*done != top.next) became_[top.next] = *done;
+        ++top.next;
+      }
+      if (top.next < top.last) {
+        done = step(to_.node(top.next));
+      } else {
+        done = resolve(top.result);
+        stack_.pop_back();
+      }
+    }
+    return *done;
+  }
+
+  Builder& to() { return to_; }
+  bool changed() const { return changed_; }
+
+ private:
+  // Of the nodes that one application of a rule built, those still to be looked at.
+  struct Frame {
+    NodeId next, last, result;
+  };
+
+  NodeId resolve(NodeId id) const {
+    for (auto at = became_.find(id); at != became_.end(); at = became_.find(id)) id = at->second;
+    return id;
+  }
+
+  // The node's number when no rule applies; otherwise a frame more on the stack.
+  std::optional<NodeId> step(Node node) {
+    for (NodeId& operand : node.operands) operand = resolve(operand);
+    const NodeId first = to_.size();
+    for (const Rule* rule : rules_) {
+      if (fuel_ <= 0) break;
+      const std::optional<NodeId> result = rule->apply(to_, node);
+      if (!result) {
+        WL_CHECK(to_.size() == first, rule->name, " builds although it does not apply");
+        continue;
+      }
+      --fuel_;
+      changed_ = true;
+      if (fired_ != nullptr) fired_->emplace(rule->name);
+      stack_.push_back({first, to_.size(), *result});
+      return std::nullopt;
+    }
+    return to_.add_node(std::move(node));
+  }
+
+  const std::vector<const Rule*>& rules_;
+  int64_t fuel_;
+  std::set<std::string, std::less<>>* fired_;
+  Builder to_;
+  std::vector<Frame> stack_;
+  std::unordered_map<NodeId, NodeId> became_;  // nodes that rules built and other rules replaced
+  bool changed_ = false;
+};
 
 }  // namespace
 
@@ -48,25 +121,16 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
   }
   Graph current = graph;
   for (int round = 0; round < kMaxRounds; ++round) {
-    Builder to;
+    Round rewrite(enabled, static_cast<int64_t>(current.nodes.size()), fired);
     std::vector<NodeId> renamed;
     renamed.reserve(current.nodes.size());
-    bool changed = false;
-    for (const Node& old : current.nodes) {
-      Node node = old;
+    for (Node& node : current.nodes) {
       for (NodeId& operand : node.operands) operand = renamed[operand];
-      std::optional<NodeId> replacement;
-      for (const Rule* rule : enabled) {
-        if (!(replacement = rule->apply(to, node))) continue;
-        changed = true;
-        if (fired != nullptr) fired->emplace(rule->name);
-        break;
-      }
-      renamed.push_back(replacement ? *replacement : to.add_node(std::move(node)));
+      renamed.push_back(rewrite.settle(std::move(node)));
     }
-    for (const Output& output : current.outputs) to.output(output.name, renamed[output.node]);
-    WL_ASSIGN_OR_RETURN(current, to.finish());
-    if (!changed) return current;
+    for (const Output& output : current.outputs) rewrite.to().output(output.name, renamed[output.node]);
+    WL_ASSIGN_OR_RETURN(current, rewrite.to().finish());
+    if (!rewrite.changed()) return current;
   }
   return current;
 }

@@ -21,6 +21,9 @@ struct Rule {
 };
 std::span<const Rule> rules();  // kRules
 
+// f(x, y) == f(y, x), whatever x and y.
+bool is_commutative(Op op);
+
 // Applies all rules but `disabled` until none applies. Ends: every rule lowers (node count, then cost, then a fixed
 // order). CSE comes from interning, dead code from finish(). `fired`, if given, collects the names of rules that
 // applied.

@@ -4,7 +4,29 @@
 #include "compiler/ir/bound.h"
 #include "compiler/ir/rules_internal.h"
 
-namespace wl::rule {
+namespace wl {
+
+bool is_commutative(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::mul:
+    case Op::min:
+    case Op::max:
+    case Op::eq:
+    case Op::ne:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+namespace rule {
 namespace {
 
 bool is_constant(const Builder& to, NodeId id, double value) {
@@ -12,6 +34,13 @@ bool is_constant(const Builder& to, NodeId id, double value) {
 }
 
 }  // namespace
+
+std::optional<NodeId> commute(Builder& to, const Node& node) {
+  if (!is_commutative(node.op)) return std::nullopt;
+  const auto key = [&](NodeId id) { return std::pair(to.node(id).op == Op::constant, id); };
+  if (key(node.operands[0]) <= key(node.operands[1])) return std::nullopt;
+  return to.elementwise(node.op, {node.operands[1], node.operands[0]});
+}
 
 std::optional<NodeId> add_zero(Builder& to, const Node& node) {
   if (node.op != Op::add && node.op != Op::sub) return std::nullopt;
@@ -50,8 +79,8 @@ std::optional<NodeId> div_power_of_two(Builder& to, const Node& node) {
   const Node& by = to.node(node.operands[1]);
   int exponent = 0;
   if (by.op != Op::constant || std::fabs(std::frexp(by.value, &exponent)) != 0.5) return std::nullopt;
-  // The reciprocal must be a number of the dtype, and a normal one; f16's smallest is 2^-14.
-  if (std::abs(exponent) > 13 || by.value == 1) return std::nullopt;
+  // The reciprocal must be a number of the dtype, and a normal one; f16's smallest is 2^-14, f8e4m3fn's 2^-6.
+  if (std::abs(exponent) > (node.dtype == DType::f8e4m3fn ? 5 : 13) || by.value == 1) return std::nullopt;
   return to.mul(node.operands[0], to.constant(1 / by.value, node.dtype, node.shape));
 }
 
@@ -112,4 +141,5 @@ std::optional<NodeId> hoist_broadcast(Builder& to, const Node& node) {
   return to.broadcast(to.add_node(inner), wide.shape, wide.ints);
 }
 
-}  // namespace wl::rule
+}  // namespace rule
+}  // namespace wl

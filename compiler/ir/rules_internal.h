@@ -8,6 +8,7 @@
 namespace wl::rule {
 
 using Result = std::optional<NodeId>;
+Result commute(Builder& to, const Node& node);
 Result add_zero(Builder& to, const Node& node);
 Result mul_one(Builder& to, const Node& node);
 Result integer_mul_zero(Builder& to, const Node& node);

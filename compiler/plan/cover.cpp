@@ -1,9 +1,9 @@
 #include "compiler/plan/cover.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
+#include "compiler/plan/cover_order.h"
 #include "compiler/plan/cover_values.h"
 
 namespace wl {
@@ -22,20 +22,15 @@ Graph extract(const Graph& graph, const Group& group) {
     now[group.reads[i]] = static_cast<NodeId>(result.nodes.size());
     result.nodes.push_back(std::move(input));
   }
-  const std::function<NodeId(NodeId)> copy = [&](NodeId id) {
-    const auto known = now.find(id);
-    if (known != now.end()) return known->second;
-    WL_CHECK(std::binary_search(group.ops.begin(), group.ops.end(), id), "%", id,
-             " is neither read nor computed by its group");
+  const GroupOrder order(graph, group);
+  order.walk(group.stores, [&](NodeId id) {
     Node node = graph.nodes[id];
-    for (NodeId& operand : node.operands) operand = copy(operand);
+    node.operands = order.operands(id);
+    for (NodeId& operand : node.operands) operand = now.at(operand);
+    now[id] = static_cast<NodeId>(result.nodes.size());
     result.nodes.push_back(std::move(node));
-    return now[id] = static_cast<NodeId>(result.nodes.size()) - 1;
-  };
-  for (size_t i = 0; i < group.stores.size(); ++i) {
-    const NodeId node = copy(group.stores[i]);
-    result.outputs.push_back({cat("o", i), node});
-  }
+  });
+  for (size_t i = 0; i < group.stores.size(); ++i) result.outputs.push_back({cat("o", i), now.at(group.stores[i])});
   return result;
 }
 

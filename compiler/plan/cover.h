@@ -16,7 +16,7 @@ struct Group {
   // Values of the whole graph read: inputs or stores of other groups, in the order in which a walk from the stores
   // meets them, so that equal groups read in the same order wherever they stand.
   std::vector<NodeId> reads;
-  std::vector<NodeId> stores;  // values written, ascending
+  std::vector<NodeId> stores;  // values written, in an order that is the same for equal groups too
   bool operator==(const Group&) const = default;
 };
 
@@ -33,7 +33,8 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 
 // The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
-// order of group.stores; float fills are normal(0,1), integer fills are kept.
+// order of group.stores; float fills are normal(0,1), integer fills are kept. Operands of commutative ops are put in an
+// order that the group's structure gives, so that equal groups have equal text.
 Graph extract(const Graph& graph, const Group& group);
 
 int64_t bytes_moved(const Graph& group);                             // inputs read once + outputs written once

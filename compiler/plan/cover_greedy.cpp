@@ -4,7 +4,9 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
+#include "compiler/plan/cover_parts.h"
 #include "compiler/plan/cover_values.h"
 
 namespace wl {
@@ -14,6 +16,9 @@ constexpr size_t kMaxAnchors = 64;  // per group: compile time and registers
 constexpr int kCheap = 4;           // issue slots per element that may be spent again rather than stored
 constexpr int kCheapPrologue = 2;   // per operand element of a contraction, which reads elements more than once
 constexpr int64_t kLongReduction = 1 << 16;
+// Of a part with more neighbours than this, mergers are not proposed again whenever it has grown, but only when their
+// turn comes.
+constexpr size_t kManyNeighbours = 64;
 
 bool has(const std::vector<AtomId>& list, AtomId atom) {
   return std::find(list.begin(), list.end(), atom) != list.end();
@@ -53,20 +58,10 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   return true;
 }
 
-using Bits = std::vector<uint64_t>;
-bool test(const Bits& bits, int i) {
-  return bits[static_cast<size_t>(i) / 64] >> (i % 64) & 1;
-}
-void set(Bits& bits, int i) {
-  bits[static_cast<size_t>(i) / 64] |= uint64_t{1} << (i % 64);
-}
-void unite(Bits& bits, const Bits& other) {
-  for (size_t i = 0; i < bits.size(); ++i) bits[i] |= other[i];
-}
-
 class Greedy {
  public:
-  Greedy(const CoverValues& values, const Machine& machine) : values_(values), machine_(machine) {}
+  Greedy(const CoverValues& values, const Machine& machine)
+      : values_(values), machine_(machine), graph_(static_cast<int>(values.anchors().size())) {}
 
   std::vector<Group> run() {
     start();
@@ -74,9 +69,12 @@ class Greedy {
       const Merger best = queue_.top();
       queue_.pop();
       const Part &from = parts_[best.from], &to = parts_[best.to];
-      if (!from.alive || !to.alive || from.version != best.from_version || to.version != best.to_version) continue;
-      if (makes_cycle(best.from, best.to) || !legal(best)) continue;
-      merge(best.from, best.to);
+      if (!from.alive || !to.alive) continue;
+      if (from.version != best.from_version || to.version != best.to_version) {
+        if (has_many(best.from) || has_many(best.to)) propose(best.from, best.to);
+        continue;
+      }
+      if (graph_.may_merge(best.from, best.to) && legal(best)) merge(best.from, best.to);
     }
     std::vector<Group> groups = values_.copies();
     for (const Part& part : parts_)
@@ -90,8 +88,7 @@ class Greedy {
     int64_t bytes = 0;
     size_t contract_atoms = 0;  // of the contraction alone
     bool alive = true;
-    int version = 0;              // mergers proposed for an earlier one no longer hold
-    std::set<int> before, after;  // neighbouring parts that are alive
+    int version = 0;  // mergers proposed for an earlier one no longer hold
   };
   struct Merger {
     int64_t saving;
@@ -109,26 +106,17 @@ class Greedy {
       part_of[anchor] = static_cast<int>(parts_.size());
       parts_.push_back({});
       parts_.back().anchors = {anchor};
-      const Group group = values_.group({anchor});
-      parts_.back().bytes = values_.bytes_moved(group);
-      if (values_.graph().nodes[anchor].op == Op::contract) {
-        const absl::StatusOr<Domain> domain = analyze(extract(values_.graph(), group), machine_);
-        if (domain.ok()) parts_.back().contract_atoms = domain->atoms.size();
-      }
+      parts_.back().bytes = values_.bytes_moved(values_.group({anchor}));
+      if (values_.graph().nodes[anchor].op == Op::contract) parts_.back().contract_atoms = values_.atoms_alone(anchor);
     }
     const int count = static_cast<int>(parts_.size());
-    reach_.assign(count, Bits((static_cast<size_t>(count) + 63) / 64, 0));
-    for (int p = count; p-- > 0;)
-      for (NodeId reader : values_.readers(parts_[p].anchors[0])) {
-        const int r = part_of[reader];
-        parts_[p].after.insert(r);
-        parts_[r].before.insert(p);
-        set(reach_[p], r);
-        unite(reach_[p], reach_[r]);
-      }
     for (int p = 0; p < count; ++p)
-      for (int r : parts_[p].after) propose(p, r);
+      for (NodeId reader : values_.readers(parts_[p].anchors[0])) graph_.add_edge(p, part_of[reader]);
+    for (int p = 0; p < count; ++p)
+      for (int r : graph_.after(p)) propose(p, r);
   }
+
+  bool has_many(int part) const { return graph_.before(part).size() + graph_.after(part).size() > kManyNeighbours; }
 
   std::vector<NodeId> both(int from, int to) const {
     std::vector<NodeId> anchors;
@@ -145,17 +133,19 @@ class Greedy {
     if (saving > 0) queue_.push({saving, size, from, to, a.version, b.version});
   }
 
-  // A path from one to the other through a third part.
-  bool makes_cycle(int from, int to) const {
-    return std::any_of(parts_[from].after.begin(), parts_[from].after.end(),
-                       [&](int next) { return next != to && test(reach_[next], to); });
-  }
-
-  bool legal(const Merger& merger) const {
-    const Graph group = extract(values_.graph(), values_.group(both(merger.from, merger.to)));
-    const absl::StatusOr<Domain> domain = analyze(group, machine_);
-    return domain.ok() && worthwhile(group, *domain, machine_,
-                                     std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms));
+  // Repeated blocks ask the same question again and again.
+  bool legal(const Merger& merger) {
+    const Group group = values_.group(both(merger.from, merger.to));
+    const size_t atoms = std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms);
+    Fingerprint key = values_.structure(group);
+    key.add(atoms);
+    const auto [known, is_new] = legal_.try_emplace(key, false);
+    if (is_new) {
+      const Graph alone = extract(values_.graph(), group);
+      const absl::StatusOr<Domain> domain = analyze(alone, machine_);
+      known->second = domain.ok() && worthwhile(alone, *domain, machine_, atoms);
+    }
+    return known->second;
   }
 
   void merge(int from, int to) {
@@ -164,35 +154,21 @@ class Greedy {
     a.bytes = values_.bytes_moved(values_.group(a.anchors));
     a.contract_atoms = std::max(a.contract_atoms, b.contract_atoms);
     b.alive = false;
-    a.after.insert(b.after.begin(), b.after.end());
-    a.before.insert(b.before.begin(), b.before.end());
-    for (std::set<int>* list : {&a.after, &a.before}) {
-      list->erase(from);
-      list->erase(to);
-    }
-    for (int next : b.after) {
-      parts_[next].before.erase(to);
-      if (next != from) parts_[next].before.insert(from);
-    }
-    for (int previous : b.before) {
-      parts_[previous].after.erase(to);
-      if (previous != from) parts_[previous].after.insert(from);
-    }
-    unite(reach_[from], reach_[to]);
-    for (size_t p = 0; p < parts_.size(); ++p)
-      if (static_cast<int>(p) != from && parts_[p].alive && (test(reach_[p], from) || test(reach_[p], to))) {
-        set(reach_[p], from);
-        unite(reach_[p], reach_[from]);
-      }
+    b.anchors = {};
+    const std::set<int> before = graph_.before(to), after = graph_.after(to);
+    graph_.merge(from, to);
     ++a.version;
-    for (int next : std::set<int>(a.after)) propose(from, next);
-    for (int previous : std::set<int>(a.before)) propose(previous, from);
+    const bool again = !has_many(from);
+    for (int next : again ? graph_.after(from) : after) propose(from, next);
+    for (int previous : again ? graph_.before(from) : before)
+      if (previous != from) propose(previous, from);
   }
 
   const CoverValues& values_;
   const Machine& machine_;
   std::vector<Part> parts_;
-  std::vector<Bits> reach_;
+  PartGraph graph_;
+  std::unordered_map<Fingerprint, bool, FingerprintHash> legal_;
   std::priority_queue<Merger> queue_;
 };
 

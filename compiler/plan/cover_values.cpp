@@ -1,12 +1,12 @@
 #include "compiler/plan/cover_values.h"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <set>
 
 namespace wl {
 namespace {
+
+constexpr size_t kMaxRemembered = 4096;
 
 bool is_view(const Graph& graph, NodeId id) {
   return class_of(graph.nodes[id].op) == OpClass::kView;
@@ -30,7 +30,13 @@ CoverValues::CoverValues(const Graph& graph, const Machine& machine)
       stored_as_(graph.nodes.size()),
       outputs_(graph.nodes.size()),
       sources_(graph.nodes.size()),
-      readers_(graph.nodes.size()) {
+      readers_(graph.nodes.size()),
+      visited_(graph.nodes.size(), 0),
+      place_(graph.nodes.size(), 0) {
+  for (const Node& node : graph.nodes) {
+    fingerprints_.push_back(fingerprint(node));
+    as_read_.push_back(read_fingerprint(node));
+  }
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     stored_as_[id] = id;
     anchor_[id] = !is_view(graph, id) && !is_leaf(graph, id);
@@ -52,25 +58,64 @@ absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine&
   return values;
 }
 
-absl::StatusOr<Domain> CoverValues::try_alone(NodeId anchor, std::vector<NodeId> stores) const {
-  return analyze(extract(*graph_, group_storing({anchor}, std::move(stores))), *machine_);
+const absl::StatusOr<Domain>& CoverValues::try_alone(NodeId anchor, std::vector<NodeId> stores) const {
+  const Group group = group_storing({anchor}, std::move(stores));
+  const Fingerprint key = structure(group);
+  const auto known = alone_.find(key);
+  if (known != alone_.end()) return known->second;
+  if (alone_.size() >= kMaxRemembered) alone_.clear();
+  return alone_.emplace(key, analyze(extract(*graph_, group), *machine_)).first->second;
 }
 
-// Alone, an op fails only for what it reads through views: those then become kernels of their own.
+bool CoverValues::first_visit(NodeId id) const {
+  if (visited_[id] == walk_) return false;
+  visited_[id] = walk_;
+  return true;
+}
+
+Fingerprint CoverValues::structure(const Group& group) const {
+  begin_walk();
+  Fingerprint result;
+  int count = 0;
+  const auto place = [&](NodeId id) {
+    visited_[id] = walk_;
+    place_[id] = count++;
+  };
+  for (NodeId read : group.reads) {
+    place(read);
+    result.add(as_read_[read].a);
+    result.add(as_read_[read].b);
+  }
+  for (NodeId op : group.ops) {
+    if (visited_[op] == walk_) continue;  // an input that is read and copied
+    for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
+    result.add(fingerprints_[op].a);
+    result.add(fingerprints_[op].b);
+    place(op);
+  }
+  for (NodeId store : group.stores) result.add(static_cast<uint64_t>(place_[store]));
+  return result;
+}
+
+// Alone, an op fails only for what it reads through views, or for a splat or iota from which it takes elements: those
+// then become kernels of their own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
-  absl::StatusOr<Domain> domain = try_alone(anchor, {anchor});
-  if (domain.ok()) return absl::OkStatus();
+  absl::Status status = try_alone(anchor, {anchor}).status();
+  if (status.ok()) return absl::OkStatus();
   bool changed = false;
-  for (NodeId operand : graph_->nodes[anchor].operands)
-    if (is_view(*graph_, operand) && !anchor_[operand]) {
-      anchor_[operand] = 1;
-      changed = true;
-      WL_RETURN_IF_ERROR(ensure_kernel(operand));
-    }
-  if (changed) domain = try_alone(anchor, {anchor});
-  if (!domain.ok())
+  const Node& node = graph_->nodes[anchor];
+  for (size_t k = 0; k < node.operands.size(); ++k) {
+    const NodeId operand = node.operands[k];
+    const bool taken_from = node.op == Op::take_along && k == 0 && graph_->nodes[operand].op != Op::input;
+    if (anchor_[operand] || (!is_view(*graph_, operand) && !taken_from)) continue;
+    anchor_[operand] = 1;
+    changed = true;
+    WL_RETURN_IF_ERROR(ensure_kernel(operand));
+  }
+  if (changed) status = try_alone(anchor, {anchor}).status();
+  if (!status.ok())
     return invalid("no kernel computes %", anchor, " ", name_of(graph_->nodes[anchor].op), " ",
-                   shape_text(graph_->nodes[anchor].shape), ": ", domain.status().message());
+                   shape_text(graph_->nodes[anchor].shape), ": ", status.message());
   return absl::OkStatus();
 }
 
@@ -103,7 +148,7 @@ NodeId CoverValues::base_of(NodeId id) const {
 }
 
 absl::Status CoverValues::place_output(NodeId node) {
-  if (is_leaf(*graph_, node)) {
+  if (is_leaf(*graph_, node) && !anchor_[node]) {
     Group copy;
     (graph_->nodes[node].op == Op::input ? copy.reads : copy.ops) = {node};
     copy.stores = {node};
@@ -136,14 +181,17 @@ void CoverValues::find_edges() {
     if (!anchor_[id]) continue;
     anchors_.push_back(id);
     std::set<NodeId> found;
-    const std::function<void(NodeId)> look = [&](NodeId node) {
-      if (anchor_[node]) {
+    std::vector<NodeId> todo = graph_->nodes[id].operands;
+    begin_walk();
+    while (!todo.empty()) {
+      const NodeId node = todo.back();
+      todo.pop_back();
+      if (!first_visit(node)) continue;
+      if (anchor_[node])
         found.insert(node);
-      } else {
-        for (NodeId operand : graph_->nodes[node].operands) look(operand);
-      }
-    };
-    for (NodeId operand : graph_->nodes[id].operands) look(operand);
+      else
+        todo.insert(todo.end(), graph_->nodes[node].operands.begin(), graph_->nodes[node].operands.end());
+    }
     sources_[id].assign(found.begin(), found.end());
     for (NodeId source : found) readers_[source].push_back(id);
   }
@@ -151,9 +199,12 @@ void CoverValues::find_edges() {
 
 Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const {
   Group group;
-  std::set<NodeId> seen;
-  const std::function<void(NodeId)> visit = [&](NodeId id) {
-    if (!seen.insert(id).second) return;
+  begin_walk();
+  std::vector<NodeId> todo(stores.rbegin(), stores.rend());
+  while (!todo.empty()) {
+    const NodeId id = todo.back();
+    todo.pop_back();
+    if (!first_visit(id)) continue;
     const Node& node = graph_->nodes[id];
     const bool inside = contains(anchors, id);
     bool read = node.op == Op::input || (anchor_[id] && !inside);
@@ -161,14 +212,9 @@ Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector
       const NodeId base = base_of(id);
       read = anchor_[base] && !contains(anchors, base) && stored_as_[base] == id;
     }
-    if (read) {
-      group.reads.push_back(id);
-      return;
-    }
-    for (NodeId operand : node.operands) visit(operand);
-    group.ops.push_back(id);
-  };
-  for (NodeId store : stores) visit(store);
+    (read ? group.reads : group.ops).push_back(id);
+    if (!read) todo.insert(todo.end(), node.operands.rbegin(), node.operands.rend());
+  }
   std::sort(group.ops.begin(), group.ops.end());
   group.stores = std::move(stores);
   return group;
@@ -189,6 +235,11 @@ Group CoverValues::group(const std::vector<NodeId>& anchors) const {
   return group_storing(anchors, std::move(stores));
 }
 
+size_t CoverValues::atoms_alone(NodeId anchor) const {
+  const absl::StatusOr<Domain>& domain = try_alone(anchor, group({anchor}).stores);
+  return domain.ok() ? domain->atoms.size() : 0;
+}
+
 int64_t CoverValues::bytes_moved(const Group& group) const {
   int64_t bytes = 0;
   for (NodeId id : group.reads) bytes += graph_->bytes(id);
@@ -197,6 +248,7 @@ int64_t CoverValues::bytes_moved(const Group& group) const {
 }
 
 Cover ordered(const Graph& graph, std::vector<Group> groups) {
+  for (Group& group : groups) group = in_order(graph, std::move(group));
   std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.stores < b.stores; });
   std::vector<int> writer(graph.nodes.size(), -1);
   for (size_t g = 0; g < groups.size(); ++g)

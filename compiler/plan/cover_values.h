@@ -3,9 +3,11 @@
 // constants and iotas are copied into every group that reads through them.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/plan/cover.h"
+#include "compiler/plan/cover_order.h"
 #include "compiler/plan/domain.h"
 
 namespace wl {
@@ -22,6 +24,10 @@ class CoverValues {
   // The group of these anchors (ascending), storing what others or the caller need.
   Group group(const std::vector<NodeId>& anchors) const;
   int64_t bytes_moved(const Group& group) const;
+  // Atoms of the loops of an anchor's own kernel.
+  size_t atoms_alone(NodeId anchor) const;
+  // Equal for groups of equal structure: what may be concluded from one extract() holds for the other.
+  Fingerprint structure(const Group& group) const;
   // Groups that only copy an input, constant or iota to an output.
   const std::vector<Group>& copies() const { return copies_; }
   const Graph& graph() const { return *graph_; }
@@ -29,12 +35,15 @@ class CoverValues {
  private:
   CoverValues(const Graph& graph, const Machine& machine);
   absl::Status ensure_kernel(NodeId anchor);
-  absl::StatusOr<Domain> try_alone(NodeId anchor, std::vector<NodeId> stores) const;
+  // Valid until the next call.
+  const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
   absl::Status place_output(NodeId node);
   NodeId base_of(NodeId id) const;  // the anchor or leaf behind views
   void find_edges();
   Group group_storing(const std::vector<NodeId>& anchors, std::vector<NodeId> stores) const;
+  void begin_walk() const { ++walk_; }
+  bool first_visit(NodeId id) const;
 
   const Graph* graph_;
   const Machine* machine_;
@@ -45,9 +54,14 @@ class CoverValues {
   std::vector<NodeId> anchors_;
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
+  std::vector<Fingerprint> fingerprints_, as_read_;  // of nodes
+  mutable std::vector<int> visited_, place_;         // the last walk that came by, and as how manieth
+  mutable int walk_ = 0;
+  using Alone = std::unordered_map<Fingerprint, absl::StatusOr<Domain>, FingerprintHash>;
+  mutable Alone alone_;  // what try_alone() found, by structure
 };
 
-// Topological order, smallest first op first.
+// Topological order, smallest first op first; each group in_order().
 Cover ordered(const Graph& graph, std::vector<Group> groups);
 
 }  // namespace wl

@@ -23,6 +23,8 @@ NodeId splat(Builder& b, double v) {
 }
 
 const Case kCases[] = {
+    {"commute", [](Builder& b, NodeId x) { return b.mul(splat(b, 3), x); },
+     "%1 = constant 3 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
     {"add-zero", [](Builder& b, NodeId x) { return b.add(splat(b, 0), x); }, ""},
     {"add-zero", [](Builder& b, NodeId x) { return b.sub(x, splat(b, 0)); }, ""},
     {"mul-one", [](Builder& b, NodeId x) { return b.div(x, splat(b, 1)); }, ""},
