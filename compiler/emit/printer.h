@@ -40,13 +40,16 @@ class Printer {
   void print_instr(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_map(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_fold(const Instr& instr, const Stretch& stretch, const Place& place);
-  void print_load(const Instr& instr, const Place& place);
+  void print_load(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name);
   void print_store(const Instr& instr, const Stretch& stretch, const Place& place);
 
   // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for
   // more.
   std::string value_of(TileId tile, const Stretch& stretch, const Place& place, int lanes);
   std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
+  // An index at a place: `offset` and the elements before it, each times its stride.
+  std::string index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const;
   std::string address(const Slice& slice, const Place& place) const;
   void define(TileId tile, const std::string& name, const std::string& value);
   std::string extent(const Tile& tile, int axis) const;

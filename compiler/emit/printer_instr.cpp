@@ -46,22 +46,26 @@ std::string Printer::value_of(TileId tile, const Stretch&, const Place& place, i
   return name;
 }
 
-std::string Printer::address(const Slice& slice, const Place& place) const {
-  std::string out = cat("p", slice.buffer, " + ", spell(slice.offset));
-  for (size_t axis = 0; axis < slice.strides.size(); ++axis) {
+std::string Printer::index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const {
+  std::string out = spell(offset);
+  for (size_t axis = 0; axis < strides.size(); ++axis) {
     const std::string& element = place.element[axis];
-    if (slice.strides[axis] == 0 || element == "0") continue;
+    if (strides[axis] == 0 || element == "0") continue;
     append(&out, " + ", element);
-    if (slice.strides[axis] != 1) append(&out, "*", slice.strides[axis], "L");
+    if (strides[axis] != 1) append(&out, "*", strides[axis], "L");
   }
   return out;
+}
+
+std::string Printer::address(const Slice& slice, const Place& place) const {
+  return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
 }
 
 void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Place& place) {
   switch (instr.op) {
     case InstrOp::kLoad:
     case InstrOp::kGather:
-      return print_load(instr, place);
+      return print_load(instr, stretch, place);
     case InstrOp::kStore:
       return print_store(instr, stretch, place);
     case InstrOp::kPrefetch:
@@ -93,13 +97,14 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
   }
 }
 
-void Printer::print_load(const Instr& instr, const Place& place) {
+void Printer::print_load(const Instr& instr, const Stretch& stretch, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
   const std::string type = spell_memory(tile.dtype, lanes);
   const std::string scalar = spell_memory(tile.dtype, 1);
   const std::string name =
       place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+  if (!instr.guards.empty()) return print_guarded(instr, stretch, place, name);
   const std::string at = address(instr.slice, place);
   const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
   if (instr.op == InstrOp::kGather) {
@@ -123,6 +128,39 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   const std::string masked = place.left.empty() ? "" : "_n";
   if (stride == 1) return set(cat("wl_load", masked, "<", type, ">(", at, tail, ")"));
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
+}
+
+// Guards that do not move along the lanes are a condition; each of the others leaves a range of lanes.
+void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name) {
+  const Tile& tile = tile_of(instr.result);
+  const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
+  const std::string constant = spell_constant(instr.value, tile.dtype);
+  const std::string other =
+      spell_store(tile.dtype, lanes,
+                  !instr.args.empty() ? value_of(instr.args[0], stretch, place, lanes)
+                  : lanes == 1        ? constant
+                                      : cat("wl_splat<", spell_type(tile.dtype, lanes), ">(", constant, ")"));
+  std::string condition, low = "0L", high = place.left.empty() ? cat(lanes, "L") : cat("(long)", place.left);
+  for (const SliceGuard& guard : instr.guards) {
+    const std::string at = index(guard.at, guard.strides, place);
+    const int64_t along = lanes > 1 ? guard.strides[axis] : 0;
+    if (along == 0) {
+      append(&condition, condition.empty() ? "" : " && ", "wl_within(", at, ", ", guard.extent, "L)");
+    } else {
+      low = cat("wl_lmax(", low, ", wl_first_lane(", at, ", ", along, "L, ", guard.extent, "L))");
+      high = cat("wl_lmin(", high, ", wl_end_lane(", at, ", ", along, "L, ", guard.extent, "L))");
+    }
+  }
+  const std::string from = address(instr.slice, place);
+  const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
+  if (lanes == 1) return set(cat(condition, " ? *(", from, ") : ", other));
+  const std::string range = cat("g", temporary_++);
+  out_.line(cat("const int ", range, "_low = wl_left(", low, "), ", range,
+                "_high = ", condition.empty() ? "" : cat(condition, " ? "), "wl_left(", high, ")",
+                condition.empty() ? "" : " : 0", ";"));
+  const int64_t stride = instr.slice.strides[axis];
+  set(cat(stride == 1 ? "wl_load_in<" : "wl_gather_in<", spell_memory(tile.dtype, lanes), ">(", from, ", ",
+          stride == 1 ? "" : cat(stride, "L, "), range, "_low, ", range, "_high, ", other, ")"));
 }
 
 // Streaming needs vector alignment: everything that moves the address moves it by whole vectors.

@@ -108,6 +108,12 @@ Affine affine(VarId var, int64_t coefficient, int64_t base) {
   return out;
 }
 
+Affine sum(Affine a, const Affine& b, int64_t factor) {
+  a.base += b.base * factor;
+  for (const auto& [var, coefficient] : b.terms) a.add(var, coefficient * factor);
+  return a;
+}
+
 Instr load_instr(TileId result, Slice slice) {
   Instr out;
   out.op = InstrOp::kLoad;

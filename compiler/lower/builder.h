@@ -49,6 +49,8 @@ class KernelBuilder {
 inline constexpr VarId kBlockVar = 0;
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
+// a + factor * b.
+Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);

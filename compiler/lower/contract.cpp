@@ -53,7 +53,7 @@ absl::Status ContractLowering::prepare() {
   b_.position = 1;
   for (Side* side : {&a_, &b_}) {
     const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
-    side->direct = operand.source < 0 && operand.gather_extent == 0;
+    side->direct = operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
     if (side->direct) side->access = operand.access;
   }
   a_.packed = schedule_.get("pack_a", 0) != 0 || !a_.direct;

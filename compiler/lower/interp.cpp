@@ -97,6 +97,14 @@ class Interpreter {
     return &data[at];
   }
 
+  bool holds(const Instr& instr, const std::vector<int64_t>& index) const {
+    return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
+      int64_t at = value(guard.at);
+      for (size_t axis = 0; axis < index.size(); ++axis) at += guard.strides[axis] * index[axis];
+      return at >= 0 && at < guard.extent;
+    });
+  }
+
   double evaluate(const Instr& instr, const std::vector<int64_t>& index) {
     scratch_values_.clear();
     for (const ExprNode& node : instr.expr) {
@@ -161,8 +169,14 @@ class Interpreter {
         return absl::OkStatus();
       }
       case InstrOp::kLoad: {
+        const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
+        const double value = rounded(kernel_.tiles[instr.result].dtype, instr.value);
         std::vector<double>& result = tile(instr.result);
         return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          if (!holds(instr, index)) {
+            result[flat] = instr.args.empty() ? value : other[flat];
+            return absl::OkStatus();
+          }
           WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
           result[flat] = *from;
           return absl::OkStatus();

@@ -70,6 +70,14 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
+// A condition of a load: there is an element (i0, i1, ...) where 0 <= at + sum strides * i < extent.
+struct SliceGuard {
+  Affine at;
+  std::vector<int64_t> strides;
+  int64_t extent = 0;
+  bool operator==(const SliceGuard&) const = default;
+};
+
 // Scalar expression DAG, evaluated for every element; args broadcast where their tile has extent 1 along an axis.
 struct ExprNode {
   enum class Kind : uint8_t { kArg, kConstant, kOp };
@@ -108,12 +116,13 @@ struct Instr {
   InstrOp op = InstrOp::kMap;
   TileId result = -1;
   std::vector<TileId> args;
-  Slice slice;            // load, store, gather (base), prefetch
-  Expr expr;              // map
-  Op combine = Op::add;   // fold, cross: add, max, min, mul
-  std::vector<int> axes;  // fold, cross
-  double value = 0;       // fill
-  int axis = 0;           // iota: result = coordinate along axis + slice.offset
+  Slice slice;                     // load, store, gather (base), prefetch
+  std::vector<SliceGuard> guards;  // load
+  Expr expr;                       // map
+  Op combine = Op::add;            // fold, cross: add, max, min, mul
+  std::vector<int> axes;           // fold, cross
+  double value = 0;                // fill, guarded load
+  int axis = 0;                    // iota: result = coordinate along axis + slice.offset
   int64_t gather_stride =
       0;  // gather: element address = slice + index tile * stride; negative index counts from extent
   int64_t gather_extent = 0;
@@ -124,7 +133,8 @@ struct Instr {
   std::vector<Instr> body;    // loop
   bool operator==(const Instr&) const = default;
 };
-// load:   result = slice                   store: slice = args[0]       prefetch: the cache lines of slice
+// load:   result = slice; where a guard does not hold, args[0] or, without one, value: nothing is read there
+// store:  slice = args[0]                  prefetch: the cache lines of slice
 // gather: result = slice[args[0]]          fill:  result = value        convert: result = args[0] in result's layout
 // map:    result = expr(args)              (result may be one that exists: assignment; it may also be an arg)
 // fold:   result = result combine (args[0] folded over axes within each lane); result keeps args[0]'s lanes

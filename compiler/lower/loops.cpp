@@ -54,7 +54,7 @@ bool LoopLowering::inner(const std::vector<AtomId>& varies) const {
 std::vector<AtomId> LoopLowering::atoms_of(const Access& access) const {
   std::vector<AtomId> out;
   for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
-    if (access.strides[a] != 0) out.push_back(a);
+    if (access.moves_along(a)) out.push_back(a);
   return out;
 }
 
@@ -102,19 +102,18 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
   return place;
 }
 
+Affine LoopLowering::index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const {
+  Affine out = fixed(offset);
+  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
+    if (strides[a] != 0) out = sum(std::move(out), a == domain_.vector ? place.vector_base : place.atom[a], strides[a]);
+  return out;
+}
+
 Slice LoopLowering::slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const {
   Slice out;
   out.buffer = buffer;
-  out.offset.base = access.offset;
-  const auto add = [&](const Affine& index, int64_t stride) {
-    out.offset.base += index.base * stride;
-    for (const auto& [var, coefficient] : index.terms) out.offset.add(var, coefficient * stride);
-  };
-  for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
-    if (a != domain_.vector && access.strides[a] != 0) add(place.atom[a], access.strides[a]);
-  const int64_t along = domain_.vector >= 0 ? access.strides[domain_.vector] : 0;
-  if (along != 0) add(place.vector_base, along);
-  out.strides = {0, is_wide ? along : 0};
+  out.offset = index_of(access.offset, access.strides, place);
+  out.strides = {0, is_wide && domain_.vector >= 0 ? access.strides[domain_.vector] : 0};
   return out;
 }
 
@@ -134,6 +133,29 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
   return tile;
 }
 
+TileId LoopLowering::load(const std::vector<Piece>& pieces, DType dtype, Code& code) {
+  for (const auto& [known, tile] : code.joined)
+    if (known == pieces) return tile;
+  std::vector<AtomId> varies;
+  for (const Piece& piece : pieces)
+    for (AtomId a : atoms_of(piece.access)) varies.push_back(a);
+  const bool is_wide = wide(varies);
+  PieceReader reader;
+  reader.tile = [&](DType of) { return make_tile(of, is_wide); };
+  reader.push = [&](Instr instr) { code_for(varies, code).push_back(std::move(instr)); };
+  reader.slice = [&](const Access& access) {
+    return slice_of(out_.input_buffer(access.input), access, code.place, is_wide);
+  };
+  reader.guard = [&](const Guard& guard) {
+    const int64_t along = is_wide ? guard.strides[domain_.vector] : 0;
+    return SliceGuard{index_of(guard.offset, guard.strides, code.place), {0, along}, guard.extent};
+  };
+  reader.affine = [&](const Access& access, DType of, Instr& map) { return iota_expr(access, of, map, code); };
+  const TileId tile = read_pieces(pieces, dtype, reader);
+  code.joined.emplace_back(pieces, tile);
+  return tile;
+}
+
 TileId LoopLowering::reduced(NodeId reduce, int phase) {
   const int age = pipelined_ ? phase - (phases_.level[reduce] - 1) : 0;
   std::vector<TileId>& ages = results_.at(reduce);
@@ -141,32 +163,19 @@ TileId LoopLowering::reduced(NodeId reduce, int phase) {
   return ages[age];
 }
 
-int LoopLowering::arg_expr(Instr& map, TileId tile) {
-  ExprNode leaf;
-  leaf.kind = ExprNode::Kind::kArg;
-  leaf.dtype = out_.kernel().tiles[tile].dtype;
-  const auto known = std::find(map.args.begin(), map.args.end(), tile);
-  leaf.arg = static_cast<int>(known - map.args.begin());
-  if (known == map.args.end()) map.args.push_back(tile);
-  map.expr.push_back(leaf);
-  return static_cast<int>(map.expr.size()) - 1;
-}
-
 int LoopLowering::operand_expr(NodeId node, int position, Instr& map, Code& code) {
   const Domain::Operand& operand = domain_.operands[node][position];
+  if (!operand.pieces.empty()) {
+    const DType dtype = group_.nodes[group_.nodes[node].operands[position]].dtype;
+    if (const auto value = only_constant(operand.pieces)) return push_constant(map, *value, dtype);
+    return arg_expr(map, load(operand.pieces, dtype, code));
+  }
   if (operand.source < 0) {
     const TileId tile = load(operand.access, group_.nodes[operand.access.input].dtype, code);
     return arg_expr(map, tile);
   }
   const Node& source = group_.nodes[operand.source];
-  if (source.op == Op::constant) {
-    ExprNode leaf;
-    leaf.kind = ExprNode::Kind::kConstant;
-    leaf.dtype = source.dtype;
-    leaf.value = source.value;
-    map.expr.push_back(leaf);
-    return static_cast<int>(map.expr.size()) - 1;
-  }
+  if (source.op == Op::constant) return push_constant(map, source.value, source.dtype);
   if (source.op == Op::iota) return iota_expr(operand.access, source.dtype, map, code);
   const std::vector<AtomId>& mine = domain_.varies[node];
   const std::vector<AtomId>& theirs = domain_.varies[operand.source];
@@ -196,16 +205,10 @@ int LoopLowering::iota_expr(const Access& value, DType dtype, Instr& map, Code& 
   if (along != 0) rest.strides[domain_.vector] = 0;
   const int base = arg_expr(map, tile(false, slice_of(0, rest, code.place, false).offset, atoms_of(rest)));
   if (along == 0) return base;
-  const auto push = [&](ExprNode node) {
-    map.expr.push_back(node);
-    return static_cast<int>(map.expr.size()) - 1;
-  };
   int coordinate = arg_expr(map, tile(true, code.place.vector_base, {domain_.vector}));
-  if (along != 1) {
-    const int stride = push({ExprNode::Kind::kConstant, Op::add, dtype, -1, static_cast<double>(along), {-1, -1, -1}});
-    coordinate = push({ExprNode::Kind::kOp, Op::mul, dtype, -1, 0, {coordinate, stride, -1}});
-  }
-  return push({ExprNode::Kind::kOp, Op::add, dtype, -1, 0, {base, coordinate, -1}});
+  if (along != 1)
+    coordinate = push_op(map, Op::mul, dtype, {coordinate, push_constant(map, static_cast<double>(along), dtype)});
+  return push_op(map, Op::add, dtype, {base, coordinate});
 }
 
 int LoopLowering::inline_expr(NodeId node, Instr& map, Code& code) {
@@ -228,10 +231,14 @@ TileId LoopLowering::compute(NodeId node, Code& code) {
     const Domain::Operand& from = domain_.operands[node][0];
     Instr index;  // the index as a tile of its own
     index.op = InstrOp::kMap;
-    const int leaf = operand_expr(node, 1, index, code);
-    WL_CHECK(leaf == 0 || !index.args.empty(), "take_along %", node, ": its index is a constant");
+    const int root = operand_expr(node, 1, index, code);
     instr.op = InstrOp::kGather;
-    instr.args = {index.args[0]};
+    if (index.expr[root].kind == ExprNode::Kind::kArg) {
+      instr.args = {index.args[index.expr[root].arg]};
+    } else {
+      instr.args = {index.result = make_tile(index.expr[root].dtype, is_wide)};
+      code_for(varies, code).push_back(std::move(index));
+    }
     instr.slice = slice_of(out_.input_buffer(from.access.input), from.access, code.place, is_wide);
     instr.gather_stride = from.gather_stride;
     instr.gather_extent = from.gather_extent;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/lower/builder.h"
+#include "compiler/lower/pieces.h"
 #include "compiler/plan/space.h"
 
 namespace wl {
@@ -50,6 +50,7 @@ class LoopLowering {
     std::vector<Instr> fills, pre, narrow, inner, post;
     std::map<NodeId, TileId> tiles;
     std::vector<std::pair<Access, TileId>> loads;
+    std::vector<std::pair<std::vector<Piece>, TileId>> joined;
     RowPlace place;
   };
 
@@ -59,14 +60,16 @@ class LoopLowering {
   TileId make_tile(DType dtype, bool is_wide);
   TileId spread(TileId narrow, std::vector<Instr>& into);
   std::vector<Instr>& code_for(const std::vector<AtomId>& varies, Code& code) const;
+  Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
   RowPlace place_of(Affine row, std::vector<Affine> clamp);
   TileId get(NodeId node, Code& code);
   TileId load(const Access& access, DType dtype, Code& code);
+  TileId load(const std::vector<Piece>& pieces, DType dtype, Code& code);
   TileId compute(NodeId node, Code& code);
   int inline_expr(NodeId node, Instr& map, Code& code);
   int operand_expr(NodeId node, int position, Instr& map, Code& code);
-  int arg_expr(Instr& map, TileId tile);
+  int arg_expr(Instr& map, TileId tile) { return push_arg(map, tile, out_.kernel().tiles[tile].dtype); }
   int iota_expr(const Access& value, DType dtype, Instr& map, Code& code);
   TileId reduced(NodeId reduce, int phase);
   Slice kept_slice(NodeId node, const Code& code);

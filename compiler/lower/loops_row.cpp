@@ -76,6 +76,7 @@ void LoopLowering::prefetch(Code& code) {
 
 TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
   const DType dtype = group_.nodes[group_.outputs[store.output].node].dtype;
+  if (!store.pieces.empty()) return load(store.pieces, dtype, code);
   if (store.source < 0) return load(store.copy, dtype, code);
   const Op op = group_.nodes[store.source].op;
   if (op == Op::constant) {

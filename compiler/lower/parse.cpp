@@ -149,7 +149,6 @@ class KernelParser {
     kernel_.buffers.push_back(std::move(b));
     return absl::OkStatus();
   }
-
   absl::Status buffer_number(BufferId& id, int most) {
     if (in_.peek() != 'p') return in_.expected("a buffer as p0");
     in_.skip(1);
@@ -306,7 +305,8 @@ class KernelParser {
   absl::Status operands(Instr& instr) {
     switch (instr.op) {
       case InstrOp::kLoad:
-        return slice(instr.slice);
+        WL_RETURN_IF_ERROR(slice(instr.slice));
+        return in_.take("where") ? guards(instr) : absl::OkStatus();
       case InstrOp::kStore:
         WL_RETURN_IF_ERROR(tile(instr.args.emplace_back()));
         WL_RETURN_IF_ERROR(slice(instr.slice));
@@ -351,6 +351,19 @@ class KernelParser {
         return absl::OkStatus();
     }
     return absl::OkStatus();
+  }
+
+  absl::Status guards(Instr& instr) {
+    do {
+      SliceGuard& guard = instr.guards.emplace_back();
+      WL_RETURN_IF_ERROR(affine(guard.at));
+      WL_RETURN_IF_ERROR(in_.expect("strides"));
+      WL_RETURN_IF_ERROR(in_.list(guard.strides, kAnyLow, kAnyHigh));
+      WL_RETURN_IF_ERROR(in_.expect("of"));
+      WL_RETURN_IF_ERROR(in_.integer(guard.extent, 0, kMaxCount));
+    } while (in_.take("and"));
+    WL_RETURN_IF_ERROR(in_.expect("else"));
+    return in_.peek() == '%' ? tile(instr.args.emplace_back()) : in_.real(instr.value);
   }
 
   absl::Status reduction(Instr& instr) {

@@ -62,6 +62,11 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
   switch (instr.op) {
     case InstrOp::kLoad:
       out += slice_text(kernel, instr.slice);
+      for (size_t i = 0; i < instr.guards.size(); ++i)
+        append(&out, i == 0 ? " where " : " and ", text(kernel, instr.guards[i].at), " strides [",
+               absl::StrJoin(instr.guards[i].strides, ","), "] of ", instr.guards[i].extent);
+      if (!instr.guards.empty())
+        append(&out, " else ", instr.args.empty() ? real_text(instr.value) : cat("%", instr.args[0]));
       break;
     case InstrOp::kStore:
       args();

@@ -4,12 +4,6 @@
 
 namespace wl {
 
-Affine sum(Affine a, const Affine& b, int64_t factor) {
-  a.base += b.base * factor;
-  for (const auto& [var, coefficient] : b.terms) a.add(var, coefficient * factor);
-  return a;
-}
-
 Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1) {
   Slice out;
   out.buffer = buffer;
@@ -24,30 +18,85 @@ TileId TileExpr::tile(DType dtype) const {
   return out.tile(dtype, {extent0, extent1}, lanes > 1 ? 1 : -1, lanes, bound);
 }
 
+TileId TileExpr::shaped(DType dtype, bool move0, bool move1) const {
+  return out.tile(dtype, {move0 ? extent0 : 1, move1 ? extent1 : 1}, move1 && lanes > 1 ? 1 : -1, move1 ? lanes : 1,
+                  move1 ? bound : std::vector<std::vector<Affine>>());
+}
+
 TileId TileExpr::load_input(const Access& access) {
-  const bool move0 = whole || (axis0 >= 0 && access.strides[axis0] != 0);
-  const bool move1 = whole || (axis1 >= 0 && access.strides[axis1] != 0);
-  const DType dtype = group.nodes[access.input].dtype;
-  const TileId result = out.tile(dtype, {move0 ? extent0 : 1, move1 ? extent1 : 1}, move1 && lanes > 1 ? 1 : -1,
-                                 move1 ? lanes : 1, move1 ? bound : std::vector<std::vector<Affine>>());
+  const TileId result = shaped(group.nodes[access.input].dtype, whole || (axis0 >= 0 && access.strides[axis0] != 0),
+                               whole || (axis1 >= 0 && access.strides[axis1] != 0));
   code.push_back(load_instr(result, slice_at(out.input_buffer(access.input), access, place, axis0, axis1)));
   return result;
 }
 
-absl::StatusOr<int> TileExpr::leaf(const Domain::Operand& operand, Instr& map, std::map<NodeId, int>& memo) {
-  if (operand.source >= 0 && group.nodes[operand.source].op != Op::iota) return expression(operand.source, map, memo);
-  if (operand.source >= 0 || operand.gather_extent != 0)
-    return unimplemented("an index or a gather in a tiled loop: %", operand.source);
+Affine TileExpr::index_of(int64_t offset, const std::vector<int64_t>& strides) const {
+  Affine index = fixed(offset);
+  for (size_t a = 0; a < strides.size(); ++a)
+    if (strides[a] != 0) index = sum(std::move(index), place[a], strides[a]);
+  return index;
+}
+
+// A scalar, and stride * coordinate along each axis that moves.
+int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
+  const auto iota = [&](TileId result, int axis, Affine from) {
+    Instr instr;
+    instr.op = InstrOp::kIota;
+    instr.result = result;
+    instr.axis = axis;
+    instr.slice.offset = std::move(from);
+    code.push_back(std::move(instr));
+    return push_arg(map, result, dtype);
+  };
+  int total = iota(shaped(dtype, false, false), 0, index_of(value.offset, value.strides));
+  for (int axis : {0, 1}) {
+    const AtomId atom = axis == 0 ? axis0 : axis1;
+    if (atom < 0 || value.strides[atom] == 0) continue;
+    int term = iota(tile(dtype), axis, fixed(0));
+    if (value.strides[atom] != 1) {
+      const int stride = push_constant(map, static_cast<double>(value.strides[atom]), dtype);
+      term = push_op(map, Op::mul, dtype, {term, stride});
+    }
+    total = push_op(map, Op::add, dtype, {total, term});
+  }
+  return total;
+}
+
+TileId TileExpr::load_pieces(const std::vector<Piece>& pieces, DType dtype) {
+  const auto moves = [&](AtomId atom) {
+    return whole || (atom >= 0 && std::any_of(pieces.begin(), pieces.end(),
+                                              [atom](const Piece& p) { return p.access.moves_along(atom); }));
+  };
+  const bool move0 = moves(axis0), move1 = moves(axis1);
+  PieceReader reader;
+  reader.tile = [&](DType of) { return shaped(of, move0, move1); };
+  reader.push = [&](Instr instr) { code.push_back(std::move(instr)); };
+  reader.slice = [&](const Access& access) {
+    return slice_at(out.input_buffer(access.input), access, place, axis0, axis1);
+  };
+  reader.guard = [&](const Guard& guard) {
+    return SliceGuard{index_of(guard.offset, guard.strides),
+                      {axis0 >= 0 ? guard.strides[axis0] : 0, axis1 >= 0 ? guard.strides[axis1] : 0},
+                      guard.extent};
+  };
+  reader.affine = [&](const Access& access, DType of, Instr& map) { return affine_expr(access, of, map); };
+  return read_pieces(pieces, dtype, reader);
+}
+
+absl::StatusOr<int> TileExpr::leaf(NodeId node, int position, Instr& map, std::map<NodeId, int>& memo) {
+  const Domain::Operand& operand = domain.operands[node][position];
+  if (!operand.pieces.empty()) {
+    const DType dtype = group.nodes[group.nodes[node].operands[position]].dtype;
+    if (const auto value = only_constant(operand.pieces)) return push_constant(map, *value, dtype);
+    return push_arg(map, load_pieces(operand.pieces, dtype), dtype);
+  }
+  if (operand.source >= 0 && group.nodes[operand.source].op == Op::iota)
+    return affine_expr(operand.access, group.nodes[operand.source].dtype, map);
+  if (operand.source >= 0) return expression(operand.source, map, memo);
+  if (operand.gather_extent != 0) return unimplemented("a gather in a tiled loop: %", node);
   TileId tile = load ? load(operand.access) : -1;
   if (tile < 0) tile = load_input(operand.access);
-  map.expr.push_back({ExprNode::Kind::kArg,
-                      Op::add,
-                      out.kernel().tiles[tile].dtype,
-                      static_cast<int>(map.args.size()),
-                      0,
-                      {-1, -1, -1}});
-  map.args.push_back(tile);
-  return static_cast<int>(map.expr.size()) - 1;
+  return push_arg(map, tile, out.kernel().tiles[tile].dtype);
 }
 
 absl::StatusOr<int> TileExpr::expression(NodeId node, Instr& map, std::map<NodeId, int>& memo) {
@@ -63,11 +112,11 @@ absl::StatusOr<int> TileExpr::expression(NodeId node, Instr& map, std::map<NodeI
     root.kind = ExprNode::Kind::kConstant;
     root.value = n.value;
   } else if (class_of(n.op) == OpClass::kReduce && !is_reduction(group, node)) {
-    return leaf(domain.operands[node][0], map, memo);
+    return leaf(node, 0, map, memo);
   } else if (class_of(n.op) == OpClass::kElementwise) {
     root.op = n.op;
     for (size_t i = 0; i < domain.operands[node].size(); ++i) {
-      WL_ASSIGN_OR_RETURN(root.operands[i], leaf(domain.operands[node][i], map, memo));
+      WL_ASSIGN_OR_RETURN(root.operands[i], leaf(node, static_cast<int>(i), map, memo));
     }
   } else {
     return unimplemented("%", node, " ", name_of(n.op), " in a tiled loop");
@@ -99,7 +148,7 @@ absl::StatusOr<TileId> TileExpr::value(NodeId node) {
 absl::StatusOr<TileId> TileExpr::operand(NodeId node, int position) {
   Instr map;
   std::map<NodeId, int> memo;
-  WL_ASSIGN_OR_RETURN(const int root, leaf(domain.operands[node][position], map, memo));
+  WL_ASSIGN_OR_RETURN(const int root, leaf(node, position, map, memo));
   return finish(std::move(map), root, group.nodes[group.nodes[node].operands[position]].dtype);
 }
 

@@ -6,15 +6,12 @@
 #include <map>
 #include <vector>
 
-#include "compiler/lower/builder.h"
+#include "compiler/lower/pieces.h"
 
 namespace wl {
 
 // An index expression for every atom; atoms that a tile runs along hold the tile's first element.
 using Place = std::vector<Affine>;
-
-// a + factor * b.
-Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 // The elements of `access` at a place: axis 0 and 1 of the tile run along atoms (-1: none).
 Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId axis0, AtomId axis1);
@@ -41,8 +38,12 @@ struct TileExpr {
   TileId load_input(const Access& access);
 
  private:
+  Affine index_of(int64_t offset, const std::vector<int64_t>& strides) const;
+  TileId load_pieces(const std::vector<Piece>& pieces, DType dtype);
+  int affine_expr(const Access& value, DType dtype, Instr& map);
+  TileId shaped(DType dtype, bool move0, bool move1) const;
   absl::StatusOr<int> expression(NodeId node, Instr& map, std::map<NodeId, int>& memo);
-  absl::StatusOr<int> leaf(const Domain::Operand& operand, Instr& map, std::map<NodeId, int>& memo);
+  absl::StatusOr<int> leaf(NodeId node, int position, Instr& map, std::map<NodeId, int>& memo);
   TileId finish(Instr map, int root, DType dtype);
 };
 

@@ -90,6 +90,19 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  absl::Status check_guards(const Instr& instr) const {
+    for (const SliceGuard& guard : instr.guards) {
+      if (!in_scope(guard.at)) return fail(instr, "a guard uses a variable that is not in scope");
+      if (static_cast<int>(guard.strides.size()) != kernel_.tiles[instr.result].layout.rank())
+        return fail(instr, "a guard needs one stride per axis of the tile");
+    }
+    if (instr.args.empty()) return absl::OkStatus();
+    const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];
+    if (instr.args.size() > 1 || instr.guards.empty() || other.dtype != mine.dtype || !(other.layout == mine.layout))
+      return fail(instr, "what a load gives elsewhere is one tile of its own type");
+    return absl::OkStatus();
+  }
+
   absl::Status check_expr(const Instr& instr) const {
     if (instr.expr.empty()) return fail(instr, "the map has no expression");
     for (size_t i = 0; i < instr.expr.size(); ++i) {
@@ -133,6 +146,8 @@ class Verifier {
       if (instr.result >= 0 && !known(instr.result)) return fail(instr, "no such tile");
       switch (instr.op) {
         case InstrOp::kLoad:
+          WL_RETURN_IF_ERROR(check_guards(instr));
+          [[fallthrough]];
         case InstrOp::kGather:
           WL_RETURN_IF_ERROR(check_slice(instr, instr.result));
           break;

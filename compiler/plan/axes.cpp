@@ -4,29 +4,15 @@
 
 namespace wl {
 
-absl::StatusOr<std::vector<NodeId>> views_of(const Graph& graph, NodeId id, NodeId& source) {
+std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source) {
   std::vector<NodeId> views;
-  while (is_view(graph.nodes[id])) {
-    const Node& view = graph.nodes[id];
-    if (view.operands.size() != 1)
-      return invalid("%", id, " ", name_of(view.op), " ", shape_text(view.shape),
-                     ": joins several values; it cannot be part of a loop, give it a kernel of its own");
+  while (is_view(graph.nodes[id]) && graph.nodes[id].operands.size() == 1) {
     views.push_back(id);
-    id = view.operands[0];
+    id = graph.nodes[id].operands[0];
   }
   std::reverse(views.begin(), views.end());
   source = id;
   return views;
-}
-
-absl::StatusOr<Strided> strided_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views) {
-  const Node& leaf = graph.nodes[source];
-  Strided strided = leaf.op == Op::iota ? strided_iota(leaf) : strided_of(leaf.shape);
-  for (NodeId view : views) {
-    WL_ASSIGN_OR_RETURN(strided, apply_view(graph, view, std::move(strided)));
-  }
-  for (std::vector<Term>& terms : strided.axes) merge_terms(terms);
-  return strided;
 }
 
 absl::StatusOr<Axes> apply_view(const Graph& graph, NodeId view, const Axes& x, Factors& factors) {

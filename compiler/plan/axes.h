@@ -5,7 +5,6 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/plan/factors.h"
-#include "compiler/plan/strided.h"
 
 namespace wl {
 
@@ -16,11 +15,9 @@ inline bool is_computed(const Node& node) {
   return !is_view(node) && class_of(node.op) != OpClass::kLeaf;
 }
 
-// The views between `id` and the value behind them, first applied first; that value is `source`. A concat of several
-// values has no one source: InvalidArgument.
-absl::StatusOr<std::vector<NodeId>> views_of(const Graph& graph, NodeId id, NodeId& source);
-// Where an input (or the value of an iota) seen through views lies, terms merged.
-absl::StatusOr<Strided> strided_path(const Graph& graph, NodeId source, const std::vector<NodeId>& views);
+// The views between `id` and the value behind them, first applied first; that value, or a concat of several, is
+// `source`.
+std::vector<NodeId> views_of(const Graph& graph, NodeId id, NodeId& source);
 
 using Axes = std::vector<FactorList>;
 

@@ -14,9 +14,23 @@ namespace {
 
 // An address whose terms are still factors.
 struct Pending {
+  struct PendingTerm {
+    FactorList factors;
+    int64_t stride = 0;           // of the innermost
+    std::vector<int64_t> guards;  // likewise
+  };
   NodeId input = -1;
   int64_t offset = 0;
-  std::vector<std::pair<FactorList, int64_t>> terms;  // (factors, stride of the innermost)
+  std::vector<Strided::Guard> guards;
+  std::vector<PendingTerm> terms;
+};
+
+// Whose address it is: an operand's or a store's, or that of one of its pieces.
+struct Read {
+  NodeId node = -1;
+  size_t operand = 0;
+  int store = -1, piece = -1;
+  Pending pending = {};
 };
 
 class Analysis {
@@ -63,11 +77,12 @@ class Analysis {
     Axes axes;
     pending.input = input;
     pending.offset = strided.offset;
+    pending.guards = strided.guards;
     for (const std::vector<Term>& terms : strided.axes) {
       FactorList& list = axes.emplace_back();
       for (const Term& term : terms) {
         list.push_back(factors_.fresh(term.extent));
-        pending.terms.push_back({{list.back()}, term.stride});
+        pending.terms.push_back({{list.back()}, term.stride, term.guards});
       }
     }
     return axes;
@@ -78,24 +93,46 @@ class Analysis {
     std::vector<Domain::Operand>& operands = draft_.domain.operands[id];
     operands.resize(node(id).operands.size());
     NodeId source = -1;
-    WL_ASSIGN_OR_RETURN(const std::vector<NodeId> views, views_of(graph_, node(id).operands[k], source));
-    if (node(source).op == Op::constant &&
-        std::none_of(views.begin(), views.end(), [&](NodeId v) { return node(v).op == Op::pad; })) {
-      operands[k].source = source;
-      return std::optional<Axes>();
-    }
+    const std::vector<NodeId> views = views_of(graph_, node(id).operands[k], source);
     if (is_computed(node(source))) {
       operands[k].source = source;
       WL_ASSIGN_OR_RETURN(Axes axes, computed_path(source, views));
       return std::optional<Axes>(std::move(axes));
     }
-    if (node(source).op == Op::iota) operands[k].source = source;
-    operands[k].access.input = source;
-    WL_ASSIGN_OR_RETURN(const Strided strided, strided_path(graph_, source, views));
-    Pending pending;
-    Axes axes = fresh_axes(source, strided, pending);
-    reads_.push_back({id, k, std::move(pending)});
-    return std::optional<Axes>(std::move(axes));
+    return read_leaf(node(id).operands[k], {.node = id, .operand = k}, operands[k].source, operands[k].pieces);
+  }
+
+  // The same for anything that is not computed. Addresses are pending under `as`; `source` becomes a constant or iota.
+  absl::StatusOr<std::optional<Axes>> read_leaf(NodeId id, Read as, NodeId& source, std::vector<Piece>& pieces) {
+    WL_ASSIGN_OR_RETURN(const std::vector<StridedPiece> parts, pieces_of(graph_, id));
+    std::optional<Axes> all;
+    const bool whole = parts.size() == 1 && parts[0].leaf >= 0;
+    if (whole && node(parts[0].leaf).op != Op::input) source = parts[0].leaf;
+    if (whole && parts[0].constant) return all;
+    for (const StridedPiece& part : parts) {
+      if (!whole) {
+        as.piece = static_cast<int>(pieces.size());
+        pieces.push_back({.source = -1, .constant = part.constant, .value = part.value, .access = {}});
+        if (!part.constant && node(part.leaf).op == Op::iota) pieces.back().source = part.leaf;
+      }
+      Pending pending;
+      if (part.constant && part.at.guards.empty()) {  // the same everywhere
+        reads_.push_back(as);
+        continue;
+      }
+      const Axes axes = fresh_axes(part.constant ? -1 : part.leaf, part.at, pending);
+      as.pending = std::move(pending);
+      reads_.push_back(std::move(as));
+      as.pending = {};
+      if (!all) {
+        all = axes;
+        continue;
+      }
+      for (size_t i = 0; i < axes.size(); ++i)
+        if (!factors_.unify((*all)[i], axes[i]))
+          return invalid(what(id), ": joins values that cut axis ", i, " differently: not one loop");
+    }
+    return all;
   }
 
   absl::Status join(NodeId id, size_t k, const FactorList& mine, const FactorList& theirs) {
@@ -176,9 +213,6 @@ class Analysis {
         role.insert(role.end(), list.begin(), list.end());
         continue;
       }
-      if (!a || !b)
-        return invalid(what(id), " \"", node(id).text, "\": letter ", std::string(1, letter),
-                       " is summed but occurs in one operand only; reduce that operand first");
       summed_[id].insert(summed_[id].end(), list.begin(), list.end());
     }
     for (char letter : einsum.out) axes_[id].push_back(letters[letter]);
@@ -187,14 +221,19 @@ class Analysis {
 
   absl::Status compute_gather(NodeId id) {
     NodeId source = -1;
-    WL_ASSIGN_OR_RETURN(const std::vector<NodeId> views, views_of(graph_, node(id).operands[0], source));
-    if (is_computed(node(source)) || class_of(node(source).op) != OpClass::kLeaf || node(source).op != Op::input)
+    views_of(graph_, node(id).operands[0], source);
+    if (node(source).op != Op::input)
       return invalid(what(id), ": takes elements of %", source,
                      " at computed places; it must be an input of the kernel: store it and read it back");
+    WL_ASSIGN_OR_RETURN(std::vector<StridedPiece> parts, pieces_of(graph_, node(id).operands[0]));
+    if (parts.size() != 1 || parts[0].constant)
+      return invalid(what(id), ": takes elements of %", node(id).operands[0],
+                     ", which is padded, at computed places; store it and read it back");
+    Strided& strided = parts[0].at;
     WL_ASSIGN_OR_RETURN(std::optional<Axes> index, read(id, 1));
     axes_[id] = index ? std::move(*index) : own_axes(id);
-    WL_ASSIGN_OR_RETURN(Strided strided, strided_path(graph_, source, views));
     std::vector<Term>& gathered = strided.axes[node(id).ints[0]];
+    merge_terms(gathered);
     if (gathered.size() > 1)
       return invalid(what(id), ": the gathered axis of %", source, " is several pieces of memory");
     Domain::Operand& operand = draft_.domain.operands[id][0];
@@ -206,41 +245,36 @@ class Analysis {
     const Axes axes = fresh_axes(source, strided, pending);
     for (size_t i = 0; i < axes.size(); ++i)
       if (static_cast<int64_t>(i) != node(id).ints[0]) WL_RETURN_IF_ERROR(join(id, 0, axes_[id][i], axes[i]));
-    reads_.push_back({id, 0, std::move(pending)});
+    reads_.push_back({.node = id, .operand = 0, .pending = std::move(pending)});
     return absl::OkStatus();
   }
 
   absl::Status store(int index) {
-    NodeId source = -1;
-    WL_ASSIGN_OR_RETURN(std::vector<NodeId> views, views_of(graph_, graph_.outputs[index].node, source));
-    Domain::Store store{.output = index, .source = source, .copy = {}, .access = {}};
-    store.access.input = graph_.outputs[index].node;
-    Axes axes;
-    Pending copy;
+    NodeId stored = graph_.outputs[index].node, source = -1;
+    Domain::Store& store = draft_.domain.stores.emplace_back();
+    store.output = index;
+    store.access.input = stored;
     // A reshape of a whole row-major buffer moves nothing.
-    while (!views.empty() && node(views.back()).op == Op::reshape) views.pop_back();
+    while (node(stored).op == Op::reshape) stored = node(stored).operands[0];
+    const std::vector<NodeId> views = views_of(graph_, stored, source);
+    Axes axes;
     if (is_computed(node(source))) {
+      store.source = source;
       for (NodeId view : views)
         if (node(view).op == Op::broadcast)
           return invalid(what(view), ": an output repeats the elements of %", node(view).operands[0],
                          ", which this kernel computes; store that value and copy it");
       WL_ASSIGN_OR_RETURN(axes, computed_path(source, views));
-    } else if (node(source).op == Op::constant && views.empty()) {
-      axes = own_axes(source);
     } else {
-      if (node(source).op != Op::iota && node(source).op != Op::constant) store.source = -1;
-      store.copy.input = source;
-      WL_ASSIGN_OR_RETURN(const Strided strided, strided_path(graph_, source, views));
-      axes = fresh_axes(source, strided, copy);
+      WL_ASSIGN_OR_RETURN(std::optional<Axes> moving, read_leaf(stored, {.store = index}, store.source, store.pieces));
+      axes = moving ? std::move(*moving) : own_axes(stored);
     }
     Pending pending;
     int64_t stride = 1;
     for (size_t i = axes.size(); i-- > 0;) {
-      pending.terms.push_back({axes[i], stride});
+      pending.terms.push_back({axes[i], stride, {}});
       for (int leaf : factors_.expand(axes[i])) stride *= factors_.extent(leaf);
     }
-    draft_.domain.stores.push_back(std::move(store));
-    copies_.push_back(std::move(copy));
     writes_.push_back(std::move(pending));
     stored_axes_.push_back(std::move(axes));
     return absl::OkStatus();
@@ -250,9 +284,8 @@ class Analysis {
   // without giving one value the same loop twice, they are: the row that is reduced is the row that is read again.
   void link() {
     std::vector<const Pending*> reads;
-    for (const Read& read : reads_) reads.push_back(&read.pending);
-    for (const Pending& copy : copies_)
-      if (copy.input >= 0) reads.push_back(&copy);
+    for (const Read& read : reads_)
+      if (read.piece < 0) reads.push_back(&read.pending);
     for (size_t i = 1; i < reads.size(); ++i) {
       const auto [mine, order] = in_memory_order(*reads[i]);
       for (size_t j = 0; j < i; ++j) {
@@ -274,8 +307,8 @@ class Analysis {
   // The terms that move, merged, and their factors, outermost in memory first.
   std::pair<std::vector<Term>, FactorList> in_memory_order(const Pending& pending) const {
     std::vector<std::pair<Term, int>> terms;
-    for (const auto& [list, stride] : pending.terms)
-      if (stride != 0) terms.push_back({{factors_.extent(list[0]), stride}, list[0]});
+    for (const Pending::PendingTerm& term : pending.terms)
+      if (term.stride != 0) terms.push_back({{factors_.extent(term.factors[0]), term.stride}, term.factors[0]});
     std::stable_sort(terms.begin(), terms.end(),
                      [](const auto& a, const auto& b) { return std::abs(a.first.stride) > std::abs(b.first.stride); });
     std::pair<std::vector<Term>, FactorList> result;
@@ -318,16 +351,27 @@ class Analysis {
   }
 
   void fill_access(const Pending& pending, Access& access) {
+    const std::vector<int64_t> still(draft_.domain.atoms.size(), 0);
     access.offset = pending.offset;
-    access.strides.assign(draft_.domain.atoms.size(), 0);
-    for (const auto& [list, innermost] : pending.terms) {
-      const std::vector<AtomId> atoms = atoms_of(list);
-      int64_t stride = innermost;
+    access.strides = still;
+    for (const Strided::Guard& guard : pending.guards) access.guards.push_back({guard.offset, still, guard.extent});
+    for (const Pending::PendingTerm& term : pending.terms) {
+      const std::vector<AtomId> atoms = atoms_of(term.factors);
+      int64_t inside = 1;
       for (size_t i = atoms.size(); i-- > 0;) {
-        access.strides[atoms[i]] += stride;
-        stride *= draft_.domain.atoms[atoms[i]].extent;
+        access.strides[atoms[i]] += term.stride * inside;
+        for (size_t g = 0; g < term.guards.size(); ++g) access.guards[g].strides[atoms[i]] += term.guards[g] * inside;
+        inside *= draft_.domain.atoms[atoms[i]].extent;
       }
     }
+  }
+
+  Access& access_of(const Read& read) {
+    Domain& domain = draft_.domain;
+    if (read.store >= 0)
+      return read.piece >= 0 ? domain.stores[read.store].pieces[read.piece].access : domain.stores[read.store].copy;
+    Domain::Operand& operand = domain.operands[read.node][read.operand];
+    return read.piece >= 0 ? operand.pieces[read.piece].access : operand.access;
   }
 
   absl::Status resolve() {
@@ -345,19 +389,13 @@ class Analysis {
     domain.batch = atoms_of(batch_);
     domain.m = atoms_of(m_);
     domain.n = atoms_of(n_);
-    for (const auto& [id, k, pending] : reads_) fill_access(pending, domain.operands[id][k].access);
-    for (size_t i = 0; i < domain.stores.size(); ++i) {
-      fill_access(writes_[i], domain.stores[i].access);
-      if (domain.stores[i].copy.input >= 0) fill_access(copies_[i], domain.stores[i].copy);
+    for (const Read& read : reads_) {
+      access_of(read).input = read.pending.input;
+      fill_access(read.pending, access_of(read));
     }
+    for (size_t i = 0; i < domain.stores.size(); ++i) fill_access(writes_[i], domain.stores[i].access);
     return absl::OkStatus();
   }
-
-  struct Read {
-    NodeId node;
-    size_t operand;
-    Pending pending;
-  };
 
   const Graph& graph_;
   Factors factors_;
@@ -365,7 +403,7 @@ class Analysis {
   std::vector<FactorList> summed_;  // of reduces and contractions
   FactorList batch_, m_, n_;
   std::vector<Read> reads_;
-  std::vector<Pending> writes_, copies_;  // of domain.stores
+  std::vector<Pending> writes_;  // of domain.stores
   std::vector<Axes> stored_axes_;
   std::map<int, AtomId> atom_of_;
   Draft draft_;

@@ -21,12 +21,31 @@ struct Atom {
   std::string name;      // "d0", "d1", ... for text
 };
 
-// offset + sum strides[a] * atom a, in elements of a row-major buffer.
+// Holds where 0 <= offset + sum strides[a] * atom a < extent.
+struct Guard {
+  int64_t offset = 0;
+  std::vector<int64_t> strides;
+  int64_t extent = 0;
+  bool operator==(const Guard&) const = default;
+};
+
+// offset + sum strides[a] * atom a, in elements of a row-major buffer; there is an element where all guards hold.
 struct Access {
   NodeId input = -1;  // the group graph's input node (or output value, for stores)
   int64_t offset = 0;
   std::vector<int64_t> strides;  // one per atom of the domain; 0 = does not move
+  std::vector<Guard> guards;     // of pieces only
   bool operator==(const Access&) const = default;
+  bool moves_along(AtomId atom) const;  // the address or a guard does
+};
+
+// What an operand reads where the guards hold and those of no earlier piece do.
+struct Piece {
+  NodeId source = -1;  // an iota, whose value the access then is; -1: an input, or a constant
+  bool constant = false;
+  double value = 0;  // of a constant, whose access has guards only
+  Access access;
+  bool operator==(const Piece&) const = default;
 };
 
 enum class LoopClass { kMap, kRows, kColumns, kContract };
@@ -45,6 +64,8 @@ struct Domain {
     // Operand 0 of take_along, always an input: its address is access + index * gather_stride, index in
     // [-gather_extent, gather_extent) and negative ones counted from the end.
     int64_t gather_stride = 0, gather_extent = 0;
+    // Pads and concats: in place of source and access. The last piece has no guards.
+    std::vector<Piece> pieces;
   };
   std::vector<std::vector<Operand>> operands;  // indexed by NodeId; empty for views and leaves
   struct Store {
@@ -52,6 +73,7 @@ struct Domain {
     NodeId source = -1;  // computed node behind output views (or -1 and `copy` when an output is a view of an input)
     Access copy;         // when source == -1; behind an iota: the value itself, affine in the atoms
     Access access;       // address in the output buffer
+    std::vector<Piece> pieces;  // in place of source and copy
   };
   std::vector<Store> stores;
   std::vector<AtomId> parallel;  // atoms of the grid, outermost first, in output order

@@ -17,27 +17,41 @@ bool has(const Atoms& list, AtomId atom) {
 // Every address of the draft, with the bytes that it touches once.
 struct Traffic {
   Access* access;
-  NodeId node;  // whose dtype it has
+  NodeId node;  // whose dtype it has; -1 for a constant
   bool store;
 };
 
 std::vector<Traffic> traffic_of(Domain& domain) {
   std::vector<Traffic> all;
+  const auto pieces_of = [&all](std::vector<Piece>& pieces) {
+    for (Piece& piece : pieces) all.push_back({&piece.access, piece.access.input, false});
+  };
   for (size_t id = 0; id < domain.operands.size(); ++id)
-    for (Domain::Operand& operand : domain.operands[id])
+    for (Domain::Operand& operand : domain.operands[id]) {
       if (operand.access.input >= 0) all.push_back({&operand.access, operand.access.input, false});
+      pieces_of(operand.pieces);
+    }
   for (Domain::Store& store : domain.stores) {
     if (store.copy.input >= 0) all.push_back({&store.copy, store.copy.input, false});
+    pieces_of(store.pieces);
     all.push_back({&store.access, store.access.input, true});
   }
   return all;
 }
 
 int64_t bytes_of(const Graph& group, const Domain& domain, const Traffic& traffic) {
+  if (traffic.node < 0) return 0;
   int64_t bytes = size_of(group.nodes[traffic.node].dtype);
   for (size_t atom = 0; atom < domain.atoms.size(); ++atom)
     if (traffic.access->strides[atom] != 0) bytes *= domain.atoms[atom].extent;
   return bytes;
+}
+
+// The address's strides, and every guard's.
+std::vector<std::vector<int64_t>*> strides_of(Access& access) {
+  std::vector<std::vector<int64_t>*> all = {&access.strides};
+  for (Guard& guard : access.guards) all.push_back(&guard.strides);
+  return all;
 }
 
 std::vector<Atoms*> lists_of(Draft& draft) {
@@ -54,10 +68,9 @@ bool move_together(Draft& draft, AtomId outer, AtomId inner) {
   if (atoms[outer].extent == 0 || atoms[inner].extent == 0) return false;
   for (const Atoms* list : lists_of(draft))
     if (has(*list, outer) != has(*list, inner)) return false;
-  for (const Traffic& traffic : traffic_of(draft.domain)) {
-    const std::vector<int64_t>& strides = traffic.access->strides;
-    if (strides[outer] != strides[inner] * atoms[inner].extent) return false;
-  }
+  for (const Traffic& traffic : traffic_of(draft.domain))
+    for (const std::vector<int64_t>* strides : strides_of(*traffic.access))
+      if ((*strides)[outer] != (*strides)[inner] * atoms[inner].extent) return false;
   return true;
 }
 
@@ -66,11 +79,11 @@ void merge(Draft& draft, AtomId outer, AtomId inner) {
   std::vector<Atom>& atoms = draft.domain.atoms;
   atoms[outer].extent *= atoms[inner].extent;
   atoms.erase(atoms.begin() + inner);
-  for (const Traffic& traffic : traffic_of(draft.domain)) {
-    std::vector<int64_t>& strides = traffic.access->strides;
-    strides[outer] = strides[inner];
-    strides.erase(strides.begin() + inner);
-  }
+  for (const Traffic& traffic : traffic_of(draft.domain))
+    for (std::vector<int64_t>* strides : strides_of(*traffic.access)) {
+      (*strides)[outer] = (*strides)[inner];
+      strides->erase(strides->begin() + inner);
+    }
   for (Atoms* list : lists_of(draft)) {
     std::erase(*list, inner);
     for (AtomId& atom : *list)
@@ -100,11 +113,12 @@ void renumber(Draft& draft, const Atoms& order) {
     now[order[i]] = static_cast<AtomId>(i);
   }
   draft.domain.atoms = std::move(atoms);
-  for (const Traffic& traffic : traffic_of(draft.domain)) {
-    std::vector<int64_t> strides;
-    for (AtomId old : order) strides.push_back(traffic.access->strides[old]);
-    traffic.access->strides = std::move(strides);
-  }
+  for (const Traffic& traffic : traffic_of(draft.domain))
+    for (std::vector<int64_t>* old_strides : strides_of(*traffic.access)) {
+      std::vector<int64_t> strides;
+      for (AtomId old : order) strides.push_back((*old_strides)[old]);
+      *old_strides = std::move(strides);
+    }
   for (Atoms* list : lists_of(draft))
     for (AtomId& atom : *list) atom = now[atom];
 }
@@ -243,7 +257,13 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
   for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) std::sort(role->begin(), role->end());
   finish(group, domain);
 
+  const auto gather = std::find_if(draft.computed.begin(), draft.computed.end(), [&](NodeId id) {
+    return class_of(group.nodes[id].op) == OpClass::kGather;
+  });
   if (domain.contract >= 0) {
+    if (gather != draft.computed.end())
+      return invalid(describe(group, *gather), " and ", describe(group, domain.contract),
+                     ": a gather cannot be part of a contraction's tiles");
     domain.cls = LoopClass::kContract;
     WL_RETURN_IF_ERROR(check_epilogue(group, draft));
     domain.vector = !domain.n.empty() ? domain.n.back() : domain.parallel.empty() ? -1 : domain.parallel.back();
@@ -255,7 +275,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
     domain.cls = LoopClass::kMap;
     domain.vector = contiguous_atom(group, domain, [](const Traffic& traffic) { return traffic.store; });
     const AtomId vector = domain.vector;
-    if (vector >= 0)
+    if (vector >= 0 && gather == draft.computed.end())
       domain.second = contiguous_atom(group, domain, [vector](const Traffic& traffic) {
         return !traffic.store && std::abs(traffic.access->strides[vector]) > 1;
       });
@@ -278,15 +298,33 @@ std::string_view name_of(LoopClass cls) {
   return kNames[static_cast<int>(cls)];
 }
 
+bool Access::moves_along(AtomId atom) const {
+  return strides[atom] != 0 ||
+         std::any_of(guards.begin(), guards.end(), [atom](const Guard& guard) { return guard.strides[atom] != 0; });
+}
+
 std::string Domain::text() const {
   const auto list = [&](const Atoms& of) {
     return absl::StrJoin(of, ",", [&](std::string* out, AtomId atom) { out->append(atoms[atom].name); });
   };
-  const auto address = [&](const Access& access) {
-    std::string out = cat("%", access.input, "+", access.offset);
-    for (size_t i = 0; i < access.strides.size(); ++i)
-      if (access.strides[i] != 0) append(&out, "+", access.strides[i], "*", atoms[i].name);
+  const auto index = [&](int64_t offset, const std::vector<int64_t>& strides) {
+    std::string out = cat(offset);
+    for (size_t i = 0; i < strides.size(); ++i)
+      if (strides[i] != 0) append(&out, "+", strides[i], "*", atoms[i].name);
     return out;
+  };
+  const auto address = [&](const Access& access) {
+    return cat("%", access.input, "+", index(access.offset, access.strides));
+  };
+  const auto read = [&](const Access& access, NodeId source, const std::vector<Piece>& pieces) {
+    if (pieces.empty()) return access.input >= 0 ? address(access) : cat("%", source);
+    std::vector<std::string> parts;
+    for (const Piece& piece : pieces) {
+      parts.push_back(piece.constant ? cat(piece.value) : address(piece.access));
+      for (const Guard& guard : piece.access.guards)
+        append(&parts.back(), " where ", index(guard.offset, guard.strides), " of ", guard.extent);
+    }
+    return cat("(", absl::StrJoin(parts, " | "), ")");
   };
   std::string out = cat("class ", name_of(cls), "\natoms");
   for (const Atom& atom : atoms) append(&out, " ", atom.name, "=", atom.extent, atom.reduced ? " reduced" : "");
@@ -298,13 +336,12 @@ std::string Domain::text() const {
     if (operands[id].empty()) continue;
     append(&out, "\n%", id, " [", list(varies[id]), "]");
     for (const Operand& operand : operands[id]) {
-      append(&out, " ", operand.access.input >= 0 ? address(operand.access) : cat("%", operand.source));
+      append(&out, " ", read(operand.access, operand.source, operand.pieces));
       if (operand.gather_extent > 0) append(&out, "+", operand.gather_stride, "*index");
     }
   }
   for (const Store& store : stores) {
-    append(&out, "\nstore ", address(store.access), " <- ",
-           store.copy.input >= 0 ? address(store.copy) : cat("%", store.source));
+    append(&out, "\nstore ", address(store.access), " <- ", read(store.copy, store.source, store.pieces));
   }
   return cat(out, "\n");
 }

@@ -231,12 +231,13 @@ WL_FN unsigned wl_bits(int left, int n) {
 #else
 #define WL_PTR(E, N) E
 #endif
-#define WL_MASKED(E, N, W, M, P)                                                              \
-  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left) {                               \
-    return __builtin_ia32_loaddqu##W##_mask((const P*)p, (wl_v<E, N>)f, (M)wl_bits(left, N)); \
-  }                                                                                           \
-  WL_FN void wl_stm(E* p, wl_v<E, N> v, int left) {                                           \
-    __builtin_ia32_storedqu##W##_mask((P*)p, (wl_v<E, N>)v, (M)wl_bits(left, N));             \
+#define WL_MASKED(E, N, W, M, P)                                                  \
+  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left, int from = 0) {     \
+    const M m = (M)(wl_bits(left, N) & ~wl_bits(from, N));                        \
+    return __builtin_ia32_loaddqu##W##_mask((const P*)p, (wl_v<E, N>)f, m);       \
+  }                                                                               \
+  WL_FN void wl_stm(E* p, wl_v<E, N> v, int left) {                               \
+    __builtin_ia32_storedqu##W##_mask((P*)p, (wl_v<E, N>)v, (M)wl_bits(left, N)); \
   }
 WL_MASKED(i32, 16, si512, u16, i32)
 WL_MASKED(i32, 8, si256, b1, WL_PTR(i32, 8))
@@ -248,8 +249,9 @@ WL_MASKED(short, 8, hi128, b1, WL_PTR(short, 8))
 WL_MASKED(char, 16, qi128, u16, WL_PTR(char, 16))
 #elif defined(__AVX2__)
 #define WL_MASKED(E, N, W)                                                                                            \
-  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left) {                                                       \
-    auto k = (wl_v<E, N>)(wl_iota<wl_v<E, N>>() < wl_splat<wl_v<E, N>>(left));                                        \
+  WL_FN wl_v<E, N> wl_ldm(const E* p, wl_v<E, N> f, int left, int from = 0) {                                         \
+    const wl_v<E, N> lane = wl_iota<wl_v<E, N>>();                                                                    \
+    auto k = (wl_v<E, N>)(lane < wl_splat<wl_v<E, N>>(left)) & (wl_v<E, N>)(lane >= wl_splat<wl_v<E, N>>(from));      \
     return k ? (wl_v<E, N>)__builtin_ia32_maskload##W((const wl_v<E, N>*)p, k) : f;                                   \
   }                                                                                                                   \
   WL_FN void wl_stm(E* p, wl_v<E, N> v, int left) {                                                                   \

@@ -3,6 +3,47 @@
 WL_FN long wl_lmin(long a, long b) {
   return a < b ? a : b;
 }
+WL_FN long wl_lmax(long a, long b) {
+  return a > b ? a : b;
+}
+// a / b rounded up; b > 0.
+WL_FN long wl_divide_up(long a, long b) {
+  return a > 0 ? (a + b - 1) / b : -(-a / b);
+}
+// A guard, 0 <= at + lane * step < extent: for a scalar, and the range of lanes for which it holds.
+WL_FN bool wl_within(long at, long extent) {
+  return (u64)at < (u64)extent;
+}
+WL_FN long wl_first_lane(long at, long step, long extent) {
+  return step > 0 ? wl_divide_up(-at, step) : wl_divide_up(at - extent + 1, -step);
+}
+WL_FN long wl_end_lane(long at, long step, long extent) {
+  return step > 0 ? wl_divide_up(extent - at, step) : wl_divide_up(at + 1, -step);
+}
+// Lanes outside [low, high) become those of `other`, and their memory is not read.
+template <class V>
+WL_FN V wl_load_in(const wl_e<V>* p, int low, int high, V other) {
+  if (low <= 0 && high >= wl_n<V>) return wl_load<V>(p);
+  if (low >= high) return other;
+  if constexpr (wl_masked<V>) {
+    return __builtin_bit_cast(
+        V, wl_ldm((const wl_e<wl_i<V>>*)p, __builtin_bit_cast(wl_i<V>, other), high, low < 0 ? 0 : low));
+  } else if constexpr (sizeof(V) > WL_NATIVE) {
+    typedef wl_half<V> H;
+    constexpr int half = wl_n<V> / 2;
+    return wl_join<V>(wl_load_in<H>(p, low, high, wl_lo(other)),
+                      wl_load_in<H>(p + half, low - half, high - half, wl_hi(other)));
+  } else {
+    for (int i = 0; i < wl_n<V>; ++i)
+      if (i >= low && i < high) other[i] = p[i];
+    return other;
+  }
+}
+template <class V>
+WL_FN V wl_gather_in(const wl_e<V>* p, i64 stride, int low, int high, V other) {
+  WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i >= low && i < high) other[i] = p[i * stride];
+  return other;
+}
 // Elements left of a vector, as an int that cannot overflow.
 WL_FN int wl_left(long n) {
   return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n;
@@ -28,6 +69,37 @@ WL_FN auto wl_logical_xor(A a, B b) {
 template <class A>
 WL_FN auto wl_logical_not(A a) {
   return wl_not(a);
+}
+
+// Ops on the bits of integers; a shift by all bits or more gives 0.
+template <class A, class B>
+WL_FN auto wl_bit_and(A a, B b) {
+  typedef wl_r<A, B> V;
+  return (V)(wl_up<V>(a) & wl_up<V>(b));
+}
+template <class A, class B>
+WL_FN auto wl_bit_or(A a, B b) {
+  typedef wl_r<A, B> V;
+  return (V)(wl_up<V>(a) | wl_up<V>(b));
+}
+template <class A, class B>
+WL_FN auto wl_bit_xor(A a, B b) {
+  typedef wl_r<A, B> V;
+  return (V)(wl_up<V>(a) ^ wl_up<V>(b));
+}
+template <class A, class B>
+WL_FN auto wl_shift_left(A a0, B b0) {
+  typedef wl_r<A, B> V;
+  constexpr auto bits = (wl_e<V>)(8 * sizeof(wl_e<V>));
+  const V a = wl_up<V>(a0), b = wl_up<V>(b0), zero = wl_splat<V>(0), most = wl_splat<V>((wl_e<V>)(bits - 1));
+  return (V)((b & ~most) != zero ? zero : a << (b & most));
+}
+template <class A, class B>
+WL_FN auto wl_shift_right(A a0, B b0) {
+  typedef wl_r<A, B> V;
+  constexpr auto bits = (wl_e<V>)(8 * sizeof(wl_e<V>));
+  const V a = wl_up<V>(a0), b = wl_up<V>(b0), zero = wl_splat<V>(0), most = wl_splat<V>((wl_e<V>)(bits - 1));
+  return (V)((b & ~most) != zero ? zero : a >> (b & most));
 }
 
 // A float as an integer of [low, high]: truncated, saturated, NaN is 0.

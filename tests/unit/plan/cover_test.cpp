@@ -212,15 +212,31 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
-TEST(Cover, AnOpWithoutAKernelIsNamed) {
-  const absl::StatusOr<Cover> cover = cover_greedy(graph_of(R"(graph {
+TEST(Cover, PadsAndConcatsOfInputsNeedNoKernel) {
+  const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[4]
-    %1 = pad %0 low=[1] high=[1] value=0 : f32[6]
-    %2 = exp %1 : f32[6]
-    output "o" %2
-  })"),
-                                                   test_machine());
-  EXPECT_THAT(std::string(cover.status().message()), testing::HasSubstr("no kernel computes %1 pad [6]"));
+    %1 = input "y" : f32[3]
+    %2 = pad %0 low=[1] high=[1] value=7 : f32[6]
+    %3 = concat %2 %1 axis=[0] : f32[9]
+    %4 = exp %3 : f32[9]
+    output "o" %4
+  })");
+  EXPECT_EQ(one_per_op(graph).groups.size(), 1u);
+}
+
+// The padded values are stored; the pad itself is how they are read.
+TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
+  const Graph graph = graph_of(R"(graph {
+    %0 = input "x" : f32[4]
+    %1 = exp %0 : f32[4]
+    %2 = pad %1 low=[1] high=[1] value=7 : f32[6]
+    %3 = tanh %0 : f32[4]
+    %4 = concat %2 %3 axis=[0] : f32[10]
+    %5 = exp %4 : f32[10]
+    output "o" %5
+  })");
+  EXPECT_EQ(check_cover(graph, greedy(graph)), "");
+  EXPECT_EQ(greedy(graph).groups.size(), 3u);
 }
 
 TEST(Cover, RandomGraphs) {

@@ -43,13 +43,27 @@ double identity(Op op) {
   return op == Op::reduce_max ? -INFINITY : op == Op::reduce_min ? INFINITY : op == Op::reduce_prod ? 1 : 0;
 }
 
-int64_t viewed_index(const Graph& graph, const Node& view, int64_t index) {
+// The operand and its element that an element of a view is; operand -1: the pad's value.
+std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int64_t index) {
   const Shape& from = graph.nodes[view.operands[0]].shape;
   const Shape at = coordinates(index, view.shape);
   Shape to(from.size());
   switch (view.op) {
     case Op::reshape:
-      return index;
+      return {0, index};
+    case Op::pad:
+      for (size_t i = 0; i < from.size(); ++i) {
+        to[i] = at[i] - view.ints[i];
+        if (to[i] < 0 || to[i] >= from[i]) return {-1, 0};
+      }
+      break;
+    case Op::concat: {
+      int operand = 0;
+      to = at;
+      const auto shape = [&] { return graph.nodes[view.operands[operand]].shape; };
+      while (to[view.ints[0]] >= shape()[view.ints[0]]) to[view.ints[0]] -= shape()[view.ints[0]], ++operand;
+      return {operand, index_of(to, shape())};
+    }
     case Op::transpose:
       for (size_t i = 0; i < at.size(); ++i) to[view.ints[i]] = at[i];
       break;
@@ -69,7 +83,7 @@ int64_t viewed_index(const Graph& graph, const Node& view, int64_t index) {
     default:
       ADD_FAILURE() << "no reference for view " << name_of(view.op);
   }
-  return index_of(to, from);
+  return {0, index_of(to, from)};
 }
 
 }  // namespace
@@ -116,9 +130,11 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
           if (node.op == Op::input) out[i] = inputs ? inputs(id, i) : input_value(node, id, i);
           if (node.op == Op::iota) out[i] = static_cast<double>(coordinates(i, node.shape)[node.ints[0]]);
           break;
-        case OpClass::kView:
-          out[i] = all[node.operands[0]][viewed_index(graph, node, i)];
+        case OpClass::kView: {
+          const auto [from, element] = viewed_element(graph, node, i);
+          out[i] = from < 0 ? node.value : all[node.operands[from]][element];
           break;
+        }
         case OpClass::kGather: {
           Shape at = coordinates(i, node.shape);
           int64_t index = static_cast<int64_t>(all[node.operands[1]][i]);
@@ -160,8 +176,23 @@ class Loops {
     return input_value(node, input, index);
   }
 
-  // The value that a store or operand takes at one iteration; node is whose row says what a leaf is.
-  double leaf(NodeId source, const Access& access, const Shape& at) {
+  static bool holds(const Access& access, const Shape& at) {
+    return std::all_of(access.guards.begin(), access.guards.end(), [&](const Guard& guard) {
+      int64_t index = guard.offset;
+      for (size_t i = 0; i < at.size(); ++i) index += guard.strides[i] * at[i];
+      return index >= 0 && index < guard.extent;
+    });
+  }
+
+  // The value that a store or operand takes at one iteration.
+  double leaf(const Domain::Operand& operand, const Shape& at) {
+    return leaf(operand.source, operand.access, operand.pieces, at);
+  }
+  double leaf(NodeId source, const Access& access, const std::vector<Piece>& pieces, const Shape& at) {
+    for (const Piece& piece : pieces)
+      if (holds(piece.access, at)) return piece.constant ? piece.value : leaf(piece.source, piece.access, {}, at);
+    if (!pieces.empty()) error_ = "no piece holds";
+    if (!pieces.empty()) return 0;
     if (source < 0) return load(access.input, address(access, at));
     const Node& node = graph_.nodes[source];
     if (node.op == Op::constant) return node.value;
@@ -187,13 +218,13 @@ class Loops {
     const std::vector<Domain::Operand>& operands = domain_.operands[id];
     const OpClass cls = class_of(node.op);
     if (cls == OpClass::kGather) {
-      int64_t index = static_cast<int64_t>(leaf(operands[1].source, operands[1].access, at));
+      int64_t index = static_cast<int64_t>(leaf(operands[1], at));
       if (index < 0) index += operands[0].gather_extent;
       return load(operands[0].access.input, address(operands[0].access, at) + index * operands[0].gather_stride);
     }
     if (cls == OpClass::kElementwise) {
       double x[3] = {0, 0, 0};
-      for (size_t k = 0; k < operands.size(); ++k) x[k] = leaf(operands[k].source, operands[k].access, at);
+      for (size_t k = 0; k < operands.size(); ++k) x[k] = leaf(operands[k], at);
       return info(node.op).value(x[0], x[1], x[2]);
     }
     double sum = node.op == Op::contract ? 0 : identity(node.op);
@@ -205,9 +236,8 @@ class Loops {
           loop(depth + 1);
         return;
       }
-      const double x = leaf(operands[0].source, operands[0].access, at);
-      sum = node.op == Op::contract ? sum + x * leaf(operands[1].source, operands[1].access, at)
-                                    : combine(node.op, sum, x);
+      const double x = leaf(operands[0], at);
+      sum = node.op == Op::contract ? sum + x * leaf(operands[1], at) : combine(node.op, sum, x);
     };
     loop(0);
     return sum;
@@ -253,7 +283,7 @@ std::string check_domain(const Graph& graph, const Domain& domain) {
       if (index < 0 || index >= static_cast<int64_t>(written[store.output].size()))
         return cat("store ", store.output, " writes element ", index);
       written[store.output][index] = 1;
-      const double got = loops.leaf(store.source, store.copy, at);
+      const double got = loops.leaf(store.source, store.copy, store.pieces, at);
       const double want = expected[graph.outputs[store.output].node][index];
       if (!loops.error().empty()) return loops.error();
       if (!close(got, want)) return cat("output ", store.output, "[", index, "] is ", got, ", expected ", want);

@@ -61,7 +61,7 @@ class Generator {
     const NodeId x = pick();
     const Shape s = shape(x);
     const int rank = static_cast<int>(s.size());
-    switch (random_.below(9)) {
+    switch (random_.below(13)) {
       case 0:
       case 1:
         values_.push_back(builder_.add(x, fit(pick(), s)));
@@ -123,6 +123,18 @@ class Generator {
         }
         return;
       }
+      case 8:
+        if (rank > 0) pad(x);
+        return;
+      case 9:
+        if (rank > 0) concat(x);
+        return;
+      case 10:
+        if (rank > 0) window(x);
+        return;
+      case 11:
+        if (rank > 0) take(x);
+        return;
       default: {
         const NodeId y = pick();
         if (rank == 2 && shape(y).size() == 2 && s[1] == shape(y)[0])
@@ -132,6 +144,59 @@ class Generator {
         return;
       }
     }
+  }
+
+  static constexpr int64_t kLargest = 600;  // elements of any value
+
+  void pad(NodeId x) {
+    const Shape s = shape(x);
+    std::vector<int64_t> low(s.size(), 0), high(s.size(), 0);
+    for (int i = 1 + random_.below(2); i > 0; --i) {
+      const int axis = random_.below(static_cast<int>(s.size()));
+      low[axis] = random_.below(3);
+      high[axis] = random_.below(3);
+    }
+    int64_t size = 1;
+    for (size_t i = 0; i < s.size(); ++i) size *= s[i] + low[i] + high[i];
+    if (size > kLargest) return;
+    values_.push_back(builder_.add_node(
+        {.op = Op::pad, .operands = {x}, .ints = low, .ints2 = high, .value = random_.below(3) ? 0 : 1.5}));
+  }
+
+  void concat(NodeId x) {
+    const Shape s = shape(x);
+    const int axis = random_.below(static_cast<int>(s.size()));
+    std::vector<NodeId> parts = {x};
+    for (int i = 1 + random_.below(3); i > 0; --i) {
+      const NodeId y = pick();
+      Shape like = shape(y);
+      if (like.size() == s.size()) like[axis] = s[axis];
+      parts.push_back(like == s ? y : random_.below(2) ? builder_.constant(0.5, DType::f32, s) : x);
+    }
+    if (random_.below(2)) std::swap(parts[0], parts.back());
+    int64_t size = 0;
+    for (NodeId part : parts) size += elements(shape(part));
+    if (size <= kLargest) values_.push_back(builder_.add_node({.op = Op::concat, .operands = parts, .ints = {axis}}));
+  }
+
+  void window(NodeId x) {
+    const Shape s = shape(x);
+    const int axis = random_.below(static_cast<int>(s.size()));
+    const int64_t size = 1 + random_.below(3), stride = 1 + random_.below(2), dilation = 1 + random_.below(2);
+    if (s[axis] < (size - 1) * dilation + 1 || elements(s) * size > kLargest) return;
+    values_.push_back(
+        builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
+  }
+
+  // The coordinates themselves, two of them, or the last: whatever is there to be taken.
+  void take(NodeId x) {
+    const Shape s = shape(x);
+    const int axis = random_.below(static_cast<int>(s.size()));
+    if (elements(s) == 0) return;
+    Shape to = s;
+    if (random_.below(2)) to[axis] = std::min<int64_t>(2, s[axis]);
+    const NodeId index = random_.below(3) ? builder_.iota(DType::i64, to, axis) : builder_.constant(-1, DType::i64, to);
+    values_.push_back(builder_.take_along(x, index, axis));
   }
 
   Random random_;
