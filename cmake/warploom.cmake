@@ -68,9 +68,10 @@ function(wl_script_test name label script)
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target tests/fuzz/FILE, in the fuzz preset only; tools/fuzz.sh runs them.
+# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target tests/fuzz/FILE, in the fuzz preset only, which builds nothing but
+# the target `fuzzers` of them all; tools/fuzz.sh runs them.
 function(wl_fuzzer name file)
-  if(NOT WARPLOOM_FUZZ OR NOT EXISTS ${PROJECT_SOURCE_DIR}/tests/fuzz/${file})
+  if(NOT WARPLOOM_FUZZ)
     return()
   endif()
   add_executable(fuzz_${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/${file})
@@ -79,4 +80,8 @@ function(wl_fuzzer name file)
   target_compile_options(fuzz_${name} PRIVATE ${WARPLOOM_WARNINGS})
   target_link_libraries(fuzz_${name} PRIVATE ${libraries})
   target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers fuzz_${name})
 endfunction()
