@@ -8,18 +8,6 @@
 #include "compiler/ir/text.h"
 
 namespace wl {
-namespace {
-
-bool stores_only_inputs(const Program& program, const ProgramKernel& kernel, const Step& step) {
-  for (size_t i = static_cast<size_t>(kernel.inputs); i < step.arguments.size(); ++i) {
-    int buffer = step.arguments[i];
-    if (buffer < 0 || static_cast<size_t>(buffer) >= program.buffers.size()) return false;
-    if (program.buffers[buffer].place != ProgramBuffer::Place::kInput) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind) {
   if (is_folder(path))
@@ -29,6 +17,7 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     return absl::Status(status.code(), cat(path, ": ", status.message()));
   };
   GraphFile file;
+  file.bind = bind;
   file.label = std::filesystem::path(path).filename().string();
   if (path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"))) {
     auto graph = parse(bytes);
@@ -52,6 +41,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   program.device = result.device.name;
   program.fingerprint = result.device.fingerprint();
   program.weights = file.weights;
+  program.bind = file.bind;
 
   for (const ResultBuffer& buffer : result.buffers) {
     ProgramBuffer row{buffer.name, buffer.dtype, buffer.shape, ProgramBuffer::Place::kArena, 0, {}, 0};
@@ -86,6 +76,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
     ProgramKernel kernel;
     kernel.key = record.key;
     kernel.plan = record.plan;
+    kernel.graph = record.graph;
     for (const BufferSpec& buffer : record.problem.buffers) ++(buffer.output ? kernel.outputs : kernel.inputs);
     WL_ASSIGN_OR_RETURN(kernel.object, service.get_blob(record.object_sha256));
     kernel.source = std::move(record.source);
@@ -95,8 +86,6 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
     if (step.group < 0 || static_cast<size_t>(step.group) >= kernel_of.size()) {
       return absl::InternalError("a step of the answer names no group");
     }
-    // An output that is an input shares its buffer: copying it onto itself is no work.
-    if (stores_only_inputs(program, program.kernels[kernel_of[step.group]], step)) continue;
     program.steps.push_back({kernel_of[step.group], step.arguments});
   }
   WL_RETURN_IF_ERROR(lay_out(program));

@@ -9,7 +9,7 @@ grpc::Status AdminService::GetServerInfo(grpc::ServerContext*, const v1::GetServ
   out->set_api_version(kApiVersion);
   out->set_schema_version(Store::schema_version());
   out->set_store(store_->file());
-  out->set_draining(draining_());
+  out->set_draining(engine_->draining());
   out->set_sqlite_version(Store::sqlite_version());
   return grpc::Status::OK;
 }

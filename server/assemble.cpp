@@ -98,8 +98,9 @@ const Launch& launch_of(const JobPlan& plan, int number) {
 
 class Assembler {
  public:
-  Assembler(const JobPlan& plan, const Records& records, const std::set<std::string>& searched)
-      : plan_(plan), records_(records), searched_(searched) {
+  Assembler(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
+            const std::set<std::string>& transferred)
+      : plan_(plan), records_(records), searched_(searched), transferred_(transferred) {
     buffer_of_.assign(plan.graph.nodes.size(), -1);
   }
 
@@ -157,7 +158,9 @@ class Assembler {
     out.key = planned.key;
     out.graph = planned.text;
     out.ops = planned.ops;
-    out.source = searched_.contains(planned.key) ? "searched" : "cached";
+    out.source = transferred_.contains(planned.key) ? "transferred"
+                 : searched_.contains(planned.key)  ? "searched"
+                                                    : "cached";
     out.bytes = planned.bytes;
     out.flops = planned.flops;
     out.best_ns = best_of(record);
@@ -212,6 +215,7 @@ class Assembler {
   const JobPlan& plan_;
   const Records& records_;
   const std::set<std::string>& searched_;
+  const std::set<std::string>& transferred_;
   JobResult result_;
   std::vector<int> buffer_of_;
   std::map<int, int> result_of_;
@@ -232,8 +236,9 @@ std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<int>& 
   return keys;
 }
 
-absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched) {
-  return Assembler(plan, records, searched).run();
+absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
+                                   const std::set<std::string>& transferred) {
+  return Assembler(plan, records, searched, transferred).run();
 }
 
 }  // namespace wl

@@ -29,7 +29,7 @@ grpc::Status BlobService::Upload(grpc::ServerContext*, grpc::ServerReader<v1::Up
     if (bytes.size() > kMaxBlobBytes) return to_grpc(invalid("blob: expected at most ", kMaxBlobBytes, " bytes"));
   }
   out->set_size(static_cast<int64_t>(bytes.size()));
-  return to_grpc(store_->put_blob(digest, bytes));
+  return to_grpc(engine_->put_blob(digest, bytes));
 }
 
 grpc::Status BlobService::Download(grpc::ServerContext*, const v1::DownloadRequest* request,

@@ -7,7 +7,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstring>
 
@@ -82,7 +81,6 @@ struct Coordinator::Impl {
   std::unique_ptr<BlobService> blobs;
   std::unique_ptr<AdminService> admin;
   std::unique_ptr<grpc::Server> server;
-  std::atomic<bool> draining = false;
   int port = 0;
 };
 
@@ -113,9 +111,8 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   impl.clients = std::make_unique<ClientService>(impl.engine.get(), impl.store.get());
   impl.workers = std::make_unique<WorkerServiceImpl>(impl.engine.get(), options.lease_s);
   impl.kernels = std::make_unique<KernelStoreService>(impl.store.get());
-  impl.blobs = std::make_unique<BlobService>(impl.store.get());
-  impl.admin =
-      std::make_unique<AdminService>(impl.engine.get(), impl.store.get(), [&impl] { return impl.draining.load(); });
+  impl.blobs = std::make_unique<BlobService>(impl.engine.get(), impl.store.get());
+  impl.admin = std::make_unique<AdminService>(impl.engine.get(), impl.store.get());
 
   if (!options.listen.empty()) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
@@ -156,7 +153,6 @@ int Coordinator::port() const {
 void Coordinator::stop() {
   Impl& impl = *impl_;
   if (!impl.store) return;
-  impl.draining = true;
   if (impl.server) {
     if (auto* health = impl.server->GetHealthCheckService()) health->SetServingStatus(false);
   }

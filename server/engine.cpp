@@ -62,6 +62,11 @@ void Engine::drain() {
   impl_->views_changed.notify_all();
 }
 
+bool Engine::draining() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->draining;
+}
+
 void Engine::stop() {
   drain();
   {

@@ -55,7 +55,8 @@ class Engine {
 
   absl::Status start();  // goes on with the jobs that are not done
   void drain();          // no new leases; waiting calls return
-  void stop();           // and ends the engine's threads
+  bool draining();
+  void stop();  // and ends the engine's threads
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used.
@@ -72,6 +73,7 @@ class Engine {
 
   // --- workers
   absl::Status register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work. FailedPrecondition: not registered under this epoch.
   absl::StatusOr<Acquired> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait);
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);

@@ -139,6 +139,10 @@ absl::Status Engine::Impl::want(ActiveJob& job, const PlannedGroup& group, int64
   search.jobs.insert(job.row.id);
   job.searches[group.key] = row.id;
   search.budget_s = std::max(search.budget_s, asked.budget_s);
+  if (!record && !asked.retune && search.input.trials.empty()) {
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store->record_by_key(group.key, ""));
+    if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
+  }
   const bool more = trials > search.input.wanted;
   search.input.wanted = std::max(search.input.wanted, trials);
   if (search.end == Search::End::kRecord && more) search.end = Search::End::kOpen;
@@ -159,6 +163,12 @@ void Engine::Impl::advance(int64_t job_id) {
                        [&](const auto& item) { return searches.at(item.second).end == Search::End::kOpen; });
   };
   if (busy()) return publish(job);
+  if (job.row.cancelling || job.stopping) {
+    // A search that was cut short may have nothing yet, where an earlier one did.
+    absl::Status status;
+    job.records.merge(known_records(*job.plan, &status));
+    if (!status.ok()) return finish(job, JobState::kFailed, status);
+  }
   auto launches = choose_launches(*job.plan, job.records);
   if (!launches.ok()) {
     return job.row.cancelling ? finish(job, JobState::kCancelled, absl::OkStatus())
@@ -184,7 +194,7 @@ void Engine::Impl::finish(ActiveJob& job, JobState state, absl::Status error) {
   job.row.cached = job.plan && job.searched.empty() && job.searches.empty();
   std::string answer;
   if (job.plan && (state == JobState::kSucceeded || state == JobState::kCancelled)) {
-    auto result = assemble(*job.plan, job.records, job.searched);
+    auto result = assemble(*job.plan, job.records, job.searched, job.transferred);
     if (result.ok()) {
       result->total_s = seconds(Clock::now() - job.begun);
       job.row.result = *std::move(result);
@@ -200,10 +210,28 @@ void Engine::Impl::finish(ActiveJob& job, JobState state, absl::Status error) {
     job.row.error = stored;
   }
   publish(job);
-  forget(job.row.id);
+  // What the store could not take is at least said to who asks while this process lives.
+  forget(job.row.id, /*keep_view=*/!stored.ok());
 }
 
-void Engine::Impl::forget(int64_t job_id) {
+void Engine::Impl::note_write(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInternal:
+      break;
+    default:
+      return;
+  }
+  post([this, status] {
+    std::vector<int64_t> ids;
+    for (const auto& [id, job] : jobs) ids.push_back(id);
+    for (int64_t id : ids) finish(jobs.at(id), JobState::kFailed, status);
+  });
+}
+
+void Engine::Impl::forget(int64_t job_id, bool keep_view) {
   for (auto at = searches.begin(); at != searches.end();) {
     Search& search = at->second;
     search.jobs.erase(job_id);
@@ -220,7 +248,7 @@ void Engine::Impl::forget(int64_t job_id) {
   }
   jobs.erase(job_id);
   const std::lock_guard lock(mutex);
-  views.erase(job_id);
+  if (!keep_view) views.erase(job_id);
 }
 
 void Engine::Impl::stop_searches(ActiveJob& job, bool drop_leased) {

@@ -61,7 +61,10 @@ absl::Status Engine::register_worker(const std::string& name, uint64_t epoch, co
   if (name.empty() || devices.empty()) return invalid("worker \"", name, "\": needs a name and at least one device");
   for (const Device& device : devices) WL_RETURN_IF_ERROR(target_named(device.target).status());
   const int64_t now_ms = unix_ms_now();
-  WL_RETURN_IF_ERROR(impl_->store->put_worker(name, epoch, devices, now_ms));
+  if (const absl::Status status = impl_->store->put_worker(name, epoch, devices, now_ms); !status.ok()) {
+    impl_->note_write(status);
+    return status;
+  }
   std::vector<std::pair<std::string, LeaseRef>> orphans;
   {
     const std::lock_guard lock(impl_->mutex);
@@ -104,6 +107,7 @@ std::optional<LeaseGrant> Engine::Impl::take(const std::string& name, uint64_t e
   best->second.state = Outstanding::State::kLeasing;
   lock.unlock();
   const auto attempt = store->lease_batch(id, lease_id, process);
+  note_write(attempt.status());
   lock.lock();
   best = outstanding.find(id);
   if (best == outstanding.end()) return std::nullopt;
@@ -156,6 +160,7 @@ absl::StatusOr<Acquired> Engine::acquire(const std::string& name, uint64_t epoch
   if (out.leases.empty()) {
     const WorkerState* worker = registered();
     out.idle = std::none_of(impl_->views.begin(), impl_->views.end(), [&](const auto& view) {
+      if (is_done(view.second->job.state)) return false;
       const auto& device = view.second->job.device;
       return !device || (worker != nullptr && std::any_of(worker->devices.begin(), worker->devices.end(),
                                                           [&](const Device& own) { return serves(own, *device); }));
@@ -214,8 +219,9 @@ absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const 
       trials = std::move(complete);
     }
   }
-  WL_ASSIGN_OR_RETURN(ReportOutcome outcome, impl_->store->report(batch_id, lease.lease_id, lease.attempt, trials));
-  if (outcome == ReportOutcome::kAccepted) {
+  const auto outcome = impl_->store->report(batch_id, lease.lease_id, lease.attempt, trials);
+  impl_->note_write(outcome.status());
+  if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
     // Counted as computing from here on, so that no lease slips in before the engine has looked at it.
     impl_->post([impl = impl_.get(), search_id, batch_id, stored = std::move(trials)] {
       impl->on_trials(search_id, batch_id, stored);
@@ -224,6 +230,12 @@ absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const 
     impl_->outstanding.erase(batch_id);
   }
   return outcome;
+}
+
+absl::Status Engine::put_blob(const std::string& digest, const std::string& bytes) {
+  const absl::Status status = impl_->store->put_blob(digest, bytes);
+  impl_->note_write(status);
+  return status;
 }
 
 absl::Status Engine::release(const LeaseRef& lease) {
@@ -266,6 +278,7 @@ void Engine::Impl::expire() {
 // Ready again for another attempt; after kMaxFailures silent ends the batch itself is the suspect.
 void Engine::Impl::requeue(const std::string& batch_id, const LeaseRef& lease, bool failed) {
   const auto failures = store->release_lease(lease.lease_id, lease.attempt, failed);
+  note_write(failures.status());
   if (!failures.ok()) return;
   std::shared_ptr<Batch> batch;
   int64_t search_id = 0;
@@ -293,7 +306,9 @@ void Engine::Impl::requeue(const std::string& batch_id, const LeaseRef& lease, b
     trial.message = cat("given up: ", kMaxFailures, " workers were lost over this batch");
     trials.push_back(std::move(trial));
   }
-  if (store->abandon_batch(batch_id, trials).ok()) {
+  const absl::Status abandoned = store->abandon_batch(batch_id, trials);
+  note_write(abandoned);
+  if (abandoned.ok()) {
     post([this, search_id, batch_id, trials] { on_trials(search_id, batch_id, trials); });
   }
 }

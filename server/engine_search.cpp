@@ -105,6 +105,10 @@ void Engine::Impl::step(Search& search) {
   absl::Status status;
   if (search.rebuild) status = rebuild(search);
   while (status.ok() && search.outstanding.empty() && search.end == Search::End::kOpen) {
+    if (search.elsewhere) {
+      status = offer(search, transfer_round(search.input, ++search.phase, *search.elsewhere), std::nullopt);
+      continue;
+    }
     if (!search.stop && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
       SearchInput input = search.input;
       if (search.gave_up_default) input.wanted = std::max<int64_t>(input.wanted, kRoundSize);
@@ -236,8 +240,19 @@ absl::Status Engine::Impl::conclude(Search& search) {
   SearchInput input = search.input;
   // What was cut short may be searched on: it counts as a wish for what it got.
   if (search.cancelled) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
-  WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record, record_of_finals(input, search.group, search.device, finals,
-                                                                           all, search.check_seeds, search.budget_s));
+  const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
+  double budget_s = search.budget_s;
+  if (elsewhere) {
+    input.strategy = elsewhere->strategy;
+    input.wanted = elsewhere->trials_asked;
+    budget_s = elsewhere->budget_s;
+  }
+  WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record,
+                      record_of_finals(input, search.group, search.device, finals, all, search.check_seeds, budget_s));
+  if (elsewhere && !holds_here(*elsewhere, finals)) {
+    mark(search.row.id);
+    return absl::OkStatus();
+  }
   if (!record) {
     if (search.gave_up_default || search.input.wanted > 1 || search.stop) {
       end_search(search, Search::End::kNothing);
@@ -247,10 +262,21 @@ absl::Status Engine::Impl::conclude(Search& search) {
     }
     return absl::OkStatus();
   }
+  if (search.stop) {
+    // What was cut short, a --retune above all, does not displace a better record.
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known, store->record_by_key(record->key, record->environment));
+    if (known && median_of(known->record.samples_ns) <= median_of(record->samples_ns)) {
+      for (int64_t id : search.jobs) jobs.at(id).records.insert_or_assign(search.group.key, known->record);
+      end_search(search, Search::End::kRecord);
+      return absl::OkStatus();
+    }
+  }
   WL_RETURN_IF_ERROR(store->promote(*record, search.row.id));
   for (int64_t id : search.jobs) {
-    jobs.at(id).records.insert_or_assign(search.group.key, *record);
-    jobs.at(id).searched.insert(search.group.key);
+    ActiveJob& job = jobs.at(id);
+    job.records.insert_or_assign(search.group.key, *record);
+    job.searched.insert(search.group.key);
+    if (elsewhere) job.transferred.insert(search.group.key);
   }
   end_search(search, Search::End::kRecord);
   return absl::OkStatus();

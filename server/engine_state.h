@@ -34,9 +34,10 @@ struct Search {
   std::vector<Trial> rejected;      // of that round
   std::optional<BatchRow> rebuild;  // open when the coordinator started
   bool exhausted = false;
-  bool stop = false;             // promote what there is
-  bool cancelled = false;        // and quickly
-  bool gave_up_default = false;  // the default schedule is wrong: search for any that is right
+  bool stop = false;                      // promote what there is
+  bool cancelled = false;                 // and quickly
+  bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
+  std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;
 };
@@ -48,6 +49,7 @@ struct ActiveJob {
   std::map<std::string, int64_t> wanted;    // trials by key
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made
+  std::set<std::string> transferred;        // of these, those whose plan was found under another environment
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
   bool stopping = false;  // budget over
@@ -128,7 +130,10 @@ struct Engine::Impl {
   void finish(ActiveJob& job, JobState state, absl::Status error);
   void stop_searches(ActiveJob& job, bool drop_leased);
   void publish(const ActiveJob& job);
-  void forget(int64_t job_id);
+  // From any thread: the store could not write. Ends every job that is not done with `status`, unless the next try may
+  // succeed: nobody else would tell who waits.
+  void note_write(const absl::Status& status);
+  void forget(int64_t job_id, bool keep_view);
   Records known_records(const JobPlan& plan, absl::Status* status);
   // engine_search.cpp
   void step(Search& search);

@@ -136,6 +136,12 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(Cover fused, compiler.fused_cover(plan.graph, plan.machine));
   WL_ASSIGN_OR_RETURN(Cover parts, compiler.default_cover(plan.graph, plan.machine));
   PlanBuilder builder(&plan, options);
+  // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
+  const auto nothing_to_do = [&](const Group& group) {
+    return std::all_of(group.stores.begin(), group.stores.end(),
+                       [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });
+  };
+  for (Cover* cover : {&fused, &parts}) std::erase_if(cover->groups, nothing_to_do);
   for (const Group& group : fused.groups) {
     WL_ASSIGN_OR_RETURN(Launch launch, builder.add(group, true));
     plan.fused.push_back(std::move(launch));

@@ -63,7 +63,9 @@ absl::StatusOr<std::vector<int>> choose_launches(const JobPlan& plan, const Reco
 // Keys of the parts that choose_launches would run instead of fused groups: worth a search of their own.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<int>& launches);
 
-// `searched`: keys that this job searched; the others' source is "cached".
-absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched);
+// `searched`: keys whose record this job made; the others' source is "cached". `transferred`: of these, the keys whose
+// plan another environment's record had.
+absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
+                                   const std::set<std::string>& transferred = {});
 
 }  // namespace wl

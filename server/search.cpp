@@ -87,6 +87,21 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists) {
   return round;
 }
 
+Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere) {
+  Round round;
+  round.phase = phase;
+  add_candidate(input, 0, input.compiler->seeds().front(), &round);
+  if (elsewhere.plan != input.compiler->seeds().front()) add_candidate(input, 1, elsewhere.plan, &round);
+  round.size = static_cast<int64_t>(round.candidates.size());
+  return round;
+}
+
+bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals) {
+  return std::any_of(finals.begin(), finals.end(), [&](const Trial& trial) {
+    return trial.plan == elsewhere.plan && trial.outcome == Outcome::kCorrect;
+  });
+}
+
 double best_ns(const std::vector<Trial>& trials) {
   double best = 0;
   for (const Trial& trial : trials) {

@@ -38,6 +38,12 @@ Round next_round(const SearchInput& input);
 // or, while nothing was tried, the default schedule alone.
 Round final_round(const SearchInput& input, int64_t phase, int finalists);
 
+// The default schedule and the plan of a record of the same key that was made under another environment (other
+// compilers): the second is to be verified and timed again before it is served.
+Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere);
+// Whether that plan came out right.
+bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals);
+
 // Median of the best correct trial; 0 = none.
 double best_ns(const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);

@@ -4,8 +4,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <functional>
-
 #include "server/engine.h"
 #include "server/store.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -73,7 +71,7 @@ class KernelStoreService final : public warploom::v1::KernelStore::Service {
 
 class BlobService final : public warploom::v1::BlobStore::Service {
  public:
-  explicit BlobService(Store* store) : store_(store) {}
+  BlobService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
   grpc::Status FindMissing(grpc::ServerContext*, const warploom::v1::FindMissingRequest*,
                            warploom::v1::FindMissingResponse*) override;
   grpc::Status Upload(grpc::ServerContext*, grpc::ServerReader<warploom::v1::UploadRequest>*,
@@ -82,13 +80,13 @@ class BlobService final : public warploom::v1::BlobStore::Service {
                         grpc::ServerWriter<warploom::v1::DownloadResponse>*) override;
 
  private:
+  Engine* engine_;
   Store* store_;
 };
 
 class AdminService final : public warploom::v1::Admin::Service {
  public:
-  AdminService(Engine* engine, Store* store, std::function<bool()> draining)
-      : engine_(engine), store_(store), draining_(std::move(draining)) {}
+  AdminService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
   grpc::Status GetServerInfo(grpc::ServerContext*, const warploom::v1::GetServerInfoRequest*,
                              warploom::v1::ServerInfo*) override;
   grpc::Status ListWorkers(grpc::ServerContext*, const warploom::v1::ListWorkersRequest*,
@@ -98,7 +96,6 @@ class AdminService final : public warploom::v1::Admin::Service {
  private:
   Engine* engine_;
   Store* store_;
-  std::function<bool()> draining_;
 };
 
 }  // namespace wl

@@ -51,6 +51,7 @@ class Agent {
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
           if (idle_too_long(worked)) return status;
+          complain(status);
           back_off();
           continue;
         }
@@ -88,6 +89,13 @@ class Agent {
   void sleep(milliseconds time) {
     std::unique_lock lock(mutex_);
     stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
+  }
+
+  // Once for every reason: what is tried again for ever would fill the log. That nobody answers is nothing to report.
+  void complain(const absl::Status& status) {
+    if (absl::IsUnavailable(status) || status.message() == complaint_) return;
+    complaint_ = std::string(status.message());
+    spdlog::warn("worker {}: {}; trying again", name_, complaint_);
   }
 
   void back_off() {
@@ -248,6 +256,7 @@ class Agent {
         return;
       }
       if (stop_.stop_requested()) return;
+      complain(status);
       back_off();
     }
   }
@@ -309,6 +318,7 @@ class Agent {
   std::string name_;
   uint64_t epoch_ = 0;
   bool registered_ = false;
+  std::string complaint_;  // the last one
   milliseconds renew_{5000};
   milliseconds backoff_{kFirstBackoff};
   std::mutex mutex_;

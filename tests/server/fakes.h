@@ -126,9 +126,11 @@ struct Hooks {
 // A worker in a thread.
 class FakeWorker {
  public:
-  FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {}) : hooks_(std::move(hooks)) {
+  FakeWorker(std::shared_ptr<grpc::Channel> channel, std::string name, Hooks hooks = {},
+             const Device& device = fake_device())
+      : hooks_(std::move(hooks)) {
     options_.name = std::move(name);
-    options_.devices = {fake_device()};
+    options_.devices = {device};
     options_.measure_with = [this](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
       if (hooks_.before) hooks_.before(batch);
       Measured measured;

@@ -1,0 +1,247 @@
+// What the engine does when something is in its way: a full disk, a search cut short, another compiler.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "server/job_plan.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+int64_t tried(const GroupResult& group) {
+  int64_t sum = 0;
+  for (int64_t count : group.trials) sum += count;
+  return sum;
+}
+
+// The store has room for one page more every time: whichever write is the first that does not fit, who waits hears it.
+TEST(FullDisk, EndsTheJobWhereverItStrikes) {
+  Scratch scratch;
+  // Larger than a page, so that it needs pages of its own.
+  const std::string graph = cat(kGraph, "# ", std::string(10'000, 'x'), "\n");
+  int refused = 0, failed = 0, succeeded = 0;
+  for (int64_t pages = 20; pages < 200 && succeeded == 0; ++pages) {
+    SCOPED_TRACE(cat(pages, " pages"));
+    Service service(scratch.path(cat(pages, ".db")), 15, "", pages);
+    if (!service.started.ok()) {
+      EXPECT_EQ(service.started.code(), absl::StatusCode::kResourceExhausted) << service.started;
+      continue;
+    }
+    const auto job = service.create("r", trials(96), graph);
+    if (!job.ok()) {
+      EXPECT_EQ(job.status().code(), absl::StatusCode::kResourceExhausted) << job.status();
+      ++refused;
+      continue;
+    }
+    FakeWorker worker(service.channel, "w");
+    const std::vector<Job> seen = service.watch(job->name);
+    ASSERT_FALSE(seen.empty());
+    if (seen.back().state == JobState::kSucceeded) {
+      ++succeeded;
+      continue;
+    }
+    ++failed;
+    EXPECT_EQ(seen.back().state, JobState::kFailed);
+    EXPECT_EQ(seen.back().error.code(), absl::StatusCode::kResourceExhausted) << seen.back().error;
+    EXPECT_THAT(std::string(seen.back().error.message()), testing::HasSubstr("disk is full"));
+    EXPECT_EQ(service.watch(job->name).back().state, JobState::kFailed) << "who asks later hears it too";
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(failed, 2) << "registration, rounds and reports";
+  EXPECT_EQ(succeeded, 1);
+}
+
+TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  Job before;
+  {
+    FakeWorker worker(service.channel, "w");
+    before = service.run("r1", trials(24));
+    ASSERT_EQ(before.state, JobState::kSucceeded);
+  }
+  // Cancelled before anything, and after the first round.
+  for (int rounds : {0, 1}) {
+    SCOPED_TRACE(cat(rounds, " rounds"));
+    std::latch busy(1), cancelled(1);
+    std::atomic<int> seen = 0;
+    FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
+                        if (batch.id.find("/p0/") == std::string::npos || ++seen != rounds + 1) return;
+                        busy.count_down();
+                        cancelled.wait();
+                      }});
+    TuneOptions retune = trials(1000 + rounds);
+    retune.retune = true;
+    retune.seed = 7;
+    const auto job = service.create(cat("retune", rounds), retune);
+    ASSERT_TRUE(job.ok());
+    busy.wait();
+    grpc::ClientContext context;
+    v1::CancelJobRequest request;
+    request.set_name(job->name);
+    v1::Job answer;
+    ASSERT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+    cancelled.count_down();
+    const Job end = service.watch(job->name).back();
+    EXPECT_EQ(end.state, JobState::kCancelled);
+    ASSERT_TRUE(end.result.has_value());
+    EXPECT_EQ(end.result->steps.size(), 1u) << "not one kernel per op";
+    EXPECT_LE(end.result->groups[0].best_ns, before.result->groups[0].best_ns);
+  }
+  TuneOptions cached = trials(24);
+  cached.require_cached = true;
+  const Job after = service.run("after", cached);
+  ASSERT_TRUE(after.result.has_value());
+  EXPECT_LE(after.result->groups[0].best_ns, before.result->groups[0].best_ns) << "nor was the record displaced";
+}
+
+TEST(Budget, StopsTheSearchAndKeepsTheBest) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  TuneOptions options = trials(1'000'000);
+  options.budget_s = 0.5;
+  const Job job = service.run("r", options);
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  ASSERT_EQ(job.result->groups.size(), 1u);
+  const GroupResult& group = job.result->groups[0];
+  EXPECT_LT(tried(group), 1'000'000);
+  EXPECT_GT(tried(group), 0);
+  double best = 0;
+  for (const auto& [batch, plan] : worker.measured()) {
+    const Trial trial = fake_trial({0, plan, {}}, false);
+    if (!plan.starts_with("plan ops=4") || trial.outcome != Outcome::kCorrect) continue;
+    const double ns = static_cast<double>(trial.samples_ns[0]);
+    if (best == 0 || ns < best) best = ns;
+  }
+  EXPECT_EQ(group.best_ns, best) << "of all that was tried";
+  EXPECT_TRUE(service.create("same", options)->cached) << "the same wish is answered";
+  options.budget_s = 1000;
+  const auto longer = service.create("longer", options);
+  EXPECT_FALSE(longer->cached) << "a longer one goes on";
+  grpc::ClientContext context;
+  v1::CancelJobRequest request;
+  request.set_name(longer->name);
+  v1::Job answer;
+  EXPECT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+  EXPECT_EQ(service.watch(longer->name).back().state, JobState::kCancelled);
+}
+
+// Another compiler: neither served blindly nor thrown away.
+class OtherEnvironment : public testing::Test {
+ protected:
+  OtherEnvironment() : service_(scratch_.path("a.db")) {
+    FakeWorker worker(service_.channel, "w");
+    before_ = service_.run("r1", trials(24));
+    EXPECT_EQ(before_.state, JobState::kSucceeded);
+    newer_.compiler_versions = "gcc 13";
+    options_ = trials(24);
+    options_.device = newer_;
+  }
+
+  Scratch scratch_;
+  Service service_;
+  Device newer_ = fake_device();
+  TuneOptions options_;
+  Job before_;
+};
+
+TEST_F(OtherEnvironment, TheKnownPlanIsVerifiedTimedAndServed) {
+  TuneOptions cached = options_;
+  cached.require_cached = true;
+  EXPECT_EQ(service_.run("r2", cached).state, JobState::kNotCached) << "not blindly";
+  FakeWorker worker(service_.channel, "w2", {}, newer_);
+  const Job job = service_.run("r3", options_);
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.result->groups[0].source, "transferred");
+  EXPECT_EQ(job.result->groups[0].plan, before_.result->groups[0].plan);
+  EXPECT_NE(job.result->groups[0].record_digest, before_.result->groups[0].record_digest);
+  EXPECT_EQ(job.result->environment, "gcc 13");
+  EXPECT_LE(worker.measured().size(), 8u) << "default and best of one fused group and three parts";
+  for (const auto& [batch, plan] : worker.measured()) {
+    EXPECT_EQ(batch.find("/p0/"), std::string::npos) << "checked on both seeds: " << batch;
+  }
+  EXPECT_TRUE(service_.create("r4", options_)->cached) << "and recorded under the new environment";
+  TuneOptions more = trials(48);
+  more.device = newer_;
+  const Job searched = service_.run("r5", more);
+  EXPECT_EQ(searched.result->groups[0].source, "searched");
+  EXPECT_EQ(tried(searched.result->groups[0]), 48);
+}
+
+TEST_F(OtherEnvironment, APlanThatIsWrongThereIsSearchedAnew) {
+  FakeWorker worker(service_.channel, "w2",
+                    {.judge =
+                         [&](const Batch&, Trial* trial) {
+                           if (trial->plan == before_.result->groups[0].plan) {
+                             trial->outcome = Outcome::kWrongResult;
+                             trial->samples_ns.clear();
+                           }
+                         }},
+                    newer_);
+  const Job job = service_.run("r2", options_);
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.result->groups[0].source, "searched");
+  EXPECT_NE(job.result->groups[0].plan, before_.result->groups[0].plan);
+  EXPECT_EQ(tried(job.result->groups[0]), 24);
+}
+
+TEST(Drain, IsSaid) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const auto draining = [&] {
+    grpc::ClientContext context;
+    v1::ServerInfo info;
+    EXPECT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
+    return info.draining();
+  };
+  EXPECT_FALSE(draining());
+  grpc::ClientContext context;
+  v1::DrainResponse answer;
+  ASSERT_TRUE(service.admin->Drain(&context, {}, &answer).ok());
+  EXPECT_TRUE(draining());
+}
+
+// Outputs that are inputs, and two names of one value, over the real compiler.
+TEST(Aliases, CostNoKernel) {
+  const auto plan_of = [](const std::string& text) {
+    TuneOptions options;
+    return make_plan(text, options, fake_device(), warploom_compiler());
+  };
+  const auto only = plan_of(R"(graph {
+  %0 = input "x" : f32[8,16] normal(0,1)
+  output "a" %0
+  output "b" %0
+}
+)");
+  ASSERT_TRUE(only.ok()) << only.status();
+  EXPECT_TRUE(only->groups.empty());
+  const auto nothing = assemble(*only, {}, {});
+  ASSERT_TRUE(nothing.ok()) << nothing.status();
+  EXPECT_TRUE(nothing->steps.empty());
+  EXPECT_EQ(nothing->outputs, (std::vector<Binding>{{"a", 0}, {"b", 0}}));
+
+  const auto mixed = plan_of(R"(graph {
+  %0 = input "x" : f32[8,16] normal(0,1)
+  %1 = exp %0 : f32[8,16]
+  %2 = add %1 %0 : f32[8,16]
+  output "same" %0
+  output "y" %2
+  output "y too" %2
+  output "e" %1
+}
+)");
+  ASSERT_TRUE(mixed.ok()) << mixed.status();
+  for (const std::vector<Launch>* launches : {&mixed->fused, &mixed->parts}) {
+    for (const Launch& launch : *launches) {
+      EXPECT_EQ(std::count(launch.stores.begin(), launch.stores.end(), 0), 0) << "stores to the input";
+    }
+  }
+  EXPECT_EQ(mixed->parts.size(), 2u);
+}
+
+}  // namespace
+}  // namespace wl

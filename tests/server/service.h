@@ -1,0 +1,130 @@
+// A coordinator with a fake compiler, and its services, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/coordinator.h"
+#include "tests/server/fakes.h"
+#include "warploom/v1/admin.grpc.pb.h"
+#include "warploom/v1/kernel_store.grpc.pb.h"
+#include "warploom/v1/tuning.grpc.pb.h"
+#include "warploom/v1/worker.grpc.pb.h"
+
+namespace wl {
+
+inline constexpr char kGraph[] = R"(graph {
+  %0 = input "x" : f32[64,32] normal(0,1)
+  %1 = exp %0 : f32[64,32]
+  %2 = add %1 %0 : f32[64,32]
+  %3 = tanh %2 : f32[64,32]
+  output "y" %3
+}
+)";
+
+struct Service {
+  explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
+                   int64_t max_store_pages = 0) {
+    CoordinatorOptions options;
+    options.store = store;
+    options.compiler = &compiler;
+    options.listen = listen;
+    options.lease_s = lease_s;
+    options.max_store_pages = max_store_pages;
+    started = coordinator.start(options);
+    if (!started.ok()) {
+      EXPECT_GT(max_store_pages, 0) << started;
+      return;
+    }
+    channel = coordinator.in_process_channel();
+    tuning = v1::TuningService::NewStub(channel);
+    kernels = v1::KernelStore::NewStub(channel);
+    workers = v1::WorkerService::NewStub(channel);
+    admin = v1::Admin::NewStub(channel);
+  }
+
+  absl::StatusOr<Job> create(const std::string& request, const TuneOptions& options = {},
+                             const std::string& graph = kGraph) {
+    grpc::ClientContext context;
+    v1::CreateTuningJobRequest message;
+    message.set_request_id(request);
+    message.set_graph(graph);
+    *message.mutable_options() = to_proto(options);
+    v1::Job job;
+    const grpc::Status status = tuning->CreateTuningJob(&context, message, &job);
+    if (!status.ok()) return from_grpc(status);
+    return from_proto(job);
+  }
+
+  // Every state seen, the last one done.
+  std::vector<Job> watch(const std::string& name) {
+    grpc::ClientContext context;
+    v1::WatchJobRequest request;
+    request.set_name(name);
+    auto reader = tuning->WatchJob(&context, request);
+    std::vector<Job> seen;
+    v1::Job message;
+    while (reader->Read(&message)) {
+      auto job = from_proto(message);
+      if (!job.ok()) ADD_FAILURE() << job.status();
+      seen.push_back(*std::move(job));
+    }
+    (void)reader->Finish();
+    return seen;
+  }
+
+  Job run(const std::string& request, const TuneOptions& options = {}, const std::string& graph = kGraph) {
+    const auto job = create(request, options, graph);
+    if (!job.ok()) {
+      ADD_FAILURE() << job.status();
+      return {};
+    }
+    const std::vector<Job> seen = watch(job->name);
+    return seen.empty() ? *job : seen.back();
+  }
+
+  // A worker by hand, under epoch 1.
+  void enlist(const std::string& name) {
+    grpc::ClientContext context;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    request.set_epoch(1);
+    *request.add_devices() = to_proto(fake_device());
+    v1::RegisterWorkerResponse answer;
+    EXPECT_TRUE(workers->RegisterWorker(&context, request, &answer).ok());
+  }
+  v1::Lease acquire(const std::string& name) {
+    grpc::ClientContext context;
+    v1::AcquireLeasesRequest request;
+    request.set_worker(name);
+    request.set_epoch(1);
+    request.set_max(1);
+    request.set_wait_s(20);
+    v1::AcquireLeasesResponse answer;
+    EXPECT_TRUE(workers->AcquireLeases(&context, request, &answer).ok());
+    return answer.leases_size() == 0 ? v1::Lease() : answer.leases(0);
+  }
+
+  FakeCompiler compiler;
+  Coordinator coordinator;
+  absl::Status started;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::TuningService::Stub> tuning;
+  std::unique_ptr<v1::KernelStore::Stub> kernels;
+  std::unique_ptr<v1::WorkerService::Stub> workers;
+  std::unique_ptr<v1::Admin::Stub> admin;
+};
+
+inline TuneOptions trials(int64_t n) {
+  TuneOptions options;
+  options.trials = n;
+  options.device = fake_device();
+  return options;
+}
+
+}  // namespace wl
