@@ -1,4 +1,6 @@
 // Conversion of what coordinator and worker exchange.
+#include <algorithm>
+
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 
@@ -221,7 +223,16 @@ v1::Batch to_proto(const Batch& batch) {
   *out.mutable_problem() = to_proto(batch.problem);
   for (const Check& check : batch.checks) *out.add_checks() = to_proto(check);
   *out.mutable_recipe() = to_proto(batch.recipe);
-  for (const Candidate& candidate : batch.candidates) *out.add_candidates() = to_proto(candidate);
+  // Tens of kilobytes, and the same for all candidates.
+  for (const Candidate& candidate : batch.candidates) {
+    v1::Candidate* item = out.add_candidates();
+    *item = to_proto(candidate);
+    item->mutable_source()->clear_prelude();
+    const std::string& prelude = candidate.source.prelude;
+    const auto known = std::find(out.preludes().begin(), out.preludes().end(), prelude);
+    item->set_prelude(static_cast<int>(known - out.preludes().begin()));
+    if (known == out.preludes().end()) out.add_preludes(prelude);
+  }
   out.set_keep_objects(batch.keep_objects);
   return out;
 }
@@ -244,6 +255,11 @@ absl::StatusOr<Batch> from_proto(const v1::Batch& in) {
   WL_ASSIGN_OR_RETURN(out.recipe, from_proto(in.recipe()));
   for (const v1::Candidate& item : in.candidates()) {
     WL_ASSIGN_OR_RETURN(Candidate candidate, from_proto(item));
+    if (item.prelude() < 0 || item.prelude() >= in.preludes_size()) {
+      return invalid("message Batch \"", in.id(), "\": candidate ", item.trial(), " names prelude ", item.prelude(),
+                     " of ", in.preludes_size());
+    }
+    candidate.source.prelude = in.preludes(item.prelude());
     out.candidates.push_back(std::move(candidate));
   }
   out.keep_objects = in.keep_objects();

@@ -325,6 +325,25 @@ TEST(Wire, NonsenseIsRefusedAndSaysWhere) {
   Batch batch = random_batch(r);
   batch.checks.push_back({1, {{99, 0, 0, 0}}});
   EXPECT_FALSE(from_proto(to_proto(batch)).ok()) << "sample of a buffer that is not there";
+  v1::Batch other = to_proto(random_batch(r));
+  other.add_candidates()->set_prelude(other.preludes_size());
+  EXPECT_FALSE(from_proto(other).ok()) << "a prelude that is not there";
+}
+
+TEST(Wire, ABatchCarriesEachPreludeOnce) {
+  constexpr size_t kLength = 100'000;
+  Batch batch;
+  for (int i = 0; i < 8; ++i) {
+    Candidate candidate;
+    candidate.trial = i;
+    candidate.source.prelude.assign(kLength, i % 2 == 0 ? 'g' : 'c');
+    batch.candidates.push_back(candidate);
+  }
+  const v1::Batch message = to_proto(batch);
+  EXPECT_LT(message.ByteSizeLong(), 3 * kLength);
+  const auto back = from_proto(message);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->candidates, batch.candidates);
 }
 
 TEST(Wire, MessagesOfCompilersNeedNotBeUtf8) {
