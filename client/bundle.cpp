@@ -24,6 +24,10 @@ std::string object_path(const ProgramKernel& kernel) {
   return cat("kernels/", kernel.source.entry, ".so");
 }
 
+std::string graph_path(const ProgramKernel& kernel) {
+  return cat("kernels/", kernel.source.entry, ".graph");
+}
+
 Json fill_json(const Fill& fill, DType dtype) {
   if (!fill.literal.empty()) return {{"literal", fill.literal}};
   if (dtype == DType::b1) return Json::object();
@@ -36,6 +40,7 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
   manifest["format"] = kBundleFormat;
   manifest["graph"] = {{"file", "graph.txt"}, {"hash", program.graph_hash}};
   manifest["target"] = {{"name", program.target}, {"device", program.device}, {"fingerprint", program.fingerprint}};
+  manifest["bind"] = program.bind;
   manifest["weights"] = program.weights;
   manifest["arena_bytes"] = program.arena_bytes;
   manifest["buffers"] = Json::array();
@@ -58,6 +63,7 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
   manifest["kernels"] = Json::array();
   for (const ProgramKernel& kernel : program.kernels) {
     manifest["kernels"].push_back({{"entry", kernel.source.entry},
+                                   {"graph", graph_path(kernel)},
                                    {"source", source_path(kernel)},
                                    {"object", object_path(kernel)},
                                    {"target", kernel.source.target},
@@ -104,6 +110,7 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
   program.target = target.at("name").get<std::string>();
   program.device = target.at("device").get<std::string>();
   program.fingerprint = target.at("fingerprint").get<std::string>();
+  program.bind = json.at("bind").get<std::map<std::string, int64_t>>();
   program.weights = json.at("weights").get<std::vector<std::string>>();
   program.arena_bytes = json.at("arena_bytes").get<int64_t>();
   for (const Json& row : json.at("buffers")) {
@@ -208,6 +215,7 @@ absl::Status may_become_bundle(const std::string& folder) {
   std::error_code ignored;
   fs::path target(folder);
   if (fs::exists(target, ignored) && !fs::exists(target / "manifest.json", ignored) &&
+      !fs::exists(target / "buckets.json", ignored) &&
       !(fs::is_directory(target, ignored) && fs::is_empty(target, ignored))) {
     return invalid("will not replace ", folder, ": it is not a bundle; choose another --out or remove it");
   }
@@ -233,6 +241,7 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
   WL_RETURN_IF_ERROR(put("graph.txt", program.graph_text));
   WL_RETURN_IF_ERROR(put("report.json", report));
   for (const ProgramKernel& kernel : program.kernels) {
+    WL_RETURN_IF_ERROR(put(graph_path(kernel), kernel.graph));
     WL_RETURN_IF_ERROR(put(source_path(kernel), cat(kernel.source.prelude, kernel.source.text)));
     WL_RETURN_IF_ERROR(put(object_path(kernel), kernel.object));
   }
@@ -279,7 +288,10 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
     auto bytes = read_file(cat(folder, "/", file.path));
     if (!bytes.ok()) return changed(file.path, std::string(bytes.status().message()));
     if (sha256_hex(*bytes) != file.sha256) return changed(file.path, "its SHA-256 does not match the manifest's");
-    if (file.path == "graph.txt") program.graph_text = std::move(*bytes);
+    if (file.path == "graph.txt") program.graph_text = *bytes;
+    for (ProgramKernel& kernel : program.kernels) {
+      if (file.path == graph_path(kernel)) kernel.graph = *bytes;
+    }
   }
   for (ProgramKernel& kernel : program.kernels) {
     std::string path = object_path(kernel);

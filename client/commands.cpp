@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "absl/strings/str_join.h"
+#include "client/bucket.h"
 #include "client/bundle.h"
 #include "client/cli.h"
 #include "client/exit_code.h"
@@ -36,14 +37,29 @@ std::string date_text(int64_t unix_ms) {
 }
 
 Json run_json(const Program& program, const RunOptions& options, const RunResult& result) {
-  Json json = {{"format", kReportFormat},       {"hash", program.graph_hash},         {"target", program.target},
-               {"calls", program.steps.size()}, {"arena_bytes", program.arena_bytes}, {"threads", result.threads},
-               {"seed", options.seed},          {"given_inputs", result.given}};
+  const MemoryUse memory = memory_of(program);
+  Json json = {{"format", kReportFormat},
+               {"hash", program.graph_hash},
+               {"target", program.target},
+               {"bind", Json(program.bind)},
+               {"calls", program.steps.size()},
+               {"arena_bytes", memory.arena},
+               {"memory",
+                {{"inputs", memory.inputs},
+                 {"outputs", memory.outputs},
+                 {"intermediates", memory.intermediates},
+                 {"live", memory.live}}},
+               {"threads", result.threads},
+               {"seed", options.seed},
+               {"given_inputs", result.given}};
   if (options.check) {
     json["correct"] = result.correct();
+    json["check_by"] = result.by_steps ? "steps" : "whole";
+    if (result.by_steps) json["steps_make_graph"] = result.composed;
     json["check"] = Json::array();
     for (const OutputCheck& check : result.checks) {
       json["check"].push_back({{"output", check.name},
+                               {"step", check.step},
                                {"samples", check.samples},
                                {"wrong", check.wrong},
                                {"max_error", check.max_error},
@@ -62,17 +78,57 @@ Json run_json(const Program& program, const RunOptions& options, const RunResult
   return json;
 }
 
+std::string bytes_text(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1 << 10) return cat(bytes, " B");
+  if (bytes < 1 << 20) return absl::StrFormat("%.3g KiB", value / (1 << 10));
+  return absl::StrFormat("%.4g MiB", value / (1 << 20));
+}
+
+void tell(const OutputCheck& check) {
+  std::printf("%s %s: %d samples, %d wrong, max error %s, bound %s\n", check.wrong == 0 ? "ok" : "WRONG",
+              check.step < 0 ? check.name.c_str() : cat("step ", check.step, " ", check.name).c_str(), check.samples,
+              check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
+}
+
+// By steps: what is wrong, and the one that is nearest to being it.
+void tell_checks(const RunResult& result) {
+  if (!result.by_steps) {
+    for (const OutputCheck& check : result.checks) tell(check);
+    return;
+  }
+  int samples = 0, wrong = 0, steps = 0;
+  const OutputCheck* nearest = nullptr;
+  for (const OutputCheck& check : result.checks) {
+    samples += check.samples;
+    wrong += check.wrong > 0;
+    steps = std::max(steps, check.step + 1);
+    if (check.wrong > 0) tell(check);
+    if (check.bound > 0 &&
+        (nearest == nullptr || check.max_error * nearest->bound > nearest->max_error * check.bound)) {
+      nearest = &check;
+    }
+  }
+  std::printf("%s %d steps, each on what it read: %d samples, %d values wrong; together they are %s\n",
+              wrong == 0 ? "ok" : "WRONG", steps, samples, wrong,
+              result.composed ? "the graph" : "not proven to be the graph");
+  if (nearest != nullptr) {
+    std::printf("nearest to its bound: ");
+    tell(*nearest);
+  }
+}
+
 // Runs a program and says what came of it.
 absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
   WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
   if (options.json != "-") {
-    std::printf("ran %zu kernels on %d threads, %s\n", program.steps.size(), result.threads, program.target.c_str());
-    for (const OutputCheck& check : result.checks) {
-      std::printf("%s %s: %d samples, %d wrong, max error %s, bound %s\n", check.wrong == 0 ? "ok" : "WRONG",
-                  check.name.c_str(), check.samples, check.wrong, number_text(check.max_error).c_str(),
-                  number_text(check.bound).c_str());
-    }
+    const std::string size = bind_text(program.bind);
+    std::printf("ran %zu kernels on %d threads, %s%s%s; intermediates take %s (%s without reuse)\n",
+                program.steps.size(), result.threads, program.target.c_str(), size.empty() ? "" : ", tuned for ",
+                size.c_str(), bytes_text(program.arena_bytes).c_str(),
+                bytes_text(memory_of(program).intermediates).c_str());
+    tell_checks(result);
     if (!result.samples_ns.empty()) {
       std::printf(
           "time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
@@ -91,15 +147,34 @@ absl::StatusOr<int> run_and_tell(const Program& program, const Options& options)
   return kExitDone;
 }
 
+absl::StatusOr<Bind> one_size(const Options& options) {
+  std::vector<Bind> sizes = combinations(options.bind);
+  if (sizes.size() != 1) return invalid("--bind: `", options.command, "` takes one extent for every name");
+  return sizes[0];
+}
+
 }  // namespace
 
 absl::StatusOr<int> run_command(Context& context) {
   const Options& options = context.options;
   if (is_folder(options.input)) {
-    WL_ASSIGN_OR_RETURN(Program program, load_bundle(options.input));
+    WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+    WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
+    size_t bucket = 0;
+    if (buckets.size() > 1 || !bind.empty()) {
+      std::map<std::string, Shape> shapes;
+      for (const auto& [name, path] : options.run.inputs) {
+        WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+        WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
+        shapes[name] = array.shape;
+      }
+      WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
+    }
+    WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
     return run_and_tell(program, options);
   }
-  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, file));
@@ -116,7 +191,8 @@ absl::StatusOr<int> run_command(Context& context) {
 
 absl::StatusOr<int> inspect_command(Context& context) {
   const Options& options = context.options;
-  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
   TuneOptions tune = options.tune;
   if (context.embedded) tune.device = context.local.device();
   std::string stage = options.stage == "asm" ? "source" : options.stage;

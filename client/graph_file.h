@@ -13,9 +13,10 @@ namespace wl {
 
 struct GraphFile {
   Graph graph;
-  std::string text;                  // canonical
-  std::vector<std::string> weights;  // names of the inputs that are weights
-  std::string label;                 // the file's name without its folder
+  std::string text;                     // canonical
+  std::vector<std::string> weights;     // names of the inputs that are weights
+  std::string label;                    // the file's name without its folder
+  std::map<std::string, int64_t> bind;  // extents given to its symbolic dimensions
 };
 
 // .onnx, or canonical text (.graph, or whatever begins like it). Messages name the file.

@@ -13,10 +13,12 @@ struct Descr {
   DType dtype;
   std::string_view text;
 };
-constexpr Descr kDescrs[] = {{DType::f64, "<f8"}, {DType::f32, "<f4"}, {DType::f16, "<f2"}, {DType::bf16, "|V2"},
-                             {DType::i64, "<i8"}, {DType::i32, "<i4"}, {DType::i16, "<i2"}, {DType::i8, "|i1"},
-                             {DType::u64, "<u8"}, {DType::u32, "<u4"}, {DType::u16, "<u2"}, {DType::u8, "|u1"},
-                             {DType::b1, "|b1"},  {DType::bf16, "<V2"}};
+constexpr Descr kDescrs[] = {{DType::f64, "<f8"},    {DType::f32, "<f4"},      {DType::f16, "<f2"},
+                             {DType::bf16, "|V2"},   {DType::i64, "<i8"},      {DType::i32, "<i4"},
+                             {DType::i16, "<i2"},    {DType::i8, "|i1"},       {DType::u64, "<u8"},
+                             {DType::u32, "<u4"},    {DType::u16, "<u2"},      {DType::u8, "|u1"},
+                             {DType::b1, "|b1"},     {DType::bf16, "<V2"},     {DType::f8e4m3fn, "|V1"},
+                             {DType::f8e5m2, "|f1"}, {DType::f8e4m3fn, "<V1"}, {DType::f8e5m2, "<f1"}};
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 

@@ -1,5 +1,6 @@
 // NumPy's file formats, as far as arrays of our dtypes need them: .npy versions 1 to 3 and .npz (a zip of .npy, stored
-// or deflated). bf16 has no NumPy type: it is written as V2 ("|V2"), the way ml_dtypes saves it. Format:
+// or deflated). bf16 and float8 have no NumPy type: they are written
+// the way ml_dtypes saves them, bf16 as "|V2", f8e4m3fn as "|V1", f8e5m2 as "|f1". Format:
 // numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "client/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include <iostream>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_split.h"
 #include "client/exit_code.h"
 
 namespace wl {
@@ -52,17 +54,28 @@ CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::strin
       ->type_name(type);
 }
 
+// "64,128": whole numbers, each once. `text` is what messages quote.
+absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text) {
+  std::vector<int64_t> extents;
+  const std::vector<std::string> items = absl::StrSplit(list, ',');
+  for (const std::string& item : items) {
+    int64_t extent = -1;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), extent);
+    if (error != std::errc() || end != item.data() + item.size() || extent < 0 ||
+        std::find(extents.begin(), extents.end(), extent) != extents.end()) {
+      return invalid("expected NAME=N with a whole number, or several, each once, found \"", text, "\"");
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
 void add_graph(CLI::App* sub, Options& options) {
-  add_parsed(sub, "--bind", "extent of a symbolic dimension, e.g. batch=8; repeatable", "NAME=N",
+  add_parsed(sub, "--bind", "extent of a symbolic dimension, e.g. batch=8, or several, e.g. n=64,128; repeatable",
+             "NAME=N[,N..]",
              [&options](const std::string& text) -> absl::Status {
                WL_ASSIGN_OR_RETURN(auto assignment, parse_assignment(text));
-               const auto& [name, value] = assignment;
-               int64_t extent = -1;
-               auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), extent);
-               if (error != std::errc() || end != value.data() + value.size() || extent < 0) {
-                 return invalid("expected NAME=N with a whole number, found \"", text, "\"");
-               }
-               options.bind[name] = extent;
+               WL_ASSIGN_OR_RETURN(options.bind[assignment.first], parse_extents(assignment.second, text));
                return absl::OkStatus();
              })
       ->expected(1)
@@ -105,6 +118,15 @@ void add_search(CLI::App* sub, Options& options) {
 void add_run(CLI::App* sub, Options& options) {
   RunOptions& run = options.run;
   sub->add_flag("--check", run.check, "compare sampled outputs with the double-precision oracle; exit 5 when wrong");
+  sub->add_option_function<std::string>(
+         "--check-by",
+         [&run](const std::string& how) {
+           run.check = true;
+           run.check_by = how == "whole" ? CheckBy::kWhole : how == "steps" ? CheckBy::kSteps : CheckBy::kAuto;
+         },
+         "--check of the whole graph at once, or of every step on what it reads; auto (default): by size")
+      ->check(CLI::IsMember({"auto", "whole", "steps"}))
+      ->type_name("HOW");
   sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
   add_parsed(sub, "--input", "a .npy file for one input; repeatable", "NAME=FILE",
              [&run](const std::string& text) -> absl::Status {
@@ -114,7 +136,11 @@ void add_run(CLI::App* sub, Options& options) {
              })
       ->expected(1)
       ->take_all();
-  sub->add_option("--weights", run.weights, "an .npz file with arrays by input name")->type_name("FILE");
+  sub->add_option("--weights", run.weights,
+                  "arrays by input name: the .onnx file, an .npz, a folder of .npy files; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("PATH");
   sub->add_option("--output-dir", run.output_dir, "write NAME.npy of every output")->type_name("DIR");
   sub->add_flag("--save-inputs", run.save_inputs, "and inputs/NAME.npy of every input beside them");
   sub->add_option("--seed", run.seed, "of inputs that are not given")->capture_default_str()->type_name("N");

@@ -13,13 +13,13 @@
 namespace wl {
 
 struct Options {
-  std::string command;  // "tune", "run", ...
-  std::string input;    // FILE, DIR, KEY or job name: the positional argument
-  std::string server;   // address; empty = embedded
-  std::string store;    // embedded store; empty = the user's cache folder
-  std::string json;     // report file, "-" = stdout
-  std::string out;      // bundle
-  std::map<std::string, int64_t> bind;
+  std::string command;                               // "tune", "run", ...
+  std::string input;                                 // FILE, DIR, KEY or job name: the positional argument
+  std::string server;                                // address; empty = embedded
+  std::string store;                                 // embedded store; empty = the user's cache folder
+  std::string json;                                  // report file, "-" = stdout
+  std::string out;                                   // bundle
+  std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   TuneOptions tune;
   RunOptions run;
   std::string stage = "graph";  // inspect

@@ -1,5 +1,6 @@
 #include "client/program.h"
 
+#include <algorithm>
 #include <map>
 
 #include "client/arena.h"
@@ -52,6 +53,31 @@ absl::Status lay_out(Program& program) {
   for (size_t i = 0; i < owners.size(); ++i) program.buffers[owners[i]].offset = arena.offsets[i];
   program.arena_bytes = arena.bytes;
   return absl::OkStatus();
+}
+
+MemoryUse memory_of(const Program& program) {
+  using Place = ProgramBuffer::Place;
+  MemoryUse use;
+  use.arena = program.arena_bytes;
+  const size_t count = program.buffers.size();
+  std::vector<size_t> first(count, program.steps.size()), last(count, 0);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    for (int buffer : program.steps[i].args) {
+      first[buffer] = std::min(first[buffer], i);
+      last[buffer] = i;
+    }
+  }
+  std::vector<int64_t> live(program.steps.size());
+  for (size_t b = 0; b < count; ++b) {
+    const ProgramBuffer& buffer = program.buffers[b];
+    if (buffer.place == Place::kInput) use.inputs += buffer.bytes();
+    if (buffer.place == Place::kOutput) use.outputs += buffer.bytes();
+    if (buffer.place != Place::kArena) continue;
+    use.intermediates += buffer.bytes();
+    for (size_t i = first[b]; i < program.steps.size() && i <= last[b]; ++i) live[i] += buffer.bytes();
+  }
+  for (int64_t bytes : live) use.live = std::max(use.live, bytes);
+  return use;
 }
 
 }  // namespace wl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ struct ProgramBuffer {
 };
 
 struct ProgramKernel {
-  std::string key;   // problem key of the group it was tuned for
-  std::string plan;  // text
+  std::string key;    // problem key of the group it was tuned for
+  std::string plan;   // text
+  std::string graph;  // canonical text of that group: what the kernel makes of its inputs
   Source source;
   int inputs = 0, outputs = 0;  // arguments: all inputs, then all outputs
   std::string object;           // bytes of the shared object; empty in a program loaded from disk
@@ -46,7 +48,8 @@ struct Program {
   std::string graph_text;  // canonical text of the graph that was asked for: what --check compares with
   std::string graph_hash;
   std::string target, device, fingerprint;
-  std::vector<std::string> weights;  // names of the inputs that are weights
+  std::map<std::string, int64_t> bind;  // extents of the symbolic dimensions it was tuned for, by name
+  std::vector<std::string> weights;     // names of the inputs that are weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
   std::vector<ProgramKernel> kernels;  // distinct ones
@@ -57,5 +60,14 @@ struct Program {
 // Gives the intermediates their places in the arena, after checking that the steps make sense: argument counts are the
 // kernels', every value is stored before it is read and every output that has elements is stored. Errors: Internal.
 absl::Status lay_out(Program& program);
+
+// Bytes of a program's memory.
+struct MemoryUse {
+  int64_t inputs = 0, outputs = 0;
+  int64_t arena = 0;          // what the intermediates take
+  int64_t intermediates = 0;  // what they would take without reuse
+  int64_t live = 0;           // the most of them that is alive at once: no arena can be smaller
+};
+MemoryUse memory_of(const Program& program);
 
 }  // namespace wl

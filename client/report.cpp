@@ -54,7 +54,7 @@ std::string rate_text(const GroupResult& group) {
 
 }  // namespace
 
-std::string report_json(const Job& job, const std::string& file, bool stable) {
+std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable) {
   const JobResult& result = *job.result;
   std::set<std::string> cached = cached_keys(job);
   Json report;
@@ -62,6 +62,7 @@ std::string report_json(const Job& job, const std::string& file, bool stable) {
   report["input"] = Json::object();
   if (!stable) report["input"]["file"] = file;
   report["input"]["hash"] = result.graph_hash;
+  report["input"]["bind"] = Json(bind);
   report["target"] = {
       {"name", result.device.target}, {"device", result.device.name}, {"fingerprint", result.device.fingerprint()}};
   report["groups"] = Json::array();
@@ -111,6 +112,15 @@ std::string report_json(const Job& job, const std::string& file, bool stable) {
                            {"driver", ""},
                            {"host", device_json(result.device)}};
   return text_of(report);
+}
+
+std::string reports_json(const std::vector<SizedReport>& reports) {
+  if (reports.size() == 1) return reports[0].report;
+  Json json = {{"format", kReportFormat}, {"sizes", Json::array()}};
+  for (const SizedReport& sized : reports) {
+    json["sizes"].push_back({{"bind", Json(sized.bind)}, {"report", Json::parse(sized.report)}});
+  }
+  return text_of(json);
 }
 
 std::string record_json(const KernelRecord& record) {

@@ -2,16 +2,26 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "client/bucket.h"
 #include "compiler/base/job.h"
 
 namespace wl {
 
 inline constexpr int kReportFormat = 1;
 
-// Of a job with a result. `file` is what the user named. `stable` leaves out what is not stored (file, wall clock,
-// whether the answer was cached): the same records give the same bytes.
-std::string report_json(const Job& job, const std::string& file, bool stable);
+// Of a job with a result. `bind`: the extents that symbolic dimensions were given. `file` is what the user named.
+// `stable` leaves out what is not stored (file, wall clock, whether the answer was cached): the same records give the
+// same bytes.
+std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable);
+
+// The reports of one graph at several sizes; a single one is itself.
+struct SizedReport {
+  Bind bind;
+  std::string report;
+};
+std::string reports_json(const std::vector<SizedReport>& reports);
 
 // One record as JSON, with its source text.
 std::string record_json(const KernelRecord& record);

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "client/bucket.h"
 #include "client/bundle.h"
 #include "client/cli.h"
 #include "client/exit_code.h"
@@ -44,21 +45,36 @@ absl::Status end_orphans(Context& context, const std::string& mine) {
   return absl::OkStatus();
 }
 
-// The table, the bundle and the report of a finished job; its exit code.
-absl::StatusOr<int> conclude(Context& context, const Job& job, const GraphFile* file) {
+struct Tuned {
+  Job job;
+  const GraphFile* file = nullptr;  // null: known by the job's name only
+};
+
+// The tables, the bundle and the report of finished jobs, one for every size; the exit code.
+absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   const Options& options = context.options;
-  bool interrupted = job.state == JobState::kCancelled;
-  if (!job.result) return why_no_result(job);
-  if (options.json != "-") {
-    std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
-  }
-  WL_RETURN_IF_ERROR(write_report(options.json, report_json(job, options.input, /*stable=*/false)));
-  std::FILE* notes = options.json == "-" ? stderr : stdout;
-  if (!options.out.empty() && file != nullptr) {
+  bool interrupted = false;
+  std::vector<SizedReport> reports;
+  std::vector<TunedProgram> programs;
+  for (const auto& [job, file] : all) {
+    if (!job.result) return why_no_result(job);
+    interrupted |= job.state == JobState::kCancelled;
+    const Bind bind = file != nullptr ? file->bind : Bind();
+    reports.push_back({bind, report_json(job, bind, options.input, /*stable=*/false)});
+    if (options.json != "-") {
+      if (!bind.empty()) std::printf("tuned for %s\n", bind_text(bind).c_str());
+      std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
+    }
+    if (options.out.empty() || file == nullptr) continue;
     WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, *file));
-    WL_RETURN_IF_ERROR(write_bundle(options.out, program, report_json(job, options.input, /*stable=*/true)));
+    programs.push_back({std::move(program), report_json(job, bind, options.input, /*stable=*/true)});
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
+  std::FILE* notes = options.json == "-" ? stderr : stdout;
+  if (!programs.empty()) {
+    WL_RETURN_IF_ERROR(write_buckets(options.out, programs));
     std::fprintf(notes, "bundle: %s (warploom run %s --check)\n", options.out.c_str(), options.out.c_str());
-  } else if (file != nullptr) {
+  } else if (all[0].file != nullptr) {
     std::fprintf(notes, "stored: %s; --out DIR writes a bundle\n",
                  context.embedded ? options.store.c_str() : options.server.c_str());
   }
@@ -67,6 +83,24 @@ absl::StatusOr<int> conclude(Context& context, const Job& job, const GraphFile* 
     return kExitInterrupted;
   }
   return kExitDone;
+}
+
+// One job for every size that --bind names. An interrupt ends what is under way and begins nothing more.
+absl::StatusOr<int> ask_all(Context& context, bool search) {
+  std::vector<GraphFile> files;
+  for (const Bind& bind : combinations(context.options.bind)) {
+    WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, bind));
+    files.push_back(std::move(file));
+  }
+  if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
+  std::vector<Tuned> all;
+  for (const GraphFile& file : files) {
+    WL_ASSIGN_OR_RETURN(Job job, ask(context, file, search));
+    const bool interrupted = job.state == JobState::kCancelled;
+    all.push_back({std::move(job), &file});
+    if (interrupted) break;
+  }
+  return conclude(context, all);
 }
 
 }  // namespace
@@ -109,22 +143,15 @@ absl::StatusOr<int> tune_command(Context& context) {
       if (context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
       WL_ASSIGN_OR_RETURN(job, follow(context, job));
     }
-    return conclude(context, job, nullptr);
+    return conclude(context, {{std::move(job), nullptr}});
   }
-  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, context.options.bind));
-  if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
-  WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/true));
-  return conclude(context, job, &file);
+  return ask_all(context, /*search=*/true);
 }
 
 absl::StatusOr<int> get_command(Context& context) {
   const Options& options = context.options;
   bool is_key = options.input.size() == 64 && options.input.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_key) {
-    WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, options.bind));
-    WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
-    return conclude(context, job, &file);
-  }
+  if (!is_key) return ask_all(context, /*search=*/false);
   WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(options.input));
   WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
   if (!options.out.empty()) {

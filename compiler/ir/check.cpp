@@ -2,7 +2,7 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/ir/eval.h"
+#include "compiler/ir/sample.h"
 
 namespace wl {
 namespace {
@@ -72,12 +72,17 @@ std::vector<int64_t> sample_elements(const Shape& shape, uint64_t seed, int samp
 
 }  // namespace
 
-absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
+std::vector<Query> sample_queries(const Graph& graph, uint64_t seed, int samples, int rows) {
   std::vector<Query> queries;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     NodeId id = graph.outputs[i].node;
     queries.push_back({id, sample_elements(graph.nodes[id].shape, seed + 0x9e37 * i, samples, rows)});
   }
+  return queries;
+}
+
+absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples, int rows) {
+  const std::vector<Query> queries = sample_queries(graph, seed, samples, rows);
   WL_ASSIGN_OR_RETURN(auto values, evaluate(graph, generated_inputs(graph, seed), queries));
   Check check{.seed = seed, .samples = {}};
   const int first_output = static_cast<int>(graph.inputs().size());

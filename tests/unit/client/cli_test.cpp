@@ -17,7 +17,7 @@ std::variant<Options, int> parse_line(std::vector<const char*> words) {
 
 TEST(Options, ReadsATuneLine) {
   auto parsed = parse_line({"tune", "m.onnx", "--trials", "8", "--budget", "2m", "--out", "d", "--bind", "batch=8",
-                            "--bind", "seq=128", "--measure", "cold", "--seed", "7", "--json", "-"});
+                            "--bind", "seq=128,256", "--measure", "cold", "--seed", "7", "--json", "-"});
   ASSERT_TRUE(std::holds_alternative<Options>(parsed));
   const Options& options = std::get<Options>(parsed);
   EXPECT_EQ(options.command, "tune");
@@ -26,7 +26,7 @@ TEST(Options, ReadsATuneLine) {
   EXPECT_EQ(options.tune.budget_s, 120);
   EXPECT_EQ(options.tune.seed, 7u);
   EXPECT_TRUE(options.tune.cold);
-  EXPECT_EQ(options.bind, (std::map<std::string, int64_t>{{"batch", 8}, {"seq", 128}}));
+  EXPECT_EQ(options.bind, (std::map<std::string, std::vector<int64_t>>{{"batch", {8}}, {"seq", {128, 256}}}));
   EXPECT_EQ(options.json, "-");
 }
 
@@ -46,6 +46,8 @@ TEST(Options, MistakesAreExitCodeOne) {
                                                 {"tune", "m.onnx", "--trials", "-3"},
                                                 {"tune", "m.onnx", "--bnid", "a=1"},
                                                 {"tune", "m.onnx", "--bind", "a"},
+                                                {"tune", "m.onnx", "--bind", "a=1,"},
+                                                {"tune", "m.onnx", "--bind", "a=1,1"},
                                                 {"tune", "m.onnx", "--budget", "soon"},
                                                 {"tune", "m.onnx", "--effort", "heroic"},
                                                 {"tune", "m.onnx", "--server", "unix:/a", "--store", "s"},
@@ -120,7 +122,7 @@ Job sample_job() {
 }
 
 TEST(Report, HasTheDocumentedKeys) {
-  auto json = nlohmann::json::parse(report_json(sample_job(), "m.onnx", false));
+  auto json = nlohmann::json::parse(report_json(sample_job(), {}, "m.onnx", false));
   EXPECT_EQ(json["format"], 1);
   EXPECT_EQ(json["input"]["file"], "m.onnx");
   EXPECT_EQ(json["groups"][0]["source"], "cached");
@@ -138,8 +140,8 @@ TEST(Report, TheStableOneSaysNothingOfThisRun) {
   other.cached = true;
   other.progress = {};
   other.state = JobState::kCancelled;
-  EXPECT_EQ(report_json(job, "a.onnx", true), report_json(other, "b.onnx", true));
-  EXPECT_NE(report_json(job, "a.onnx", false), report_json(other, "b.onnx", false));
+  EXPECT_EQ(report_json(job, {{"n", 64}}, "a.onnx", true), report_json(other, {{"n", 64}}, "b.onnx", true));
+  EXPECT_NE(report_json(job, {{"n", 64}}, "a.onnx", false), report_json(other, {{"n", 64}}, "b.onnx", false));
 }
 
 TEST(Progress, FitsTheTerminal) {

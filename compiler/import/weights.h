@@ -1,0 +1,21 @@
+// The values that an ONNX file carries: what import_onnx() leaves out of the graph, because a kernel does not depend on
+// them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+// Sees one initializer: row-major bytes, little endian; they last for the call. An error ends the walk.
+using WeightVisitor =
+    std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
+
+// Calls `visit` for every initializer of the file, in its order. Errors: InvalidArgument for a file that is broken,
+// Unimplemented for element types that are not known and values that lie in other files.
+absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit);
+
+}  // namespace wl

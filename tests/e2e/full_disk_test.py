@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Disks of many sizes: whatever the first write is that does not fit, `tune` ends and says so. None may hang."""
+
+import os
+import subprocess
+import sys
+
+import graphs
+from harness import Scratch, expect, skip
+
+SIZES = range(100, 1000, 60)  # KiB: from too small for the schema to large enough for everything
+
+
+def attempt(scratch, size):
+    folder = scratch.root / f"disk{size}"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        skip("mounting a small disk needs root")
+    try:
+        done = scratch.run(
+            "warploom", "tune", "scalar.graph", "--trials", 4, "--store", folder / "store.db", deadline=60, expect=None
+        )
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+    if done.code != 0:
+        expect(done.code == 7, f"{size} KiB: exit code {done.code}\n{done.err}")
+        said = [line for line in done.err.splitlines() if line.startswith("warploom: error: ")]
+        expect(said and "disk is full" in said[0], f"{size} KiB: {done.err}")
+    return done.code
+
+
+def main():
+    if os.geteuid() != 0:
+        skip("mounting a small disk needs root")
+    with Scratch() as scratch:
+        (scratch.root / "scalar.graph").write_text(graphs.SCALAR)
+        codes = []
+        for size in SIZES:
+            codes.append(attempt(scratch, size))
+            if codes[-1] == 0:
+                break
+        expect(codes[0] == 7 and codes[-1] == 0, f"exit codes by size: {codes}")
+        print(f"{len(codes) - 1} disks too small, each said so")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
