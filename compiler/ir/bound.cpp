@@ -8,20 +8,15 @@
 namespace wl {
 namespace {
 
+// Rewrites may move a factor of this size past a product or a sum (docs/numerics.md), so that an intermediate result
+// overflows, or does so no longer.
+constexpr double kRewriteRange = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
   double d = std::fabs(a - b);
   return std::isnan(d) ? kInfinity : d;
-}
-
-int64_t as_integer(double x) {
-  constexpr double kTwo63 = 9223372036854775808.0;
-  if (x >= 2 * kTwo63) return -1;
-  if (x >= kTwo63) return static_cast<int64_t>(static_cast<uint64_t>(x));
-  if (!(x >= -kTwo63)) return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(x);
 }
 
 double from_integer(DType dtype, uint64_t bits) {
@@ -32,16 +27,11 @@ double from_integer(DType dtype, uint64_t bits) {
 }  // namespace
 
 Rounding::Rounding(DType dtype)
-    : floating(is_float(dtype)), unit(info(dtype).unit_roundoff), tiny(0), largest(kInfinity), wider_allowed(false) {
-  if (!floating) return;
-  bool f64 = dtype == DType::f64, f16 = dtype == DType::f16;
-  tiny = f64 ? 0x1p-1074 : f16 ? 0x1p-24 : dtype == DType::bf16 ? 0x1p-133 : 0x1p-149;
-  largest = f64                    ? std::numeric_limits<double>::max()
-            : f16                  ? 65504.0
-            : dtype == DType::bf16 ? 0x1.fep127
-                                   : 0x1.fffffep127;
-  wider_allowed = f16 || dtype == DType::bf16;
-}
+    : floating(is_float(dtype)),
+      unit(info(dtype).unit_roundoff),
+      tiny(info(dtype).smallest),
+      largest(floating ? info(dtype).largest : kInfinity),
+      wider_allowed(floating && size_of(dtype) < 4) {}
 
 Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
@@ -49,7 +39,7 @@ Estimate Rounding::stored(Estimate v) const {
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
-  if (wider_allowed || magnitude - bound <= largest * (1 + unit)) return {v.value, kInfinity, kInfinity};
+  if (wider_allowed || magnitude - bound <= largest * kRewriteRange) return {v.value, kInfinity, kInfinity};
   return {std::copysign(kInfinity, v.value), 0, 0};
 }
 
@@ -70,7 +60,8 @@ Estimate SumErrors::result(double value, double worst, double squares, double ma
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
   // pow is smooth, but flat to first order in both operands where it is 1.
   jumps_ = op == Op::pow || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod ||
-           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to));
+           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to)) ||
+           is_bitwise(op);
   compares_ = row_.result == ResultType::kBool;
   logical_ = op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
   relative_ = row_.ulps * 2 * rounding_.unit;
@@ -92,6 +83,16 @@ double Elementwise::integer_value(const double x[3]) const {
       return from_integer(to_, -a);
     case Op::abs:
       return x[0] < 0 ? from_integer(to_, -a) : x[0];
+    case Op::bit_and:
+      return from_integer(to_, a & b);
+    case Op::bit_or:
+      return from_integer(to_, a | b);
+    case Op::bit_xor:
+      return from_integer(to_, a ^ b);
+    case Op::shift_left:
+      return from_integer(to_, b < 64 ? a << b : 0);
+    case Op::shift_right:
+      return from_integer(to_, b < 64 ? a >> b : 0);
     case Op::cast:
       return to_integer(to_, from_, x[0]);
     default:
@@ -163,6 +164,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   if (row_.op == Op::max || row_.op == Op::min) {
     return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
   }
+  // A power of a negative number is a number at integers only, and roundings hit those.
+  if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
     const double seen = swing(x, r);
     return set(seen, seen);
@@ -201,6 +204,12 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity, kInfinity};  // undefined
   Estimate v{value(at)};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
+  if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
+    // In a kernel too a cast rounds. A value whose error reaches across the largest number keeps that error.
+    const bool infinite = std::isinf(v.value);
+    v.value = round_to(to_, v.value);
+    return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
+  }
   if (relative_ > 0 && std::isfinite(v.value)) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
   return rounding_.stored(v);
 }

@@ -21,13 +21,33 @@ constexpr Rule kRules[] = {
     {"transpose-transpose", "transpose of transpose -> transpose", rule::transpose_transpose},
     {"broadcast-broadcast", "broadcast of broadcast -> broadcast", rule::broadcast_broadcast},
     {"slice-slice", "slice of slice -> slice", rule::slice_slice},
-    {"transpose-units", "transpose that moves extents of 1 only -> reshape", rule::transpose_units},
+    {"elementwise-units", "f(a, b) on shapes with extents of 1 -> the same without them, reshaped",
+     rule::elementwise_units},
+    {"reduce-units", "reduce of extents of 1 -> without them", rule::reduce_units},
+    {"broadcast-units", "broadcast to extents of 1 -> without them", rule::broadcast_units},
+    {"transpose-units", "transpose of extents of 1 -> without them", rule::transpose_units},
+    {"slice-units", "slice or pad beside extents of 1 -> without them", rule::slice_units},
+    {"concat-units", "concat or take_along beside extents of 1 -> without them", rule::concat_units},
+    {"contract-units", "contract over extents of 1 -> without them", rule::contract_units},
+    {"hoist-view", "f(view a, view b) -> view f(a, b), for reshapes and transposes that are alike", rule::hoist_view},
+    {"reduce-transpose", "reduce of transpose -> transpose of reduce", rule::reduce_transpose},
+    {"contract-transpose", "contract of transpose -> contract with other letters", rule::contract_transpose},
+    {"contract-letters", "letters of a contract by role: b batch, m rows, n columns, k summed", rule::contract_letters},
     {"reshape-broadcast", "reshape of broadcast -> broadcast of a smaller reshape", rule::reshape_broadcast},
     {"broadcast-reshape", "broadcast of a reshape that adds extents of 1 -> broadcast", rule::broadcast_reshape},
-    {"pow-small", "pow(x, 1 | 2 | 3 | 0.5) -> x | x * x | x * x * x | sqrt(x)", rule::pow_small},
-    {"div-power-of-two", "x / 2^k -> x * 2^-k", rule::div_power_of_two},
+    {"pow-small", "pow(x, 1 | 2 | 3 | -1 | 0.5) -> x | x * x | x * x * x | rcp(x) | sqrt(x)", rule::pow_small},
+    {"neg-one", "x * -1, 0 - x -> -x", rule::neg_one},
+    {"neg-add", "x + -y -> x - y, x - -y -> x + y", rule::neg_add},
+    {"sub-constant", "x - c -> x + -c", rule::sub_constant},
+    {"div-constant", "x / c -> x * (1/c)", rule::div_constant},
     {"one-over", "1 / x -> rcp(x)", rule::one_over},
     {"rcp-sqrt", "rcp(sqrt(x)) -> rsqrt(x)", rule::rcp_sqrt},
+    {"div-sqrt", "x / sqrt(y) -> x * rsqrt(y)", rule::div_sqrt},
+    {"div-repeated", "x / broadcast y -> x * broadcast rcp(y)", rule::div_repeated},
+    {"sigmoid", "rcp(1 + exp(-x)) -> sigmoid(x)", rule::sigmoid},
+    {"scale-product", "(x * 2^k) * y -> (x * y) * 2^k", rule::scale_product},
+    {"scale-scale", "(x * c) * 2^k -> x * (c * 2^k)", rule::scale_scale},
+    {"scale-contract", "contract(x * c, y) -> contract(x, y) * c", rule::scale_contract},
     {"hoist-broadcast", "f(broadcast a, broadcast b) -> broadcast f(a, b)", rule::hoist_broadcast},
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",
      rule::take_elementwise},
@@ -84,6 +104,7 @@ class Round {
     const NodeId first = to_.size();
     for (const Rule* rule : rules_) {
       if (fuel_ <= 0) break;
+
       const std::optional<NodeId> result = rule->apply(to_, node);
       if (!result) {
         WL_CHECK(to_.size() == first, rule->name, " builds although it does not apply");
@@ -114,13 +135,14 @@ std::span<const Rule> rules() {
 }
 
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled,
-                               std::set<std::string, std::less<>>* fired) {
+                               std::set<std::string, std::less<>>* fired, int* rounds) {
   std::vector<const Rule*> enabled;
   for (const Rule& rule : kRules) {
     if (!disabled.contains(rule.name)) enabled.push_back(&rule);
   }
   Graph current = graph;
-  for (int round = 0; round < kMaxRounds; ++round) {
+  for (int round = 1; round <= kMaxRounds; ++round) {
+    if (rounds != nullptr) *rounds = round;
     Round rewrite(enabled, static_cast<int64_t>(current.nodes.size()), fired);
     std::vector<NodeId> renamed;
     renamed.reserve(current.nodes.size());

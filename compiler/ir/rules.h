@@ -26,8 +26,8 @@ bool is_commutative(Op op);
 
 // Applies all rules but `disabled` until none applies. Ends: every rule lowers (node count, then cost, then a fixed
 // order). CSE comes from interning, dead code from finish(). `fired`, if given, collects the names of rules that
-// applied.
+// applied; `rounds` how often the graph was walked (the last walk changes nothing).
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled = {},
-                               std::set<std::string, std::less<>>* fired = nullptr);
+                               std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr);
 
 }  // namespace wl

@@ -74,20 +74,81 @@ std::optional<NodeId> cast_same(Builder& to, const Node& node) {
   return node.operands[0];
 }
 
-std::optional<NodeId> div_power_of_two(Builder& to, const Node& node) {
+// The reciprocal of what is divided by, as a constant.
+std::optional<NodeId> div_constant(Builder& to, const Node& node) {
   if (node.op != Op::div || !is_float(node.dtype)) return std::nullopt;
   const Node& by = to.node(node.operands[1]);
-  int exponent = 0;
-  if (by.op != Op::constant || std::fabs(std::frexp(by.value, &exponent)) != 0.5) return std::nullopt;
-  // The reciprocal must be a number of the dtype, and a normal one; f16's smallest is 2^-14, f8e4m3fn's 2^-6.
-  if (std::abs(exponent) > (node.dtype == DType::f8e4m3fn ? 5 : 13) || by.value == 1) return std::nullopt;
-  return to.mul(node.operands[0], to.constant(1 / by.value, node.dtype, node.shape));
+  if (by.op != Op::constant || by.value == 1 || !std::isfinite(by.value) || by.value == 0) return std::nullopt;
+  // It must be a normal number of the dtype; where every rounding weighs, exactly one.
+  const DTypeInfo& type = info(node.dtype);
+  const double reciprocal = round_to(node.dtype, 1 / by.value), least = type.smallest / (2 * type.unit_roundoff);
+  if (std::fabs(reciprocal) < least || !std::isfinite(reciprocal)) return std::nullopt;
+  if (size_of(node.dtype) < 2 && reciprocal * by.value != 1) return std::nullopt;
+  return to.mul(node.operands[0], to.constant(reciprocal, node.dtype, node.shape));
+}
+
+std::optional<NodeId> div_sqrt(Builder& to, const Node& node) {
+  if (node.op != Op::div || size_of(node.dtype) < 2 || to.node(node.operands[1]).op != Op::sqrt) return std::nullopt;
+  const NodeId square = to.node(node.operands[1]).operands[0];
+  return to.mul(node.operands[0], to.elementwise(Op::rsqrt, {square}));
+}
+
+std::optional<NodeId> div_repeated(Builder& to, const Node& node) {
+  if (node.op != Op::div || (node.dtype != DType::f32 && node.dtype != DType::f64 && node.dtype != DType::bf16))
+    return std::nullopt;
+  const Node wide = to.node(node.operands[1]);
+  if (wide.op != Op::broadcast || elements(to.node(wide.operands[0]).shape) >= elements(wide.shape))
+    return std::nullopt;
+  const NodeId reciprocal = to.elementwise(Op::rcp, {wide.operands[0]});
+  return to.mul(node.operands[0], to.broadcast(reciprocal, wide.shape, wide.ints));
+}
+
+std::optional<NodeId> neg_one(Builder& to, const Node& node) {
+  if (!is_float(node.dtype)) return std::nullopt;
+  if (node.op == Op::mul && is_constant(to, node.operands[1], -1)) return to.elementwise(Op::neg, {node.operands[0]});
+  if (node.op == Op::sub && is_constant(to, node.operands[0], 0)) return to.elementwise(Op::neg, {node.operands[1]});
+  return std::nullopt;
+}
+
+std::optional<NodeId> neg_add(Builder& to, const Node& node) {
+  if (node.op != Op::add && node.op != Op::sub) return std::nullopt;
+  const auto negated = [&](size_t k) {
+    const Node& x = to.node(node.operands[k]);
+    return x.op == Op::neg ? x.operands[0] : -1;
+  };
+  if (const NodeId x = negated(1); x >= 0) {
+    return to.elementwise(node.op == Op::add ? Op::sub : Op::add, {node.operands[0], x});
+  }
+  if (const NodeId x = negated(0); x >= 0 && node.op == Op::add) return to.sub(node.operands[1], x);
+  return std::nullopt;
+}
+
+std::optional<NodeId> sub_constant(Builder& to, const Node& node) {
+  if (node.op != Op::sub || !is_float(node.dtype)) return std::nullopt;
+  const Node by = to.node(node.operands[1]);
+  if (by.op != Op::constant || by.value == 0 || std::isnan(by.value)) return std::nullopt;
+  return to.add(node.operands[0], to.constant(-by.value, node.dtype, node.shape));
+}
+
+std::optional<NodeId> sigmoid(Builder& to, const Node& node) {
+  if (node.op != Op::rcp) return std::nullopt;
+  const Node& sum = to.node(node.operands[0]);
+  if (sum.op != Op::add) return std::nullopt;
+  for (size_t k = 0; k < 2; ++k) {
+    const Node& exp = to.node(sum.operands[k]);
+    if (exp.op != Op::exp || !is_constant(to, sum.operands[1 - k], 1)) continue;
+    const Node& minus = to.node(exp.operands[0]);
+    return to.elementwise(Op::sigmoid,
+                          {minus.op == Op::neg ? minus.operands[0] : to.elementwise(Op::neg, {exp.operands[0]})});
+  }
+  return std::nullopt;
 }
 
 std::optional<NodeId> pow_small(Builder& to, const Node& node) {
   if (node.op != Op::pow || !is_float(node.dtype)) return std::nullopt;
   const NodeId x = node.operands[0];
   if (is_constant(to, node.operands[1], 1)) return x;
+  if (is_constant(to, node.operands[1], -1)) return to.elementwise(Op::rcp, {x});
   if (is_constant(to, node.operands[1], 2)) return to.mul(x, x);
   if (is_constant(to, node.operands[1], 3)) return to.mul(to.mul(x, x), x);
   if (is_constant(to, node.operands[1], 0.5)) return to.elementwise(Op::sqrt, {x});

@@ -18,14 +18,6 @@ bool all_are(const std::vector<int64_t>& list, int64_t value) {
   return std::all_of(list.begin(), list.end(), [&](int64_t v) { return v == value; });
 }
 
-Shape without_units(const Shape& shape) {
-  Shape result;
-  for (int64_t extent : shape) {
-    if (extent != 1) result.push_back(extent);
-  }
-  return result;
-}
-
 // Operand 0 when `node` is `outer` of `inner`.
 const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
   if (node.op != outer || to.node(node.operands[0]).op != inner) return nullptr;
@@ -106,24 +98,13 @@ std::optional<NodeId> view_constant(Builder& to, const Node& node) {
   return to.constant(first.value, first.dtype, node.shape);
 }
 
-std::optional<NodeId> transpose_units(Builder& to, const Node& node) {
-  if (node.op != Op::transpose) return std::nullopt;
-  const Shape& shape = to.node(node.operands[0]).shape;
-  int64_t last = -1;
-  for (int64_t axis : node.ints) {
-    if (shape[axis] == 1) continue;
-    if (axis < last) return std::nullopt;
-    last = axis;
-  }
-  return to.reshape(node.operands[0], node.shape);
-}
-
 // Splits both shapes into the shortest runs of axes with equal products. A run that holds axes of x only, or repeated
-// axes only, is reshaped by itself.
+// axes only, is reshaped by itself. Extents of 1 that the reshape adds stay outside (rules_units.cpp).
 std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
   const Node* wide = operand_of(to, node, Op::reshape, Op::broadcast);
   if (wide == nullptr || elements(node.shape) == 0) return std::nullopt;
-  const Shape from = wide->shape, into = node.shape;
+  const Shape from = wide->shape, into = without_units(node.shape);
+  if (from == into) return std::nullopt;
   const std::vector<int64_t> dims = wide->ints;
   Shape narrow;
   std::vector<int64_t> new_dims;
@@ -147,7 +128,8 @@ std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
       new_dims.push_back(static_cast<int64_t>(k));
     }
   }
-  return to.broadcast(to.reshape(wide->operands[0], narrow), into, new_dims);
+  const NodeId result = to.broadcast(to.reshape(wide->operands[0], narrow), into, new_dims);
+  return into == node.shape ? result : to.reshape(result, node.shape);
 }
 
 std::optional<NodeId> broadcast_reshape(Builder& to, const Node& node) {

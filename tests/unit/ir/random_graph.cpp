@@ -87,13 +87,53 @@ class Generator {
     if (!is_float(node(x).dtype)) return;
     const Shape shape = node(x).shape;
     if (chance(50)) {
+      forms(x);
+    } else if (chance(50)) {
       NodeId root = add({.op = Op::sqrt, .operands = {add({.op = Op::abs, .operands = {x}})}});
       add({.op = Op::rcp, .operands = {root}});
     } else if (!shape.empty()) {
       NodeId top = add({.op = Op::reduce_max, .operands = {x}, .ints = {static_cast<int64_t>(shape.size()) - 1}});
       NodeId wide = broadcast(top, shape, 0);
-      if (wide >= 0) add({.op = Op::sub, .operands = {x, wide}});
+      if (wide >= 0) add({.op = below(2) ? Op::sub : Op::div, .operands = {x, wide}});
       take_along();
+    }
+  }
+
+  NodeId splat(double value, NodeId like) {
+    Node result{.op = Op::constant, .dtype = node(like).dtype, .shape = node(like).shape};
+    result.value = value;
+    return add(std::move(result));
+  }
+  NodeId apply(Op op, std::vector<NodeId> operands) {
+    if (std::find(operands.begin(), operands.end(), -1) != operands.end()) return -1;
+    return add({.op = op, .operands = std::move(operands)});
+  }
+
+  // Sums and products with constants, in the orders in which exporters write them.
+  void forms(NodeId x) {
+    const Shape shape = node(x).shape;
+    const NodeId other = like(node(x).dtype, shape);
+    const double scale = below(2) ? 0.5 : 4;
+    switch (below(6)) {
+      case 0:
+        x = apply(Op::add, {splat(1, x), apply(Op::exp, {apply(Op::neg, {x})})});
+        if (x >= 0) below(2) != 0 ? apply(Op::rcp, {x}) : apply(Op::div, {splat(1, x), x});
+        break;
+      case 1:
+        apply(Op::mul, {apply(Op::mul, {splat(scale, x), x}), other});
+        break;
+      case 2:
+        apply(Op::mul, {splat(3, x), apply(Op::mul, {x, splat(scale, x)})});
+        break;
+      case 3:
+        apply(Op::div, {other, apply(Op::sqrt, {apply(Op::abs, {x})})});
+        break;
+      case 4:
+        apply(below(2) ? Op::add : Op::sub, {other, apply(Op::neg, {x})});
+        break;
+      default:
+        apply(Op::mul, {x, splat(scale, x)});
+        contract();
     }
   }
 

@@ -87,12 +87,68 @@ const Case kCases[] = {
        return b.transpose(b.reduce(Op::reduce_sum, b.broadcast(x, {4, 6, 1, 2}, {0, 1}), {3}), {2, 0, 1});
      },
      "%1 = broadcast %0 dims=[0,1] : f32[4,6,1,2]\n%2 = reduce_sum %1 axes=[3] : f32[4,6,1]\n%3 = reshape %2 : "
-     "f32[1,4,6]\n"},
+     "f32[4,6]\n%4 = reshape %3 : f32[1,4,6]\n"},
+    {"elementwise-units",
+     [](Builder& b, NodeId x) {
+       return b.add(b.reshape(x, {4, 1, 6}), splat(b, 2));
+     },
+     "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = constant 2 : f32[4,6]\n%4 = add %2 %3 : "
+     "f32[4,6]\n%5 = reshape %4 : f32[4,1,6]\n"},
+    {"reduce-units",
+     [](Builder& b, NodeId x) {
+       return b.reduce(Op::reduce_max, b.reshape(x, {4, 1, 6}), {1, 2});
+     },
+     "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = reduce_max %2 axes=[1] : f32[4]\n%4 = reshape "
+     "%3 : f32[4]\n"},
+    {"broadcast-units",
+     [](Builder& b, NodeId x) {
+       return b.broadcast(x, {4, 1, 6, 2}, {0, 2});
+     },
+     "%1 = broadcast %0 dims=[0,1] : f32[4,6,2]\n%2 = reshape %1 : f32[4,1,6,2]\n"},
+    {"slice-units",
+     [](Builder& b, NodeId x) {
+       return b.slice(b.reshape(x, {4, 1, 6}), {1, 0, 0}, {1, 1, 1}, {2, 1, 6});
+     },
+     "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = slice %2 starts=[1,0] steps=[1,1] : "
+     "f32[2,6]\n%4 = reshape %3 : f32[2,1,6]\n"},
+    {"concat-units",
+     [](Builder& b, NodeId x) {
+       const NodeId y = b.reshape(x, {4, 1, 6});
+       return b.add_node({.op = Op::concat, .operands = {y, y}, .ints = {2}});
+     },
+     "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = concat %2 %2 axis=[1] : f32[4,12]\n%4 = "
+     "reshape %3 : f32[4,1,12]\n"},
+    {"contract-units",
+     [](Builder& b, NodeId x) {
+       return b.contract(b.reshape(x, {1, 4, 6}), x, "bmk,nk->bmn");
+     },
+     "%1 = reshape %0 : f32[1,4,6]\n%2 = reshape %1 : f32[4,6]\n%3 = contract %2 %0 \"mk,nk->mn\" : f32[4,4]\n%4 = "
+     "reshape %3 : f32[1,4,4]\n"},
+    {"hoist-view",
+     [](Builder& b, NodeId x) {
+       return b.elementwise(Op::exp, {b.transpose(x, {1, 0})});
+     },
+     "%1 = exp %0 : f32[4,6]\n%2 = transpose %1 perm=[1,0] : f32[6,4]\n"},
+    {"hoist-view", [](Builder& b, NodeId x) { return b.mul(b.reshape(x, {24}), splat(b, 3)); },
+     "%1 = constant 3 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n%3 = reshape %2 : f32[24]\n"},
+    {"reduce-transpose",
+     [](Builder& b, NodeId x) {
+       return b.reduce(Op::reduce_sum, b.transpose(b.reshape(x, {2, 2, 6}), {2, 0, 1}), {1});
+     },
+     "%1 = reshape %0 : f32[2,2,6]\n%2 = reduce_sum %1 axes=[0] : f32[2,6]\n%3 = transpose %2 perm=[1,0] : "
+     "f32[6,2]\n"},
+    {"contract-transpose",
+     [](Builder& b, NodeId x) {
+       return b.contract(b.transpose(x, {1, 0}), b.transpose(x, {1, 0}), "mk,nk->mn");
+     },
+     "%1 = contract %0 %0 \"km,kn->mn\" : f32[6,6]\n"},
+    {"contract-letters", [](Builder& b, NodeId x) { return b.contract(x, x, "ij,lj->il"); },
+     "%1 = contract %0 %0 \"mk,nk->mn\" : f32[4,4]\n"},
     {"reshape-broadcast",
      [](Builder& b, NodeId x) {
        return b.reshape(b.broadcast(x, {4, 6, 3}, {0, 1}), {24, 1, 3});
      },
-     "%1 = reshape %0 : f32[24]\n%2 = broadcast %1 dims=[0] : f32[24,1,3]\n"},
+     "%1 = reshape %0 : f32[24]\n%2 = broadcast %1 dims=[0] : f32[24,3]\n%3 = reshape %2 : f32[24,1,3]\n"},
     {"broadcast-reshape",
      [](Builder& b, NodeId x) {
        return b.broadcast(b.reshape(x, {4, 1, 6}), {4, 1, 6, 2}, {0, 1, 2});
@@ -108,8 +164,39 @@ const Case kCases[] = {
        return b.elementwise(Op::pow, {x, splat(b, 0.5)});
      },
      "%1 = sqrt %0 : f32[4,6]\n"},
-    {"div-power-of-two", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
+    {"pow-small",
+     [](Builder& b, NodeId x) {
+       return b.elementwise(Op::pow, {x, splat(b, -1)});
+     },
+     "%1 = rcp %0 : f32[4,6]\n"},
+    {"neg-one", [](Builder& b, NodeId x) { return b.mul(x, splat(b, -1)); }, "%1 = neg %0 : f32[4,6]\n"},
+    {"neg-one", [](Builder& b, NodeId x) { return b.sub(splat(b, 0), x); }, "%1 = neg %0 : f32[4,6]\n"},
+    {"neg-add", [](Builder& b, NodeId x) { return b.add(b.elementwise(Op::neg, {x}), x); },
+     "%1 = sub %0 %0 : f32[4,6]\n"},
+    {"neg-add", [](Builder& b, NodeId x) { return b.sub(x, b.elementwise(Op::neg, {x})); },
+     "%1 = add %0 %0 : f32[4,6]\n"},
+    {"sub-constant", [](Builder& b, NodeId x) { return b.sub(x, splat(b, 3)); },
+     "%1 = constant -3 : f32[4,6]\n%2 = add %0 %1 : f32[4,6]\n"},
+    {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
      "%1 = constant -0.125 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
+    {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, 10)); },
+     "%1 = constant 0.1 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
+    {"div-sqrt", [](Builder& b, NodeId x) { return b.div(x, b.elementwise(Op::sqrt, {x})); },
+     "%1 = rsqrt %0 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
+    {"div-repeated", [](Builder& b, NodeId x) { return b.div(x, b.reduce_keep(Op::reduce_sum, x, {1})); },
+     "%1 = reduce_sum %0 axes=[1] : f32[4]\n%2 = rcp %1 : f32[4]\n%3 = broadcast %2 dims=[0] : f32[4,6]\n%4 = mul %0 "
+     "%3 : f32[4,6]\n"},
+    {"sigmoid",
+     [](Builder& b, NodeId x) {
+       return b.elementwise(Op::rcp, {b.add(b.elementwise(Op::exp, {b.elementwise(Op::neg, {x})}), splat(b, 1))});
+     },
+     "%1 = sigmoid %0 : f32[4,6]\n"},
+    {"scale-product", [](Builder& b, NodeId x) { return b.mul(b.mul(x, splat(b, 0.5)), x); },
+     "%1 = constant 0.5 : f32[4,6]\n%2 = mul %0 %0 : f32[4,6]\n%3 = mul %2 %1 : f32[4,6]\n"},
+    {"scale-scale", [](Builder& b, NodeId x) { return b.mul(b.mul(x, splat(b, 0.5)), splat(b, 3)); },
+     "%1 = constant 1.5 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
+    {"scale-contract", [](Builder& b, NodeId x) { return b.contract(b.mul(x, splat(b, 3)), x, "mk,nk->mn"); },
+     "%1 = contract %0 %0 \"mk,nk->mn\" : f32[4,4]\n%2 = constant 3 : f32[4,4]\n%3 = mul %1 %2 : f32[4,4]\n"},
     {"one-over", [](Builder& b, NodeId x) { return b.div(splat(b, 1), x); }, "%1 = rcp %0 : f32[4,6]\n"},
     {"rcp-sqrt", [](Builder& b, NodeId x) { return b.elementwise(Op::rcp, {b.elementwise(Op::sqrt, {x})}); },
      "%1 = rsqrt %0 : f32[4,6]\n"},
