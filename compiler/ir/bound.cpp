@@ -31,11 +31,13 @@ Rounding::Rounding(DType dtype)
       unit(info(dtype).unit_roundoff),
       tiny(info(dtype).smallest),
       largest(floating ? info(dtype).largest : kInfinity),
-      wider_allowed(floating && size_of(dtype) < 4) {}
+      wider_allowed(floating && size_of(dtype) < 4),
+      infinite(dtype != DType::f8e4m3fn) {}
 
 Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
+  if (!infinite && std::isinf(v.value)) return {v.value, kInfinity, kInfinity};  // the largest number, once stored
   if (!floating || !std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
@@ -60,8 +62,7 @@ Estimate SumErrors::result(double value, double worst, double squares, double ma
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
   // pow is smooth, but flat to first order in both operands where it is 1.
   jumps_ = op == Op::pow || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod ||
-           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to)) ||
-           is_bitwise(op);
+           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to)) || is_bitwise(op);
   compares_ = row_.result == ResultType::kBool;
   logical_ = op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
   relative_ = row_.ulps * 2 * rounding_.unit;

@@ -50,6 +50,11 @@ inline std::string_view name_of(Op op) {
   return info(op).name;
 }
 
+// Ops on the bits of integers.
+inline bool is_bitwise(Op op) {
+  return op >= Op::bit_and && op <= Op::shift_right;
+}
+
 using Shape = std::vector<int64_t>;
 using NodeId = int;
 int64_t elements(const Shape& shape);  // 1 for a scalar; 0 when an extent is 0

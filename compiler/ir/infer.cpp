@@ -57,6 +57,7 @@ bool takes_floats_only(Op op) {
     case Op::tanh:
     case Op::sigmoid:
     case Op::erf:
+    case Op::atan:
     case Op::floor:
     case Op::ceil:
     case Op::round:
@@ -101,6 +102,12 @@ absl::Status infer_elementwise(Nodes nodes, Node& node) {
   }
   if (takes_floats_only(node.op) && !is_float(first.dtype)) {
     return invalid("operand must be a float type, found ", name_of(first.dtype), "; cast it");
+  }
+  if (is_bitwise(node.op) && is_float(first.dtype)) {
+    return invalid("operands must be integers, found ", name_of(first.dtype), "; cast them");
+  }
+  if ((node.op == Op::shift_left || node.op == Op::shift_right) && round_to(first.dtype, -1) != 0) {
+    return invalid("operands must be unsigned integers, found ", name_of(first.dtype), "; cast them");
   }
   node.dtype = row.result == ResultType::kBool ? DType::b1 : first.dtype;
   return absl::OkStatus();

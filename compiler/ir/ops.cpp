@@ -31,6 +31,33 @@ double safe_log(double x) {
   return x == 0 ? -745 : std::log(std::fabs(x));
 }
 
+int64_t as_integer(double x) {
+  constexpr double kTwo63 = 9223372036854775808.0;
+  if (std::isnan(x)) return 0;
+  if (x >= 2 * kTwo63) return -1;
+  if (x >= kTwo63) return static_cast<int64_t>(static_cast<uint64_t>(x));
+  if (!(x >= -kTwo63)) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(x);
+}
+
+double bit_and(double x, double y) {
+  return static_cast<double>(as_integer(x) & as_integer(y));
+}
+double bit_or(double x, double y) {
+  return static_cast<double>(as_integer(x) | as_integer(y));
+}
+double bit_xor(double x, double y) {
+  return static_cast<double>(as_integer(x) ^ as_integer(y));
+}
+double shift_left(double x, double y) {
+  const auto bits = static_cast<uint64_t>(as_integer(y));
+  return bits >= 64 ? 0 : static_cast<double>(static_cast<uint64_t>(as_integer(x)) << bits);
+}
+double shift_right(double x, double y) {
+  const auto bits = static_cast<uint64_t>(as_integer(y));
+  return bits >= 64 ? 0 : static_cast<double>(static_cast<uint64_t>(as_integer(x)) >> bits);
+}
+
 namespace {
 
 constexpr OpInfo kOps[] = {
