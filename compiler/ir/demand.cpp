@@ -77,11 +77,9 @@ Origin origin_of(const Graph& graph, const Node& node, int64_t index) {
   return {operand, at};
 }
 
-int64_t picked(const Estimate& index, int64_t extent) {
-  if (!(index.worst == 0) || !(index.value >= static_cast<double>(-extent)) ||
-      !(index.value < static_cast<double>(extent)))
-    return -1;
-  auto i = static_cast<int64_t>(index.value);
+int64_t picked(double index, int64_t extent) {
+  if (!(index >= static_cast<double>(-extent)) || !(index < static_cast<double>(extent))) return -1;
+  auto i = static_cast<int64_t>(index);
   return i < 0 ? i + extent : i;
 }
 
@@ -240,8 +238,7 @@ absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
   }
   WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}));
   for (size_t k = 0; k < wanted.size(); ++k) {
-    const double bound = values[0][k].bound;
-    int64_t pick = picked({values[0][k].value, bound, bound}, extent);
+    int64_t pick = picked(values[0][k].value, extent);
     if (pick >= 0) x.insert(taken_from(graph_, at, wanted[k], pick));
   }
   return absl::OkStatus();

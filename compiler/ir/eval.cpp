@@ -132,7 +132,7 @@ struct Accumulator {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     if (op == Op::reduce_sum) value = 0;
     if (op == Op::reduce_prod) value = upper = 1;
-    if (op == Op::reduce_max) value = floating ? -kInfinity : round_to(dtype, -kInfinity);
+    if (op == Op::reduce_max) value = floating ? -kInfinity : dtype == DType::b1 ? 0 : round_to(dtype, -kInfinity);
     if (op == Op::reduce_min) value = floating ? kInfinity : round_to(dtype, kInfinity);
   }
   void add(double x, float w, float s) {
@@ -197,14 +197,17 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
   absl::Status status;
   set.for_each([&](int64_t i) {
     Estimate index = element(at.operands[1], i);
-    int64_t pick = picked(index, extent);
+    int64_t pick = picked(index.value, extent);
     if (pick < 0 && index.worst == 0 && status.ok()) {
       status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
                        extent, ")");
     }
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const Estimate unknown{0, kInfinity, kInfinity};
-    out.put(k++, pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick)));
+    Estimate taken = pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick));
+    // Of an uncertain index the likeliest element, with no bound.
+    if (index.worst != 0) taken.worst = taken.spread = kInfinity;
+    out.put(k++, taken);
   });
   return status;
 }

@@ -87,7 +87,7 @@ struct Origin {
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
 // The element along take_along's axis that `index` picks, or -1.
-int64_t picked(const Estimate& index, int64_t extent);
+int64_t picked(double index, int64_t extent);
 // take_along: the element of operand 0 that output element `i` reads when it picks `pick`.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 
