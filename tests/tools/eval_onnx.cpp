@@ -4,10 +4,17 @@
 //                           or the error
 //   eval_onnx --cases DIR   writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each line
 //                           a file and whether onnxruntime has a kernel for it
+//   eval_onnx --given DIR...  imports DIR/model.onnx, whose inputs have the names of the lines of DIR/names and lie in
+//                           DIR/0.bin and so on; writes all elements of all outputs, then all their bounds, as doubles
+//                           into DIR/out.0.bin and so on, and prints "DIR<tab>ok<tab>dtype:extents<tab>..." or
+//                           "DIR<tab>message"
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
+#include <numeric>
 #include <sstream>
 
 #include "compiler/import/import.h"
@@ -88,6 +95,60 @@ absl::StatusOr<std::string> evaluate_file(const std::string& name, const std::fi
   return cat("{\"file\":", json_text(name), ",\"inputs\":[", inputs, "],\"outputs\":[", outputs, "]}");
 }
 
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+absl::StatusOr<std::string> evaluate_given(const std::filesystem::path& folder) {
+  WL_ASSIGN_OR_RETURN(const wl::Imported imported, wl::import_onnx(contents(folder / "model.onnx")));
+  const wl::Graph& graph = imported.graph;
+  std::map<std::string, std::string> given;
+  std::ifstream names(folder / "names");
+  int number = 0;
+  for (std::string name; std::getline(names, name); ++number) given[name] = contents(folder / cat(number, ".bin"));
+  for (const wl::NodeId id : graph.inputs()) {
+    const wl::Node& node = graph.nodes[static_cast<size_t>(id)];
+    if (!node.fill.literal.empty()) continue;
+    const auto found = given.find(node.text);
+    if (found == given.end()) return wl::invalid("no values for input ", node.text);
+    if (static_cast<int64_t>(found->second.size()) != graph.bytes(id)) {
+      return wl::invalid("input ", node.text, " needs ", graph.bytes(id), " bytes, given are ", found->second.size());
+    }
+  }
+  const wl::InputReader reader = [&](wl::NodeId input, int64_t index) {
+    const wl::Node& node = graph.nodes[static_cast<size_t>(input)];
+    if (!node.fill.literal.empty()) return node.fill.literal[static_cast<size_t>(index)];
+    return wl::load_element(node.dtype, given.at(node.text).data(), static_cast<uint64_t>(index));
+  };
+  std::vector<wl::Query> queries;
+  std::string line = "ok";
+  for (const wl::Output& output : graph.outputs) {
+    const wl::Node& node = graph.nodes[static_cast<size_t>(output.node)];
+    wl::Query query{output.node, std::vector<int64_t>(static_cast<size_t>(wl::elements(node.shape)))};
+    std::iota(query.indices.begin(), query.indices.end(), 0);
+    queries.push_back(std::move(query));
+    wl::append(&line, "\t", wl::name_of(node.dtype), ":");
+    for (size_t i = 0; i < node.shape.size(); ++i) wl::append(&line, i > 0 ? "," : "", node.shape[i]);
+  }
+  WL_ASSIGN_OR_RETURN(const auto values, wl::evaluate(graph, reader, queries));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const wl::DType dtype = graph.nodes[static_cast<size_t>(queries[i].node)].dtype;
+    std::ofstream file(folder / cat("out.", i, ".bin"), std::ios::binary);
+    for (const wl::Value& value : values[i]) {
+      uint64_t memory = 0;
+      wl::store_element(dtype, &memory, 0, value.value);
+      const double rounded = wl::load_element(dtype, &memory, 0);
+      file.write(reinterpret_cast<const char*>(&rounded), sizeof rounded);
+    }
+    for (const wl::Value& value : values[i])
+      file.write(reinterpret_cast<const char*>(&value.bound), sizeof value.bound);
+  }
+  return line;
+}
+
 int write_cases(const std::filesystem::path& folder) {
   const auto cases = wl::testing::import_cases();
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -104,10 +165,19 @@ int write_cases(const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::cerr << "usage: eval_onnx DIR FILE... | eval_onnx --cases DIR\n";
+    std::cerr << "usage: eval_onnx DIR FILE... | eval_onnx --cases DIR | eval_onnx --given DIR...\n";
     return 1;
   }
   if (std::string_view(argv[1]) == "--cases") return write_cases(argv[2]);
+  if (std::string_view(argv[1]) == "--given") {
+    for (int i = 2; i < argc; ++i) {
+      const auto line = evaluate_given(argv[i]);
+      std::string text = line.ok() ? *line : std::string(line.status().message());
+      if (!line.ok()) std::replace(text.begin(), text.end(), '\n', ' ');
+      std::cout << argv[i] << "\t" << text << std::endl;
+    }
+    return 0;
+  }
   for (int i = 2; i < argc; ++i) {
     const auto line = evaluate_file(argv[i], argv[1]);
     if (!line.ok()) {
