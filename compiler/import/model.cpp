@@ -124,6 +124,36 @@ std::string label(const onnx::NodeProto& node, int index) {
   return cat("node #", index, " (", node.op_type(), ")");
 }
 
+namespace {
+
+// What the bodies of a node read from outside.
+void add_captured(const onnx::GraphProto& body, std::set<std::string> own, std::vector<std::string>& names) {
+  for (const auto& input : body.input()) own.insert(input.name());
+  for (const auto& tensor : body.initializer()) own.insert(tensor.name());
+  for (const auto& node : body.node()) own.insert(node.output().begin(), node.output().end());
+  for (const auto& node : body.node()) {
+    for (const std::string& name : node.input()) {
+      if (!own.contains(name)) names.push_back(name);
+    }
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) add_captured(attribute.g(), own, names);
+    }
+  }
+  for (const auto& output : body.output()) {
+    if (!own.contains(output.name())) names.push_back(output.name());
+  }
+}
+
+std::vector<std::string> names_read(const onnx::NodeProto& node) {
+  std::vector<std::string> names(node.input().begin(), node.input().end());
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) add_captured(attribute.g(), {}, names);
+  }
+  return names;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, const std::vector<std::string>& known) {
   constexpr int kGiven = -1;
   std::unordered_map<std::string, int> provider;
@@ -143,7 +173,7 @@ absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, con
   std::vector<std::vector<int>> readers(static_cast<size_t>(graph.node_size()));
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (int i = 0; i < graph.node_size(); ++i) {
-    for (const std::string& name : graph.node(i).input()) {
+    for (const std::string& name : names_read(graph.node(i))) {
       if (name.empty()) continue;
       const auto it = provider.find(name);
       if (it == provider.end()) {

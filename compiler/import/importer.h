@@ -1,0 +1,86 @@
+// The walk over the nodes of one model. Every node becomes primitive ops by its row (table.h); a node with a body - If,
+// Loop, Scan, a call of one of the model's functions - is replaced by the nodes of the body, whose names get a prefix
+// of their own, once for every time it runs. So there is one flat set of names, and bodies need nothing of their own.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/import/fold.h"
+#include "compiler/import/import.h"
+#include "compiler/import/model.h"
+#include "onnx/onnx_pb.h"
+
+namespace wl::onnx_import {
+
+using Opsets = std::map<std::string, int>;
+using Names = std::unordered_map<std::string, std::string>;  // of a body: its own names to those in the model
+
+// Where a node stands.
+struct Context {
+  const Opsets* opsets;
+  int depth = 0;
+};
+
+class Importer {
+ public:
+  Importer(const onnx::ModelProto& model, const ImportOptions& options);
+  absl::StatusOr<Imported> run();
+
+ private:
+  // import.cpp
+  absl::Status check_nodes() const;
+  bool is_known(const onnx::NodeProto& node, const Opsets& opsets) const;
+  absl::Status add_initializer(const onnx::TensorProto& tensor, const std::string& name);
+  absl::Status add_initializers();
+  absl::Status add_inputs();
+  absl::Status add_outputs();
+  absl::Status add_node(const onnx::NodeProto& node, const std::string& where, const Context& context);
+  absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const Context& context);
+  const Value* find(const std::string& name) const;
+
+  // bodies.cpp. A prefix is unique by the number of the body.
+  absl::Status enter(const Context& context);
+  std::string new_prefix(const onnx::NodeProto& node);
+  absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function, const Context& context);
+  // `tensors`: the prefix of its initializers, which all iterations share.
+  absl::StatusOr<std::vector<Value>> add_body(const onnx::GraphProto& body, const std::string& prefix,
+                                              const std::string& tensors, const std::vector<Value>& inputs,
+                                              const Context& context);
+  absl::Status add_renamed(const onnx::NodeProto& node, int index, const Names& names, const Context& context,
+                           const std::function<void(onnx::NodeProto&)>& change = {});
+  absl::Status set_outputs(const onnx::NodeProto& node, const std::vector<Value>& values);
+
+  // control.cpp
+  absl::Status add_if(const onnx::NodeProto& node, const Context& context);
+  absl::Status add_loop(const onnx::NodeProto& node, const Context& context);
+  absl::Status add_scan(const onnx::NodeProto& node, const Context& context);
+  absl::StatusOr<std::vector<Value>> scan_once(const onnx::NodeProto& node, std::vector<Value> inputs,
+                                               const std::vector<int64_t>& axes, const Context& context);
+  // One ONNX op on values at hand, by its row: `make` gets a node without inputs and outputs.
+  absl::StatusOr<Value> compute(const std::string& op, const std::vector<Value>& inputs,
+                                const std::function<void(onnx::NodeProto&)>& make);
+  absl::StatusOr<Value> stacked(const std::vector<Value>& parts, int64_t axis);    // a new axis
+  absl::StatusOr<Value> element(const Value& value, int64_t axis, int64_t index);  // without the axis
+
+  const onnx::GraphProto& graph_;
+  const onnx::ModelProto& model_;
+  const ImportOptions& options_;
+  Opsets opsets_;
+  Metadata metadata_;
+  std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // by domain, a colon and the name
+  std::unordered_map<std::string, Value> values_;
+  std::set<std::string> data_inputs_;
+  int64_t inlined_ = 0;  // nodes of bodies so far
+  int64_t bodies_ = 0;
+  Builder builder_;
+};
+
+// The value of an attribute that a node with a body must have, or null.
+const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name);
+
+}  // namespace wl::onnx_import
