@@ -86,6 +86,18 @@ double Call::number(int index) const {
   return known->at(0);
 }
 
+std::vector<double> Call::numbers(int index) const {
+  const Literal* known = literal(index);
+  if (known == nullptr) missing("input ", index, " ('", value(index).name, "') must be constant");
+  const int64_t count = elements(known->shape);
+  if (known->shape.size() > 1 || count > 4096) {
+    fail("input ", index, " must be a list, it has shape ", shape_text(known->shape));
+  }
+  std::vector<double> result;
+  for (int64_t i = 0; i < count; ++i) result.push_back(known->at(i));
+  return result;
+}
+
 const onnx::AttributeProto* Call::find(std::string_view name) const {
   for (const auto& attribute : node_.attribute()) {
     if (attribute.name() == name) return &attribute;
@@ -125,6 +137,20 @@ std::vector<double> Call::attr_numbers(std::string_view name) const {
   const auto* found = find(name);
   if (found == nullptr) return {};
   return {found->floats().begin(), found->floats().end()};
+}
+
+std::vector<std::string> Call::attr_texts(std::string_view name) const {
+  const auto* found = find(name);
+  if (found == nullptr) return {};
+  return {found->strings().begin(), found->strings().end()};
+}
+
+DType Call::dtype_attr(std::string_view name, DType otherwise) const {
+  const int64_t number = attr(name, 0);
+  if (number == 0) return otherwise;
+  const auto dtype = dtype_of(number < 0 || number > 1000 ? -1 : static_cast<int>(number), cat("attribute ", name));
+  if (!dtype.ok()) throw Rejected{dtype.status()};
+  return *dtype;
 }
 
 std::optional<Literal> Call::attr_literal(std::string_view name) const {

@@ -85,9 +85,10 @@ class Call {
   const Shape& shape(int index) const { return value(index).shape; }
   DType dtype(int index) const { return value(index).dtype; }
   int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
-  const Literal* literal(int index) const;     // null: not known while importing
-  std::vector<int64_t> ints(int index) const;  // must be known
-  double number(int index) const;              // one element, must be known
+  const Literal* literal(int index) const;       // null: not known while importing
+  std::vector<int64_t> ints(int index) const;    // must be known
+  double number(int index) const;                // one element, must be known
+  std::vector<double> numbers(int index) const;  // a list, must be known
 
   // Attributes; a wrong type fails.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
@@ -96,6 +97,8 @@ class Call {
   std::string attr_text(std::string_view name, std::string_view otherwise) const;
   std::vector<int64_t> attr_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<double> attr_numbers(std::string_view name) const;
+  std::vector<std::string> attr_texts(std::string_view name) const;
+  DType dtype_attr(std::string_view name, DType otherwise) const;  // a number of TensorProto.DataType; 0 is absent
   std::optional<Literal> attr_literal(std::string_view name) const;
   // Integers that moved from an attribute to input `index` in some version: the input if there is one.
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;

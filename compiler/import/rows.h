@@ -32,7 +32,6 @@ T arg_extreme(Call& c, Op op);
 T softmax(Call& c);
 T log_softmax(Call& c);
 T hardmax(Call& c);
-T cum_sum(Call& c);
 
 // rows_norm.cpp
 T layer_norm(Call& c);
@@ -55,6 +54,7 @@ T einsum(Call& c);
 T matmul(T a, T b);
 
 // rows_conv.cpp
+T convolution(Call& c, T x, T w);  // with the node's attributes
 T conv(Call& c);
 T conv_transpose(Call& c);
 T max_pool(Call& c);
@@ -90,5 +90,79 @@ T one_hot(Call& c);
 T gather(Call& c);
 T gather_elements(Call& c);
 T gather_nd(Call& c);
+T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`
+
+// rows_bits.cpp
+T bit_shift(Call& c);
+T bitwise_not(Call& c);
+T bit_cast(Call& c);
+
+// rows_loss.cpp
+T negative_log_likelihood(Call& c);
+T softmax_cross_entropy(Call& c);
+
+// rows_attention.cpp, rows_rotary.cpp
+T attention(Call& c);
+T rotary_embedding(Call& c);
+T rotary_embedding_ms(Call& c);
+T linear_attention(Call& c);
+T causal_conv(Call& c);
+
+// rows_resize.cpp, rows_sample.cpp
+T resize(Call& c);
+T upsample(Call& c);
+T grid_sample(Call& c);
+T affine_grid(Call& c);
+T roi_align(Call& c);
+T deform_conv(Call& c);
+
+// rows_scatter.cpp, rows_sort.cpp
+T scatter_elements(Call& c);
+T scatter_nd(Call& c);
+T tensor_scatter(Call& c);
+T max_unpool(Call& c);
+T top_k(Call& c);
+T reverse_sequence(Call& c);
+T non_zero(Call& c);
+T compress(Call& c);
+T unique(Call& c);
+T non_max_suppression(Call& c);
+
+// rows_recurrent.cpp
+T rnn(Call& c);
+T gru(Call& c);
+T lstm(Call& c);
+
+// rows_signal.cpp
+T dft(Call& c);
+T stft(Call& c);
+T mel_weight_matrix(Call& c);
+T window_of(Call& c, double a0, double a1, double a2);  // a0 - a1 cos t + a2 cos 2t
+T cumulative(Call& c, Op op);
+T determinant(Call& c);
+
+// rows_quant.cpp
+T qlinear_mat_mul(Call& c);
+T qlinear_conv(Call& c);
+T conv_integer(Call& c);
+T dynamic_quantize(Call& c);
+T qlinear_binary(Call& c, Op op);
+T qlinear_unary(Call& c, T (*f)(Call&, T));
+T qlinear_concat(Call& c);
+T mat_mul_integer_to_float(Call& c);
+T dynamic_quantize_mat_mul(Call& c);
+
+// rows_patch.cpp
+T col_to_im(Call& c);
+T center_crop_pad(Call& c);
+
+// rows_fused.cpp
+T fused_gemm(Call& c);
+T fused_conv(Call& c);
+T bias_split_gelu(Call& c);
+T attention_ms(Call& c);
+T multi_head_attention(Call& c);
+T group_query_attention(Call& c);
+T embed_layer_norm(Call& c);
 
 }  // namespace wl::onnx_import

@@ -69,9 +69,34 @@ T rearrange(Call& c, const Term& term, const std::string& out) {
 
 void need_distinct(Call& c, const std::string& letters) {
   for (size_t i = 0; i < letters.size(); ++i) {
-    if (letters.find(letters[i], i + 1) != std::string::npos) {
-      c.missing("term '", letters, "' has a letter twice; diagonals are not supported");
+    if (letters.find(letters[i], i + 1) != std::string::npos) c.fail("the result '", letters, "' has a letter twice");
+  }
+}
+
+// Of two axes with one letter their diagonal stays: all elements in a row, every (n + 1)st of them.
+void take_diagonals(Call& c, Term& term) {
+  for (size_t i = 0; i < term.letters.size(); ++i) {
+    const size_t other = term.letters.find(term.letters[i], i + 1);
+    if (other == std::string::npos) continue;
+    const int64_t n = term.tensor.extent(static_cast<int64_t>(i));
+    if (term.tensor.extent(static_cast<int64_t>(other)) != n || n < 1) {
+      c.fail("the axes '", std::string(1, term.letters[i]), "' of shape ", shape_text(term.tensor.shape()), " differ");
     }
+    std::vector<int64_t> perm = axes_from(0, term.tensor.rank());
+    perm.erase(perm.begin() + static_cast<int64_t>(other));
+    perm.erase(perm.begin() + static_cast<int64_t>(i));
+    Shape rest;
+    for (const int64_t axis : perm) rest.push_back(term.tensor.extent(axis));
+    perm.push_back(static_cast<int64_t>(i));
+    perm.push_back(static_cast<int64_t>(other));
+    rest.push_back(n * n);
+    const T flat = reshape(transpose(term.tensor, perm), rest);
+    const char letter = term.letters[i];
+    term.tensor = slice_axis(flat, flat.rank() - 1, 0, n + 1, n);
+    term.letters.erase(other, 1);
+    term.letters.erase(i, 1);
+    term.letters += letter;
+    i = static_cast<size_t>(-1);  // a third axis of the letter
   }
 }
 
@@ -208,8 +233,8 @@ T einsum(Call& c) {
     widest = std::max(widest, rank - named);
     const std::string letters = expand_ellipsis(c, names[i], rank - named);
     if (!is_letters(letters)) c.fail("equation '", equation, "' has something other than letters");
-    need_distinct(c, letters);
     terms.push_back({tensor, letters});
+    take_diagonals(c, terms.back());
   }
   const std::string out = sides.size() == 2 ? expand_ellipsis(c, sides[1], widest) : default_result(terms, widest);
   if (!is_letters(out)) c.fail("equation '", equation, "' has something other than letters");

@@ -172,9 +172,12 @@ double lowest(DType dtype) {
 
 }  // namespace
 
+T convolution(Call& c, T x, T w) {
+  return convolve(x, w, sliding_of(c, x.shape(), kernel_of(c, w)), c.attr("group", 1));
+}
+
 T conv(Call& c) {
-  const T x = c.in(0), w = c.in(1);
-  const T y = convolve(x, w, sliding_of(c, x.shape(), kernel_of(c, w)), c.attr("group", 1));
+  const T y = convolution(c, c.in(0), c.in(1));
   return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
 }
 
@@ -195,6 +198,7 @@ T conv_transpose(Call& c) {
   if (asked.size() == rank + 2) asked.erase(asked.begin(), asked.begin() + 2);
   if (!asked.empty() && asked.size() != rank) c.fail("output_shape has ", asked.size(), " entries, expected ", rank);
   const std::string automatic = c.attr_text("auto_pad", "NOTSET");
+  std::vector<int64_t> extra(rank, 0);  // zeros after what there is, for a larger output_shape
   for (size_t i = 0; i < rank; ++i) {
     const int64_t n = x.extent(static_cast<int64_t>(i) + 2);
     if (n < 1) c.fail("spatial axis ", i, " is empty");
@@ -202,8 +206,10 @@ T conv_transpose(Call& c) {
     const int64_t full = (n - 1) * s.stride[i] + (kernel[i] - 1) * s.dilation[i] + 1 + more[i];
     if (!asked.empty() || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
       size[i] = asked.empty() ? n * s.stride[i] : asked[i];
-      if (size[i] < 0 || size[i] > full) c.fail("output_shape ", size[i], " is out of range");
-      s.low[i] = automatic == "SAME_UPPER" ? (full - size[i]) / 2 : full - size[i] - (full - size[i]) / 2;
+      if (size[i] < 0 || size[i] > full + (int64_t{1} << 20)) c.fail("output_shape ", size[i], " is out of range");
+      extra[i] = std::max<int64_t>(size[i] - full, 0);
+      const int64_t cut = full + extra[i] - size[i];
+      s.low[i] = automatic == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
     } else {
       size[i] = full - s.low[i] - s.high[i];
     }
@@ -231,7 +237,7 @@ T conv_transpose(Call& c) {
     w = slice_axis(w, axis, kernel[i] - 1, -1, kernel[i]);
     const int64_t reach = (kernel[i] - 1) * s.dilation[i];
     inner.low.push_back(reach);
-    inner.high.push_back(reach + more[i]);
+    inner.high.push_back(reach + more[i] + extra[i]);
   }
   // [channels, outputs / groups, taps] -> [outputs, channels / groups, taps]
   Shape split = w.shape();
@@ -250,10 +256,22 @@ T conv_transpose(Call& c) {
 }
 
 T max_pool(Call& c) {
-  if (c.wants(1)) c.missing("output 1: indices of the maxima are not supported");
   const T x = c.in(0);
   const Sliding s = pool_of(c, x);
-  return over_taps(Op::reduce_max, pool_windows(c, x, s, lowest(x.dtype())), s);
+  const T windows = pool_windows(c, x, s, lowest(x.dtype()));
+  const T y = over_taps(Op::reduce_max, windows, s);
+  if (!c.wants(1)) return y;
+  // The number in the whole tensor of the first element of each window that is its maximum.
+  auto order = axes_from(0, x.rank());
+  if (c.attr("storage_order", 0) != 0) std::reverse(order.begin() + 2, order.end());
+  T number = c.constant(0, DType::i64, x.shape());
+  for (const int64_t axis : order)
+    number = number * static_cast<double>(x.extent(axis)) + c.iota(DType::i64, x.shape(), axis);
+  const auto none = static_cast<double>(elements(x.shape()));
+  const T numbers = slide(number, s, none);
+  const T hit = apply(Op::eq, {windows, stretch(y, axes_from(y.rank(), windows.rank()), windows.shape())});
+  c.set(1, over_taps(Op::reduce_min, select(hit, numbers, none), s));
+  return y;
 }
 
 T average_pool(Call& c) {

@@ -93,8 +93,6 @@ T one_hot(Call& c) {
   return select(hit, value(1), value(0));
 }
 
-namespace {
-
 // x[.., index, ..]: axis `axis` is replaced by the axes of `index`.
 T gather_axis(T x, T index, int64_t axis) {
   Call& c = x.call();
@@ -108,8 +106,6 @@ T gather_axis(T x, T index, int64_t axis) {
   const T list = along(reshape(index, {elements(rows)}), axis, x.rank());
   return reshape(take_along(x, broadcast_to(list, flat), axis), std::move(result));
 }
-
-}  // namespace
 
 T gather(Call& c) {
   const T x = c.in(0);
@@ -148,22 +144,29 @@ T gather_elements(Call& c) {
 T gather_nd(Call& c) {
   const T x = c.in(0);
   const T index = cast(c.in(1), DType::i64);
-  if (c.attr("batch_dims", 0) != 0) c.missing("attribute batch_dims is not supported");
+  const int64_t shared = c.attr("batch_dims", 0);
   const int64_t width = index.rank() < 1 ? 0 : index.extent(index.rank() - 1);
-  if (width < 1 || width > x.rank()) {
+  if (width < 1 || shared < 0 || shared >= index.rank() || width > x.rank() - shared) {
     c.fail("indices of shape ", shape_text(index.shape()), " do not fit data of shape ", shape_text(x.shape()));
   }
   Shape tuples = index.shape(), rest = x.shape();
   tuples.pop_back();
   int64_t rows = 1;
   T flat = c.constant(0, DType::i64, tuples);
-  for (int64_t i = 0; i < width; ++i) {
+  // A batch's own rows begin where those of the batches before it end: the batch axes are leading indices.
+  for (int64_t i = 0; i < shared; ++i) {
+    if (tuples[static_cast<size_t>(i)] != x.extent(i)) c.fail("batch axis ", i, " has two extents");
+    flat = flat * static_cast<double>(x.extent(i)) + c.iota(DType::i64, tuples, i);
+    rows *= x.extent(i);
+  }
+  for (int64_t axis = 0; axis < width; ++axis) {
+    const int64_t i = axis + shared;
     const auto n = static_cast<double>(x.extent(i));
-    const T part = reshape(slice_axis(index, index.rank() - 1, i, 1, 1), tuples);
+    const T part = reshape(slice_axis(index, index.rank() - 1, axis, 1, 1), tuples);
     flat = flat * n + select(apply(Op::lt, {part, 0.0}), part + n, part);
     rows *= x.extent(i);
   }
-  rest.erase(rest.begin(), rest.begin() + width);
+  rest.erase(rest.begin(), rest.begin() + shared + width);
   rest.insert(rest.begin(), rows);
   return gather_axis(reshape(x, std::move(rest)), flat, 0);
 }

@@ -53,16 +53,31 @@ T prelu(Call& c) {
   return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * c.in(1), c.in(0));
 }
 
+// To floats of eight bits, whose conversion keeps infinities where there are any and saturates everything else: what
+// attribute saturate asks for beyond that.
+T cast_saturating(Call& c, T x, DType dtype) {
+  if (!saturates(dtype) || !is_float(x.dtype()) || x.dtype() == dtype) return cast(x, dtype);
+  const double largest = info(dtype).largest;
+  if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
+  if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
+  // Half a step beyond the largest number; a tie goes to the even neighbour, which is f8e4m3fn's largest number itself.
+  const bool infinite = dtype == DType::f8e5m2;
+  const double first = infinite ? 61440 : 464;
+  const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
+  const double infinity = std::numeric_limits<double>::infinity();
+  return cast(select(over, infinite ? x * infinity : x * std::numeric_limits<double>::quiet_NaN(), x), dtype);
+}
+
 T cast_to(Call& c) {
   if (!c.has_attr("to")) c.fail("attribute to is needed");
   const int64_t to = c.attr("to", 0);
   const auto dtype = dtype_of(to < 0 || to > 1000 ? -1 : static_cast<int>(to), "the result");
   if (!dtype.ok()) throw Rejected{dtype.status()};
-  return cast(c.in(0), *dtype);
+  return cast_saturating(c, c.in(0), *dtype);
 }
 
 T cast_like(Call& c) {
-  return cast(c.in(0), c.dtype(1));
+  return cast_saturating(c, c.in(0), c.dtype(1));
 }
 
 T is_inf(Call& c) {
@@ -76,8 +91,10 @@ T is_inf(Call& c) {
 
 T dropout(Call& c) {
   const Literal* training = c.has(2) ? c.literal(2) : nullptr;
-  if (c.has(2) && (training == nullptr || training->at(0) != 0))
-    c.missing("training_mode: only inference is supported");
+  if (c.has(2) && training == nullptr) c.missing("input 2, training_mode, must be constant");
+  // A ratio of 0 drops nothing.
+  const bool drops = training != nullptr && training->at(0) != 0 && (!c.has(1) || c.number(1) != 0);
+  if (drops) c.missing("training_mode: only inference is supported");
   const T x = c.in(0);
   if (c.wants(1)) c.set(1, c.constant(1, c.opset() < 10 ? x.dtype() : DType::b1, x.shape()));
   return x;
@@ -108,7 +125,20 @@ namespace {
 
 // Scale or zero point: one number, or one per slice along `axis`.
 T per_axis(Call& c, T value, T x) {
-  if (c.attr("block_size", 0) != 0) c.missing("attribute block_size: blocked quantisation is not supported");
+  if (const int64_t block = c.attr("block_size", 0); block != 0) {
+    const int64_t axis = c.axis(c.attr("axis", 1), x.rank()), n = x.extent(axis);
+    Shape expected = x.shape();
+    expected[static_cast<size_t>(axis)] = block < 1 ? -1 : (n + block - 1) / block;
+    if (value.shape() != expected || block > kMaxElements) {
+      c.fail("scales of shape ", shape_text(value.shape()), " do not fit blocks of ", block, " along axis ", axis);
+    }
+    Shape apart = expected, joined = expected;
+    apart.insert(apart.begin() + axis + 1, 1);
+    const T single = reshape(value, apart);
+    apart[static_cast<size_t>(axis) + 1] = block;
+    joined[static_cast<size_t>(axis)] *= block;
+    return slice_axis(reshape(broadcast_to(single, apart), joined), axis, 0, 1, n);
+  }
   if (value.rank() != 1 || value.extent(0) == 1) return reshape(value, {});
   return along(value, c.axis(c.attr("axis", 1), x.rank()), x.rank());
 }
@@ -134,6 +164,11 @@ T quantize(Call& c) {
     const auto named = dtype_of(static_cast<int>(c.attr("output_dtype", 0) & 0xffff), "the result");
     if (!named.ok()) throw Rejected{named.status()};
     dtype = *named;
+  }
+  if (saturates(dtype)) {
+    T scaled = x / cast(per_axis(c, c.in(1), x), x.dtype());
+    if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), x.dtype());
+    return cast_saturating(c, scaled, dtype);
   }
   if (is_float(dtype)) c.missing("quantising to ", name_of(dtype), " is not supported");
   const int bits = 8 * size_of(dtype);

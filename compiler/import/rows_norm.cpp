@@ -70,14 +70,25 @@ T rms_norm(Call& c) {
 }
 
 T batch_norm(Call& c) {
-  if (c.attr("training_mode", 0) != 0) c.missing("training_mode: only inference is supported");
   if (c.attr("spatial", 1) != 1) c.missing("attribute spatial = 0 is not supported");
-  for (int i = 1; i < c.outputs(); ++i) {
-    if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
-  }
   const T x = c.in(0);
   need_rank(c, x, 2);
   const int64_t rank = x.rank();
+  if (c.attr("training_mode", 0) != 0) {
+    auto axes = axes_from(0, rank);
+    axes.erase(axes.begin() + 1);
+    const T average = mean(x, axes, false);
+    const T centred = x - stretch(average, axes, x.shape());
+    const T variance = mean(centred * centred, axes, false);
+    const double momentum = c.attr_number("momentum", 0.9);
+    c.set(1, c.in(3) * momentum + cast(average, c.dtype(3)) * (1 - momentum));
+    c.set(2, c.in(4) * momentum + cast(variance, c.dtype(4)) * (1 - momentum));
+    const T inverse = apply(Op::rsqrt, {variance + c.attr_number("epsilon", 1e-5)});
+    return centred * stretch(inverse, axes, x.shape()) * along(c.in(1), 1, rank) + along(c.in(2), 1, rank);
+  }
+  for (int i = 1; i < c.outputs(); ++i) {
+    if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
+  }
   // Per channel first: one multiply and two adds are left for each element.
   const T factor = c.in(1) * apply(Op::rsqrt, {c.in(4) + c.attr_number("epsilon", 1e-5)});
   return (x - along(c.in(3), 1, rank)) * along(factor, 1, rank) + along(c.in(2), 1, rank);

@@ -123,20 +123,4 @@ T hardmax(Call& c) {
   return reshape(cast(hit, x.dtype()), shape);
 }
 
-// The sums of all windows that end at each element.
-T cum_sum(Call& c) {
-  T x = c.in(0);
-  const Literal* where = c.literal(1);
-  if (where == nullptr || elements(where->shape) != 1) c.missing("input 1, the axis, must be a constant number");
-  const int64_t axis = c.axis(where->int_at(0), x.rank());
-  const int64_t n = x.extent(axis);
-  if (n == 0) return x;
-  const bool reverse = c.attr("reverse", 0) != 0, exclusive = c.attr("exclusive", 0) != 0;
-  std::vector<int64_t> low(x.shape().size(), 0), high = low;
-  (reverse ? high : low)[static_cast<size_t>(axis)] = exclusive ? n : n - 1;
-  const T padded = pad(x, low, high, 0);
-  const T wide = exclusive ? slice_axis(padded, axis, reverse ? 1 : 0, 1, 2 * n - 1) : padded;
-  return reduce(Op::reduce_sum, window(wide, {axis}, {n, 1, 1}), {x.rank()}, false);
-}
-
 }  // namespace wl::onnx_import

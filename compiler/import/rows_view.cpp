@@ -289,7 +289,10 @@ T space_to_depth(Call& c) {
   const int64_t b = block_of(c, x);
   const int64_t n = x.extent(0), channels = x.extent(1), h = x.extent(2), w = x.extent(3);
   if (h % b != 0 || w % b != 0) c.fail("height ", h, " and width ", w, " do not split into blocks of ", b);
-  const T apart = transpose(reshape(x, {n, channels, h / b, b, w / b, b}), {0, 3, 5, 1, 2, 4});
+  const bool column_row = c.attr_text("mode", "DCR") == "CRD";
+  const T apart =
+      transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
+                column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
   // With no elements, b * b may be anything: bounded first.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});

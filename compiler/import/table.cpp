@@ -49,6 +49,9 @@ T tanh(T x) {
 T sigmoid(T x) {
   return apply(Op::sigmoid, {x});
 }
+T atan(T x) {
+  return apply(Op::atan, {x});
+}
 T max(T a, Arg b) {
   return apply(Op::max, {a, b});
 }
@@ -65,15 +68,24 @@ T hard_sigmoid(T x, double alpha, double beta) {
 constexpr Row kRows[] = {
     // Elementwise
     {"Abs", 6, one<Op::abs>},
+    {"Acos", 7, [](Call& c) { return atan(sqrt((1.0 - c.in(0)) / (c.in(0) + 1.0))) * 2.0; }},
     {"Acosh", 9, [](Call& c) { return log(c.in(0) + sqrt((c.in(0) - 1.0) * (c.in(0) + 1.0))); }},
     {"Add", 7, two<Op::add>},
     {"And", 7, two<Op::logical_and>},
+    {"Asin", 7, [](Call& c) { return atan(c.in(0) / sqrt((1.0 - c.in(0)) * (c.in(0) + 1.0))); }},
     {"Asinh", 9,
      [](Call& c) {
        const T x = abs(c.in(0));
        return apply(Op::sign, {c.in(0)}) * log1p(x + x * x / (1.0 + sqrt(x * x + 1.0)));
      }},
+    {"Atan", 7, one<Op::atan>},
     {"Atanh", 9, [](Call& c) { return (log1p(c.in(0)) - log1p(-c.in(0))) * 0.5; }},
+    {"BitCast", 26, bit_cast},
+    {"BitShift", 11, bit_shift},
+    {"BitwiseAnd", 18, two<Op::bit_and>},
+    {"BitwiseNot", 18, bitwise_not},
+    {"BitwiseOr", 18, two<Op::bit_or>},
+    {"BitwiseXor", 18, two<Op::bit_xor>},
     {"Cast", 6, cast_to},
     {"CastLike", 15, cast_like},
     {"Ceil", 6, one<Op::ceil>},
@@ -88,6 +100,7 @@ constexpr Row kRows[] = {
     {"DequantizeLinear", 10, dequantize},
     {"Div", 7, two<Op::div>},
     {"Dropout", 7, dropout},
+    {"DynamicQuantizeLinear", 11, dynamic_quantize},
     {"Elu", 6, [](Call& c) { return select(less(c.in(0), 0.0), expm1(c.in(0)) * c.attr_number("alpha", 1), c.in(0)); }},
     {"Equal", 7, two<Op::eq>},
     {"Erf", 9, one<Op::erf>},
@@ -161,9 +174,11 @@ constexpr Row kRows[] = {
     // Reductions
     {"ArgMax", 1, [](Call& c) { return arg_extreme(c, Op::reduce_max); }},
     {"ArgMin", 1, [](Call& c) { return arg_extreme(c, Op::reduce_min); }},
-    {"CumSum", 11, cum_sum},
+    {"CumProd", 26, [](Call& c) { return cumulative(c, Op::reduce_prod); }},
+    {"CumSum", 11, [](Call& c) { return cumulative(c, Op::reduce_sum); }},
     {"Hardmax", 1, hardmax},
     {"LogSoftmax", 1, log_softmax},
+    {"NegativeLogLikelihoodLoss", 12, negative_log_likelihood},
     {"ReduceL1", 1, [](Call& c) { return reduced(c, Op::reduce_sum, abs(c.in(0))); }},
     {"ReduceL2", 1, [](Call& c) { return sqrt(reduced(c, Op::reduce_sum, c.in(0) * c.in(0))); }},
     {"ReduceLogSum", 1, [](Call& c) { return log(reduction<Op::reduce_sum>(c)); }},
@@ -175,6 +190,8 @@ constexpr Row kRows[] = {
     {"ReduceSum", 1, reduction<Op::reduce_sum>},
     {"ReduceSumSquare", 1, [](Call& c) { return reduced(c, Op::reduce_sum, c.in(0) * c.in(0)); }},
     {"Softmax", 1, softmax},
+    {"SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy},
+    {"TopK", 1, top_k},
 
     // Normalisations
     {"BatchNormalization", 7, batch_norm},
@@ -188,20 +205,37 @@ constexpr Row kRows[] = {
     {"SimplifiedLayerNormalization", 1, rms_norm},
 
     // Contractions and pools
+    {"Attention", 23, attention},
     {"AveragePool", 7, average_pool},
+    {"CausalConvWithState", 27, causal_conv},
+    {"Col2Im", 18, col_to_im},
     {"Conv", 1, conv},
+    {"ConvInteger", 10, conv_integer},
     {"ConvTranspose", 1, conv_transpose},
+    {"DFT", 17, dft},
+    {"DeformConv", 19, deform_conv},
+    {"Det", 11, determinant},
     {"Einsum", 12, einsum},
     {"Gemm", 7, gemm},
     {"GlobalAveragePool", 1, [](Call& c) { return global_pool(c, Op::reduce_sum); }},
     {"GlobalLpPool", 2, global_lp_pool},
     {"GlobalMaxPool", 1, [](Call& c) { return global_pool(c, Op::reduce_max); }},
+    {"GRU", 7, gru},
+    {"LSTM", 7, lstm},
+    {"LinearAttention", 27, linear_attention},
     {"LpPool", 2, lp_pool},
     {"MatMul", 1, mat_mul},
     {"MatMulInteger", 10, mat_mul_integer},
     {"MaxPool", 1, max_pool},
+    {"QLinearConv", 10, qlinear_conv},
+    {"QLinearMatMul", 10, qlinear_mat_mul},
+    {"RNN", 7, rnn},
+    {"RoiAlign", 10, roi_align},
+    {"RotaryEmbedding", 23, rotary_embedding},
+    {"STFT", 17, stft},
 
     // Views
+    {"CenterCropPad", 18, center_crop_pad},
     {"Concat", 4, concat_all},
     {"DepthToSpace", 1, depth_to_space},
     {"Expand", 8, expand},
@@ -217,25 +251,65 @@ constexpr Row kRows[] = {
     {"Unsqueeze", 1, unsqueeze_at},
 
     // Indices and constants
+    {"AffineGrid", 20, affine_grid},
+    {"BlackmanWindow", 17, [](Call& c) { return window_of(c, 0.42, 0.5, 0.08); }},
+    {"Compress", 9, compress},
     {"Constant", 1, constant_value},
     {"ConstantOfShape", 9, constant_of_shape},
     {"EyeLike", 9, eye_like},
     {"Gather", 1, gather},
     {"GatherElements", 11, gather_elements},
     {"GatherND", 11, gather_nd},
+    {"GridSample", 16, grid_sample},
+    {"HammingWindow", 17, [](Call& c) { return window_of(c, 25.0 / 46, 21.0 / 46, 0); }},
+    {"HannWindow", 17, [](Call& c) { return window_of(c, 0.5, 0.5, 0); }},
+    {"MaxUnpool", 9, max_unpool},
+    {"MelWeightMatrix", 17, mel_weight_matrix},
+    {"NonMaxSuppression", 10, non_max_suppression},
+    {"NonZero", 9, non_zero},
     {"OneHot", 9, one_hot},
     {"Range", 11, range},
+    {"Resize", 10, resize},
+    {"ReverseSequence", 10, reverse_sequence},
+    {"Scatter", 9, scatter_elements},
+    {"ScatterElements", 11, scatter_elements},
+    {"ScatterND", 11, scatter_nd},
     {"Shape", 1, shape_of},
     {"Size", 1, size_of_tensor},
+    {"TensorScatter", 24, tensor_scatter},
     {"Trilu", 14, trilu},
+    {"Unique", 11, unique},
+    {"Upsample", 7, upsample},
 
     // What onnxruntime's and PyTorch's exporters fuse
+    {"Attention", 1, attention_ms, kAnyLater, kMicrosoft},
+    {"BiasAdd", 1, [](Call& c) { return c.in(0) + c.in(1) + c.in(2); }, kAnyLater, kMicrosoft},
     {"BiasGelu", 1, [](Call& c) { return gelu_erf(c.in(0) + c.in(1)); }, kAnyLater, kMicrosoft},
     {"FastGelu", 1, [](Call& c) { return gelu_tanh(c.has(1) ? c.in(0) + c.in(1) : c.in(0)); }, kAnyLater, kMicrosoft},
+    {"BiasSplitGelu", 1, bias_split_gelu, kAnyLater, kMicrosoft},
+    {"DynamicQuantizeMatMul", 1, dynamic_quantize_mat_mul, kAnyLater, kMicrosoft},
+    {"EmbedLayerNormalization", 1, embed_layer_norm, kAnyLater, kMicrosoft},
+    {"FusedConv", 1, fused_conv, kAnyLater, kMicrosoft},
+    {"FusedGemm", 1, fused_gemm, kAnyLater, kMicrosoft},
     {"FusedMatMul", 1, fused_mat_mul, kAnyLater, kMicrosoft},
     {"Gelu", 1, [](Call& c) { return gelu_erf(c.in(0)); }, kAnyLater, kMicrosoft},
+    {"GroupQueryAttention", 1, group_query_attention, kAnyLater, kMicrosoft},
+    {"MatMulIntegerToFloat", 1, mat_mul_integer_to_float, kAnyLater, kMicrosoft},
+    {"MultiHeadAttention", 1, multi_head_attention, kAnyLater, kMicrosoft},
+    {"QLinearAdd", 1, [](Call& c) { return qlinear_binary(c, Op::add); }, kAnyLater, kMicrosoft},
+    {"QLinearConcat", 1, qlinear_concat, kAnyLater, kMicrosoft},
+    {"QLinearLeakyRelu", 1,
+     [](Call& c) {
+       return qlinear_unary(
+           c, [](Call& call, T x) { return select(less(x, 0.0), x * call.attr_number("alpha", 0.01), x); });
+     },
+     kAnyLater, kMicrosoft},
+    {"QLinearMul", 1, [](Call& c) { return qlinear_binary(c, Op::mul); }, kAnyLater, kMicrosoft},
+    {"QLinearSigmoid", 1, [](Call& c) { return qlinear_unary(c, [](Call&, T x) { return sigmoid(x); }); }, kAnyLater,
+     kMicrosoft},
     {"QuickGelu", 1, [](Call& c) { return c.in(0) * sigmoid(c.in(0) * c.attr_number("alpha", 1.702)); }, kAnyLater,
      kMicrosoft},
+    {"RotaryEmbedding", 1, rotary_embedding_ms, kAnyLater, kMicrosoft},
     {"SkipLayerNormalization", 1, skip_layer_norm, kAnyLater, kMicrosoft},
     {"SkipSimplifiedLayerNormalization", 1, skip_rms_norm, kAnyLater, kMicrosoft},
 };
