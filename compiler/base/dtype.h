@@ -7,15 +7,18 @@
 
 namespace wl {
 
-enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, b1 };
-inline constexpr int kDTypeCount = 13;
+enum class DType : uint8_t { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, b1, f8e4m3fn, f8e5m2 };
+inline constexpr int kDTypeCount = 15;
 
 struct DTypeInfo {
   DType dtype;
   std::string_view name;  // as in graph text
   int bytes;
   bool is_float;
-  double unit_roundoff;  // half the distance from 1 to the next number; 0 for integers
+  // Floats only, 0 for integers.
+  double unit_roundoff;  // half the distance from 1 to the next number
+  double smallest;       // positive denormal
+  double largest;        // finite number
 };
 
 const DTypeInfo& info(DType dtype);
@@ -27,6 +30,11 @@ inline std::string_view name_of(DType dtype) {
 }
 inline bool is_float(DType dtype) {
   return info(dtype).is_float;
+}
+// Floats of eight bits, whose conversions saturate: a finite number beyond the largest becomes the largest, and so does
+// infinity where the dtype has none.
+inline bool saturates(DType dtype) {
+  return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }
 std::optional<DType> dtype_named(std::string_view name);
 

@@ -71,36 +71,50 @@ void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, d
   normal_blocks_any(key, begin, blocks, mean, scale, out);
 }
 
-// A 16-bit float with `mantissa` stored bits and smallest normal exponent `emin`; round to nearest even.
-uint16_t encode_half(double value, int mantissa, int emin) {
-  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  const auto infinity = static_cast<uint16_t>((0x7fff >> mantissa) << mantissa);
-  if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1 << (mantissa - 1));
+// Floats of 8 and 16 bits: sign, exponent, `mantissa` stored bits. The last patterns of the magnitude are special.
+struct SmallFloat {
+  uint32_t sign;  // its bit; the bits below are the magnitude
+  int mantissa;
+  int emin;           // of the smallest normal number
+  uint32_t overflow;  // what a magnitude beyond every finite one becomes
+  uint32_t nan;
+  uint32_t first_nan;  // every magnitude from here on is NaN
+  bool has_infinity;   // as the magnitude before the first NaN
+};
+constexpr SmallFloat kF16{0x8000, 10, -14, 0x7c00, 0x7e00, 0x7c01, true};
+constexpr SmallFloat kBf16{0x8000, 7, -126, 0x7f80, 0x7fc0, 0x7f81, true};
+constexpr SmallFloat kF8E4M3FN{0x80, 3, -6, 0x7e, 0x7f, 0x7f, false};
+constexpr SmallFloat kF8E5M2{0x80, 2, -14, 0x7b, 0x7e, 0x7d, true};
+
+// Rounds to nearest even.
+uint32_t encode(double value, const SmallFloat& to) {
+  const uint32_t sign = std::signbit(value) ? to.sign : 0;
   const double magnitude = std::fabs(value);
-  if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity);
-  const int exponent = magnitude == 0 ? emin : std::max(std::ilogb(magnitude), emin);
-  if (exponent > 1 - emin) return static_cast<uint16_t>(sign | infinity);
-  const auto quanta = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, mantissa - exponent)));
-  // Normal numbers carry their leading one into the exponent field, and so does a rounding overflow (up to infinity).
-  const uint32_t bits = (static_cast<uint32_t>(exponent - emin) << mantissa) + quanta;
-  return static_cast<uint16_t>(sign | std::min<uint32_t>(bits, infinity));
+  if (std::isnan(value)) return sign | to.nan;
+  if (std::isinf(value)) return sign | (to.has_infinity ? to.first_nan - 1 : to.overflow);
+  const int exponent = magnitude == 0 ? to.emin : std::max(std::ilogb(magnitude), to.emin);
+  if (exponent - to.emin > static_cast<int>(to.sign >> to.mantissa)) return sign | to.overflow;
+  const auto quanta = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, to.mantissa - exponent)));
+  // Normal numbers carry their leading one into the exponent field, and so does a rounding overflow.
+  const uint32_t bits = (static_cast<uint32_t>(exponent - to.emin) << to.mantissa) + quanta;
+  return sign | std::min(bits, to.overflow);
 }
 
-double decode_half(uint16_t bits, int mantissa, int emin) {
-  const int field = (bits & 0x7fff) >> mantissa;
-  const int fraction = bits & ((1 << mantissa) - 1);
-  double magnitude = 0;
-  if (field == 0x7fff >> mantissa)
-    magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+double decode(uint32_t bits, const SmallFloat& from) {
+  const uint32_t magnitude = bits & (from.sign - 1);
+  const auto field = static_cast<int>(magnitude >> from.mantissa);
+  const auto fraction = static_cast<int>(magnitude & ((1u << from.mantissa) - 1));
+  double value = 0;
+  if (magnitude >= from.first_nan)
+    value = std::numeric_limits<double>::quiet_NaN();
+  else if (magnitude + 1 == from.first_nan && from.has_infinity)
+    value = std::numeric_limits<double>::infinity();
   else if (field == 0)
-    magnitude = std::ldexp(fraction, emin - mantissa);
+    value = std::ldexp(fraction, from.emin - from.mantissa);
   else
-    magnitude = std::ldexp(fraction + (1 << mantissa), field - 1 + emin - mantissa);
-  return bits & 0x8000 ? -magnitude : magnitude;
+    value = std::ldexp(fraction + (1 << from.mantissa), field - 1 + from.emin - from.mantissa);
+  return bits & from.sign ? -value : value;
 }
-
-constexpr int kF16Mantissa = 10, kF16Emin = -14;
-constexpr int kBf16Mantissa = 7, kBf16Emin = -126;
 
 template <typename T>
 T saturate(double value) {
@@ -139,9 +153,9 @@ double load_element(DType dtype, const void* data, uint64_t index) {
     case DType::f32:
       return at<float>(data, index);
     case DType::f16:
-      return decode_half(at<uint16_t>(data, index), kF16Mantissa, kF16Emin);
+      return decode(at<uint16_t>(data, index), kF16);
     case DType::bf16:
-      return decode_half(at<uint16_t>(data, index), kBf16Mantissa, kBf16Emin);
+      return decode(at<uint16_t>(data, index), kBf16);
     case DType::i64:
       return static_cast<double>(at<int64_t>(data, index));
     case DType::i32:
@@ -160,6 +174,10 @@ double load_element(DType dtype, const void* data, uint64_t index) {
       return at<uint8_t>(data, index);
     case DType::b1:
       return at<uint8_t>(data, index) != 0;
+    case DType::f8e4m3fn:
+      return decode(at<uint8_t>(data, index), kF8E4M3FN);
+    case DType::f8e5m2:
+      return decode(at<uint8_t>(data, index), kF8E5M2);
   }
   WL_CHECK(false, "dtype row ", static_cast<int>(dtype));
 }
@@ -171,9 +189,9 @@ void store_element(DType dtype, void* data, uint64_t index, double value) {
     case DType::f32:
       return put(data, index, static_cast<float>(value));
     case DType::f16:
-      return put(data, index, encode_half(value, kF16Mantissa, kF16Emin));
+      return put(data, index, static_cast<uint16_t>(encode(value, kF16)));
     case DType::bf16:
-      return put(data, index, encode_half(value, kBf16Mantissa, kBf16Emin));
+      return put(data, index, static_cast<uint16_t>(encode(value, kBf16)));
     case DType::i64:
       return put(data, index, saturate<int64_t>(value));
     case DType::i32:
@@ -192,6 +210,10 @@ void store_element(DType dtype, void* data, uint64_t index, double value) {
       return put(data, index, saturate<uint8_t>(value));
     case DType::b1:
       return put<uint8_t>(data, index, value != 0);
+    case DType::f8e4m3fn:
+      return put(data, index, static_cast<uint8_t>(encode(value, kF8E4M3FN)));
+    case DType::f8e5m2:
+      return put(data, index, static_cast<uint8_t>(encode(value, kF8E5M2)));
   }
   WL_CHECK(false, "dtype row ", static_cast<int>(dtype));
 }

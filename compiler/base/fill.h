@@ -28,7 +28,8 @@ double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream,
 // Agrees bit for bit with fill_value. Fast: about 1 ns an element for f32.
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end, void* out);
 
-// Memory form <-> double, for any dtype. Rounds to nearest even; integers saturate.
+// Memory form <-> double, for any dtype. Rounds to nearest even; integers and floats of eight
+// bits saturate.
 double load_element(DType dtype, const void* data, uint64_t index);
 void store_element(DType dtype, void* data, uint64_t index, double value);
 

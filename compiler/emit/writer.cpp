@@ -63,8 +63,8 @@ std::string spell_constant(double value, DType dtype) {
   return absl::StrFormat("%af", static_cast<double>(static_cast<float>(value)));
 }
 
-bool is_half(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16;
+bool is_small_float(DType dtype) {
+  return is_float(dtype) && size_of(dtype) < 4;
 }
 
 bool is_narrow(DType dtype) {
@@ -72,22 +72,22 @@ bool is_narrow(DType dtype) {
 }
 
 std::string spell_type(DType dtype, int lanes) {
-  return spell_memory(is_half(dtype) ? DType::f32 : is_narrow(dtype) ? DType::i32 : dtype, lanes);
+  return spell_memory(is_small_float(dtype) ? DType::f32 : is_narrow(dtype) ? DType::i32 : dtype, lanes);
 }
 
 std::string spell_memory(DType dtype, int lanes) {
-  if (is_half(dtype)) dtype = DType::u16;
+  if (is_small_float(dtype)) dtype = size_of(dtype) == 2 ? DType::u16 : DType::u8;
   if (lanes == 1) return std::string(name_of(dtype));
   return dtype == DType::b1 ? "u8v" : cat(name_of(dtype), "v");
 }
 
 std::string spell_load(DType dtype, int lanes, std::string bits) {
-  if (is_half(dtype)) return cat("wl_from_", name_of(dtype), "<", spell_type(dtype, lanes), ">(", bits, ")");
+  if (is_small_float(dtype)) return cat("wl_from_", name_of(dtype), "<", spell_type(dtype, lanes), ">(", bits, ")");
   return is_narrow(dtype) ? cat("wl_cast<", spell_type(dtype, lanes), ">(", bits, ")") : bits;
 }
 
 std::string spell_store(DType dtype, int lanes, std::string value) {
-  if (is_half(dtype)) return cat("wl_to_", name_of(dtype), "(", value, ")");
+  if (is_small_float(dtype)) return cat("wl_to_", name_of(dtype), "(", value, ")");
   if (is_narrow(dtype)) return cat("wl_narrow<", spell_memory(dtype, lanes), ">(", value, ")");
   return dtype == DType::b1 ? cat("wl_cast<", spell_type(dtype, lanes), ">(", value, ")") : value;
 }
@@ -96,7 +96,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, const std::str
   const std::string type = spell_type(node.dtype, lanes);
   if (node.op != Op::cast) {
     const std::string value = cat("wl_", name_of(node.op), "(", operands, ")");
-    // Narrow integers wrap; halves may keep f32 between ops (docs/numerics.md), but a cast to one rounds.
+    // Narrow integers wrap; small floats may keep f32 between ops (docs/numerics.md), but a cast to one rounds.
     return is_narrow(node.dtype) ? spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value)) : value;
   }
   if (is_float(from) && !is_float(node.dtype) && node.dtype != DType::b1) {
@@ -108,7 +108,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, const std::str
                ")");
   }
   const std::string value = cat("wl_cast<", type, ">(", operands, ")");
-  if (!is_half(node.dtype) && !is_narrow(node.dtype)) return value;
+  if (!is_small_float(node.dtype) && !is_narrow(node.dtype)) return value;
   return spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value));
 }
 

@@ -27,13 +27,13 @@ std::string spell_min(const std::vector<Affine>& affines);
 std::string spell_var(VarId var);
 // A literal of a scalar dtype, exact; infinities and NaN by builtins.
 std::string spell_constant(double value, DType dtype);
-// Dtypes that live in memory only: f16 and bf16 are f32 in registers, 8- and 16-bit integers i32.
-bool is_half(DType dtype);
+// Dtypes that live in memory only: floats narrower than f32 are f32 in registers, 8- and 16-bit integers i32.
+bool is_small_float(DType dtype);
 bool is_narrow(DType dtype);
 // The type of a value in registers: "f32" or, with lanes, "f32v"; and in memory.
 std::string spell_type(DType dtype, int lanes);
 std::string spell_memory(DType dtype, int lanes);
-// A value from what memory holds, and back: bits of a half, 0 or 1 of a condition.
+// A value from what memory holds, and back: bits of a small float, 0 or 1 of a condition.
 std::string spell_load(DType dtype, int lanes, std::string bits);
 std::string spell_store(DType dtype, int lanes, std::string value);
 // An op applied to spelled operands; `from`: dtype of the first.

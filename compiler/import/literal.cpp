@@ -52,7 +52,9 @@ class TensorReader {
       case DType::u64:
         return static_cast<double>(tensor_.uint64_data(i));
       case DType::f16:
-      case DType::bf16: {
+      case DType::bf16:
+      case DType::f8e4m3fn:
+      case DType::f8e5m2: {
         const auto bits = static_cast<uint16_t>(tensor_.int32_data(i));
         return load_element(dtype_, &bits, 0);
       }
@@ -115,6 +117,9 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
   return make_literal(DType::i64, std::move(shape), std::vector<double>(values.begin(), values.end()));
 }
 
+// Newer than the installed onnx.proto may be.
+constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19;
+
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
   switch (onnx_type) {
     case TensorProto::FLOAT:
@@ -143,6 +148,10 @@ absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
       return DType::u8;
     case TensorProto::BOOL:
       return DType::b1;
+    case kFloat8E4M3FN:
+      return DType::f8e4m3fn;
+    case kFloat8E5M2:
+      return DType::f8e5m2;
     default:
       break;
   }
@@ -150,8 +159,8 @@ absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
                                ? TensorProto::DataType_Name(static_cast<TensorProto::DataType>(onnx_type))
                                : cat("number ", onnx_type);
   return unimplemented(what, ": element type ", name,
-                       " is not supported; supported are FLOAT, DOUBLE, FLOAT16, BFLOAT16, INT8 to INT64, UINT8 to "
-                       "UINT64 and BOOL");
+                       " is not supported; supported are FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, "
+                       "INT8 to INT64, UINT8 to UINT64 and BOOL");
 }
 
 absl::Status check_shape(const Shape& shape, std::string_view what) {

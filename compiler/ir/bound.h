@@ -33,6 +33,7 @@ struct Rounding {
   bool floating;
   double unit, tiny, largest;
   bool wider_allowed;  // a fused kernel may keep f32 between ops, so overflow may or may not happen
+  bool infinite;       // the dtype has infinities
 };
 
 // A sum of n terms: what they bring along, and accumulation in the accumulator of `dtype` (errors relative to the sum

@@ -17,8 +17,9 @@
 namespace wl {
 namespace {
 
-constexpr DType kDTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i16,
-                             DType::i8,  DType::u64, DType::u32, DType::u16,  DType::u8,  DType::b1};
+constexpr DType kDTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16,     DType::i64,
+                             DType::i32, DType::i16, DType::i8,  DType::u64,      DType::u32,
+                             DType::u16, DType::u8,  DType::b1,  DType::f8e4m3fn, DType::f8e5m2};
 static_assert(std::size(kDTypes) == kDTypeCount);
 
 // Numbers of a dtype that ops get wrong.
@@ -27,7 +28,10 @@ std::vector<double> special(DType dtype, int arity) {
   std::vector<double> out;
   if (dtype == DType::b1) return {0, 1};
   if (is_float(dtype)) {
-    const double tiny = dtype == DType::f64 ? 4e-310 : dtype == DType::f16 ? 3e-6 : 1e-40;
+    const double tiny = dtype == DType::f64   ? 4e-310
+                        : size_of(dtype) == 1 ? info(dtype).smallest
+                        : dtype == DType::f16 ? 3e-6
+                                              : 1e-40;
     out = {0, 1, kNan, kInf, -kInf, -2.5, tiny, -0.0, 0.3, 3};
     if (arity < 3)
       for (double x : {-tiny, -1.0, 0.5, 1.5, 88.0, -104.0, 6e4, -6e4, 1e-3, 2.0}) out.push_back(x);

@@ -320,6 +320,19 @@ WL_FN V wl_tan(V x) {
     return (q & 1) != 0 ? -1 / t : t;
   }
 }
+// Above 1 + sqrt(2) pi/2 - atan(1/x), above sqrt(2) - 1 pi/4 + atan((x - 1) / (x + 1)).
+template <class V>
+WL_FN V wl_atan(V x) {
+  WL_F64(__builtin_atan) {
+    const V a = wl_abs(x), zero = wl_splat<V>(0), one = wl_splat<V>(1);
+    const V over = a > 0.414213562f ? a - 1 : a, under = a > 0.414213562f ? a + 1 : one;
+    const V z = (a > 2.41421356f ? -one : over) / (a > 2.41421356f ? a : under), s = z * z;
+    const V base = a > 2.41421356f ? wl_splat<V>(1.57079633f) : a > 0.414213562f ? wl_splat<V>(0.785398163f) : zero;
+    const V r =
+        WL_POLY5(s, -0.0607706085f, 0.10593377f, -0.142434776f, 0.199984685f, -0.333333164f) * (s * z) + z + base;
+    return wl_copysign(r, x);
+  }
+}
 
 // 2^(y log2 |x|) with the logarithm in double, so that the error stays that of exp2; then C's special cases.
 template <class A, class B>
@@ -364,36 +377,4 @@ WL_FN auto wl_pow(A a0, B b0) {
     r = ((x < zero) & (a < inf) & (whole != y)) ? wl_splat<V>(__builtin_nanf("")) : r;
     return ((x == one) | (y == zero) | ((a == one) & (wl_abs(y) == inf))) ? one : r;
   }
-}
-
-// f16 and bf16 live in memory only: their bits (wl_load<u16v> and so on) to and from f32, rounded to nearest even.
-template <class V>
-WL_FN V wl_from_bf16(wl_v<u16, wl_n<V>> h) {
-  return __builtin_bit_cast(V, wl_cast<wl_i<V>>(h) << 16);
-}
-template <class V>
-WL_FN auto wl_to_bf16(V x) {
-  typedef wl_i<V> I;
-  I i = __builtin_bit_cast(I, x), nan = (i >> 16) | 64;
-  i = (i + 0x7fff + (i >> 16 & 1)) >> 16;
-  return wl_cast<wl_v<u16, wl_n<V>>>((x == x ? i : nan) & 0xffff);
-}
-template <class V>
-WL_FN V wl_from_f16(wl_v<u16, wl_n<V>> h) {
-  typedef wl_i<V> I;
-  I i = wl_cast<I>(h), e = i & 0x7c00;
-  V r = __builtin_bit_cast(V, (i & 0x7fff) << 13) * 5.192296858534828e33f;  // 2^112 rebases exponent and denormals
-  r = e == 0x7c00 ? __builtin_bit_cast(V, (i & 0x7fff) << 13 | 0x7f800000) : r;
-  return __builtin_bit_cast(V, __builtin_bit_cast(I, r) | (i & 0x8000) << 16);
-}
-template <class V>
-WL_FN auto wl_to_f16(V x) {
-  typedef wl_i<V> I;
-  I i = __builtin_bit_cast(I, x), sign = i >> 16 & 0x8000;
-  V a = wl_abs(x);
-  I b = __builtin_bit_cast(I, a), normal = (b - 0x38000000 + 0xfff + (b >> 13 & 1)) >> 13;
-  I tiny = __builtin_bit_cast(I, a + 0.5f) - 0x3f000000;  // the addition rounds at 2^-24
-  I over = a == a ? wl_splat<I>(0x7c00) : wl_splat<I>(0x7e00);
-  I r = a < 6.103515625e-05f ? tiny : a < 65520.0f ? normal : over;
-  return wl_cast<wl_v<u16, wl_n<V>>>(r | sign);
 }

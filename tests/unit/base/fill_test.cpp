@@ -11,8 +11,9 @@
 namespace wl {
 namespace {
 
-constexpr DType kAll[] = {DType::f64, DType::f32, DType::f16, DType::bf16, DType::i64, DType::i32, DType::i16,
-                          DType::i8,  DType::u64, DType::u32, DType::u16,  DType::u8,  DType::b1};
+constexpr DType kAll[] = {DType::f64, DType::f32, DType::f16, DType::bf16,     DType::i64,
+                          DType::i32, DType::i16, DType::i8,  DType::u64,      DType::u32,
+                          DType::u16, DType::u8,  DType::b1,  DType::f8e4m3fn, DType::f8e5m2};
 
 Fill integers(int64_t low, int64_t high) {
   Fill fill;
@@ -138,6 +139,52 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
     const auto word = std::bit_cast<uint32_t>(f);
     EXPECT_EQ(bits_of(DType::bf16, f), static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16));
   }
+}
+
+uint8_t byte_of(DType dtype, double value) {
+  uint8_t memory = 0;
+  store_element(dtype, &memory, 0, value);
+  return memory;
+}
+
+TEST(Elements, EveryEightBitFloatSurvives) {
+  for (DType dtype : {DType::f8e4m3fn, DType::f8e5m2}) {
+    int nans = 0, infinities = 0;
+    double largest = 0;
+    for (int bits = 0; bits < 256; ++bits) {
+      const auto pattern = static_cast<uint8_t>(bits);
+      const double value = load_element(dtype, &pattern, 0);
+      nans += std::isnan(value);
+      infinities += std::isinf(value);
+      if (std::isfinite(value)) largest = std::max(largest, value);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(through(dtype, value)));
+      } else {
+        EXPECT_EQ(byte_of(dtype, value), pattern) << name_of(dtype) << " " << value;
+      }
+    }
+    EXPECT_EQ(nans, dtype == DType::f8e4m3fn ? 2 : 6);
+    EXPECT_EQ(infinities, dtype == DType::f8e4m3fn ? 0 : 2);
+    EXPECT_EQ(largest, info(dtype).largest);
+    EXPECT_EQ(through(dtype, info(dtype).smallest), info(dtype).smallest);
+    EXPECT_EQ(through(dtype, info(dtype).smallest * 0.5), 0);
+    EXPECT_EQ(through(dtype, 1 + info(dtype).unit_roundoff), 1);
+  }
+}
+
+TEST(Elements, EightBitFloatsRoundToNearestEvenAndSaturate) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, 1.0), 0x38);
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, 1.0625), 0x38);   // tie: to even
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, -1.1875), 0xba);  // tie: to even, away from zero
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, 464), 0x7e);
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, 1e300), 0x7e);
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, -inf), 0xfe);
+  EXPECT_EQ(byte_of(DType::f8e5m2, 1.0), 0x3c);
+  EXPECT_EQ(byte_of(DType::f8e5m2, 61440), 0x7b);
+  EXPECT_EQ(byte_of(DType::f8e5m2, -1e300), 0xfb);
+  EXPECT_EQ(byte_of(DType::f8e5m2, inf), 0x7c);
+  EXPECT_EQ(byte_of(DType::f8e5m2, -0.0), 0x80);
 }
 
 TEST(Elements, IntegersSaturateAndRoundToEven) {

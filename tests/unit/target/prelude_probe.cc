@@ -333,6 +333,48 @@ void half_precision() {
          "bf16 ties to even");
 }
 
+// MANTISSA stored bits, LARGEST the pattern of the largest finite number.
+template <int MANTISSA, int BIAS, int LARGEST, class From, class To>
+void eight_bits(const char* name, From from, To to) {
+  const auto decode = [](int m) {
+    const int e = m >> MANTISSA, f = m & ((1 << MANTISSA) - 1);
+    return e ? std::ldexp(f + (1 << MANTISSA), e - BIAS - MANTISSA) : std::ldexp(f, 1 - BIAS - MANTISSA);
+  };
+  const bool infinite = MANTISSA == 2;
+  for (int h = 0; h < 256; ++h) {
+    const int m = h & 127;
+    const double sign = h >> 7 ? -1 : 1;
+    const double want = m <= LARGEST ? sign * decode(m) : infinite && m == LARGEST + 1 ? sign * INFINITY : NAN;
+    const float f = from(static_cast<u8>(h));
+    if (!same(f, want) || std::signbit(f) != (h >> 7)) broken(name, static_cast<uint32_t>(h), 0, f, want);
+    const int back = to(f);
+    if (std::isnan(want) ? back >> 7 || !std::isnan(from(static_cast<u8>(back))) : back != h)
+      broken(name, static_cast<uint32_t>(h), 1, back, h);
+    if (m >= LARGEST) continue;  // between m and its neighbour: to the nearer, or to the even one
+    const double low = decode(m), high = decode(m + 1), middle = (low + high) / 2;
+    const int sign_bit = h & 128;
+    const auto at = [&](double x) { return to(static_cast<float>(sign * x)); };
+    if (at(middle) != (sign_bit | (m + (m & 1)))) broken(name, static_cast<uint32_t>(h), 2, at(middle), m);
+    if (at(std::nextafterf(static_cast<float>(middle), 0)) != h) broken(name, static_cast<uint32_t>(h), 3, m, m);
+    if (at(std::nextafterf(static_cast<float>(middle), 1e9f)) != h + 1) broken(name, static_cast<uint32_t>(h), 4, m, m);
+  }
+  const float largest = static_cast<float>(decode(LARGEST));
+  for (float over : {1.01f, 1.07f, 1.2f, 2.0f, 1e9f})
+    if (to(over * largest) != LARGEST || to(-over * largest) != (LARGEST | 128)) broken(name, 0, 5, over, 0);
+  expect(to(3.4e38f) == LARGEST && to(INFINITY) == LARGEST + infinite, name);
+  expect(to(1e-30f) == 0 && to(-1e-40f) == 128, name);
+}
+
+void eighth_precision() {
+  eight_bits<3, 7, 0x7e>(
+      "f8e4m3fn", [](u8 h) { return Lanes<f32v>(wl_from_f8e4m3fn<f32v>(wl_splat<u8v>(h))).at[0]; },
+      [](float f) { return Lanes<u8v>(wl_to_f8e4m3fn(wl_splat<f32v>(f))).at[kLanes - 1]; });
+  eight_bits<2, 15, 0x7b>(
+      "f8e5m2", [](u8 h) { return Lanes<f32v>(wl_from_f8e5m2<f32v>(wl_splat<u8v>(h))).at[0]; },
+      [](float f) { return Lanes<u8v>(wl_to_f8e5m2(wl_splat<f32v>(f))).at[kLanes - 1]; });
+  expect(wl_to_f8e4m3fn(1.0f) == 0x38 && wl_from_f8e5m2<f32>(0x3c) == 1.0f, "f8 of scalars");
+}
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -373,5 +415,6 @@ int main(int, char** argv) {
   casts<u8v>("cast to bool");
   conditions();
   half_precision();
+  eighth_precision();
   std::puts("done");
 }
