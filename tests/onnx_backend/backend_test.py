@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""The onnx package's own backend tests with Warploom as the backend: every case is imported, covered, lowered with the
+default schedule, compiled and run; its outputs must be those that the package expects, within its tolerances.
+
+  backend_test.py [-k REGEX] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
+
+Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in scope pass, and when any case takes the
+tool down. excluded.txt says what is out of scope, and why."""
+import argparse
+import collections
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import ml_dtypes
+    import numpy as np
+    import onnx
+
+    import cases
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+HERE = pathlib.Path(__file__).parent
+FLOOR = 0.0  # of the cases in scope; raised as more of them pass
+
+
+def read_output(path):
+    """An array that run_onnx wrote. A .npy file does not tell the types of ml_dtypes apart."""
+    data = path.read_bytes()
+    if b"'|f1'" in data[:128]:  # ml_dtypes writes that too, and NumPy cannot read it
+        return np.load(io.BytesIO(data.replace(b"'|f1'", b"'|u1'", 1))).view(ml_dtypes.float8_e5m2)
+    array = np.load(io.BytesIO(data))
+    if array.dtype.kind == "V":
+        array = array.view(ml_dtypes.bfloat16 if array.dtype.itemsize == 2 else ml_dtypes.float8_e4m3fn)
+    return array
+
+
+def difference(got, expected, rtol, atol):
+    """Empty when `got` is what is expected."""
+    if got.dtype != expected.dtype:
+        return f"is {got.dtype}, expected {expected.dtype}"
+    if got.shape != expected.shape:
+        return f"has shape {list(got.shape)}, expected {list(expected.shape)}"
+    if got.dtype.kind in "iub":
+        wrong = got != expected
+    else:
+        if got.dtype == ml_dtypes.bfloat16:
+            rtol = max(rtol, 2**-6)  # as the package does
+        got, expected = got.astype(np.float64), expected.astype(np.float64)
+        with np.errstate(all="ignore"):
+            wrong = ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected)
+                      | (np.isnan(got) & np.isnan(expected)))
+    if not wrong.any():
+        return ""
+    first = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
+    at = lambda a: np.atleast_1d(a)[first]
+    return f"{int(wrong.sum())} of {wrong.size} elements wrong; {list(first)} is {at(got)}, expected {at(expected)}"
+
+
+def compare(case, folder):
+    files = dict(line.split("\t") for line in (folder / "outputs.txt").read_text().splitlines())
+    for value, expected in zip(case.model.graph.output, case.outputs):
+        if expected is None:
+            continue
+        if value.name not in files:
+            return f"wrong: no output {value.name}"
+        got = read_output(folder / files[value.name])
+        wrong = difference(got, expected, case.rtol, case.atol)
+        if wrong:
+            return f"wrong: output {value.name} {wrong}"
+    return ""
+
+
+def run_tool(folder, options):
+    tool = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", "build/release/bin")) / "run_onnx"
+    command = [tool, "--cover", options.cover, "--jobs", str(options.jobs)]
+    if options.objects:
+        options.objects.mkdir(parents=True, exist_ok=True)
+        command += ["--objects", options.objects.resolve()]
+    done = subprocess.run([*command, folder], stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"run_onnx failed with status {done.returncode}")
+    return [line.split("\t", 3) for line in done.stdout.splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-k", default="", help="only cases whose name matches")
+    parser.add_argument("--cover", default="greedy", choices=("greedy", "single"))
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--keep", type=pathlib.Path, help="leave the cases in this new folder")
+    parser.add_argument("--objects", type=pathlib.Path, help="compiled kernels, kept for the next run")
+    parser.add_argument("--report", type=pathlib.Path, help="file for every case's result")
+    parser.add_argument("--floor", type=float, default=None)
+    options = parser.parse_args()
+
+    start = time.monotonic()
+    rows = cases.read_excluded(HERE / "excluded.txt")
+    every = [case for case in cases.load() if re.search(options.k, case.name)]
+    for case in every:
+        case.excluded = cases.why_excluded(case, rows)
+    chosen = [case for case in every if not case.excluded]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.keep or pathlib.Path(scratch) / "cases"
+        folder.mkdir(parents=True)
+        for case in chosen:
+            cases.write(case, folder / case.name)
+        (folder / "cases.txt").write_text("".join(case.name + "\n" for case in chosen))
+        written = time.monotonic()
+        results = {name: (state, rest) for name, state, *rest in run_tool(folder, options)}
+        ran = time.monotonic()
+        failures, crashes, kernels, variants = {}, 0, 0, collections.Counter()
+        for case in chosen:
+            state, rest = results[case.name]
+            if state == "ok":
+                variant, launched = map(int, rest[0].split())
+                message = compare(case, folder / case.name)
+                kernels += launched
+                if not message:
+                    variants["at import" if launched == 0 else "some inputs known" if variant else "as it is"] += 1
+            else:
+                message = rest[0]
+                crashes += state == "crashed"
+            if message:
+                failures[case.name] = message
+    report(every, chosen, failures, crashes, variants, options)
+    print(f"{kernels} launches; {written - start:.0f} s to write the cases, {ran - written:.0f} s to compile and run")
+    share = 1 - len(failures) / max(1, len(chosen))
+    floor = options.floor if options.floor is not None else 0 if options.k else FLOOR
+    if crashes or share < floor:
+        sys.exit(f"failed: {crashes} crashes, {share:.2%} of the cases in scope pass, {floor:.2%} must")
+
+
+def report(every, chosen, failures, crashes, variants, options):
+    lines = [f"{name}: {message}" for name, message in sorted(failures.items())]
+    excluded = collections.Counter(case.excluded for case in every if case.excluded)
+    summary = [f"excluded {count:4}  {reason}" for reason, count in excluded.most_common()]
+    summary += [f"passed {count:4}  {what}" for what, count in variants.most_common()]
+    kinds = collections.Counter(case.kind for case in chosen)
+    passed = kinds - collections.Counter(case.kind for case in chosen if case.name in failures)
+    summary += [f"{kind}: {passed[kind]} / {kinds[kind]}" for kind in kinds]
+    total = len(chosen) - len(failures)
+    summary.append(f"passed / in scope / total: {total} / {len(chosen)} / {len(every)} ({crashes} crashed)")
+    print("\n".join(lines + summary))
+    if options.report:
+        options.report.write_text("\n".join(summary + lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

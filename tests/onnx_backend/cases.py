@@ -1,0 +1,195 @@
+"""The onnx package's backend test cases, as folders that run_onnx reads (tests/tools/onnx_case.h)."""
+import dataclasses
+import glob
+import pathlib
+import re
+import warnings
+
+import numpy as np
+import onnx
+import onnx.backend.test
+from onnx import numpy_helper
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
+# Graphs whose every input only says how large something is: nothing would be left to compute with.
+SHAPES_ONLY = re.compile(r"test_(range|constantofshape|hannwindow|hammingwindow|blackmanwindow|melweightmatrix)")
+FEW = 64  # elements; an input with more is no shape, no axis and no scale
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    kind: str
+    model: onnx.ModelProto
+    inputs: list  # arrays in the order of the graph's inputs; None where an optional one is left out
+    outputs: list
+    rtol: float
+    atol: float
+    excluded: str = ""  # why
+
+
+def array_of(value):
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return value if isinstance(value, (list, dict)) or value is None else np.asarray(value)
+
+
+def read_proto(path, type_proto):
+    """The value of a .pb file of a test case whose type the graph states; None for what is no tensor."""
+    if type_proto.WhichOneof("value") != "tensor_type":
+        return None
+    return numpy_helper.to_array(onnx.load_tensor(path))
+
+
+def sets_of(case, model):
+    """Pairs of inputs and expected outputs."""
+    if case.data_sets is not None:
+        yield from case.data_sets
+        return
+    known = {w.name for w in model.graph.initializer}
+    inputs = [i for i in model.graph.input if i.name not in known]
+    if case.url is not None:  # the real models: the package has one output, and says how to make the input
+        value = inputs[0].type.tensor_type.shape
+        shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
+        count = int(np.prod(shape))
+        expected = glob.glob(str(light_model(case)).replace(".onnx", "_output_0.pb"))
+        yield ([(np.arange(count).reshape(shape) / count).astype(np.float32)],
+               [numpy_helper.to_array(onnx.load_tensor(expected[0]))])
+        return
+    for folder in sorted(glob.glob(f"{case.model_dir}/test_data_set_*")):
+        def values(kind, infos):
+            return [read_proto(f"{folder}/{kind}_{i}.pb", info.type) for i, info in enumerate(infos)]
+        yield values("input", inputs), values("output", model.graph.output)
+
+
+def light_model(case):
+    return pathlib.Path(onnx.__file__).parent.parent / case.url
+
+
+def load():
+    """Every case, one per data set."""
+    from onnx.backend.test import loader
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in KINDS:
+            for case in loader.load_model_tests(kind=kind):
+                model = case.model
+                if model is None:
+                    model = onnx.load(light_model(case) if case.url else f"{case.model_dir}/model.onnx")
+                for number, (inputs, outputs) in enumerate(sets_of(case, model)):
+                    name = case.name if number == 0 else f"{case.name}.{number}"
+                    yield Case(name, kind, model, [array_of(v) for v in inputs], [array_of(v) for v in outputs],
+                               case.rtol, case.atol)
+
+
+# What a model consists of, for excluded.txt.
+def graphs_of(model):
+    todo = [model.graph]
+    while todo:
+        graph = todo.pop()
+        yield graph
+        for node in graph.node:
+            for attribute in node.attribute:
+                todo += [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+
+
+def facts_of(model):
+    facts = set()
+
+    def add_tensor(data_type):
+        facts.add(("type", onnx.TensorProto.DataType.Name(data_type)))
+
+    for graph in graphs_of(model):
+        for value in list(graph.input) + list(graph.output):
+            kind = value.type.WhichOneof("value")
+            if kind == "tensor_type":
+                add_tensor(value.type.tensor_type.elem_type)
+            elif kind:
+                facts.add(("type", kind.removesuffix("_type")))
+        for weight in graph.initializer:
+            add_tensor(weight.data_type)
+        for node in graph.node:
+            facts |= {("domain", node.domain), ("op", node.op_type)}
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.TENSOR:
+                    add_tensor(attribute.t.data_type)
+    return facts
+
+
+def read_excluded(path):
+    rows = []
+    for line in pathlib.Path(path).read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            kind, pattern, reason = line.split(None, 2)
+            rows.append((kind, pattern, reason))
+    return rows
+
+
+def why_excluded(case, rows):
+    facts = facts_of(case.model)
+    for kind, pattern, reason in rows:
+        if (kind == "name" and re.fullmatch(pattern, case.name)) or (kind, pattern) in facts:
+            return reason
+    return ""
+
+
+# Folders.
+def fixed_shapes(model, arrays):
+    """The model with the extents that its inputs have in this case, and no value_info that might say otherwise."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        if value.name in arrays and value.type.WhichOneof("value") == "tensor_type":
+            shape = value.type.tensor_type.shape
+            shape.ClearField("dim")
+            for extent in arrays[value.name].shape:
+                shape.dim.add().dim_value = extent
+    return copy
+
+
+def with_constants(model, arrays, names):
+    """The model with some inputs as initializers."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    kept = [value for value in copy.graph.input if value.name not in names]
+    del copy.graph.input[:]
+    copy.graph.input.extend(kept)
+    copy.graph.initializer.extend(numpy_helper.from_array(arrays[name], name) for name in names)
+    return copy
+
+
+def constant_sets(case, arrays):
+    """Inputs that may have to be known when the model is compiled, the fewest first: what says shapes, axes and counts
+    is data in ONNX."""
+    order = list(arrays)
+    few = [n for n in order if arrays[n].ndim <= 1 and arrays[n].size <= FEW]
+    integers = [n for n in few if n != order[0] and arrays[n].dtype.kind in "iub"]
+    sets = [integers, [n for n in few if n != order[0]]]
+    if SHAPES_ONLY.match(case.name):
+        sets.append(few)
+    seen = [[]]
+    for names in sets:
+        if names not in seen:
+            seen.append(names)
+    return seen[1:]
+
+
+def write(case, folder):
+    folder.mkdir(parents=True)
+    known = {w.name for w in case.model.graph.initializer}
+    order = [value.name for value in case.model.graph.input if value.name not in known]
+    if len(order) != len(case.inputs):  # initializers may be given again
+        order = [value.name for value in case.model.graph.input]
+    arrays = {name: value for name, value in zip(order, case.inputs) if isinstance(value, np.ndarray)}
+    model = fixed_shapes(case.model, arrays)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    for number, names in enumerate(constant_sets(case, arrays), 1):
+        (folder / f"model{number}.onnx").write_bytes(with_constants(model, arrays, names).SerializeToString())
+    given = dict(arrays)
+    given.update({w.name: numpy_helper.to_array(w) for w in case.model.graph.initializer})
+    lines = []
+    for number, (name, array) in enumerate(given.items()):
+        np.save(folder / f"in{number}.npy", np.asarray(array, order="C"))
+        lines.append(f"{name}\tin{number}.npy\n")
+    (folder / "inputs.txt").write_text("".join(lines))
