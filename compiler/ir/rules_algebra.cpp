@@ -176,6 +176,7 @@ std::optional<NodeId> fold_constants(Builder& to, const Node& node) {
   const DType from = to.node(node.operands[node.op == Op::select ? 1 : 0]).dtype;
   const Estimate result = Elementwise(node.op, from, node.dtype)(x);
   if (!std::isfinite(result.bound())) return std::nullopt;
+  if (std::isinf(result.value) && !std::isinf(round_to(node.dtype, result.value))) return std::nullopt;
   return to.constant(result.value, node.dtype, node.shape);
 }
 

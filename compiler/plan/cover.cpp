@@ -1,37 +1,76 @@
 #include "compiler/plan/cover.h"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 
 #include "compiler/plan/cover_order.h"
 #include "compiler/plan/cover_values.h"
 
 namespace wl {
 
-Graph extract(const Graph& graph, const Group& group) {
-  Graph result;
-  std::map<NodeId, NodeId> now;
-  for (size_t i = 0; i < group.reads.size(); ++i) {
-    const Node& value = graph.nodes[group.reads[i]];
-    Node input;
-    input.op = Op::input;
-    input.dtype = value.dtype;
-    input.shape = value.shape;
-    input.text = cat("i", i);
+namespace {
+
+// A group's own graph under construction.
+class Extraction {
+ public:
+  explicit Extraction(const Graph& graph) : graph_(graph) {}
+
+  void read(NodeId id, std::string name) {
+    const Node& value = graph_.nodes[id];
+    Node input{.op = Op::input, .dtype = value.dtype, .shape = without_units(value.shape)};
+    input.text = std::move(name);
     if (value.op == Op::input && !is_float(value.dtype)) input.fill = value.fill;
-    now[group.reads[i]] = static_cast<NodeId>(result.nodes.size());
-    result.nodes.push_back(std::move(input));
+    now_[id] = add(std::move(input));
   }
+
+  void compute(NodeId id, const std::vector<NodeId>& operands) {
+    Node node = graph_.nodes[id];
+    node.operands = operands;
+    const bool view = node.op == Op::reshape;
+    for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
+    // A read without its extents of 1 may be just what is wanted.
+    const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
+    now_[id] = same >= 0 ? same : add(std::move(node));
+  }
+
+  void store(NodeId id, std::string name) {
+    NodeId now = now_.at(id);
+    while (result_.nodes[now].op == Op::reshape && reshapes_units(result_, now)) now = result_.nodes[now].operands[0];
+    result_.outputs.push_back({std::move(name), now});
+  }
+
+  Graph graph() { return prune(result_); }
+
+ private:
+  NodeId add(Node node) {
+    result_.nodes.push_back(std::move(node));
+    return static_cast<NodeId>(result_.nodes.size()) - 1;
+  }
+
+  // The value in the shape that it has in the whole graph.
+  NodeId whole(NodeId id) {
+    const NodeId now = now_.at(id);
+    const Node& value = graph_.nodes[id];
+    if (result_.nodes[now].shape == value.shape) return now;
+    const auto known = whole_.find(id);
+    if (known != whole_.end()) return known->second;
+    return whole_[id] = add({.op = Op::reshape, .dtype = value.dtype, .shape = value.shape, .operands = {now}});
+  }
+
+  const Graph& graph_;
+  Graph result_;
+  std::unordered_map<NodeId, NodeId> now_, whole_;
+};
+
+}  // namespace
+
+Graph extract(const Graph& graph, const Group& group) {
+  Extraction extraction(graph);
+  for (size_t i = 0; i < group.reads.size(); ++i) extraction.read(group.reads[i], cat("i", i));
   const GroupOrder order(graph, group);
-  order.walk(group.stores, [&](NodeId id) {
-    Node node = graph.nodes[id];
-    node.operands = order.operands(id);
-    for (NodeId& operand : node.operands) operand = now.at(operand);
-    now[id] = static_cast<NodeId>(result.nodes.size());
-    result.nodes.push_back(std::move(node));
-  });
-  for (size_t i = 0; i < group.stores.size(); ++i) result.outputs.push_back({cat("o", i), now.at(group.stores[i])});
-  return result;
+  order.walk(group.stores, [&](NodeId id) { extraction.compute(id, order.operands(id)); });
+  for (size_t i = 0; i < group.stores.size(); ++i) extraction.store(group.stores[i], cat("o", i));
+  return extraction.graph();
 }
 
 int64_t bytes_moved(const Graph& group) {

@@ -34,7 +34,8 @@ absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 
 // The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
 // order of group.stores; float fills are normal(0,1), integer fills are kept. Operands of commutative ops are put in an
-// order that the group's structure gives, so that equal groups have equal text.
+// order that the group's structure gives, and extents of 1 of reads and stores are left out, so that equal groups have
+// equal text; the buffers are the same.
 Graph extract(const Graph& graph, const Group& group);
 
 int64_t bytes_moved(const Graph& group);                             // inputs read once + outputs written once

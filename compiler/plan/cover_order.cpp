@@ -22,12 +22,20 @@ void add_list(Fingerprint& f, const List& list) {
   for (const auto& value : list) f.add(static_cast<uint64_t>(value));
 }
 
-void add_type(Fingerprint& f, const Node& node) {
-  f.add(static_cast<uint64_t>(node.dtype));
-  add_list(f, node.shape);
+}  // namespace
+
+Shape without_units(const Shape& shape) {
+  Shape result;
+  for (int64_t extent : shape) {
+    if (extent != 1) result.push_back(extent);
+  }
+  return result;
 }
 
-}  // namespace
+bool reshapes_units(const Graph& graph, NodeId id) {
+  const Node& node = graph.nodes[id];
+  return node.op == Op::reshape && without_units(node.shape) == without_units(graph.nodes[node.operands[0]].shape);
+}
 
 void Fingerprint::add(uint64_t value) {
   a = mix(a + value + 0x9e3779b97f4a7c15);
@@ -37,7 +45,8 @@ void Fingerprint::add(uint64_t value) {
 Fingerprint fingerprint(const Node& node) {
   Fingerprint f;
   f.add(static_cast<uint64_t>(node.op));
-  add_type(f, node);
+  f.add(static_cast<uint64_t>(node.dtype));
+  add_list(f, node.shape);
   add_list(f, node.ints);
   add_list(f, node.ints2);
   f.add(std::bit_cast<uint64_t>(node.value));
@@ -48,7 +57,8 @@ Fingerprint fingerprint(const Node& node) {
 Fingerprint read_fingerprint(const Node& node) {
   Fingerprint f;
   f.add(~uint64_t{0});
-  add_type(f, node);
+  f.add(static_cast<uint64_t>(node.dtype));
+  add_list(f, without_units(node.shape));
   if (node.op != Op::input || is_float(node.dtype)) return f;
   f.add(static_cast<uint64_t>(node.fill.low));
   f.add(static_cast<uint64_t>(node.fill.high));
@@ -64,6 +74,12 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
   std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) { return x.id < y.id; });
   for (Entry& entry : entries_) {
     const Node& node = graph.nodes[entry.id];
+    if (!entry.read && reshapes_units(graph, entry.id)) {  // as if it were not there
+      const Entry& operand = entries_[index(node.operands[0])];
+      entry.depth = operand.depth;
+      entry.above = operand.above;
+      continue;
+    }
     Fingerprint f = entry.read ? read_fingerprint(node) : fingerprint(node);
     std::vector<uint64_t> operands;
     for (size_t k = 0; k < node.operands.size() && !entry.read; ++k) {
@@ -80,6 +96,10 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
     const Entry& entry = entries_[i];
     if (entry.read) continue;
     const Node& node = graph.nodes[entry.id];
+    if (reshapes_units(graph, entry.id)) {
+      entries_[index(node.operands[0])].below += entry.below;
+      continue;
+    }
     for (size_t k = 0; k < node.operands.size(); ++k) {
       const uint64_t place = is_commutative(node.op) ? 0 : k + 1;
       entries_[index(node.operands[k])].below += mix(mix(entry.below + entry.above) + place);

@@ -20,6 +20,10 @@ struct Fingerprint {
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
 };
+// Extents of 1 of reads and stores are no part of a group: its buffers are the same without.
+Shape without_units(const Shape& shape);
+bool reshapes_units(const Graph& graph, NodeId id);  // a reshape that only adds or takes out extents of 1
+
 // Of a node without its operands; of a read, only what extract() keeps.
 Fingerprint fingerprint(const Node& node);
 Fingerprint read_fingerprint(const Node& node);
