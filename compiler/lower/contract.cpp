@@ -11,6 +11,7 @@ ContractLowering::ContractLowering(const Graph& group, const Domain& domain, con
 absl::Status ContractLowering::prepare() {
   out_.set_launch("contract", schedule_, machine_);
   dtype_ = group_.nodes[domain_.contract].dtype;
+  if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
   const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
   row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
   column_atom_ = domain_.n.empty() ? -1 : domain_.n.back();

@@ -57,7 +57,7 @@ class ContractLowering {
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32;  // of the accumulators
+  DType dtype_ = DType::f32;  // of the accumulators and of packed operands
   int lanes_ = 1;
   AtomId row_atom_ = -1, column_atom_ = -1;  // -1: that side has none
   std::vector<AtomId> k_atoms_;

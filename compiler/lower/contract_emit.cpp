@@ -139,11 +139,16 @@ void ContractLowering::pack(const Side& side, const Place& place, int64_t k_exte
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
+  TileId packed = *value;
+  if (out_.kernel().tiles[packed].dtype != dtype_) {
+    packed = out_.like(packed, dtype_);
+    out_.push(copy_instr(packed, *value, dtype_));
+  }
   Slice to;
   to.buffer = side.buffer;
   to.offset = std::move(offset);
   to.strides = {pitch, 1};
-  out_.push(store_instr(*value, std::move(to), false));
+  out_.push(store_instr(packed, std::move(to), false));
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
@@ -177,8 +182,11 @@ void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const A
     linear = sum(scaled, linear, i == 0 ? 1 : extent);
     linear = sum(linear, affine(k_vars_[i]));
   }
-  const TileId a = out_.tile(dtype_, {rows.height, 1}, -1, 1);
-  const TileId b = out_.tile(dtype_, {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_,
+  const auto dtype_of = [&](const Side& side) {
+    return side.packed ? dtype_ : group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+  };
+  const TileId a = out_.tile(dtype_of(a_), {rows.height, 1}, -1, 1);
+  const TileId b = out_.tile(dtype_of(b_), {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_,
                              b_.packed ? std::vector<std::vector<Affine>>() : column_bound(place));
   Slice from_a, from_b;
   if (a_.packed) {
@@ -219,6 +227,11 @@ void ContractLowering::emit_epilogue(const Rows& rows, const Place& place, TileI
     value = out_.tile(dtype_, {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_, bound);
     slice.offset = affine(row, nr_);
     code.push_back(load_instr(value, slice));
+  }
+  if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
+    const TileId result = out_.like(value, dtype);
+    code.push_back(copy_instr(result, value, dtype));
+    value = result;
   }
   TileExpr expr{group_,    domain_,        out_,   at,
                 row_atom_, column_atom_,   height, nr_,

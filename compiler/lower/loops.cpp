@@ -105,7 +105,9 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
 Affine LoopLowering::index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const {
   Affine out = fixed(offset);
   for (AtomId a = 0; a < static_cast<AtomId>(domain_.atoms.size()); ++a)
-    if (strides[a] != 0) out = sum(std::move(out), a == domain_.vector ? place.vector_base : place.atom[a], strides[a]);
+    if (a != domain_.vector && strides[a] != 0) out = sum(std::move(out), place.atom[a], strides[a]);
+  if (domain_.vector >= 0 && strides[domain_.vector] != 0)
+    out = sum(std::move(out), place.vector_base, strides[domain_.vector]);
   return out;
 }
 

@@ -183,6 +183,30 @@ inline const std::vector<Golden> kGoldens = {
   %5 = select %3 %0 %4 : f32[40,40]
   output "y" %5
 })"},
+    {"padded_average_pool",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[8,20,48] normal(0,1)
+  %1 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[8,22,50]
+  %2 = window %1 axes=[1,2] params=[3,1,1,3,1,1] : f32[8,20,48,3,3]
+  %3 = reduce_sum %2 axes=[3,4] : f32[8,20,48]
+  %4 = constant 0.11111111 : f32[8,20,48]
+  %5 = mul %3 %4 : f32[8,20,48]
+  output "y" %5
+})"},
+    {"concat_add",
+     "cpu:avx2",
+     {},
+     R"(graph {
+  %0 = input "past" : f32[4,30,16] normal(0,1)
+  %1 = input "new" : f32[4,2,16] normal(0,1)
+  %2 = input "bias" : f32[16] normal(0,1)
+  %3 = concat %0 %1 axis=[1] : f32[4,32,16]
+  %4 = broadcast %2 dims=[2] : f32[4,32,16]
+  %5 = add %3 %4 : f32[4,32,16]
+  output "y" %5
+})"},
     {"scalar",
      "cpu:avx512",
      {},
