@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Whole models: every ONNX file of a folder is tuned, run whole, checked call by call against the oracle, compared with
+onnxruntime on the same inputs, and timed in interleaved rounds with onnxruntime and torch.compile (build/venv-peers).
+
+  bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
+
+Writes bench/results/models-DATE.json and .md. A model that a step fails on is a row that says so.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import run as bench
+from run import ROOT, Child
+
+WORK = ROOT / "build" / "bench" / "models"
+PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
+BOUND = 1e-4  # of the largest magnitude of an output: both compute in f32 and add up in their own order
+
+
+def warploom(*arguments, deadline=3600):
+    done = subprocess.run([bench.BIN / "warploom", *map(str, arguments)], capture_output=True, text=True, timeout=deadline)
+    if done.returncode != 0:
+        said = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-1:]
+        raise RuntimeError(f"{arguments[0]} exited {done.returncode}: {' '.join(said)[-300:]}")
+    return json.loads(done.stdout)
+
+
+def differences(ours, theirs):
+    """Largest difference of each output, relative to the largest magnitude of theirs."""
+    worst = 0.0
+    for path in sorted(theirs.glob("*.npy")):
+        expected, found = np.load(path).astype("f8"), np.load(ours / path.name).astype("f8")
+        scale = max(float(np.abs(expected).max(initial=0)), 1e-30)
+        difference = float(np.abs(found - expected).max(initial=0)) / scale
+        worst = max(worst, difference if difference == difference else float("inf"))
+    return worst
+
+
+class Warploom:
+    def __init__(self, bundle, best_ns, seconds):
+        self.bundle, self.calls = bundle, max(3, min(200, int(seconds * 1e9 / max(1.0, best_ns))))
+
+    def time(self, threads):
+        return warploom("run", self.bundle, "--repeat", self.calls, "--threads", threads, "--json", "-")["time"]["samples_ns"]
+
+    def close(self):
+        pass
+
+
+class Peer:
+    def __init__(self, name, model, inputs, options):
+        python = ROOT / "build" / "venv-peers" / "bin" / "python"
+        if not python.exists():
+            python = pathlib.Path(sys.executable)
+        command = [python, ROOT / "bench" / "model_peers.py", name, model, inputs, options.threads]
+        self.seconds = options.seconds
+        self.child = Child(command, env=bench.peers.environment(name, options.threads))
+        self.ready = self.child.read()
+
+    def time(self, _):
+        return self.child.ask(f"time {self.seconds}")["ns"]
+
+    def close(self):
+        self.child.close()
+
+
+def tune(model, options, row):
+    folder = WORK / model.stem
+    folder.mkdir(parents=True, exist_ok=True)
+    bundle, values = folder / "bundle", folder / "values"
+    start = time.perf_counter()
+    report = warploom(
+        "tune", model, "--store", WORK / "store.db", "--trials", options.trials, "--out", bundle, "--json", "-"
+    )
+    totals = report["totals"]
+    row |= {
+        "tune_s": round(time.perf_counter() - start, 1),
+        "groups": len(report["groups"]),
+        "trials_run": report["job"]["trials_run"],
+        **{key: totals[key] for key in ("kernels_default", "kernels", "default_ns", "best_ns", "bytes_default", "bytes")},
+    }
+    start = time.perf_counter()
+    checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs")
+    row |= {
+        "check_s": round(time.perf_counter() - start, 1),
+        "check_by": checked["check_by"],
+        "steps_make_graph": checked.get("steps_make_graph"),
+        "correct": checked["correct"],
+        "samples": sum(c["samples"] for c in checked["check"]),
+        "arena_bytes": checked["arena_bytes"],
+        **{f"{key}_bytes": checked["memory"][key] for key in ("intermediates", "live")},
+    }
+    return bundle, values
+
+
+def one(model, options):
+    row = {"model": model.stem}
+    running = {}
+    try:
+        bundle, values = tune(model, options, row)
+        running["warploom"] = Warploom(bundle, row["best_ns"], options.seconds)
+        for name in PEERS:
+            try:
+                running[name] = Peer(name, model, values / "inputs", options)
+                row[f"{name}_difference"] = differences(values, values / name)
+            except Exception as error:  # noqa: BLE001: a framework that cannot is left out, whatever its reason
+                row[f"{name}_error"] = str(error)[-200:]
+        collected = {name: [] for name in running}
+        names = list(running)
+        for turn in range(options.rounds):
+            for name in names[turn % len(names) :] + names[: turn % len(names)]:
+                collected[name].extend(running[name].time(options.threads))
+                time.sleep(options.gap)
+        for name, samples in collected.items():
+            row[f"{name}_ns"] = {"median": statistics.median(samples), "min": min(samples), "calls": len(samples)}
+    except (RuntimeError, subprocess.TimeoutExpired, KeyError, OSError) as error:
+        row["error"] = str(error)
+    finally:
+        for contender in running.values():
+            contender.close()
+    return row
+
+
+def milliseconds(row, name):
+    return f"{row[f'{name}_ns']['median'] / 1e6:.3g}" if f"{name}_ns" in row else "–"
+
+
+def table(rows, options):
+    lines = [
+        f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; medians in ms of the same "
+        "interleaved rounds.",
+        "*difference*: largest of any output from onnxruntime's, relative to its largest magnitude.",
+        "",
+        "| model | kernels | arena MiB (sum) | check | difference | Warploom ms | onnxruntime ms | torch.compile ms | tuned in |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "kernels" not in row:
+            lines.append(f"| {row['model']} | {row['error'][:160]} | | | | | | | |")
+            continue
+        check = "–"
+        if "correct" in row:
+            check = f"{'ok' if row['correct'] else 'WRONG'} by {row['check_by']}, {row['check_s']} s"
+        difference = row.get("onnxruntime_difference")
+        said = "–" if difference is None else f"{difference:.1e}" + ("" if difference <= BOUND else " **too large**")
+        lines.append(
+            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} | {row.get('arena_bytes', 0) / 2**20:.1f} "
+            f"({row.get('intermediates_bytes', 0) / 2**20:.1f}) | {check} | {said} | {milliseconds(row, 'warploom')} | "
+            f"{milliseconds(row, 'onnxruntime')} | {milliseconds(row, 'torch_compile')} | {row['tune_s']} s |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "models")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="files whose name begins so")
+    parser.add_argument("--trials", type=int, default=30, help="per distinct group")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5, help="per contender and round")
+    parser.add_argument("--gap", type=float, default=0.1, help="seconds between contenders")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    options = parser.parse_args()
+    models = sorted(options.folder.glob("*.onnx"))
+    if options.only:
+        models = [m for m in models if any(m.stem.startswith(name) for name in options.only)]
+    if not models:
+        parser.error(f"no models in {options.folder}")
+    WORK.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for model in models:
+        rows.append(one(model, options))
+        print(table(rows[-1:], options).splitlines()[-1], flush=True)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    facts = {
+        "date": now.isoformat(timespec="seconds"),
+        "machine": bench.machine(),
+        "trials": options.trials,
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "models": rows,
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    stem = options.out / f"models-{now:%Y%m%d-%H%M}"
+    stem.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+    stem.with_suffix(".md").write_text(table(rows, options))
+    print(f"Written to {stem}.json and .md")
+    bad = [r["model"] for r in rows if "error" in r or not r.get("correct") or r.get("onnxruntime_difference", 0) > BOUND]
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
