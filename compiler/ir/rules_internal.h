@@ -47,6 +47,7 @@ Result contract_units(Builder& to, const Node& node);
 Result hoist_view(Builder& to, const Node& node);
 Result reduce_transpose(Builder& to, const Node& node);
 Result contract_transpose(Builder& to, const Node& node);
+Result contract_order(Builder& to, const Node& node);
 Result contract_letters(Builder& to, const Node& node);
 Result scale_product(Builder& to, const Node& node);
 Result scale_scale(Builder& to, const Node& node);

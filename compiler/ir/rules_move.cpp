@@ -27,6 +27,12 @@ bool is_moderate(double scale, int exponent) {
   return magnitude >= std::ldexp(1, -exponent) && magnitude <= std::ldexp(1, exponent);
 }
 
+// The value behind reshapes and transposes.
+const Node& behind_views(const Builder& to, NodeId id) {
+  while (to.node(id).op == Op::reshape || to.node(id).op == Op::transpose) id = to.node(id).operands[0];
+  return to.node(id);
+}
+
 bool is_power_of_two(double value) {
   int exponent = 0;
   return std::fabs(std::frexp(value, &exponent)) == 0.5;
@@ -76,6 +82,7 @@ Result reduce_transpose(Builder& to, const Node& node) {
   return std::is_sorted(perm.begin(), perm.end()) ? x : to.transpose(x, perm);
 }
 
+// Of what is stored already: a value that some kernel computes may as well be stored in the order that suits.
 Result contract_transpose(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -84,13 +91,44 @@ Result contract_transpose(Builder& to, const Node& node) {
   std::vector<NodeId> operands = node.operands;
   for (size_t k = 0; k < 2; ++k) {
     const Node& x = to.node(operands[k]);
-    if (x.op != Op::transpose) continue;
+    const OpClass behind = class_of(behind_views(to, operands[k]).op);
+    if (x.op != Op::transpose || (behind != OpClass::kLeaf && behind != OpClass::kView)) continue;
     const std::string seen = letters[k];
     for (size_t i = 0; i < seen.size(); ++i) letters[k][static_cast<size_t>(x.ints[i])] = seen[i];
     operands[k] = x.operands[0];
   }
   if (operands == node.operands) return std::nullopt;
   return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", einsum->out));
+}
+
+// Batch letters, then rows, summed ones, columns; each in the order of the result, the summed ones of the left operand.
+Result contract_order(Builder& to, const Node& node) {
+  if (node.op != Op::contract) return std::nullopt;
+  const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
+  if (!einsum.ok()) return std::nullopt;
+  const auto in = [](const std::string& list, char letter) { return list.find(letter) != std::string::npos; };
+  const std::string& out = einsum->out;
+  std::string letters[2] = {einsum->a, einsum->b};
+  std::vector<NodeId> operands = node.operands;
+  for (size_t k = 0; k < 2; ++k) {
+    const OpClass behind = class_of(behind_views(to, operands[k]).op);
+    if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
+    const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
+    std::string ordered[2][2];  // [in the result][in both operands]
+    for (char c : out + einsum->a + einsum->b) {
+      std::string& list = ordered[in(out, c)][in(other, c)];
+      if (in(mine, c) && !in(list, c)) list += c;
+    }
+    const std::string wanted = k == 0 ? ordered[1][1] + ordered[1][0] + ordered[0][1] + ordered[0][0]
+                                      : ordered[1][1] + ordered[0][1] + ordered[0][0] + ordered[1][0];
+    if (wanted == mine) continue;
+    std::vector<int64_t> perm;
+    for (char c : wanted) perm.push_back(static_cast<int64_t>(mine.find(c)));
+    operands[k] = to.transpose(operands[k], perm);
+    letters[k] = wanted;
+  }
+  if (operands == node.operands) return std::nullopt;
+  return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out));
 }
 
 // Batch letters b.., rows m.., columns n.., summed k..; in the order of the result, the summed ones of the left

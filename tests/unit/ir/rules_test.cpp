@@ -142,6 +142,9 @@ const Case kCases[] = {
        return b.contract(b.transpose(x, {1, 0}), b.transpose(x, {1, 0}), "mk,nk->mn");
      },
      "%1 = contract %0 %0 \"km,kn->mn\" : f32[6,6]\n"},
+    {"contract-order", [](Builder& b, NodeId x) { return b.contract(b.elementwise(Op::exp, {x}), x, "km,kn->mn"); },
+     "%1 = exp %0 : f32[4,6]\n%2 = transpose %1 perm=[1,0] : f32[6,4]\n%3 = contract %2 %0 \"mk,kn->mn\" : "
+     "f32[6,6]\n"},
     {"contract-letters", [](Builder& b, NodeId x) { return b.contract(x, x, "ij,lj->il"); },
      "%1 = contract %0 %0 \"mk,nk->mn\" : f32[4,4]\n"},
     {"reshape-broadcast",
