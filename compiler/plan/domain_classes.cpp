@@ -1,6 +1,7 @@
 // From atoms and accesses to a loop class: collapse, roles, orders.
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_join.h"
 #include "compiler/plan/draft.h"
@@ -152,7 +153,11 @@ void order_atoms(const Graph& group, Draft& draft) {
   renumber(draft, order);
 }
 
-// The atom with stride 1 in most bytes of the addresses that `admit` lets in; -1 when there is none.
+// Vectors along a loop this short are mostly empty.
+constexpr int64_t kShort = 8;
+
+// The atom with stride 1 in most bytes of the addresses that `admit` lets in; -1 when there is none. Short ones only
+// when all are: a 3x3 window is walked from output to output, not within the window.
 template <typename Admit>
 AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
@@ -162,8 +167,10 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
       if (traffic.access->strides[atom] == 1) score[atom] += bytes_of(group, domain, traffic);
   }
   AtomId best = -1;
+  const auto rank = [&](size_t atom) { return std::pair(domain.atoms[atom].extent >= kShort, score[atom]); };
   for (size_t atom = 0; atom < score.size(); ++atom)  // ties: the later, inner one
-    if (score[atom] > 0 && (best < 0 || score[atom] >= score[best])) best = static_cast<AtomId>(atom);
+    if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
+      best = static_cast<AtomId>(atom);
   return best;
 }
 
@@ -257,9 +264,8 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
   for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) std::sort(role->begin(), role->end());
   finish(group, domain);
 
-  const auto gather = std::find_if(draft.computed.begin(), draft.computed.end(), [&](NodeId id) {
-    return class_of(group.nodes[id].op) == OpClass::kGather;
-  });
+  const auto gather = std::find_if(draft.computed.begin(), draft.computed.end(),
+                                   [&](NodeId id) { return class_of(group.nodes[id].op) == OpClass::kGather; });
   if (domain.contract >= 0) {
     if (gather != draft.computed.end())
       return invalid(describe(group, *gather), " and ", describe(group, domain.contract),
