@@ -135,6 +135,17 @@ def no_bundle(scratch):
     (scratch.root / "empty").mkdir()
 
 
+@case("warploom run tuned --bind n=5")
+def size_not_tuned(scratch):
+    write_model(scratch, dims=("n", 8))
+    scratch.run("warploom", "tune", "model.onnx", "--trials", 1, "--bind", "n=4,6", "--out", "tuned")
+
+
+@case("warploom run tuned")
+def size_not_said(scratch):
+    size_not_tuned(scratch)
+
+
 @case("warploom run tuned --input q=q.npy")
 def no_such_input(scratch):
     bundle(scratch)
