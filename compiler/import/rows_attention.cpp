@@ -34,7 +34,7 @@ T attention_scores(T q, T k) {
 
 T attention_values(T p, T v) {
   const Shape a = p.shape(), b = v.shape();
-  if (b.size() != 4 || a[0] != b[0] || a[3] != b[2] || b[1] < 1 || a[1] % b[1] != 0) {
+  if (a.size() != 4 || b.size() != 4 || a[0] != b[0] || a[3] != b[2] || b[1] < 1 || a[1] % b[1] != 0) {
     p.call().fail("attention of shape ", shape_text(a), " and values ", shape_text(b), " do not fit");
   }
   if (a[1] == b[1]) return contract(p, v, "bhst,bhtd->bhsd");
@@ -57,11 +57,14 @@ T Mask::operator()(T scores) const {
 
 T masked_softmax(T scores, bool rows_may_be_empty) {
   const std::vector<int64_t> axes = {scores.rank() - 1};
-  T most = reduce(Op::reduce_max, scores, axes, false);
-  if (rows_may_be_empty) most = select(apply(Op::eq, {most, -kInfinity}), 0.0, most);
+  T most = reduce(Op::reduce_max, scores, axes, false), empty;
+  if (rows_may_be_empty) {
+    empty = apply(Op::eq, {most, -kInfinity});
+    most = select(empty, 0.0, most);
+  }
   const T exps = apply(Op::exp, {scores - stretch(most, axes, scores.shape())});
   T sum = reduce(Op::reduce_sum, exps, axes, false);
-  if (rows_may_be_empty) sum = select(apply(Op::eq, {sum, 0.0}), 1.0, sum);
+  if (rows_may_be_empty) sum = select(empty, 1.0, sum);
   return exps / stretch(sum, axes, scores.shape());
 }
 

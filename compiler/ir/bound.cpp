@@ -53,6 +53,7 @@ SumErrors::SumErrors(DType dtype, int64_t n)
 }
 
 Estimate SumErrors::result(double value, double worst, double squares, double magnitude) const {
+  if (magnitude == 0 && worst == 0) return {value, 0, 0};  // of exact zeros
   Estimate v{value, 0, std::sqrt(squares) + spread_factor * magnitude};
   v.worst = literal_worst ? worst + worst_factor * magnitude : kConfidence * v.spread;
   if (rounding.floating) v.add_error(rounding.unit * std::fabs(value) + rounding.tiny);
@@ -211,7 +212,9 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  if (relative_ > 0 && std::isfinite(v.value)) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
+  // At infinity a function is its limit, exactly where that is a number of the dtype.
+  const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
+  if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
   return rounding_.stored(v);
 }
 

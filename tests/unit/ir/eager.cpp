@@ -100,6 +100,7 @@ struct Eager {
   void reduce(const Node& node, std::vector<double>& out) const {
     const double start[] = {0, -INFINITY, INFINITY, 1};
     double first = start[static_cast<int>(node.op) - static_cast<int>(Op::reduce_sum)];
+    if (node.dtype == DType::b1 && node.op == Op::reduce_max) first = 0;
     std::fill(out.begin(), out.end(), is_float(node.dtype) ? first : round_to(node.dtype, first));
     for_each(shape(node, 0), [&](const Coordinates& at) {
       Coordinates kept;

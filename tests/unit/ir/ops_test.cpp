@@ -105,7 +105,8 @@ TEST(Ops, EveryElementwiseRowBuildsPrintsParsesAndEvaluates) {
     Node node{.op = row.op, .dtype = DType::f32};
     for (int i = 0; i < row.arity; ++i) {
       const bool condition = logical || (row.op == Op::select && i == 0);
-      node.operands.push_back(b.input(cat("x", i), condition ? DType::b1 : DType::f32, {3, 5}));
+      const DType number = is_bitwise(row.op) ? DType::u32 : DType::f32;
+      node.operands.push_back(b.input(cat("x", i), condition ? DType::b1 : number, {3, 5}));
     }
     b.output("y", b.add_node(node));
     auto graph = b.finish();
