@@ -79,6 +79,9 @@ const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::strin
 }
 
 absl::Status Importer::enter(const Context& context) {
+  if (++inlined_ > kMostInlined) {
+    return unimplemented("bodies and functions unroll to more than ", kMostInlined, " nodes");
+  }
   if (context.depth > kDeepest) {
     return invalid("bodies and functions lie in one another more than ", kDeepest, " deep (does one call itself?)");
   }

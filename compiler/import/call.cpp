@@ -223,6 +223,13 @@ T Call::iota(DType dtype, Shape shape, int64_t axis) {
 Shape T::shape() const {
   return call_->builder().node(id_).shape;
 }
+int64_t T::extent(int64_t axis) const {
+  const Shape& own = call_->builder().node(id_).shape;
+  if (axis < 0 || axis >= static_cast<int64_t>(own.size())) {
+    call_->fail("a tensor of shape ", shape_text(own), " has no axis ", axis);
+  }
+  return own[static_cast<size_t>(axis)];
+}
 DType T::dtype() const {
   return call_->builder().node(id_).dtype;
 }

@@ -35,7 +35,7 @@ class T {
   Shape shape() const;  // a copy: the node moves as the graph grows
   DType dtype() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
-  int64_t extent(int64_t axis) const { return shape()[static_cast<size_t>(axis)]; }
+  int64_t extent(int64_t axis) const;  // fails where there is no such axis
 
  private:
   Call* call_ = nullptr;

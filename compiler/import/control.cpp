@@ -224,6 +224,7 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const Context& cont
   // Until version 8 everything had a batch axis in front.
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
+  if (batch > kMostIterations) return unimplemented("a batch of ", batch);
   std::vector<std::vector<Value>> parts;
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<Value> mine;

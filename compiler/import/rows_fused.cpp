@@ -185,7 +185,7 @@ T multi_head_attention(Call& c) {
 T group_query_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0), key_heads = c.attr("kv_num_heads", 0);
   T q = c.in(0), k, v;
-  if (heads < 1 || key_heads < 1 || heads % key_heads != 0 || q.rank() != 3) {
+  if (heads < 1 || key_heads < 1 || heads > kMaxElements || heads % key_heads != 0 || q.rank() != 3) {
     c.fail(heads, " heads, ", key_heads, " key heads and an input of shape ", shape_text(q.shape()), " do not fit");
   }
   if (c.has(1) && c.has(2)) {

@@ -96,6 +96,7 @@ T one_hot(Call& c) {
 // x[.., index, ..]: axis `axis` is replaced by the axes of `index`.
 T gather_axis(T x, T index, int64_t axis) {
   Call& c = x.call();
+  x.extent(axis);
   const Shape from = x.shape(), rows = index.shape();
   Shape flat(from.begin(), from.begin() + axis), result = flat;
   flat.push_back(elements(rows));

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/import/rows.h"
+#include "compiler/ir/ops.h"
 
 namespace wl::onnx_import {
 
@@ -77,6 +78,14 @@ T cast_to(Call& c) {
 }
 
 T cast_like(Call& c) {
+  // A constant stays one, though what it is cast like is data.
+  const Literal* known = c.literal(0);
+  const DType to = c.dtype(1);
+  if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {
+    std::vector<double> values = known->values;
+    for (double& v : values) v = is_float(to) ? round_to(to, v) : to_integer(to, known->dtype, v);
+    return c.set_literal(0, make_literal(to, known->shape, std::move(values)));
+  }
   return cast_saturating(c, c.in(0), c.dtype(1));
 }
 

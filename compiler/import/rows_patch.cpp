@@ -35,6 +35,7 @@ T col_to_im(Call& c) {
     if (reach > padded[i]) c.fail("block_shape ", shape_text(block), " does not fit image_shape ", shape_text(image));
     positions.push_back((padded[i] - reach) / strides[i] + 1);
   }
+  c.check_shape(padded);
   const int64_t batch = x.extent(0), channels = x.extent(1) / taps;
   if (channels * taps != x.extent(1) || elements(positions) != x.extent(2)) {
     c.fail("columns of shape ", shape_text(x.shape()), " are not ", taps, " taps at ", elements(positions),

@@ -33,11 +33,19 @@ Quantised quantised(Call& c, int scale, int zero) {
 // round(x / scale) + zero, saturated to the zero point's dtype.
 T store(T x, T scale, T zero, DType dtype) {
   const int bits = 8 * size_of(dtype);
+  if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
   const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
+  // In integers from here on, which are exact; twice the largest range is no loss.
+  const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
-  if (zero.valid()) y = y + cast(zero, x.dtype());
+  y = cast(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
+  if (zero.valid()) y = y + cast(zero, DType::i32);
   return cast(apply(Op::min, {apply(Op::max, {y, low}), high}), dtype);
+}
+
+T zero_point(T low, T scale) {
+  return cast(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / scale}), 0.0}), 255.0}), DType::u8);
 }
 
 T real(T x, const Quantised& q, DType dtype) {
@@ -92,7 +100,7 @@ T dynamic_quantize(Call& c) {
   const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
   const T scale = (high - low) / 255.0;
   const T safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
-  const T zero = cast(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / safe}), 0.0}), 255.0}), DType::u8);
+  const T zero = zero_point(low, safe);
   c.set(1, scale);
   c.set(2, zero);
   return store(x, safe, zero, DType::u8);
@@ -139,7 +147,7 @@ T dynamic_quantize_mat_mul(Call& c) {
   const T high = apply(Op::max, {reduce(Op::reduce_max, x, axes, false), 0.0});
   const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
   const T scale = (high - low) / 255.0, safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
-  const T zero = cast(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / safe}), 0.0}), 255.0}), DType::u8);
+  const T zero = zero_point(low, safe);
   const T product = matmul(centred(store(x, safe, zero, DType::u8), zero),
                            centred(b, c.has(3) ? on_matrix(c.in(3), -1, b.rank()) : T()));
   const T y = cast(product, x.dtype()) * (scale * on_matrix(c.in(2), -1, product.rank()));

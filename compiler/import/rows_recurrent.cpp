@@ -87,6 +87,7 @@ T part(T x, int64_t gate, int64_t hidden) {
 }
 
 T row(T x, int64_t number) {
+  x.extent(0);
   Shape shape = x.shape();
   shape.erase(shape.begin());
   return reshape(slice_axis(x, 0, number, 1, 1), shape);

@@ -72,6 +72,7 @@ double source_of(Call& c, const Manner& how, const Axis& axis, int64_t input, do
 
 Taps taps_of(Call& c, const Manner& how, const Axis& axis, int64_t input) {
   Taps taps;
+  if (how.antialias && axis.scale < 1.0 / 128) c.missing("a scale of ", axis.scale, " with antialias");
   if (axis.size > kLiteralBytes) c.missing("resizing an axis to ", axis.size, " elements");
   for (int64_t o = 0; o < axis.size; ++o) {
     const double x = source_of(c, how, axis, input, static_cast<double>(o));
@@ -79,7 +80,6 @@ Taps taps_of(Call& c, const Manner& how, const Axis& axis, int64_t input) {
     const double whole = std::floor(x);
     auto weights = weights_of(how, x == whole ? 1 : x - whole, axis.scale);
     const auto n = static_cast<int64_t>(weights.size());
-    if (n > 4096) c.missing("a scale of ", axis.scale);
     const int64_t even = x == whole ? -(n / 2) : 1 - n / 2, odd = -((n - 1) / 2) + (x - whole > 0.5 ? 1 : 0);
     const int64_t first = static_cast<int64_t>(whole) + (n % 2 == 0 ? even : odd);
     double sum = 0;
@@ -247,7 +247,9 @@ T resize(Call& c) {
     for (const int64_t i : listed) {
       Axis& axis = axes[static_cast<size_t>(i)];
       axis.scale = common;
-      axis.size = static_cast<int64_t>(common * static_cast<double>(x.extent(i)) + 0.5);
+      const double size = common * static_cast<double>(x.extent(i)) + 0.5;
+      if (!(size < 0x1p40)) c.fail("a size of ", size, " is out of range");
+      axis.size = static_cast<int64_t>(size);
     }
   }
   return resized(c, x, axes, how);

@@ -23,7 +23,7 @@ T reflect(T x, double low, double high) {
   if (!(range > 0)) return x * 0.0 + low;
   const T distance = apply(Op::abs, {x - low}), turns = floor_of(distance / range);
   const T rest = distance - turns * range;
-  return select(apply(Op::eq, {apply(Op::mod, {turns, 2.0}), 0.0}), low + rest, high - rest);
+  return select(apply(Op::eq, {apply(Op::mod, {cast(turns, DType::i64), 2.0}), 0.0}), low + rest, high - rest);
 }
 
 struct Sampler {
@@ -43,14 +43,16 @@ struct Sampler {
     if (padding == "reflection") x = reflect(x, low, high);
     std::vector<Tap> result;
     const T first = mode == "nearest" ? x : floor_of(x);
+    // Neighbours are counted in integers, which are exact.
     const auto add = [&](double offset, T weight) {
-      Tap tap{offset == 0 ? first : first + offset, weight, {}};
+      Tap tap{cast(first, DType::i64), weight, {}};
+      if (offset != 0) tap.index = tap.index + offset;
       if (padding == "zeros") {
         tap.inside = both(apply(Op::ge, {tap.index, 0.0}), apply(Op::le, {tap.index, n - 1}));
       } else if (padding == "reflection") {
-        tap.index = reflect(tap.index, low, high);
+        tap.index = cast(apply(Op::round, {reflect(cast(tap.index, x.dtype()), low, high)}), DType::i64);
       }
-      tap.index = cast(clamp(tap.index, 0, n - 1), DType::i64);
+      tap.index = clamp(tap.index, 0, n - 1);
       result.push_back(tap);
     };
     if (mode == "nearest") {
@@ -208,8 +210,8 @@ T align(const Regions& r, int64_t rows, int64_t columns) {
     const auto n = static_cast<double>(extent);
     const T inside = both(apply(Op::ge, {at, -1.0}), apply(Op::le, {at, n}));
     at = clamp(at, 0, n - 1);
-    const T low = floor_of(at);
-    return Line{low, apply(Op::min, {low + 1.0, n - 1}), at - low, inside};
+    const T first = floor_of(at), low = cast(first, DType::i64);
+    return Line{low, apply(Op::min, {low + 1.0, n - 1}), at - first, inside};
   };
   const Line y = line(1, r.height, rows, h), x = line(0, r.width, columns, w);
   const Shape plane = {regions, r.height * rows, r.width * columns};
@@ -217,8 +219,7 @@ T align(const Regions& r, int64_t rows, int64_t columns) {
   const T image =
       reshape(transpose(reshape(r.x, {r.x.extent(0), channels, h * w}), {1, 0, 2}), {channels, r.x.extent(0) * h * w});
   const auto corner = [&](bool down, bool right) {
-    const T row = unsqueeze(cast(down ? y.high : y.low, DType::i64), {2});
-    const T column = unsqueeze(cast(right ? x.high : x.low, DType::i64), {1});
+    const T row = unsqueeze(down ? y.high : y.low, {2}), column = unsqueeze(right ? x.high : x.low, {1});
     const T index =
         row * static_cast<double>(w) + column + reshape(r.batch, {regions, 1, 1}) * static_cast<double>(h * w);
     const T flat = broadcast_to(reshape(broadcast_to(index, plane), {1, points}), {channels, points});
@@ -260,6 +261,7 @@ T roi_align(Call& c) {
   if (samples > 0) return align(r, samples, samples);
   const Literal* known = c.literal(1);
   if (known == nullptr) c.missing("sampling_ratio 0 counts samples by region, so input 1 must be constant");
+  if (regions > 4096) c.missing(regions, " regions whose samples are counted one by one");
   std::vector<T> parts;
   const T rois = r.rois, batch = r.batch;
   for (int64_t i = 0; i < regions; ++i) {
@@ -288,9 +290,9 @@ T deform_conv(Call& c) {
   const auto pads = c.attr_ints("pads", {0, 0, 0, 0});
   const T offset = c.in(2);
   const int64_t taps = kernel[2] * kernel[3];
-  if (groups < 1 || parts < 1 || in[1] % groups != 0 || in[1] % parts != 0 || kernel[0] % groups != 0 ||
-      kernel[1] != in[1] / groups || strides.size() != 2 || dilations.size() != 2 || pads.size() != 4 ||
-      offset.rank() != 4 || offset.extent(0) != in[0] || offset.extent(1) != parts * taps * 2) {
+  if (groups < 1 || parts < 1 || parts > 65536 || in[1] % groups != 0 || in[1] % parts != 0 ||
+      kernel[0] % groups != 0 || kernel[1] != in[1] / groups || strides.size() != 2 || dilations.size() != 2 ||
+      pads.size() != 4 || offset.rank() != 4 || offset.extent(0) != in[0] || offset.extent(1) != parts * taps * 2) {
     c.fail("input ", shape_text(in), ", weights ", shape_text(kernel), " and offsets ", shape_text(offset.shape()),
            " do not fit");
   }

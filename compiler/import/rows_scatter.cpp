@@ -182,9 +182,10 @@ T max_unpool(Call& c) {
   int64_t area = 1, points = 1;
   for (size_t i = 0; i < kernel.size(); ++i) {
     points *= shape[i + 2];
-    if (std::abs(strides[i]) > kMaxElements || std::abs(kernel[i]) > kMaxElements || std::abs(pads[i]) > kMaxElements ||
-        std::abs(pads[i + kernel.size()]) > kMaxElements || shape[i + 2] > (int64_t{1} << 20)) {
-      c.fail("kernel_shape, strides or pads are out of range");
+    for (const int64_t v : {strides[i], kernel[i], pads[i], pads[i + kernel.size()]}) {
+      if (v < -kMaxElements || v > kMaxElements || shape[i + 2] > (int64_t{1} << 20)) {
+        c.fail("kernel_shape, strides or pads: ", v, " is out of range");
+      }
     }
     shape[i + 2] = (shape[i + 2] - 1) * strides[i] - pads[i] - pads[i + kernel.size()] + kernel[i];
     c.check_shape(shape);

@@ -30,6 +30,11 @@ T angles(Call& c, DType dtype, int64_t rows, int64_t columns, int64_t n, Op op) 
   return cast(apply(op, {cast(turns, DType::f64) * (2 * std::numbers::pi / static_cast<double>(n))}), dtype);
 }
 
+int64_t integer(Call& c, int input) {
+  c.number(input);
+  return c.literal(input)->int_at(0);
+}
+
 T resize_last(T x, int64_t n) {
   const int64_t last = x.rank() - 1, has = x.extent(last);
   if (has > n) return slice_axis(x, last, 0, 1, n);
@@ -85,12 +90,12 @@ T joined(const Complex& x) {
 T dft(Call& c) {
   const T x = c.in(0);
   if (x.rank() < 2) c.fail("[..., 1 or 2] was expected, found shape ", shape_text(x.shape()));
-  int64_t axis = c.opset() < 20 ? c.attr("axis", 1) : c.has(2) ? static_cast<int64_t>(c.number(2)) : -2;
+  int64_t axis = c.opset() < 20 ? c.attr("axis", 1) : c.has(2) ? integer(c, 2) : -2;
   axis = c.axis(axis, x.rank());
   if (axis == x.rank() - 1) c.fail("axis ", axis, " holds the parts of the numbers");
   const bool inverse = c.attr("inverse", 0) != 0, onesided = c.attr("onesided", 0) != 0;
   int64_t n = inverse && onesided ? 2 * (x.extent(axis) - 1) : x.extent(axis);
-  if (c.has(1)) n = static_cast<int64_t>(c.number(1));
+  if (c.has(1)) n = integer(c, 1);
   if (n < 1 || n > (int64_t{1} << 24)) c.fail("a transform of length ", n, " is out of range");
   Complex parts = parts_of(c, x);
   auto perm = axes_from(0, x.rank() - 1);
@@ -127,12 +132,12 @@ T dft(Call& c) {
 
 T stft(Call& c) {
   const T x = c.in(0);
-  const auto step = static_cast<int64_t>(c.number(1));
+  const int64_t step = integer(c, 1);
   if (x.rank() != 3 && x.rank() != 2) c.fail("[batch, length, 1 or 2] was expected, found ", shape_text(x.shape()));
   const T signal = x.rank() == 2 ? unsqueeze(x, {2}) : x;
   int64_t length = c.has(2) ? c.in(2).extent(0) : signal.extent(1);
-  if (c.has(3)) length = static_cast<int64_t>(c.number(3));
-  if (length < 1 || step < 1 || length > signal.extent(1)) {
+  if (c.has(3)) length = integer(c, 3);
+  if (length < 1 || step < 1 || step > kMaxElements || length > signal.extent(1)) {
     c.fail("frames of ", length, " every ", step, " do not fit a signal of shape ", shape_text(x.shape()));
   }
   const bool onesided = c.attr("onesided", 1) != 0;
@@ -156,7 +161,8 @@ T mel_weight_matrix(Call& c) {
   std::vector<int64_t> edge;
   for (int64_t i = 0; i < mels + 2; ++i) {
     const double hertz = 700 * (std::pow(10, (mel(low) + static_cast<double>(i) * step) / 2595) - 1);
-    edge.push_back(static_cast<int64_t>(std::clamp(std::floor((length + 1) * hertz / rate), 0.0, 0x1p40)));
+    const double bin = std::floor((length + 1) * hertz / rate);
+    edge.push_back(bin > 0 ? static_cast<int64_t>(std::min(bin, 0x1p40)) : 0);
   }
   std::vector<double> values(static_cast<size_t>(mels * spectrum), 0);
   const auto put = [&](int64_t row, int64_t column, double value) {
@@ -249,7 +255,8 @@ T cumulative(Call& c, Op op) {
   return flip(running(x, axis, op, neutral));
 }
 
-// Gaussian elimination with row exchanges, unrolled.
+// Householder reflections, unrolled: each turns the first column into one number and is worth -1. Nothing is chosen by
+// size, as pivots would be.
 T determinant(Call& c) {
   T x = c.in(0);
   const int64_t rank = x.rank(), n = rank < 2 ? -1 : x.extent(rank - 1);
@@ -258,37 +265,27 @@ T determinant(Call& c) {
   const Shape whole = x.shape(), result(whole.begin(), whole.end() - 2);
   const int64_t batch = elements(result);
   x = reshape(x, {batch, n, n});
-  T product = c.constant(1, x.dtype(), {batch});
-  for (int64_t left = n; left > 0; --left) {
-    const auto at = [&](T y, int64_t row) { return reshape(slice_axis(y, 1, row, 1, 1), {batch, y.extent(2)}); };
+  const auto at = [&](int64_t row, int64_t column) {
+    return reshape(slice_axis(slice_axis(x, 1, row, 1, 1), 2, column, 1, 1), {batch});
+  };
+  T product;
+  const auto times = [&](T factor) { product = product.valid() ? product * factor : factor; };
+  for (int64_t left = n; left > 2; --left) {
     const T column = reshape(slice_axis(x, 2, 0, 1, 1), {batch, left});
-    if (left > 2) {
-      const T size = apply(Op::abs, {column}), number = c.iota(DType::i64, {batch, left}, 1);
-      const T hit = apply(Op::eq, {size, reduce(Op::reduce_max, size, {1}, true)});
-      // Without a hit (NaN) the first row stays.
-      const T found = reduce(Op::reduce_min, select(hit, number, static_cast<double>(left)), {1}, true);
-      const T best = select(apply(Op::eq, {found, static_cast<double>(left)}), 0.0, found);
-      const T exchanged =
-          select(apply(Op::eq, {number, 0.0}), best, select(apply(Op::eq, {number, best}), 0.0, number));
-      x = take_along(x, broadcast_to(unsqueeze(exchanged, {2}), {batch, left, left}), 1);
-      product =
-          product * reshape(select(apply(Op::eq, {best, 0.0}), c.constant(1, x.dtype(), {batch, 1}), -1.0), {batch});
-    } else if (left == 2) {
-      const T a = at(x, 0), b = at(x, 1);
-      const auto element = [&](T row, int64_t i) { return reshape(slice_axis(row, 1, i, 1, 1), {batch}); };
-      return reshape(product * (element(a, 0) * element(b, 1) - element(a, 1) * element(b, 0)), result);
-    } else {
-      return reshape(product * reshape(x, {batch}), result);
-    }
-    const T pivot = reshape(slice_axis(slice_axis(x, 1, 0, 1, 1), 2, 0, 1, 1), {batch});
-    product = product * pivot;
-    const T safe = select(apply(Op::eq, {pivot, 0.0}), 1.0, pivot);
-    const T first = slice_axis(slice_axis(x, 1, 0, 1, 1), 2, 1, 1, left - 1);
-    const T factor = slice_axis(slice_axis(x, 2, 0, 1, 1), 1, 1, 1, left - 1) / reshape(safe, {batch, 1, 1});
-    const T rest = slice_axis(slice_axis(x, 1, 1, 1, left - 1), 2, 1, 1, left - 1);
-    x = rest - factor * first;
+    const T norm = apply(Op::sqrt, {reduce(Op::reduce_sum, column * column, {1}, false)});
+    const T size = select(apply(Op::ge, {at(0, 0), 0.0}), norm, -norm);
+    times(size);
+    const T first = apply(Op::eq, {c.iota(DType::i64, {1, left}, 1), 0.0});
+    const T mirror = select(first, column + reshape(size, {batch, 1}), column);
+    const T square = reduce(Op::reduce_sum, mirror * mirror, {1}, false);
+    const T twice = c.constant(2, x.dtype(), {batch}) / select(apply(Op::eq, {square, 0.0}), 1.0, square);
+    const T along_mirror = contract(mirror, x, "bi,bij->bj") * reshape(twice, {batch, 1});
+    x = x - reshape(mirror, {batch, left, 1}) * reshape(along_mirror, {batch, 1, left});
+    x = slice_axis(slice_axis(x, 1, 1, 1, left - 1), 2, 1, 1, left - 1);
   }
-  return reshape(product, result);
+  if (n >= 2) times(at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0));
+  if (n == 1) times(at(0, 0));
+  return n == 0 ? c.constant(1, x.dtype(), result) : reshape(product, result);
 }
 
 }  // namespace wl::onnx_import

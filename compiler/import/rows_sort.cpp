@@ -154,6 +154,7 @@ T unique(Call& c) {
   const int64_t axis = whole ? 0 : c.axis(c.attr("axis", 0), rank);
   if (!whole) {
     count = x.shape[static_cast<size_t>(axis)];
+    if (count > kLiteralBytes) c.missing(count, " slices");
     for (int64_t i = 0; i < rank; ++i) (i < axis ? outer : inner) *= i == axis ? 1 : x.shape[static_cast<size_t>(i)];
   }
   const auto element = [&](int64_t slice, int64_t i) { return x.at((i / inner * count + slice) * inner + i % inner); };
@@ -225,6 +226,7 @@ T non_max_suppression(Call& c) {
   const bool centred = c.attr("center_point_box", 0) != 0;
   const int64_t count = boxes.shape[1], classes = scores.shape[1];
   std::vector<int64_t> selected;
+  if (elements(boxes.shape) == 0 || elements(scores.shape) == 0) return c.set_literal(0, int_literal({0, 3}, selected));
   for (int64_t batch = 0; batch < boxes.shape[0]; ++batch) {
     std::vector<Box> at;
     for (int64_t i = 0; i < count; ++i) {

@@ -220,7 +220,8 @@ T pad_by(Call& c) {
   if (pads.size() != 2 * axes.size()) {
     c.fail("pads ", shape_text(pads), " does not fit ", axes.size(), " axes");
   }
-  const double value = old ? c.attr_number("value", 0) : c.has(2) ? c.number(2) : 0;
+  const bool computed = !old && c.has(2) && c.literal(2) == nullptr;
+  const double value = old ? c.attr_number("value", 0) : c.has(2) && !computed ? c.number(2) : 0;
   const std::string mode = c.attr_text("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") {
     c.fail("mode '", mode, "', expected constant, reflect, edge or wrap");
@@ -238,6 +239,10 @@ T pad_by(Call& c) {
     x = slice_axis(x, axis, cut_low, 1, n - cut_low - cut_high);
     low[static_cast<size_t>(axis)] = std::max<int64_t>(before, 0);
     high[static_cast<size_t>(axis)] = std::max<int64_t>(after, 0);
+  }
+  if (mode == "constant" && computed) {
+    const T inside = pad(c.constant(1, DType::b1, x.shape()), low, high, 0);
+    return select(inside, pad(x, low, high, 0), reshape(c.in(2), {}));
   }
   if (mode == "constant") return pad(x, std::move(low), std::move(high), value);
   for (int64_t axis = 0; axis < x.rank(); ++axis) {

@@ -108,6 +108,7 @@ T transpose(T x, std::vector<int64_t> perm) {
 
 T slice_axis(T x, int64_t axis, int64_t start, int64_t step, int64_t count) {
   Shape shape = x.shape();
+  x.extent(axis);
   if (start == 0 && step == 1 && count == shape[static_cast<size_t>(axis)]) return x;
   std::vector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
   starts[static_cast<size_t>(axis)] = count == 0 ? 0 : start;
@@ -152,6 +153,7 @@ T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params) {
   Shape shape = x.shape();
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = params[3 * i], stride = params[3 * i + 1], dilation = params[3 * i + 2];
+    x.extent(axes[i]);
     int64_t& extent = shape[static_cast<size_t>(axes[i])];
     if (size < 1 || stride < 1 || dilation < 1 || size > kMaxElements || stride > kMaxElements ||
         dilation > kMaxElements) {
@@ -172,14 +174,22 @@ T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params) {
 
 T unsqueeze(T x, const std::vector<int64_t>& axes) {
   Shape shape = x.shape();
-  for (const int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
+  for (const int64_t axis : axes) {
+    if (axis < 0 || axis > static_cast<int64_t>(shape.size())) {
+      x.call().fail("a tensor of shape ", shape_text(x.shape()), " has no place for axis ", axis);
+    }
+    shape.insert(shape.begin() + axis, 1);
+  }
   return reshape(x, std::move(shape));
 }
 
 T reduce(Op op, T x, std::vector<int64_t> axes, bool keep) {
   Shape shape = x.shape();
   if (axes.empty()) return x;
-  for (const int64_t axis : axes) shape[static_cast<size_t>(axis)] = 1;
+  for (const int64_t axis : axes) {
+    x.extent(axis);
+    shape[static_cast<size_t>(axis)] = 1;
+  }
   const T result = x.call().checked(x.call().builder().reduce(op, x.id(), std::move(axes)));
   return keep ? reshape(result, std::move(shape)) : result;
 }
@@ -211,6 +221,7 @@ T along(T vector, int64_t axis, int64_t rank) {
   if (vector.rank() != 1) {
     vector.call().fail("a list of one number per channel was expected, found shape ", shape_text(vector.shape()));
   }
+  if (axis < 0 || axis >= rank) vector.call().fail("a tensor of rank ", rank, " has no axis ", axis);
   Shape shape(static_cast<size_t>(rank), 1);
   shape[static_cast<size_t>(axis)] = vector.extent(0);
   return reshape(vector, std::move(shape));
