@@ -129,7 +129,11 @@ onnx::ModelProto model_of(const Case& c) {
                     : dtype == "f64" ? onnx::TensorProto::DOUBLE
                     : dtype == "f16" ? onnx::TensorProto::FLOAT16
                                      : onnx::TensorProto::FLOAT;
-  for (const auto& name : outputs) add_output(model, name, type);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    add_output(model, outputs[i], type);
+    // Of another type, perhaps; whoever reads the file infers it.
+    if (i > 0) model.mutable_graph()->mutable_output(static_cast<int>(i))->clear_type();
+  }
   return model;
 }
 

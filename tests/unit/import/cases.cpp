@@ -1,44 +1,7 @@
-#include "tests/unit/import/cases.h"
+#include "tests/unit/import/case_values.h"
 
 namespace wl::testing {
 namespace {
-
-using onnx::TensorProto;
-using Ints = std::vector<int64_t>;
-using Reals = std::vector<double>;
-
-CaseInput f(Ints shape) {
-  return {.type = TensorProto::FLOAT, .shape = std::move(shape)};
-}
-CaseInput f(Ints shape, double mean, double stddev) {
-  return {.type = TensorProto::FLOAT, .shape = std::move(shape), .mean = mean, .stddev = stddev};
-}
-CaseInput positive(Ints shape) {
-  return f(std::move(shape), 2, 0.4);
-}
-CaseInput f64(Ints shape) {
-  return {.type = TensorProto::DOUBLE, .shape = std::move(shape)};
-}
-CaseInput f16(Ints shape) {
-  return {.type = TensorProto::FLOAT16, .shape = std::move(shape)};
-}
-CaseInput ints(Ints shape, int64_t low, int64_t high, int type = TensorProto::INT64) {
-  return {.type = type, .shape = std::move(shape), .low = low, .high = high};
-}
-CaseInput bools(Ints shape) {
-  return {.type = TensorProto::BOOL, .shape = std::move(shape)};
-}
-CaseInput list(Ints values) {
-  const auto count = static_cast<int64_t>(values.size());
-  return {.type = TensorProto::INT64, .shape = {count}, .values = {values.begin(), values.end()}};
-}
-CaseInput number(double value, int type = TensorProto::FLOAT) {
-  return {.type = type, .values = {value}};
-}
-CaseInput floats(Ints shape, Reals values) {
-  return {.type = TensorProto::FLOAT, .shape = std::move(shape), .values = std::move(values)};
-}
-const CaseInput kNone;
 
 std::vector<Case> elementwise() {
   std::vector<Case> cases;
@@ -323,7 +286,8 @@ std::vector<Case> indices() {
 
 std::vector<Case> import_cases() {
   std::vector<Case> all;
-  for (auto* group : {elementwise, reductions, normalisations, contractions, convolutions, views, indices}) {
+  for (auto* group : {elementwise, reductions, normalisations, contractions, convolutions, views, indices,
+                      attention_cases, signal_cases, sampling_cases, scatter_cases, quantised_cases, fused_cases}) {
     auto part = group();
     all.insert(all.end(), part.begin(), part.end());
   }
