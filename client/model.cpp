@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "client/bundle.h"
 #include "client/executor.h"
 #include "client/weights.h"
@@ -147,23 +148,18 @@ absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::stri
   WL_RETURN_IF_ERROR(impl_->open(bucket));
   Executor& executor = *impl_->executors[bucket];
   const Program& program = *impl_->programs[bucket];
-  size_t used = 0;
-  std::string names;
+  std::set<std::string> known;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const ProgramBuffer& buffer = program.buffers[i];
     if (buffer.place != Place::kInput || impl_->is_weight(buffer.name)) continue;
-    append(&names, names.empty() ? "" : ", ", buffer.name);
+    known.insert(buffer.name);
     const auto given = inputs.find(buffer.name);
     if (given == inputs.end()) return invalid("input ", buffer.name, " (", type_text(buffer), ") is not given");
     WL_RETURN_IF_ERROR(executor.set(static_cast<int>(i), given->second));
-    ++used;
   }
-  if (used != inputs.size()) {
-    for (const auto& [name, array] : inputs) {
-      const bool known = std::any_of(program.buffers.begin(), program.buffers.end(), [&](const ProgramBuffer& buffer) {
-        return buffer.place == Place::kInput && buffer.name == name && !impl_->is_weight(name);
-      });
-      if (!known) return invalid("no input is named ", name, "; the inputs are ", names);
+  for (const auto& [name, array] : inputs) {
+    if (!known.contains(name)) {
+      return invalid("no input is named ", name, "; the inputs are ", absl::StrJoin(known, ", "));
     }
   }
   executor.run();

@@ -79,7 +79,8 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
                  context.embedded ? options.store.c_str() : options.server.c_str());
   }
   if (interrupted) {
-    std::fprintf(stderr, "interrupted: the best so far is kept; the same command goes on from here\n");
+    std::fprintf(stderr, "interrupted: the best that is known is kept; %s\n",
+                 options.tune.retune ? "--retune begins anew" : "the same command goes on from here");
     return kExitInterrupted;
   }
   return kExitDone;
