@@ -20,6 +20,8 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   file.bind = bind;
   file.label = std::filesystem::path(path).filename().string();
   if (path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"))) {
+    if (!bind.empty())
+      return invalid(path, ": --bind ", bind.begin()->first, ": canonical text has no symbolic dimensions");
     auto graph = parse(bytes);
     if (!graph.ok()) return named(graph.status());
     file.graph = *std::move(graph);

@@ -135,6 +135,11 @@ def no_bundle(scratch):
     (scratch.root / "empty").mkdir()
 
 
+@case("warploom tune scalar.graph --bind n=5")
+def bound_text(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
 @case("warploom run tuned --bind n=5")
 def size_not_tuned(scratch):
     write_model(scratch, dims=("n", 8))
