@@ -243,5 +243,28 @@ TEST(Aliases, CostNoKernel) {
   EXPECT_EQ(mixed->parts.size(), 2u);
 }
 
+// Three equal layers, each with weights of its own, are one layer's work.
+TEST(RepeatedBlocks, ShareTheirKeys) {
+  std::string text = "graph {\n  %0 = input \"x\" : f32[64,64] normal(0,1)\n";
+  int id = 1, from = 0;
+  for (int layer = 0; layer < 3; ++layer) {
+    append(&text, "  %", id, " = input \"w", layer, "\" : f32[64,64] normal(0,0.", layer + 1, ")\n");
+    append(&text, "  %", id + 1, " = contract %", from, " %", id, " \"mk,kn->mn\" : f32[64,64]\n");
+    append(&text, "  %", id + 2, " = tanh %", id + 1, " : f32[64,64]\n");
+    append(&text, "  %", id + 3, " = reduce_sum %", id + 2, " axes=[1] : f32[64]\n");
+    append(&text, "  %", id + 4, " = broadcast %", id + 3, " dims=[0] : f32[64,64]\n");
+    append(&text, "  %", id + 5, " = div %", id + 2, " %", id + 4, " : f32[64,64]\n");
+    from = id + 5;
+    id += 6;
+  }
+  append(&text, "  output \"y\" %", from, "\n}\n");
+  const auto plan = make_plan(text, {}, fake_device(), warploom_compiler());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const PlannedGroup& group : plan->groups) {
+    EXPECT_EQ(group.fused_count % 3, 0) << group.text;
+    EXPECT_EQ(group.part_count % 3, 0) << group.text;
+  }
+}
+
 }  // namespace
 }  // namespace wl
