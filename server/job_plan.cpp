@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <unordered_map>
 
 #include "absl/strings/numbers.h"
@@ -80,19 +81,22 @@ class PlanBuilder {
 // Every part goes with the fused launch that computes what it stores; one whose store no fused launch computes, because
 // fusion made it unnecessary, goes with the one that shares most ops.
 std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
+  std::unordered_map<NodeId, std::vector<size_t>> computed_by;
+  for (size_t f = 0; f < fused.groups.size(); ++f)
+    for (NodeId op : fused.groups[f].ops) computed_by[op].push_back(f);
   std::vector<std::vector<int>> parts_of(fused.groups.size());
   for (size_t p = 0; p < parts.groups.size(); ++p) {
     const Group& part = parts.groups[p];
+    std::map<size_t, size_t> shared;
+    for (NodeId op : part.ops)
+      for (size_t f : computed_by[op]) ++shared[f];
+    for (NodeId op : part.stores)
+      for (size_t f : computed_by[op]) shared[f] += part.ops.size();
     size_t best = 0, best_shared = 0;
-    for (size_t f = 0; f < fused.groups.size(); ++f) {
-      const std::vector<NodeId>& ops = fused.groups[f].ops;
-      size_t shared = 0;
-      for (NodeId op : part.ops) shared += std::binary_search(ops.begin(), ops.end(), op);
-      for (NodeId op : part.stores) shared += part.ops.size() * std::binary_search(ops.begin(), ops.end(), op);
-      if (shared > best_shared) {
-        best = f;
-        best_shared = shared;
-      }
+    for (const auto& [f, count] : shared) {
+      if (count <= best_shared) continue;
+      best = f;
+      best_shared = count;
     }
     if (best_shared > 0) parts_of[best].push_back(static_cast<int>(p));
   }

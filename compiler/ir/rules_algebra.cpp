@@ -131,15 +131,16 @@ std::optional<NodeId> sub_constant(Builder& to, const Node& node) {
 }
 
 std::optional<NodeId> sigmoid(Builder& to, const Node& node) {
-  if (node.op != Op::rcp) return std::nullopt;
-  const Node& sum = to.node(node.operands[0]);
+  if (node.op != Op::rcp && (node.op != Op::div || !is_float(node.dtype))) return std::nullopt;
+  const Node& sum = to.node(node.operands.back());
   if (sum.op != Op::add) return std::nullopt;
   for (size_t k = 0; k < 2; ++k) {
     const Node& exp = to.node(sum.operands[k]);
     if (exp.op != Op::exp || !is_constant(to, sum.operands[1 - k], 1)) continue;
-    const Node& minus = to.node(exp.operands[0]);
-    return to.elementwise(Op::sigmoid,
-                          {minus.op == Op::neg ? minus.operands[0] : to.elementwise(Op::neg, {exp.operands[0]})});
+    const NodeId minus = exp.operands[0];
+    const NodeId x = to.node(minus).op == Op::neg ? to.node(minus).operands[0] : to.elementwise(Op::neg, {minus});
+    const NodeId result = to.elementwise(Op::sigmoid, {x});
+    return node.op == Op::rcp ? result : to.mul(node.operands[0], result);
   }
   return std::nullopt;
 }

@@ -175,8 +175,6 @@ Result scale_scale(Builder& to, const Node& node) {
   if (outer.op != Op::constant) return std::nullopt;
   const Node* inner = scale_of(to, node.operands[0]);
   if (inner == nullptr) return std::nullopt;
-  // Exact as long as one of the two is a power of two, and small enough.
-  if (!is_power_of_two(outer.value) && !is_power_of_two(inner->value)) return std::nullopt;
   if (!is_moderate(outer.value, 8) || !is_moderate(inner->value, 8)) return std::nullopt;
   const double product = outer.value * inner->value;
   const NodeId x = to.node(node.operands[0]).operands[0];
@@ -186,11 +184,19 @@ Result scale_scale(Builder& to, const Node& node) {
 Result scale_contract(Builder& to, const Node& node) {
   if (node.op != Op::contract || !has_wide_range(node.dtype)) return std::nullopt;
   for (size_t k = 0; k < 2; ++k) {
-    const Node* found = scale_of(to, node.operands[k]);
+    std::vector<NodeId> views, operands = node.operands;
+    NodeId& x = operands[k];
+    for (; to.node(x).op == Op::reshape || to.node(x).op == Op::transpose; x = to.node(x).operands[0])
+      views.push_back(x);
+    const Node* found = scale_of(to, x);
     if (found == nullptr || !is_moderate(found->value, 8)) continue;
     const double scale = found->value;
-    std::vector<NodeId> operands = node.operands;
-    operands[k] = to.node(operands[k]).operands[0];
+    x = to.node(x).operands[0];
+    for (; !views.empty(); views.pop_back()) {
+      Node view = to.node(views.back());
+      view.operands = {x};
+      x = to.add_node(std::move(view));
+    }
     const NodeId product = to.contract(operands[0], operands[1], node.text);
     return to.mul(product, to.constant(scale, node.dtype, node.shape));
   }

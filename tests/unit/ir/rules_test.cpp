@@ -194,6 +194,8 @@ const Case kCases[] = {
        return b.elementwise(Op::rcp, {b.add(b.elementwise(Op::exp, {b.elementwise(Op::neg, {x})}), splat(b, 1))});
      },
      "%1 = sigmoid %0 : f32[4,6]\n"},
+    {"sigmoid", [](Builder& b, NodeId x) { return b.div(x, b.add(splat(b, 1), b.elementwise(Op::exp, {x}))); },
+     "%1 = neg %0 : f32[4,6]\n%2 = sigmoid %1 : f32[4,6]\n%3 = mul %0 %2 : f32[4,6]\n"},
     {"scale-product", [](Builder& b, NodeId x) { return b.mul(b.mul(x, splat(b, 0.5)), x); },
      "%1 = constant 0.5 : f32[4,6]\n%2 = mul %0 %0 : f32[4,6]\n%3 = mul %2 %1 : f32[4,6]\n"},
     {"scale-scale", [](Builder& b, NodeId x) { return b.mul(b.mul(x, splat(b, 0.5)), splat(b, 3)); },
