@@ -3,10 +3,35 @@
 #include <algorithm>
 
 namespace wl {
+namespace {
+
+int right_operand(const Domain& domain) {
+  return domain.swapped ? 0 : 1;
+}
+
+bool is_direct(const Domain::Operand& operand) {
+  return operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
+}
+
+// B is packed because it is asked for, computed, guarded, or not contiguous along the columns.
+bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
+  const Domain::Operand& operand = domain.operands[domain.contract][right_operand(domain)];
+  return schedule.get("pack_b", 1) != 0 || !is_direct(operand) ||
+         (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
+}
+
+}  // namespace
 
 ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule,
                                    const Machine& machine)
-    : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
+    : group_(group),
+      whole_(domain),
+      flat_(!domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
+                                                                                      : std::nullopt),
+      domain_(flat_ ? flat_->domain : whole_),
+      schedule_(schedule),
+      machine_(machine),
+      out_(group, machine) {}
 
 absl::Status ContractLowering::prepare() {
   out_.set_launch("contract", schedule_, machine_);
@@ -30,16 +55,7 @@ absl::Status ContractLowering::prepare() {
   row_groups_.push_back({base, more * (base + 1), tiles - more});
   mr_ = row_groups_[0].height;
 
-  nr_ = std::min(schedule_.get("nv", 2) * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
-  panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
-  panels_ = panels_per_column_atom_;
-  for (AtomId a : domain_.n)
-    if (a != column_atom_) panels_ *= domain_.atoms[a].extent;
-  column_tasks_ = std::min(schedule_.get("column_tasks", 1), panels_);
-  panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
-  column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
-  const int64_t nc = schedule_.get("nc", 0);
-  panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
+  prepare_columns();
 
   k_inner_ = 1;
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
@@ -50,21 +66,51 @@ absl::Status ContractLowering::prepare() {
   k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
 
-  a_.position = 0;
-  b_.position = 1;
+  a_.position = 1 - right_operand(domain_);
+  b_.position = right_operand(domain_);
   for (Side* side : {&a_, &b_}) {
     const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
-    side->direct = operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
+    side->direct = is_direct(operand);
     if (side->direct) side->access = operand.access;
   }
   a_.packed = schedule_.get("pack_a", 0) != 0 || !a_.direct;
-  b_.packed = schedule_.get("pack_b", 1) != 0 || !b_.direct || (lanes_ > 1 && b_.access.strides[column_atom_] != 1);
+  b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
   const int64_t depth = k_block_ * k_inner_;
-  if (b_.packed) b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
+  if (flat_) {
+    // Rows a multiple of 4096 bytes apart would share cache sets.
+    pitch_ = panels_per_block_ * nr_;
+    if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += lanes_;
+    b_.buffer = out_.shared("b_rows", dtype_, {depth, pitch_});
+  } else if (b_.packed) {
+    pitch_ = nr_;
+    b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
+  }
   if (a_.packed) a_.buffer = out_.shared("a_tiles", dtype_, {tiles, depth, mr_});
   if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, panels_per_block_ * nr_});
   if (heavy_epilogue()) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
   return absl::OkStatus();
+}
+
+void ContractLowering::prepare_columns() {
+  nr_ = std::min(schedule_.get("nv", 2) * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
+  panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
+  panels_ = panels_per_column_atom_;
+  for (AtomId a : domain_.n)
+    if (a != column_atom_) panels_ *= domain_.atoms[a].extent;
+  column_tasks_ = std::min(schedule_.get("column_tasks", 1), panels_);
+  panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
+  column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
+  const int64_t nc = schedule_.get("nc", 0);
+  panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
+  if (!flat_) return;
+  image_width_ = whole_.atoms[flat_->width].extent;
+  image_height_ = whole_.atoms[flat_->height].extent;
+  column_tasks_ = std::min(schedule_.get("column_tasks", 1), image_height_);
+  image_rows_per_task_ = (image_height_ + column_tasks_ - 1) / column_tasks_;
+  column_tasks_ = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
+  image_rows_per_block_ =
+      nc == 0 ? image_rows_per_task_ : std::clamp<int64_t>(nc / image_width_, 1, image_rows_per_task_);
+  panels_per_block_ = (image_rows_per_block_ * image_width_ + nr_ - 1) / nr_;
 }
 
 // Work after the contraction that would not leave the accumulators their registers.
@@ -91,10 +137,12 @@ void ContractLowering::place_block() {
       if (list[i] != except) block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
   };
   atoms(domain_.m, row_atom_);
+  if (flat_) atoms(domain_.n, column_atom_);
   atoms(domain_.batch, -1);
   out_.kernel().grid = inside;
   first_row_ = sum(fixed(0), row_task, rows_per_task_);
   first_panel_ = sum(fixed(0), column_task, panels_per_task_);
+  first_image_row_ = sum(fixed(0), column_task, image_rows_per_task_);
 }
 
 absl::StatusOr<Kernel> ContractLowering::run() {

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "compiler/lower/tile_expr.h"
+#include "compiler/plan/flat.h"
 #include "compiler/plan/space.h"
 
 namespace wl {
@@ -33,7 +35,10 @@ class ContractLowering {
 
   absl::Status prepare();
   void place_block();
+  void prepare_columns();
   void emit_columns();
+  void pack_image(const Place& place, int64_t k_extent);
+  std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
   // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
@@ -41,8 +46,8 @@ class ContractLowering {
                   bool resume, bool last);
   void emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent, TileId accumulator);
   void emit_epilogue(const Rows& rows, const Place& place, TileId accumulator);
-  void pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width, int lanes,
-            Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
+  void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
+            int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
   std::vector<Affine> panel_trips() const;
   void place_panel(Place& place);
   std::vector<std::vector<Affine>> column_bound(const Place& place) const;
@@ -52,7 +57,9 @@ class ContractLowering {
   }
 
   const Graph& group_;
-  const Domain& domain_;
+  const Domain& whole_;
+  std::optional<FlatColumns> flat_;
+  const Domain& domain_;  // columns are pixels when there is flat_; whole_ otherwise
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;
@@ -66,6 +73,11 @@ class ContractLowering {
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
+  // With flat_: a task has some rows of the image, a block of panels some of those; they are packed as rows.
+  int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
+  Affine first_image_row_;
+  VarId image_row_var_ = -1;
+  int64_t pitch_ = 1;  // of a packed B, from one k to the next
   std::vector<Rows> row_groups_;
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;

@@ -5,24 +5,43 @@
 
 namespace wl {
 void ContractLowering::emit_columns() {
-  const bool blocked = panels_per_block_ < panels_per_task_;
-  Affine first = first_panel_;
-  if (blocked) {
+  const auto blocks = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
+  const int64_t count =
+      flat_ ? blocks(image_rows_per_task_, image_rows_per_block_) : blocks(panels_per_task_, panels_per_block_);
+  if (count > 1) {
     panel_block_var_ = out_.loop_var("panel_block");
-    out_.open_loop(panel_block_var_, {fixed((panels_per_task_ + panels_per_block_ - 1) / panels_per_block_)});
-    first.add(panel_block_var_, panels_per_block_);
+    std::vector<Affine> trips = {fixed(count)};
+    if (flat_ && image_height_ % image_rows_per_task_ != 0) {
+      const Affine left = sum(fixed(image_height_ + image_rows_per_block_ - 1), first_image_row_, -1);
+      trips.push_back(affine(out_.derived("blocks", {left}, image_rows_per_block_)));
+    }
+    out_.open_loop(panel_block_var_, std::move(trips));
+    first_panel_.add(panel_block_var_, panels_per_block_);
+    first_image_row_.add(panel_block_var_, image_rows_per_block_);
   }
-  first_panel_ = first;
   for (AtomId a : k_atoms_) k_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   panel_var_ = out_.loop_var("panel");
   tile_var_ = out_.loop_var("tile");
+  if (flat_) image_row_var_ = out_.loop_var("image_row");
   emit_k_blocks(block_place_);
-  if (blocked) out_.close_loop();
+  if (count > 1) out_.close_loop();
+}
+
+// Columns of this block of an image, at least one; the least of these.
+std::vector<Affine> ContractLowering::columns_left() const {
+  std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
+  if (image_rows_per_task_ % image_rows_per_block_ != 0)
+    left.push_back(
+        affine(panel_block_var_, -image_rows_per_block_ * image_width_, image_rows_per_task_ * image_width_));
+  if (image_height_ % image_rows_per_task_ != 0 || image_rows_per_task_ % image_rows_per_block_ != 0)
+    left.push_back(sum(fixed(columns_total_), first_image_row_, -image_width_));
+  return left;
 }
 
 // Panels of this block: no more than there are.
 std::vector<Affine> ContractLowering::panel_trips() const {
   std::vector<Affine> trips = {fixed(panels_per_block_)};
+  if (flat_) return trips;
   if (panel_block_var_ >= 0 && panels_per_task_ % panels_per_block_ != 0)
     trips.push_back(affine(panel_block_var_, -panels_per_block_, panels_per_task_));
   if (panels_ % panels_per_task_ != 0 || (panel_block_var_ >= 0 && panels_ % panels_per_block_ != 0))
@@ -32,6 +51,10 @@ std::vector<Affine> ContractLowering::panel_trips() const {
 
 // Where a panel's columns are: outer n atoms, and the first column along the last one.
 void ContractLowering::place_panel(Place& place) {
+  if (flat_) {
+    place[column_atom_] = sum(affine(panel_var_, nr_), first_image_row_, image_width_);
+    return;
+  }
   const Affine panel = sum(first_panel_, affine(panel_var_));
   int64_t inside = panels_per_column_atom_;
   const bool alone = domain_.n.size() <= 1;
@@ -48,8 +71,30 @@ void ContractLowering::place_panel(Place& place) {
 }
 
 std::vector<std::vector<Affine>> ContractLowering::column_bound(const Place& place) const {
+  if (flat_) {
+    std::vector<Affine> left = columns_left();
+    if (left.size() == 1 && image_rows_per_block_ * image_width_ % nr_ == 0) return {};
+    for (Affine& columns : left) columns = sum(std::move(columns), affine(panel_var_), -nr_);
+    return {{}, std::move(left)};
+  }
   if (column_atom_ < 0 || columns_total_ % nr_ == 0) return {};
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
+}
+
+// The rows of the image that this block needs, each as it lies, its windows side by side.
+void ContractLowering::pack_image(const Place& place, int64_t k_extent) {
+  std::vector<Affine> rows = {fixed(image_rows_per_block_)};
+  if (image_rows_per_task_ % image_rows_per_block_ != 0)
+    rows.push_back(affine(panel_block_var_, -image_rows_per_block_, image_rows_per_task_));
+  if (image_height_ % image_rows_per_task_ != 0 || image_rows_per_task_ % image_rows_per_block_ != 0)
+    rows.push_back(sum(fixed(image_height_), first_image_row_, -1));
+  out_.open_loop(image_row_var_, std::move(rows));
+  Place at = place;
+  at[flat_->height] = sum(first_image_row_, affine(image_row_var_));
+  at[flat_->width] = fixed(0);
+  pack(b_, whole_, at, k_extent, flat_->width, image_width_, image_width_ > 1 ? machine_.target->lanes : 1,
+       affine(image_row_var_, image_width_), pitch_, {});
+  out_.close_loop();
 }
 
 void ContractLowering::emit_k_blocks(const Place& place) {
@@ -80,11 +125,13 @@ void ContractLowering::emit_k_blocks(const Place& place) {
 }
 
 void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
-  if (b_.packed) {
+  if (flat_) {
+    pack_image(place, k_extent);
+  } else if (b_.packed) {
     out_.open_loop(panel_var_, panel_trips());
     Place at = place;
     place_panel(at);
-    pack(b_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
+    pack(b_, domain_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
          column_bound(at));
     out_.close_loop();
   }
@@ -95,7 +142,7 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
       Place at = place;
       if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, affine(tile_var_, rows.height, rows.first_row));
       const int64_t size = k_block_ * k_inner_ * mr_;
-      pack(a_, at, k_extent, row_atom_, rows.height, rows.height > 1 ? machine_.target->lanes : 1,
+      pack(a_, domain_, at, k_extent, row_atom_, rows.height, rows.height > 1 ? machine_.target->lanes : 1,
            affine(tile_var_, size, tiles * size), mr_, {});
       tiles += rows.count;
       out_.close_loop();
@@ -120,8 +167,9 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
 }
 
 // Copies a tall or wide sliver of an operand, its elementwise work applied, k outermost.
-void ContractLowering::pack(const Side& side, const Place& place, int64_t k_extent, AtomId along, int64_t width,
-                            int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
+void ContractLowering::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                            int64_t width, int lanes, Affine offset, int64_t pitch,
+                            std::vector<std::vector<Affine>> bound) {
   Place at = place;
   const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
   const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
@@ -135,7 +183,7 @@ void ContractLowering::pack(const Side& side, const Place& place, int64_t k_exte
     stride *= extent(i);
   }
   const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
-  TileExpr expr{group_, domain_, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+  TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
@@ -198,7 +246,7 @@ void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const A
   }
   if (b_.packed) {
     from_b.buffer = b_.buffer;
-    from_b.offset = sum(affine(panel_var_, depth * nr_), linear, nr_);
+    from_b.offset = sum(affine(panel_var_, flat_ ? nr_ : depth * nr_), linear, pitch_);
     from_b.strides = {0, 1};
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);

@@ -34,8 +34,8 @@ int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
 bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms) {
   if (domain.cls == LoopClass::kContract) {
     if (domain.atoms.size() > contract_atoms) return false;  // an epilogue that cuts the tiles
-    // The left operand is read in place; work on it would have to be packed, at about the price of 200 columns.
-    if (domain.operands[domain.contract][0].source >= 0) return false;
+    // The operand of the rows is read in place; work on it would have to be packed, at about the price of 200 columns.
+    if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
     int prologue = 0;

@@ -83,6 +83,8 @@ struct Domain {
   // kContract only
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
+  // Operand 1 moves along m and operand 0 along n: what is stored is contiguous along n wherever it can be.
+  bool swapped = false;
   std::string text() const;
 };
 

@@ -244,6 +244,19 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
   return absl::OkStatus();
 }
 
+// Vectors run along n: it should be what stores are contiguous along.
+void choose_columns(Domain& domain) {
+  if (domain.n.empty()) return;
+  const auto contiguous = [&](const Atoms& role) {
+    return std::any_of(domain.stores.begin(), domain.stores.end(), [&](const Domain::Store& store) {
+      return std::any_of(role.begin(), role.end(), [&](AtomId atom) { return store.access.strides[atom] == 1; });
+    });
+  };
+  if (contiguous(domain.n) || !contiguous(domain.m)) return;
+  std::swap(domain.m, domain.n);
+  domain.swapped = true;
+}
+
 void finish(const Graph& group, Domain& domain) {
   for (size_t i = 0; i < domain.atoms.size(); ++i) domain.atoms[i].name = cat("d", i);
   for (Domain::Store& store : domain.stores) store.access.input = group.outputs[store.output].node;
@@ -257,6 +270,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
   WL_ASSIGN_OR_RETURN(const NodeId reduction, find_reduction(group, draft));
   if (reduction >= 0)
     for (AtomId atom : draft.reduced_by[reduction]) domain.atoms[atom].reduced = true;
+  if (domain.contract >= 0) choose_columns(domain);
   order_atoms(group, draft);
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
     (domain.atoms[atom].reduced ? domain.reduced : domain.parallel).push_back(atom);
@@ -337,7 +351,9 @@ std::string Domain::text() const {
   append(&out, "\nparallel ", list(parallel), " reduced ", list(reduced));
   if (vector >= 0) append(&out, " vector ", atoms[vector].name);
   if (second >= 0) append(&out, " second ", atoms[second].name);
-  if (contract >= 0) append(&out, "\ncontract %", contract, " batch ", list(batch), " m ", list(m), " n ", list(n));
+  if (contract >= 0)
+    append(&out, "\ncontract %", contract, swapped ? " swapped" : "", " batch ", list(batch), " m ", list(m), " n ",
+           list(n));
   for (size_t id = 0; id < operands.size(); ++id) {
     if (operands[id].empty()) continue;
     append(&out, "\n%", id, " [", list(varies[id]), "]");

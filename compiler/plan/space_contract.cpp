@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/plan/flat.h"
 #include "compiler/plan/space_common.h"
 
 namespace wl {
@@ -9,11 +10,15 @@ namespace {
 constexpr int64_t kScratchLimit = 64 << 20;
 
 struct Extents {
+  bool image = false;  // columns are pixels
   int64_t rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
-Extents extents_of(const Domain& domain) {
+Extents extents_of(const Domain& original) {
   Extents out;
+  const std::optional<FlatColumns> flat = flat_columns(original);
+  const Domain& domain = flat ? flat->domain : original;
+  out.image = flat.has_value();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
   if (!domain.n.empty()) out.columns = extent(domain.n.back());
@@ -89,9 +94,12 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
+      // A packed image should stay in the second cache.
+      const int64_t nc = !e.image ? 0 : std::min(e.depth, int64_t{1024}) * 768 * bytes <= machine.l2_bytes ? 768 : 192;
       add_seed(space, {{"mr", first("mr", mr)},
                        {"nv", first("nv", nv)},
                        {"kc", kc},
+                       {"nc", e.image && nc < e.columns * e.outer_columns ? nc : 0},
                        {"pack_b", pack_b},
                        {"row_tasks", row_tasks},
                        {"column_tasks", column_tasks},

@@ -73,6 +73,37 @@ inline constexpr const char* kGroups[] = {
   %5 = sub %3 %4 : f32[11,1]
   output "y" %5
 })",
+    // Convolutions: padded, strided, dilated, several images, a channel added to every pixel, and to every image.
+    R"(graph {
+  %0 = input "x" : f32[2,3,9,11] normal(0,1)
+  %1 = input "w" : f32[19,3,3,3] normal(0,1)
+  %2 = input "b" : f32[19] normal(0,1)
+  %3 = pad %0 low=[0,0,1,1] high=[0,0,1,2] value=0 : f32[2,3,11,14]
+  %4 = window %3 axes=[2,3] params=[3,1,1,3,1,1] : f32[2,3,9,12,3,3]
+  %5 = contract %4 %1 "acpqhi,ochi->aopq" : f32[2,19,9,12]
+  %6 = broadcast %2 dims=[1] : f32[2,19,9,12]
+  %7 = add %5 %6 : f32[2,19,9,12]
+  output "y" %7
+})",
+    R"(graph {
+  %0 = input "x" : f32[1,8,15,17] normal(0,1)
+  %1 = input "w" : f32[8,1,1,3,3] normal(0,1)
+  %2 = input "r" : f32[1,8,1,7,8] normal(0,1)
+  %3 = pad %0 low=[0,0,1,1] high=[0,0,1,1] value=0 : f32[1,8,17,19]
+  %4 = reshape %3 : f32[1,8,1,17,19]
+  %5 = window %4 axes=[3,4] params=[3,2,2,3,2,2] : f32[1,8,1,7,8,3,3]
+  %6 = contract %5 %1 "agcpqhi,gochi->agopq" : f32[1,8,1,7,8]
+  %7 = add %6 %2 : f32[1,8,1,7,8]
+  %8 = erf %7 : f32[1,8,1,7,8]
+  output "y" %8
+})",
+    R"(graph {
+  %0 = input "x" : f32[5,12,12] normal(0,1)
+  %1 = input "w" : f32[7,5] normal(0,1)
+  %2 = slice %0 starts=[0,1,0] steps=[1,2,2] : f32[5,6,6]
+  %3 = contract %2 %1 "cpq,oc->opq" : f32[7,6,6]
+  output "y" %3
+})",
     // Two results of one row, long enough for unrolled steps, single vectors and a tail.
     R"(graph {
   %0 = input "x" : f32[3,5,277] normal(0,1)
