@@ -156,7 +156,7 @@ void Coordinator::stop() {
   if (impl.server) {
     if (auto* health = impl.server->GetHealthCheckService()) health->SetServingStatus(false);
   }
-  if (impl.engine) impl.engine->drain();
+  if (impl.engine) impl.engine->leave();
   if (impl.server) {
     impl.server->Shutdown(std::chrono::system_clock::now() + kDrain);
     impl.server->Wait();

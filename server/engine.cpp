@@ -59,6 +59,12 @@ void Engine::drain() {
   const std::lock_guard lock(impl_->mutex);
   impl_->draining = true;
   impl_->work_changed.notify_all();
+}
+
+void Engine::leave() {
+  drain();
+  const std::lock_guard lock(impl_->mutex);
+  impl_->leaving = true;
   impl_->views_changed.notify_all();
 }
 
@@ -68,7 +74,7 @@ bool Engine::draining() {
 }
 
 void Engine::stop() {
-  drain();
+  leave();
   {
     const std::lock_guard lock(impl_->mutex);
     impl_->stopping = true;
@@ -351,8 +357,8 @@ absl::StatusOr<std::optional<Job>> Engine::wait_change(int64_t id, uint64_t seen
     const auto found = impl_->views.find(id);
     if (found != impl_->views.end()) {
       const std::shared_ptr<View> view = found->second;
-      impl_->views_changed.wait_for(lock, timeout, [&] { return impl_->draining || view->job.version != seen; });
-      if (impl_->draining) return absl::UnavailableError("the coordinator is going down; ask again");
+      impl_->views_changed.wait_for(lock, timeout, [&] { return impl_->leaving || view->job.version != seen; });
+      if (impl_->leaving) return absl::UnavailableError("the coordinator is going down; ask again");
       if (view->job.version == seen) return std::nullopt;
       return view->job;
     }

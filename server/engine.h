@@ -54,9 +54,10 @@ class Engine {
   ~Engine();  // stop()
 
   absl::Status start();  // goes on with the jobs that are not done
-  void drain();          // no new leases; waiting calls return
+  void drain();          // no new leases; what is leased may finish
   bool draining();
-  void stop();  // and ends the engine's threads
+  void leave();  // drains, and waiting calls return: the process is about to end
+  void stop();   // and ends the engine's threads
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used.
@@ -65,7 +66,7 @@ class Engine {
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
   // Waits until the job has changed since `seen` (0: answers at once); nullopt when `timeout` is over first.
-  // Unavailable while draining.
+  // Unavailable when leaving.
   absl::StatusOr<std::optional<Job>> wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout);
   // The device that `options` mean. NotFound: none ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options);

@@ -95,7 +95,7 @@ struct Engine::Impl {
   std::deque<std::function<void()>> events;
   std::deque<std::function<void()>> pool_work;
   int computing = 0;  // events, steps and pool work that are queued or under way
-  bool draining = false, stopping = false;
+  bool draining = false, leaving = false, stopping = false;
   bool recovering = true;        // reports of batches that are not known yet must come again
   std::set<int64_t> rebuilding;  // searches likewise
   std::map<std::string, Outstanding> outstanding;

@@ -189,9 +189,11 @@ TEST_F(OtherEnvironment, APlanThatIsWrongThereIsSearchedAnew) {
   EXPECT_EQ(tried(job.result->groups[0]), 24);
 }
 
-TEST(Drain, IsSaid) {
+TEST(Drain, IsSaidAndEndsNoWatch) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
   const auto draining = [&] {
     grpc::ClientContext context;
     v1::ServerInfo info;
@@ -203,6 +205,30 @@ TEST(Drain, IsSaid) {
   v1::DrainResponse answer;
   ASSERT_TRUE(service.admin->Drain(&context, {}, &answer).ok());
   EXPECT_TRUE(draining());
+  service.enlist("w");
+  grpc::ClientContext asking;
+  v1::AcquireLeasesRequest request;
+  request.set_worker("w");
+  request.set_epoch(1);
+  request.set_wait_s(20);
+  v1::AcquireLeasesResponse leases;
+  ASSERT_TRUE(service.workers->AcquireLeases(&asking, request, &leases).ok());
+  EXPECT_TRUE(leases.drain());
+  EXPECT_EQ(leases.leases_size(), 0);
+  // The process stays up, and so does who watches: until the job ends, not until an error.
+  grpc::ClientContext watching, cancelling;
+  v1::WatchJobRequest watch;
+  watch.set_name(job->name);
+  auto reader = service.tuning->WatchJob(&watching, watch);
+  v1::Job seen;
+  ASSERT_TRUE(reader->Read(&seen));
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job->name);
+  ASSERT_TRUE(service.tuning->CancelJob(&cancelling, cancel, &seen).ok());
+  while (reader->Read(&seen)) {
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(seen.state(), v1::JOB_STATE_CANCELLED);
 }
 
 // Outputs that are inputs, and two names of one value, over the real compiler.
