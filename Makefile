@@ -53,6 +53,7 @@ test-long: python build
 
 bench: python build
 	build/venv/bin/python bench/run.py
+	build/venv/bin/python bench/compile_scale.py
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers

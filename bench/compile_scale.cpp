@@ -2,12 +2,13 @@
 //
 //   compile_scale [--rules] MODEL.onnx...    one JSON object per file on stdout:
 //   {"file": ..., "nodes": ..., "simple_nodes": ..., "groups": ..., "keys": ...,
-//    "stages": {"import": {"s": seconds, "peak_mb": peak resident memory of the process during the stage}, ...},
+//    "stages": {"import": {"s": seconds, "cpu_s": of this process, "peak_mb": its largest resident memory}, ...},
 //    "rules": {"commute": {...}, ...}}        with --rules: each rule alone, to its fixpoint
 //
 // Where the kernel lets a process reset its peak, a stage's peak is its own; otherwise it is that of all stages so far.
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <set>
@@ -28,6 +29,10 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double cpu_s() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
 double peak_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -38,11 +43,11 @@ double peak_mb() {
 template <typename Stage>
 auto timed(std::string_view name, std::string& json, Stage stage) {
   std::ofstream("/proc/self/clear_refs") << 5;
-  const double begin = now_s();
+  const double begin = now_s(), cpu_begin = cpu_s();
   auto result = stage();
   char text[200];
-  std::snprintf(text, sizeof text, "%s\"%s\": {\"s\": %.6f, \"peak_mb\": %.1f}", json.empty() ? "" : ", ",
-                std::string(name).c_str(), now_s() - begin, peak_mb());
+  std::snprintf(text, sizeof text, "%s\"%s\": {\"s\": %.6f, \"cpu_s\": %.6f, \"peak_mb\": %.1f}",
+                json.empty() ? "" : ", ", std::string(name).c_str(), now_s() - begin, cpu_s() - cpu_begin, peak_mb());
   json += text;
   return result;
 }
