@@ -78,6 +78,7 @@ TEST_F(WeightsTest, ComeOutOfFoldersAndSingleFiles) {
   absl::Status status;
   EXPECT_EQ(all(root_ + "/w", &status).count("layer.0.weight"), 1u) << status;
   EXPECT_EQ(all(root_ + "/w", &status).size(), 2u);
+  EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(all(root_ + "/w/b.npy", &status).at("b").bytes, bytes_of<float>({7}));
   ASSERT_TRUE(make_folders(root_ + "/empty").ok());
   for (const char* wrong : {"/empty", "/nowhere", "/w/readme.txt"}) {
