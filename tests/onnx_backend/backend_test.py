@@ -2,7 +2,7 @@
 """The onnx package's own backend tests with Warploom as the backend: every case is imported, covered, lowered with the
 default schedule, compiled and run; its outputs must be those that the package expects, within its tolerances.
 
-  backend_test.py [-k REGEX] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
+  backend_test.py [-k REGEX] [--all] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
 
 Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in scope pass, and when any case takes the
 tool down. excluded.txt says what is out of scope, and why."""
@@ -28,7 +28,7 @@ except ImportError as error:
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).parent
-FLOOR = 0.0  # of the cases in scope; raised as more of them pass
+FLOOR = 0.97  # of the cases in scope
 
 
 def read_output(path):
@@ -93,6 +93,7 @@ def run_tool(folder, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-k", default="", help="only cases whose name matches")
+    parser.add_argument("--all", action="store_true", help="the slow cases too")
     parser.add_argument("--cover", default="greedy", choices=("greedy", "single"))
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--keep", type=pathlib.Path, help="leave the cases in this new folder")
@@ -103,7 +104,8 @@ def main():
 
     start = time.monotonic()
     rows = cases.read_excluded(HERE / "excluded.txt")
-    every = [case for case in cases.load() if re.search(options.k, case.name)]
+    every = [case for case in cases.load()
+             if re.search(options.k, case.name) and (options.all or case.name not in cases.SLOW)]
     for case in every:
         case.excluded = cases.why_excluded(case, rows)
     chosen = [case for case in every if not case.excluded]

@@ -13,6 +13,8 @@ from onnx import numpy_helper
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 # Graphs whose every input only says how large something is: nothing would be left to compute with.
 SHAPES_ONLY = re.compile(r"test_(range|constantofshape|hannwindow|hammingwindow|blackmanwindow|melweightmatrix)")
+# Whose kernels take minutes to compile: joins of ever more tensors.
+SLOW = {"test_densenet121"}
 FEW = 64  # elements; an input with more is no shape, no axis and no scale
 
 

@@ -29,6 +29,7 @@ namespace wl::testing {
 namespace {
 
 constexpr unsigned kPrepareSeconds = 60, kRunSeconds = 120;
+constexpr size_t kPart = 192;  // kernels
 
 struct Settings {
   std::string folder, objects;
@@ -92,17 +93,28 @@ absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, con
   options.jobs = settings.jobs;
   options.unit = 24;
   options.deadline_ns = 300'000'000'000;
-  WL_ASSIGN_OR_RETURN(const auto compiled, compile_cpu(fresh, options));
   std::ofstream out(index, std::ios::app);
   double seconds = 0;
-  for (size_t i = 0; i < fresh.size(); ++i) {
-    seconds += compiled[i].seconds;
-    if (compiled[i].outcome != Outcome::kCorrect) {
-      messages[static_cast<int>(fresh[i].trial)] = compiled[i].message;
-      continue;
+  // In parts, so that a run that is stopped leaves something for the next one.
+  for (size_t begin = 0; begin < fresh.size(); begin += kPart) {
+    const std::vector<Candidate> part(
+        fresh.begin() + static_cast<std::ptrdiff_t>(begin),
+        fresh.begin() + static_cast<std::ptrdiff_t>(std::min(begin + kPart, fresh.size())));
+    const std::string folder = options.folder;
+    append(&options.folder, "/", begin);
+    std::filesystem::create_directories(options.folder);
+    WL_ASSIGN_OR_RETURN(const auto compiled, compile_cpu(part, options));
+    options.folder = folder;
+    for (size_t i = 0; i < part.size(); ++i) {
+      seconds += compiled[i].seconds;
+      if (compiled[i].outcome != Outcome::kCorrect) {
+        messages[static_cast<int>(part[i].trial)] = compiled[i].message;
+        continue;
+      }
+      objects[static_cast<size_t>(part[i].trial)] = compiled[i].object;
+      out << part[i].source.entry << "\t" << compiled[i].object << "\n";
     }
-    objects[static_cast<size_t>(fresh[i].trial)] = compiled[i].object;
-    out << fresh[i].source.entry << "\t" << compiled[i].object << "\n";
+    out.flush();
   }
   std::fprintf(stderr, "%zu kernels, %zu of them compiled in %.1f s of compiler time\n", objects.size(), fresh.size(),
                seconds);

@@ -146,12 +146,19 @@ WL_FN V wl_identity_min() {
   return wl_splat<V>(wl_neutral<wl_e<V>, 3>());
 }
 
-// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
+template <class I>
+WL_FN long wl_lane(I index, int l) {
+  if constexpr (wl_n<I> == 1)
+    return (long)index;
+  else
+    return (long)index[l];
+}
+// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero. The index may be one number.
 template <class V, class I>
 WL_FN V wl_take(const wl_e<V>* p, long along, I index, long stride, long extent, int left) {
   V out = wl_splat<V>(0);
   for (int l = 0; l < wl_n<V>; ++l)
-    if (l < left) out[l] = p[l * along + wl_wrap((long)index[l], extent) * stride];
+    if (l < left) out[l] = p[l * along + wl_wrap(wl_lane(index, l), extent) * stride];
   return out;
 }
 
