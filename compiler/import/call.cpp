@@ -48,7 +48,14 @@ T Call::literal_tensor(Literal literal, std::string_view suffix) {
 
 T Call::in(int index) {
   value(index);
-  return materialise(*inputs_[static_cast<size_t>(index)]);
+  Value* input = inputs_[static_cast<size_t>(index)];
+  // Made once, however often a row asks: two inputs of one name are none.
+  for (const auto& [made, node] : made_) {
+    if (made == input) return T(this, node);
+  }
+  const T result = materialise(*input);
+  made_.emplace_back(input, result.id());
+  return result;
 }
 
 std::vector<T> Call::all() {

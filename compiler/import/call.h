@@ -137,6 +137,7 @@ class Call {
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
+  std::vector<std::pair<const Value*, NodeId>> made_;  // inputs that are nodes now
 };
 
 // Elementwise, broadcasting.

@@ -141,6 +141,9 @@ T window_of(Call& c, double a0, double a1, double a2);  // a0 - a1 cos t + a2 co
 T cumulative(Call& c, Op op);
 T determinant(Call& c);
 
+// rows_text.cpp
+T count_ngrams(Call& c);
+
 // rows_quant.cpp
 T qlinear_mat_mul(Call& c);
 T qlinear_conv(Call& c);

@@ -7,11 +7,26 @@
 
 namespace wl::onnx_import {
 
+namespace {
+
+// Operand 1 of a binary op. Until version 6 it could be told at which axis of operand 0 its own begin.
+T second(Call& c) {
+  const T x = c.in(0), y = c.in(1);
+  if (c.opset() >= 7 || c.attr("broadcast", 0) == 0 || !c.has_attr("axis")) return y;
+  const int64_t axis = c.axis(c.attr("axis", 0), x.rank()), after = x.rank() - axis - y.rank();
+  if (after < 0) c.fail("axis ", axis, " leaves no room for shape ", shape_text(y.shape()));
+  Shape shape = y.shape();
+  shape.insert(shape.end(), static_cast<size_t>(after), 1);
+  return reshape(y, std::move(shape));
+}
+
+}  // namespace
+
 T unary(Call& c, Op op) {
   return apply(op, {c.in(0)});
 }
 T binary(Call& c, Op op) {
-  return apply(op, {c.in(0), c.in(1)});
+  return apply(op, {c.in(0), second(c)});
 }
 
 T variadic(Call& c, Op op) {
@@ -33,7 +48,7 @@ T power(Call& c) {
     if (value == 3) return wide * wide * wide;
     return apply(Op::pow, {wide, value});
   }
-  return apply(Op::pow, {x, cast(c.in(1), x.dtype())});
+  return apply(Op::pow, {x, cast(second(c), x.dtype())});
 }
 
 T modulo(Call& c) {
@@ -51,7 +66,10 @@ T clip(Call& c) {
 }
 
 T prelu(Call& c) {
-  return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * c.in(1), c.in(0));
+  T slope = c.in(1);
+  // Until version 6 a list was one number for each channel.
+  if (c.opset() < 7 && slope.rank() == 1 && slope.extent(0) != 1) slope = along(slope, 1, c.in(0).rank());
+  return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * slope, c.in(0));
 }
 
 // To floats of eight bits, whose conversion keeps infinities where there are any and saturates everything else: what

@@ -74,7 +74,7 @@ T batch_norm(Call& c) {
   const T x = c.in(0);
   need_rank(c, x, 2);
   const int64_t rank = x.rank();
-  if (c.attr("training_mode", 0) != 0) {
+  if (c.attr("training_mode", 0) != 0 || (c.opset() < 7 && c.attr("is_test", 0) == 0)) {
     auto axes = axes_from(0, rank);
     axes.erase(axes.begin() + 1);
     const T average = mean(x, axes, false);
