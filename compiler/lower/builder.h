@@ -7,6 +7,7 @@
 
 #include "compiler/lower/kernel.h"
 #include "compiler/plan/domain.h"
+#include "compiler/plan/phases.h"
 #include "compiler/plan/space.h"
 
 namespace wl {
@@ -62,7 +63,5 @@ Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 // The value that combining leaves unchanged, in a dtype.
 double identity_of(Op combine, DType dtype);
 Op combine_of(Op reduce);  // reduce_sum -> add, ...
-// A reduce that sums something: over axes of extent 1 it is a copy.
-bool is_reduction(const Graph& group, NodeId node);
 
 }  // namespace wl

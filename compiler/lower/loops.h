@@ -17,11 +17,8 @@
 namespace wl {
 
 // Which phase computes what; from the group and its domain alone.
-struct Phases {
-  int count = 1;
-  std::vector<int> level;                // per node: phases that must end before its value exists
+struct Phases : RowPhases {
   std::vector<int> uses;                 // per node: readers, outputs included
-  std::vector<NodeId> reduces;           // in node order; reduce r folds in phase level[r] - 1
   std::vector<std::vector<int>> stores;  // per phase: indices into domain.stores
   // Values of an earlier phase that a later one loads from a row buffer instead of computing again.
   std::map<NodeId, int> kept;  // -> phase that stores it

@@ -58,36 +58,16 @@ struct Crossing {
 }  // namespace
 
 Phases phases_of(const Graph& group, const Domain& domain, int keep) {
-  Phases out;
-  const int n = static_cast<int>(group.nodes.size());
-  out.level.assign(n, 0);
-  out.uses.assign(n, 0);
-  for (NodeId id = 0; id < n; ++id) {
-    if (!is_computed(group, id)) continue;
-    for (const Domain::Operand& operand : domain.operands[id]) {
-      if (operand.source < 0) continue;
-      out.level[id] = std::max(out.level[id], out.level[operand.source]);
-      ++out.uses[operand.source];
-    }
-    if (is_reduction(group, id)) {
-      ++out.level[id];
-      out.reduces.push_back(id);
-      out.count = std::max(out.count, out.level[id]);
-    }
-  }
-  for (const Domain::Store& store : domain.stores) {
-    if (store.source >= 0) ++out.uses[store.source];
-    const int level = store.source >= 0 ? out.level[store.source] : 0;
-    const bool inside =
-        store.source >= 0 && std::any_of(domain.varies[store.source].begin(), domain.varies[store.source].end(),
-                                         [&](AtomId a) { return domain.atoms[a].reduced; });
-    // A value outside the reduced loops is stored when the phase before it has ended.
-    const int phase = inside || level == 0 ? level : level - 1;
-    out.count = std::max(out.count, phase + 1);
-    if (static_cast<int>(out.stores.size()) <= phase) out.stores.resize(phase + 1);
-    out.stores[phase].push_back(static_cast<int>(&store - domain.stores.data()));
-  }
+  Phases out{row_phases(group, domain), {}, {}, {}};
+  out.uses.assign(group.nodes.size(), 0);
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands)
+      if (operand.source >= 0) ++out.uses[operand.source];
   out.stores.resize(out.count);
+  for (size_t i = 0; i < domain.stores.size(); ++i) {
+    if (domain.stores[i].source >= 0) ++out.uses[domain.stores[i].source];
+    out.stores[out.store_phase[i]].push_back(static_cast<int>(i));
+  }
   Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
   for (int phase = 0; phase < out.count; ++phase) {
     for (NodeId r : out.reduces)

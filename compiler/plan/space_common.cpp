@@ -72,22 +72,6 @@ int64_t cache_share(const Machine& machine) {
   return machine.l2_bytes * machine.threads + machine.l3_bytes / 2;
 }
 
-int phase_count(const Graph& group, const Domain& domain) {
-  std::vector<int> level(group.nodes.size(), 0);
-  int phases = 1;
-  for (size_t id = 0; id < group.nodes.size(); ++id) {
-    if (domain.operands[id].empty()) continue;
-    for (const Domain::Operand& operand : domain.operands[id])
-      if (operand.source >= 0) level[id] = std::max(level[id], level[operand.source]);
-    if (class_of(group.nodes[id].op) == OpClass::kReduce) phases = std::max(phases, ++level[id]);
-  }
-  for (const Domain::Store& store : domain.stores)
-    if (store.source >= 0)
-      for (AtomId atom : domain.varies[store.source])
-        if (domain.atoms[atom].reduced) phases = std::max(phases, level[store.source] + 1);
-  return phases;
-}
-
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
   Point point(space.axes.size(), 0);
   for (const auto& [name, value] : knobs) {

@@ -1,5 +1,6 @@
 // Row reductions: the row is walked once for each phase, kept in an L1 buffer or read again; one thread owns a range of
 // rows.
+#include "compiler/plan/phases.h"
 #include "compiler/plan/space_common.h"
 
 namespace wl {
@@ -8,7 +9,7 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   const int64_t rows = extent_of(domain, domain.parallel);
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
   const int64_t vectors = std::max<int64_t>(1, row / machine.target->lanes);
-  const int phases = phase_count(group, domain);
+  const int phases = row_phases(group, domain).count;
   const bool plain_rows = domain.reduced.size() == 1;  // one loop along the row, no loops around it
   Space space;
   space.axes = {

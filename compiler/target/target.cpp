@@ -8,15 +8,12 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kCpuFlags =
-    "-std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-builtin-memcpy -fno-builtin-memset";
-
 constexpr Target kTargets[] = {
-    // name, family, lanes, registers, masked, streaming, march, flags, flops/ns, copy, l2
-    {"cpu:avx512", "cpu", 16, 32, true, true, "x86-64-v4", kCpuFlags, 120, 18, 100},
-    {"cpu:avx2", "cpu", 8, 16, true, true, "x86-64-v3", kCpuFlags, 60, 12, 60},
-    {"cpu:neon", "cpu", 4, 32, false, false, "armv8-a", kCpuFlags, 40, 12, 40},
-    {"cpu:generic", "cpu", 4, 16, false, false, "", kCpuFlags, 20, 10, 30},
+    // name, family, lanes, registers, masked, streaming, flops/ns, copy, l2
+    {"cpu:avx512", "cpu", 16, 32, true, true, 120, 18, 100},
+    {"cpu:avx2", "cpu", 8, 16, true, true, 60, 12, 60},
+    {"cpu:neon", "cpu", 4, 32, false, false, 40, 12, 40},
+    {"cpu:generic", "cpu", 4, 16, false, false, 20, 10, 30},
 };
 
 }  // namespace

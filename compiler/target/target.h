@@ -1,4 +1,4 @@
-// A Target is data: limits, vector width, flags. One printer serves all of them; what differs in spelling is a function
+// A Target is data: limits, vector width, rates. One printer serves all of them; what differs in spelling is a function
 // of the target's prelude. A CPU generation is a row of kTargets.
 #pragma once
 
@@ -17,10 +17,8 @@ struct Target {
   std::string_view family;  // "cpu"
   int lanes;                // f32 elements of one vector register
   int vector_registers;
-  bool masked_tails;       // masked loads and stores are one instruction
-  bool streaming_stores;   // non-temporal vector stores exist
-  std::string_view march;  // for the compiler's -march=
-  std::string_view flags;  // further compiler flags, space separated
+  bool masked_tails;      // masked loads and stores are one instruction
+  bool streaming_stores;  // non-temporal vector stores exist
   // Nominal rates, for ranking only; per thread, elements of f32 or bytes per ns.
   double flops_per_ns;
   double copy_bytes_per_ns;

@@ -1,0 +1,22 @@
+// The phases of a row (or column) reduction: a phase ends where a reduction's result is first needed, so a row is
+// walked once for each.
+#pragma once
+
+#include <vector>
+
+#include "compiler/plan/domain.h"
+
+namespace wl {
+
+// A reduce that sums something: over axes of extent 1 it is a copy.
+bool is_reduction(const Graph& group, NodeId node);
+
+struct RowPhases {
+  int count = 1;
+  std::vector<int> level;        // per node: phases that must end before its value exists
+  std::vector<NodeId> reduces;   // in node order; reduce r folds in phase level[r] - 1
+  std::vector<int> store_phase;  // per domain.stores
+};
+RowPhases row_phases(const Graph& group, const Domain& domain);
+
+}  // namespace wl
