@@ -80,7 +80,8 @@ T linear_attention(Call& c) {
   const std::string rule = c.attr_text("update_rule", "gated_delta");
   const bool gated = rule == "gated" || rule == "gated_delta", delta = rule == "delta" || rule == "gated_delta";
   if (!gated && !delta && rule != "linear") c.fail("update_rule '", rule, "' is unknown");
-  if (key_heads < 1 || heads < 1 || heads > kMaxElements || heads % key_heads != 0) c.fail(heads, " heads do not share ", key_heads);
+  if (key_heads < 1 || heads < 1 || heads > kMaxElements || heads % key_heads != 0)
+    c.fail(heads, " heads do not share ", key_heads);
   const DType dtype = c.dtype(0);
   const DType wide = dtype == DType::f64 ? dtype : DType::f32;
   const T q = split_heads(cast(c.in(0), wide), heads), k = split_heads(cast(c.in(1), wide), key_heads);
