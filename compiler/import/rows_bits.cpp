@@ -44,11 +44,13 @@ T bitwise_not(Call& c) {
 
 T bit_cast(Call& c) {
   const Literal* x = c.literal(0);
-  if (x == nullptr) c.missing("input 0 must be constant");
-  const DType to = c.dtype_attr("to", x->dtype);
-  if (size_of(to) != size_of(x->dtype)) {
-    c.missing("from ", name_of(x->dtype), " to ", name_of(to), ": their elements have different sizes");
+  const DType from = c.dtype(0), to = c.dtype_attr("to", from);
+  if (size_of(to) != size_of(from)) {
+    c.missing("from ", name_of(from), " to ", name_of(to), ": their elements have different sizes");
   }
+  // Integers wrap, which leaves their bits.
+  if (x == nullptr && !is_float(from) && !is_float(to) && to != DType::b1) return cast(c.in(0), to);
+  if (x == nullptr) c.missing("input 0 must be constant, unless integers become others");
   std::vector<double> values;
   for (const double value : x->values) {
     uint64_t memory = 0;
