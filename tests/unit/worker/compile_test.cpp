@@ -3,10 +3,10 @@
 #include <signal.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "tests/server/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/process.h"
@@ -18,18 +18,12 @@ using testing::candidate;
 using ::testing::HasSubstr;
 using testing::kAdd;
 
-std::string fresh_folder(const std::string& name) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::filesystem::remove_all(path);
-  std::filesystem::create_directories(path);
-  return path;
-}
-
 TEST(Compile, ABadCandidateIsTheOnlyError) {
   std::vector<Candidate> candidates;
   for (int t = 0; t < 6; ++t) candidates.push_back(candidate(t, t == 3 ? "int x = $nowhere;" : kAdd));
   CompileOptions options;
-  options.folder = fresh_folder("compile_bad");
+  const Scratch scratch;
+  options.folder = scratch.path("");
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   for (size_t t = 0; t < 6; ++t) {
@@ -44,7 +38,8 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   std::vector<Candidate> candidates;
   for (int t = 0; t < 12; ++t) candidates.push_back(candidate(t % 10, kAdd));
   CompileOptions options;
-  options.folder = fresh_folder("compile_share");
+  const Scratch scratch;
+  options.folder = scratch.path("");
   options.unit = 5;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok());
@@ -63,7 +58,8 @@ TEST(Compile, DeadlineIsATimeoutOfThatCandidate) {
       "template <int M> struct $S<0, M> { static constexpr long v = M; };\n";
   std::vector<Candidate> candidates = {candidate(0, kAdd), candidate(1, "c[0] = $S<24, 1>::v;", slow)};
   CompileOptions options;
-  options.folder = fresh_folder("compile_slow");
+  const Scratch scratch;
+  options.folder = scratch.path("");
   options.deadline_ns = 1'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok());

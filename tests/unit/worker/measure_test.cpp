@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tests/server/scratch.h"
 #include "tests/unit/worker/kernels.h"
 
 namespace wl {
@@ -297,8 +298,8 @@ TEST(Measure, ABrokenWorkerIsNoFaultOfTheCandidate) {
 
 TEST(Measure, LeavesNothingInItsFolder) {
   MeasureOptions options = testing::options();
-  options.work_dir += "/leaves_nothing";
-  std::filesystem::create_directories(options.work_dir);
+  const Scratch scratch;
+  options.work_dir = scratch.path("");
   Batch batch = add_batch(kElements);
   batch.candidates = {candidate(0, kAdd), candidate(1, "abort();")};
   run(batch, options);
