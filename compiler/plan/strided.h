@@ -2,7 +2,7 @@
 // terms (extent and how far a step moves), outermost first; extent 1 is the empty list. A *guard* is a second address
 // beside the one in memory: the coordinate along an axis that was padded, which must lie within the axis. So pads are
 // arithmetic too, and slice, window, transpose, broadcast and reshape treat address and guards alike, as long as their
-// cuts nest. A pad or concat reads by *pieces*: the first whose guards hold (note in docs/decisions/0010).
+// cuts nest. A pad or concat reads by *pieces*: the first whose guards hold (note in docs/decisions/0003).
 #pragma once
 
 #include <cstdint>
