@@ -3,26 +3,17 @@
 model_peers.py PEER MODEL INPUTS THREADS    INPUTS: a folder with NAME.npy of every graph input; results go to INPUTS/../PEER
 """
 
-import json
-import os
 import pathlib
 import sys
 import time
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
-
-MAX_CALLS = 300
-
+import peers
+import workloads
 
 def read_inputs(model, folder):
     return {i.name: np.load(folder / f"{i.name.replace('/', '_')}.npy") for i in model.graph.input}
-
-
-def weight_names(model):
-    listed = {p.key: p.value for p in model.metadata_props}.get("warploom.weights", "")
-    return {name for name in listed.split(",") if name}
 
 
 class OnnxRuntime:
@@ -33,12 +24,7 @@ class OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # As initializers: the runtime packs them ahead.
-        weights = weight_names(model)
-        kept = [i for i in model.graph.input if i.name not in weights]
-        del model.graph.input[:]
-        model.graph.input.extend(kept)
-        model.graph.initializer.extend(numpy_helper.from_array(inputs[name], name) for name in sorted(weights))
+        model = peers.with_constant_weights(model, inputs)
         self.session = onnxruntime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
@@ -70,7 +56,7 @@ class TorchCompile:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
         torch._inductor.config.freezing = True
-        weights = {name: inputs[name] for name in weight_names(model)}
+        weights = {name: inputs[name] for name in workloads.weight_names(model)}
         module = onnx_torch.OnnxModule(model, weights).eval()
         self.names = module.outputs
         self.inputs = [torch.from_numpy(inputs[name]) for name in module.inputs]
@@ -91,10 +77,7 @@ PEERS = {"onnxruntime": OnnxRuntime, "torch_compile": TorchCompile}
 
 def main():
     name, path, folder, threads = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    # Frameworks print what they like: only our own lines may reach stdout.
-    replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    replies = peers.begin(threads)
     start = time.perf_counter()
     model = onnx.load(path)
     contender = PEERS[name](model, read_inputs(model, folder), threads)
@@ -104,17 +87,7 @@ def main():
     out.mkdir(exist_ok=True)
     for output, value in contender.results().items():
         np.save(out / f"{output.replace('/', '_')}.npy", value)
-    ready = {"ready": contender.version, "prepare_s": round(time.perf_counter() - start, 2)}
-    print(json.dumps(ready), file=replies, flush=True)
-    for line in sys.stdin:
-        seconds = float(line.split()[1])
-        contender.call()
-        samples, end = [], time.perf_counter_ns() + int(seconds * 1e9)
-        while len(samples) < 3 or (len(samples) < MAX_CALLS and time.perf_counter_ns() < end):
-            before = time.perf_counter_ns()
-            contender.call()
-            samples.append(time.perf_counter_ns() - before)
-        print(json.dumps({"ns": samples}), file=replies, flush=True)
+    peers.serve(contender, {"prepare_s": round(time.perf_counter() - start, 2)}, replies)
 
 
 if __name__ == "__main__":

@@ -266,12 +266,32 @@ def environment(peer, threads):
     return started_with
 
 
-def main():
-    peer, name, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def begin(threads):
+    """Confines this process to `threads` cores; returns where its replies go."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     # Frameworks print what they like: only our own lines may reach stdout.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    return replies
+
+
+def serve(contender, ready, replies):
+    """Says that the contender is ready, then answers requests until stdin ends."""
+    print(json.dumps({"ready": contender.version, **ready}), file=replies, flush=True)
+    for line in sys.stdin:
+        seconds = float(line.split()[1])
+        contender.call()
+        samples, end = [], time.perf_counter_ns() + int(seconds * 1e9)
+        while len(samples) < 3 or (len(samples) < MAX_CALLS and time.perf_counter_ns() < end):
+            before = time.perf_counter_ns()
+            contender.call()
+            samples.append(time.perf_counter_ns() - before)
+        print(json.dumps({"ns": samples}), file=replies, flush=True)
+
+
+def main():
+    peer, name, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    replies = begin(threads)
     start = time.perf_counter()
     workload = workloads.by_name(name)
     inputs = workloads.make_inputs(workload.model())
@@ -282,20 +302,10 @@ def main():
     for _ in range(5):
         contender.call()
     ready = {
-        "ready": contender.version,
         "prepare_s": round(time.perf_counter() - start, 2),
         "sample": workloads.sample(contender.result()).tolist(),
     }
-    print(json.dumps(ready), file=replies, flush=True)
-    for line in sys.stdin:
-        seconds = float(line.split()[1])
-        contender.call()
-        samples, end = [], time.perf_counter_ns() + int(seconds * 1e9)
-        while len(samples) < 3 or (len(samples) < MAX_CALLS and time.perf_counter_ns() < end):
-            before = time.perf_counter_ns()
-            contender.call()
-            samples.append(time.perf_counter_ns() - before)
-        print(json.dumps({"ns": samples}), file=replies, flush=True)
+    serve(contender, ready, replies)
 
 
 if __name__ == "__main__":
