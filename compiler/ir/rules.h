@@ -24,6 +24,9 @@ std::span<const Rule> rules();  // kRules
 // f(x, y) == f(y, x), whatever x and y.
 bool is_commutative(Op op);
 
+// The extents that are not 1, in order.
+Shape without_units(const Shape& shape);
+
 // Applies all rules but `disabled` until none applies. Ends: every rule lowers (node count, then cost, then a fixed
 // order). CSE comes from interning, dead code from finish(). `fired`, if given, collects the names of rules that
 // applied; `rounds` how often the graph was walked (the last walk changes nothing).

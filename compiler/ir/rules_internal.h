@@ -8,7 +8,6 @@
 namespace wl::rule {
 
 using Result = std::optional<NodeId>;
-Shape without_units(const Shape& shape);
 Result commute(Builder& to, const Node& node);
 Result add_zero(Builder& to, const Node& node);
 Result mul_one(Builder& to, const Node& node);

@@ -4,6 +4,18 @@
 
 #include "compiler/ir/rules_internal.h"
 
+namespace wl {
+
+Shape without_units(const Shape& shape) {
+  Shape result;
+  for (int64_t extent : shape) {
+    if (extent != 1) result.push_back(extent);
+  }
+  return result;
+}
+
+}  // namespace wl
+
 namespace wl::rule {
 namespace {
 
@@ -60,14 +72,6 @@ bool all_kept(const std::vector<char>& kept) {
 }
 
 }  // namespace
-
-Shape without_units(const Shape& shape) {
-  Shape result;
-  for (int64_t extent : shape) {
-    if (extent != 1) result.push_back(extent);
-  }
-  return result;
-}
 
 Result elementwise_units(Builder& to, const Node& node) {
   if (class_of(node.op) != OpClass::kElementwise) return std::nullopt;

@@ -4,8 +4,6 @@
 #include <bit>
 #include <tuple>
 
-#include "compiler/ir/rules.h"
-
 namespace wl {
 namespace {
 
@@ -23,14 +21,6 @@ void add_list(Fingerprint& f, const List& list) {
 }
 
 }  // namespace
-
-Shape without_units(const Shape& shape) {
-  Shape result;
-  for (int64_t extent : shape) {
-    if (extent != 1) result.push_back(extent);
-  }
-  return result;
-}
 
 bool reshapes_units(const Graph& graph, NodeId id) {
   const Node& node = graph.nodes[id];

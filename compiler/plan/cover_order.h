@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/ir/rules.h"
 #include "compiler/plan/cover.h"
 
 namespace wl {
@@ -20,8 +21,7 @@ struct Fingerprint {
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
 };
-// Extents of 1 of reads and stores are no part of a group: its buffers are the same without.
-Shape without_units(const Shape& shape);
+// Extents of 1 of reads and stores are no part of a group (without_units): its buffers are the same without.
 bool reshapes_units(const Graph& graph, NodeId id);  // a reshape that only adds or takes out extents of 1
 
 // Of a node without its operands; of a read, only what extract() keeps.
