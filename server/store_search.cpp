@@ -70,6 +70,18 @@ BatchRow batch_of(const Sql::Row& row) {
   "id, search_id, phase, first_trial, size, check_seed, state, attempt, failures, lease_id, worker"
 #define WL_SEARCH_COLUMNS "s.id, s.key, s.environment, s.strategy, s.generation, s.seed"
 
+absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::string& id) {
+  std::optional<BatchRow> batch;
+  WL_RETURN_IF_ERROR(sql.each(
+      "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE id = ? AND state <> 'done'",
+      [&](const Sql::Row& row) {
+        batch = batch_of(row);
+        return false;
+      },
+      id));
+  return batch;
+}
+
 }  // namespace
 
 absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wanted, bool retune) {
@@ -153,14 +165,7 @@ absl::Status Store::put_round(const std::optional<BatchRow>& batch, int64_t sear
 absl::StatusOr<bool> Store::drop_batch(const std::string& batch_id) {
   bool dropped = false;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    std::optional<BatchRow> batch;
-    WL_RETURN_IF_ERROR(sql.each(
-        "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE id = ? AND state <> 'done'",
-        [&](const Sql::Row& row) {
-          batch = batch_of(row);
-          return false;
-        },
-        batch_id));
+    WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, unfinished_batch(sql, batch_id));
     if (!batch) return absl::OkStatus();
     dropped = true;
     WL_RETURN_IF_ERROR(sql.run("DELETE FROM batches WHERE id = ?", batch_id));
@@ -236,14 +241,7 @@ absl::StatusOr<ReportOutcome> Store::report(const std::string& batch_id, const s
 
 absl::Status Store::abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials) {
   return write([&](Sql& sql) -> absl::Status {
-    std::optional<BatchRow> batch;
-    WL_RETURN_IF_ERROR(sql.each(
-        "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE id = ? AND state <> 'done'",
-        [&](const Sql::Row& row) {
-          batch = batch_of(row);
-          return false;
-        },
-        batch_id));
+    WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, unfinished_batch(sql, batch_id));
     if (!batch) return absl::OkStatus();
     for (const Trial& trial : trials) WL_RETURN_IF_ERROR(put_trial(sql, batch->search_id, batch->phase, trial, ""));
     return sql.run("UPDATE batches SET state = 'done', lease_id = '' WHERE id = ?", batch_id);
