@@ -79,11 +79,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     const auto job = service.create(cat("retune", rounds), retune);
     ASSERT_TRUE(job.ok());
     busy.wait();
-    grpc::ClientContext context;
-    v1::CancelJobRequest request;
-    request.set_name(job->name);
-    v1::Job answer;
-    ASSERT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+    ASSERT_TRUE(service.cancel(job->name));
     cancelled.count_down();
     const Job end = service.watch(job->name).back();
     EXPECT_EQ(end.state, JobState::kCancelled);
@@ -122,11 +118,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
   options.budget_s = 1000;
   const auto longer = service.create("longer", options);
   EXPECT_FALSE(longer->cached) << "a longer one goes on";
-  grpc::ClientContext context;
-  v1::CancelJobRequest request;
-  request.set_name(longer->name);
-  v1::Job answer;
-  EXPECT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+  EXPECT_TRUE(service.cancel(longer->name));
   EXPECT_EQ(service.watch(longer->name).back().state, JobState::kCancelled);
 }
 

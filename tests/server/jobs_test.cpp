@@ -226,11 +226,7 @@ TEST(Jobs, CancelKeepsTheBestSoFar) {
   const auto job = service.create("r", trials(100'000));
   ASSERT_TRUE(job.ok());
   busy.wait();
-  grpc::ClientContext context;
-  v1::CancelJobRequest request;
-  request.set_name(job->name);
-  v1::Job answer;
-  ASSERT_TRUE(service.tuning->CancelJob(&context, request, &answer).ok());
+  ASSERT_TRUE(service.cancel(job->name));
   const Job end = service.watch(job->name).back();
   EXPECT_EQ(end.state, JobState::kCancelled);
   ASSERT_TRUE(end.result.has_value());

@@ -61,6 +61,14 @@ struct Service {
     return from_proto(job);
   }
 
+  bool cancel(const std::string& name) {
+    grpc::ClientContext context;
+    v1::CancelJobRequest request;
+    request.set_name(name);
+    v1::Job answer;
+    return tuning->CancelJob(&context, request, &answer).ok();
+  }
+
   // Every state seen, the last one done.
   std::vector<Job> watch(const std::string& name) {
     grpc::ClientContext context;

@@ -16,13 +16,7 @@
 namespace wl {
 namespace {
 
-Machine machine_with(int lanes_row) {
-  Machine machine;
-  machine.target = &targets()[lanes_row];
-  machine.threads = 2;
-  machine.clang = true;
-  return machine;
-}
+using testing::machine_with;
 
 // The interpreter's outputs against the oracle's; "" when all are within the bound.
 std::string compare(const Graph& group, const Kernel& kernel) {

@@ -8,6 +8,15 @@
 
 namespace wl::testing {
 
+// The machine of a row of targets().
+inline Machine machine_with(int target) {
+  Machine machine;
+  machine.target = &targets()[target];
+  machine.threads = 2;
+  machine.clang = true;
+  return machine;
+}
+
 // Sizes that divide nothing, so that every tail is met.
 inline constexpr const char* kGroups[] = {
     R"(graph {

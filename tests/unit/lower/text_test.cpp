@@ -15,15 +15,9 @@
 namespace wl {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::machine_with;
 
-Machine machine_with(int lanes_row) {
-  Machine machine;
-  machine.target = &targets()[lanes_row];
-  machine.threads = 2;
-  machine.clang = true;
-  return machine;
-}
+using ::testing::HasSubstr;
 
 void expect_round_trip(const Kernel& kernel) {
   const std::string text = print(kernel);
