@@ -68,6 +68,7 @@ class LoopLowering {
   int operand_expr(NodeId node, int position, Instr& map, Code& code);
   int arg_expr(Instr& map, TileId tile) { return push_arg(map, tile, out_.kernel().tiles[tile].dtype); }
   int iota_expr(const Access& value, DType dtype, Instr& map, Code& code);
+  int product_expr(NodeId contract, int first, DType dtype, Instr& map, Code& code);
   TileId reduced(NodeId reduce, int phase);
   Slice kept_slice(NodeId node, const Code& code);
   void prefetch(Code& code);

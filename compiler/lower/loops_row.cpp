@@ -5,18 +5,30 @@
 
 namespace wl {
 
+// Operand 0 (at `first` of the map) times operand 1 of a contraction, in the dtype that it sums in.
+int LoopLowering::product_expr(NodeId contract, int first, DType dtype, Instr& map, Code& code) {
+  int factors[2] = {first, operand_expr(contract, 1, map, code)};
+  for (int& factor : factors)
+    if (map.expr[factor].dtype != dtype) factor = push_op(map, Op::cast, dtype, {factor});
+  return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
+}
+
 // Accumulates the reduction's operand in this phase and leaves the result, age 0, after it.
 void LoopLowering::fold(NodeId reduce, Code& code) {
   const Node& node = group_.nodes[reduce];
-  const Op combine = combine_of(node.op);
+  const bool products = class_of(node.op) == OpClass::kContract;
+  const Op combine = products ? Op::add : combine_of(node.op);
+  // Products of narrow floats are neither rounded nor summed in their own dtype.
+  const DType dtype = products && is_float(node.dtype) && size_of(node.dtype) < 4 ? DType::f32 : node.dtype;
   Instr operand;  // the operand as a tile: its own, or a copy of an input
   operand.op = InstrOp::kMap;
-  const int leaf = operand_expr(reduce, 0, operand, code);
+  int root = operand_expr(reduce, 0, operand, code);
+  if (products) root = product_expr(reduce, root, dtype, operand, code);
   bool is_wide = std::any_of(operand.args.begin(), operand.args.end(),
                              [&](TileId t) { return out_.kernel().tiles[t].layout.lanes() > 1; });
-  TileId value = operand.expr[leaf].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[leaf].arg] : -1;
+  TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
   if (value < 0) {
-    operand.result = make_tile(node.dtype, is_wide);
+    operand.result = make_tile(dtype, is_wide);
     value = operand.result;
     (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
@@ -25,8 +37,8 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     is_wide = true;
   }
   const bool folds = is_wide && vector_reduced_;
-  const TileId partial = folds ? out_.tile(node.dtype, {1, lanes_}, 1, lanes_) : make_tile(node.dtype, is_wide);
-  code.fills.push_back(fill_instr(partial, identity_of(combine, node.dtype)));
+  const TileId partial = folds ? out_.tile(dtype, {1, lanes_}, 1, lanes_) : make_tile(dtype, is_wide);
+  code.fills.push_back(fill_instr(partial, identity_of(combine, dtype)));
   const TileId result = results_.at(reduce)[0];
   if (folds) {
     Instr instr;
@@ -38,14 +50,15 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     code.inner.push_back(std::move(instr));
     Instr cross;
     cross.op = InstrOp::kCross;
-    cross.result = result;
+    cross.result = dtype == node.dtype ? result : out_.like(result, dtype);
     cross.args = {partial};
     cross.combine = combine;
     cross.axes = {1};
+    const TileId whole = cross.result;
     code.post.push_back(std::move(cross));
+    if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
   } else {
-    (is_wide || lanes_ == 1 ? code.inner : code.narrow)
-        .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(map_instr(partial, combine, dtype, {partial, value}));
     code.post.push_back(copy_instr(result, partial, node.dtype));
   }
 }

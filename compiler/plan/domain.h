@@ -80,7 +80,7 @@ struct Domain {
   std::vector<AtomId> reduced;   // kRows, kColumns: reduced atoms; kContract: summed atoms (k)
   AtomId vector = -1;            // the atom that vector lanes run along
   AtomId second = -1;            // kMap: the atom along which transposed accesses are contiguous; -1 when none
-  // kContract only
+  // kContract only: a contraction with rows and columns. One without either is a reduction of products.
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
   // Operand 1 moves along m and operand 0 along n: what is stored is contiguous along n wherever it can be.

@@ -244,6 +244,14 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
   return absl::OkStatus();
 }
 
+// A matrix times a vector, or a sum over a window for each channel: with rows or columns of one there are no tiles
+// whose elements are used more than once, and what counts is how memory is walked. It is a reduction of products then.
+void reduce_products(Domain& domain) {
+  if (!domain.m.empty() && !domain.n.empty()) return;
+  domain.contract = -1;
+  for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) role->clear();
+}
+
 // Vectors run along n: it should be what stores are contiguous along.
 void choose_columns(Domain& domain) {
   if (domain.n.empty()) return;
@@ -270,6 +278,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
   WL_ASSIGN_OR_RETURN(const NodeId reduction, find_reduction(group, draft));
   if (reduction >= 0)
     for (AtomId atom : draft.reduced_by[reduction]) domain.atoms[atom].reduced = true;
+  if (domain.contract >= 0 && reduction >= 0) reduce_products(domain);
   if (domain.contract >= 0) choose_columns(domain);
   order_atoms(group, draft);
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)
