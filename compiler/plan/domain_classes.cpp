@@ -11,10 +11,6 @@ namespace {
 
 using Atoms = std::vector<AtomId>;
 
-bool has(const Atoms& list, AtomId atom) {
-  return std::find(list.begin(), list.end(), atom) != list.end();
-}
-
 // Every address of the draft, with the bytes that it touches once.
 struct Traffic {
   Access* access;
@@ -68,7 +64,7 @@ bool move_together(Draft& draft, AtomId outer, AtomId inner) {
   const std::vector<Atom>& atoms = draft.domain.atoms;
   if (atoms[outer].extent == 0 || atoms[inner].extent == 0) return false;
   for (const Atoms* list : lists_of(draft))
-    if (has(*list, outer) != has(*list, inner)) return false;
+    if (holds(*list, outer) != holds(*list, inner)) return false;
   for (const Traffic& traffic : traffic_of(draft.domain))
     for (const std::vector<int64_t>* strides : strides_of(*traffic.access))
       if ((*strides)[outer] != (*strides)[inner] * atoms[inner].extent) return false;
@@ -143,7 +139,7 @@ void order_atoms(const Graph& group, Draft& draft) {
   std::vector<std::tuple<int, int, int64_t, AtomId>> keys;
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom) {
     const bool reduced = domain.atoms[atom].reduced;
-    const int role = has(domain.batch, atom) ? 0 : has(domain.m, atom) ? 1 : 2;
+    const int role = holds(domain.batch, atom) ? 0 : holds(domain.m, atom) ? 1 : 2;
     const int64_t stride = stride_in_largest(atom, !reduced);
     keys.push_back({reduced ? 1 : 0, domain.contract >= 0 ? role : 0, -stride, atom});
   }
@@ -217,7 +213,7 @@ absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
         return invalid(describe(group, group.outputs[store.output].node), ": the output does not move along a loop of ",
                        domain.atoms[atom].extent, " that the group has; it would be stored that many times");
     for (NodeId id : draft.computed)
-      if (!draft.reduced_by[id].empty() && !has(domain.varies[id], atom))
+      if (!draft.reduced_by[id].empty() && !holds(domain.varies[id], atom))
         return invalid(describe(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
                        " that the group has; it would be summed that many times");
   }

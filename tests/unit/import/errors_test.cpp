@@ -11,8 +11,6 @@ namespace {
 using onnx::TensorProto;
 using ::testing::HasSubstr;
 
-constexpr int kFloat = TensorProto::FLOAT;
-
 // x, y: float[2,3] -> z = x + y, to be broken by each test.
 onnx::ModelProto sum_model() {
   onnx::ModelProto model;
@@ -23,11 +21,6 @@ onnx::ModelProto sum_model() {
   add_node(model, "Add", {"x", "y"}, {"z"}).set_name("sum");
   add_output(model, "z");
   return model;
-}
-
-std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {}) {
-  const auto imported = import_onnx(model.SerializeAsString(), options);
-  return imported.ok() ? "no error" : std::string(imported.status().message());
 }
 
 TEST(ImportErrors, TheModelTheyBreakIsFine) {
