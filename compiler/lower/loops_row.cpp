@@ -137,8 +137,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     if (inside) {
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
-      std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
-      if (into == &code) code.pre.clear();
+      std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));
       code.post.push_back(std::move(instr));
     }
   }

@@ -187,14 +187,14 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
+    if (domain.contract >= 0 && id != domain.contract)  // even one that sums nothing
+      return invalid(describe(group, std::min(id, domain.contract)), " and ",
+                     describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
       reduction = id;
       continue;
     }
     Atoms first = draft.reduced_by[reduction];
-    if (domain.contract >= 0)
-      return invalid(describe(group, reduction), " and ", describe(group, id),
-                     ": a contraction and a reduction are two loops");
     std::sort(mine.begin(), mine.end());
     std::sort(first.begin(), first.end());
     if (mine != first)
