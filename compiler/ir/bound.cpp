@@ -19,12 +19,12 @@ double distance(double a, double b) {
   return std::isnan(d) ? kInfinity : d;
 }
 
+}  // namespace
+
 double from_integer(DType dtype, uint64_t bits) {
   int64_t wrapped = wrap(dtype, static_cast<int64_t>(bits));
   return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);
 }
-
-}  // namespace
 
 Rounding::Rounding(DType dtype)
     : floating(is_float(dtype)),
@@ -38,7 +38,9 @@ Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!infinite && std::isinf(v.value)) return {v.value, kInfinity, kInfinity};  // the largest number, once stored
-  if (!floating || !std::isfinite(v.value)) return v;
+  // Integers beyond what a double holds exactly are not known.
+  if (!floating) return std::fabs(v.value) <= 0x1p53 ? v : Estimate{v.value, kInfinity, kInfinity};
+  if (!std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
   if (wider_allowed || magnitude - bound <= largest * kRewriteRange) return {v.value, kInfinity, kInfinity};
@@ -160,7 +162,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   }
   if (logical_) return set(1, 1);
   if (compares_) {
-    bool open = std::fabs(x[0].value - x[1].value) <= x[0].bound() + x[1].bound();
+    const double reach = x[0].bound() + x[1].bound();
+    bool open = reach == kInfinity || std::fabs(x[0].value - x[1].value) <= reach;
     return set(open, open);
   }
   if (row_.op == Op::max || row_.op == Op::min) {
@@ -169,6 +172,7 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   // A power of a negative number is a number at integers only, and roundings hit those.
   if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
+    if (std::max({x[0].worst, x[1].worst, x[2].worst}) == kInfinity) return set(kInfinity, kInfinity);
     const double seen = swing(x, r);
     return set(seen, seen);
   }
@@ -190,8 +194,10 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
+    // Which side of a jump it is may be the same for many values, or opposite: these do not add up as roundings do.
+    const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
-    result.spread = smooth ? std::max(result.spread, seen / kConfidence) : seen / kConfidence;
+    result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
   // The product of two errors, which is all there is when both factors are zero.
   if (row_.op == Op::mul || row_.op == Op::fma) {

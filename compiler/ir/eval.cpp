@@ -144,7 +144,11 @@ struct Accumulator {
         squares += static_cast<double>(s) * s;
         break;
       case Op::reduce_prod:
-        value *= x;
+        if (floating) {
+          value *= x;
+        } else {  // the product may exceed a double
+          value = from_integer(dtype, static_cast<uint64_t>(as_integer(value)) * static_cast<uint64_t>(as_integer(x)));
+        }
         upper *= std::fabs(x) + w;
         worst = std::max<double>(worst, w);
         break;
@@ -153,10 +157,11 @@ struct Accumulator {
         worst = std::max<double>(worst, w);
         spread = std::max<double>(spread, s);
     }
-    if (!floating && (op == Op::reduce_sum || op == Op::reduce_prod)) value = to_integer(dtype, DType::i64, value);
+    if (!floating && op == Op::reduce_sum) value = to_integer(dtype, DType::i64, value);
   }
   Estimate result(int64_t n) const {
-    if (op == Op::reduce_max || op == Op::reduce_min) return {value, worst, spread};
+    if (op == Op::reduce_max || op == Op::reduce_min)
+      return n == 0 ? Rounding(dtype).stored({value}) : Estimate{value, worst, spread};
     if (!std::isfinite(value)) return {value, std::isfinite(worst) ? 0 : worst, std::isfinite(worst) ? 0 : worst};
     const SumErrors errors(dtype, n);
     if (op == Op::reduce_sum) return errors.result(value, worst, squares, magnitude);
