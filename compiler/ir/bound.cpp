@@ -211,6 +211,11 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
   if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity, kInfinity};  // undefined
   Estimate v{value(at)};
+  // The sign of a zero is not promised, so neither is that of the infinity of a division by it.
+  const double divisor = at[row_.op == Op::div ? 1 : 0];
+  if (std::isinf(v.value) && divisor == 0 &&
+      (divides || row_.op == Op::rcp || row_.op == Op::rsqrt || row_.op == Op::pow))
+    return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
     // In a kernel too a cast rounds. A value whose error reaches across the largest number keeps that error.
