@@ -47,7 +47,9 @@ demo: build
 test: python build
 	$(call run_tests,release,-LE long)
 
-test-long: export WARPLOOM_TEST_SCALE := 4
+# Ten times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4 compiled
+# (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N tries others.
+test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python build
 	$(call run_tests,release,)
 
@@ -67,6 +69,7 @@ lint: build
 	python3 tests/checks/format.py
 	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
 
+asan tsan: export WARPLOOM_TEST_SCALE ?= 0.1
 asan tsan: python
 	$(call configure_and_build,$@)
 	$(call run_tests,$@,-LE 'long|lint')

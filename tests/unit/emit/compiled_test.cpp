@@ -1,6 +1,5 @@
 // Every legal way to print a group means what the group's graph means: the compiled counterpart of the interpreter's
-// differential test, over both compilers and every row of kTargets that this machine can run. WARPLOOM_TEST_SCALE makes
-// it longer.
+// differential test, over both compilers and every row of kTargets that this machine can run.
 #include "tests/unit/emit/compiled.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/cover.h"
+#include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/lower/groups.h"
 
@@ -62,36 +62,42 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, testing::runnable_targets(), 4 * testing::test_scale(), tally, seed += 100);
+    add_group(checks, *group, testing::runnable_targets(), 4, tally, seed += 100);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
   expect_right(checks);
 }
 
-TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
-  const uint64_t first = testing::test_seed(20260201);
-  CompiledChecks checks("compiled_random");
-  Tally tally;
+class CompiledFuzz : public testing::Sharded {};
+INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
+
+// One schedule of every group: the graphs are many.
+TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
+  const auto [first, last] = seeds(1000, 20260201);
   const std::vector<std::string> targets = testing::runnable_targets();
   std::set<std::string> seen;
-  for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    // Some large enough for several vectors, tiles and rows a block.
-    const Graph graph =
-        random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
-    const std::string& target = targets[seed % targets.size()];
-    const auto cover = cover_greedy(graph, testing::machine_named(target));
-    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
-    for (const Group& group : cover->groups) {
-      const Graph extracted = extract(graph, group);
-      if (!seen.insert(graph_hash(extracted)).second) continue;
-      add_group(checks, extracted, {target}, 3, tally, seed);
-      if (HasFatalFailure()) return;
+  Tally tally;
+  for (uint64_t seed = first; seed < last;) {
+    CompiledChecks checks("compiled_random");
+    for (const uint64_t batch = std::min(last, seed + 125); seed < batch; ++seed) {
+      SCOPED_TRACE(cat("seed ", seed));
+      // Some large enough for several vectors, tiles and rows a block.
+      const Graph graph =
+          random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
+      const std::string& target = targets[seed % targets.size()];
+      const auto cover = cover_greedy(graph, testing::machine_named(target));
+      ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+      for (const Group& group : cover->groups) {
+        const Graph extracted = extract(graph, group);
+        if (!seen.insert(graph_hash(extracted)).second) continue;
+        add_group(checks, extracted, {target}, 1, tally, seed);
+        if (HasFatalFailure()) return;
+      }
     }
+    expect_right(checks);
   }
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
 }
 
 }  // namespace
