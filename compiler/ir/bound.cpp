@@ -209,7 +209,9 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
 Estimate Elementwise::operator()(const Estimate x[3]) const {
   const double at[3] = {x[0].value, x[1].value, x[2].value};
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
-  if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity, kInfinity};  // undefined
+  const bool reciprocal_of_zero = row_.op == Op::pow && at[0] == 0 && at[1] < 0;
+  if (!rounding_.floating && ((divides && at[1] == 0) || reciprocal_of_zero))
+    return {0, kInfinity, kInfinity};  // undefined
   Estimate v{value(at)};
   // The sign of a zero is not promised, so neither is that of the infinity of a division by it.
   const double divisor = at[row_.op == Op::div ? 1 : 0];
