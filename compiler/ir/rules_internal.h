@@ -14,6 +14,7 @@ Result mul_one(Builder& to, const Node& node);
 Result integer_mul_zero(Builder& to, const Node& node);
 Result double_neg(Builder& to, const Node& node);
 Result cast_same(Builder& to, const Node& node);
+Result div_power(Builder& to, const Node& node);
 Result div_constant(Builder& to, const Node& node);
 Result pow_small(Builder& to, const Node& node);
 Result one_over(Builder& to, const Node& node);

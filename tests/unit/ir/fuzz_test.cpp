@@ -190,7 +190,7 @@ TEST_P(Fuzz, EveryRuleAloneAndAllTogetherKeepValues) {
 TEST(FuzzRules, EachFiresInSomeOfTheRandomGraphs) {
   const auto rules = all_but_each();
   std::map<std::string, int> fired;
-  for (uint64_t seed = 0; seed < 3000; ++seed) {
+  for (uint64_t seed = 0; seed < 6000; ++seed) {
     const Graph graph = random_graph(seed);
     for (const auto& [name, others] : rules) {
       Names alone;

@@ -180,7 +180,7 @@ const Case kCases[] = {
      "%1 = add %0 %0 : f32[4,6]\n"},
     {"sub-constant", [](Builder& b, NodeId x) { return b.sub(x, splat(b, 3)); },
      "%1 = constant -3 : f32[4,6]\n%2 = add %0 %1 : f32[4,6]\n"},
-    {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
+    {"div-power", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
      "%1 = constant -0.125 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
     {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, 10)); },
      "%1 = constant 0.1 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
@@ -285,6 +285,21 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   auto simple = simplify(graph);
   ASSERT_TRUE(simple.ok());
   EXPECT_EQ(simple->nodes.size(), 3u);
+}
+
+// 5 / 10 is a tie, 5 * 0.1f is beyond it.
+TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
+  const auto simple_of = [](bool rounds) {
+    Builder b;
+    const NodeId x = b.input("x", DType::f32, {4, 6}, {}), scale = b.input("s", DType::f32, {}, {});
+    NodeId y = b.div(b.div(x, b.broadcast(scale, {4, 6}, {})), splat(b, 10));
+    if (rounds) y = b.elementwise(Op::round, {b.elementwise(Op::max, {y, b.constant(0, DType::f32, {4, 6})})});
+    b.output("y", y);
+    return print(*simplify(*b.finish()));
+  };
+  EXPECT_NE(simple_of(true).find("div"), std::string::npos) << simple_of(true);
+  EXPECT_EQ(simple_of(true).find("mul"), std::string::npos) << simple_of(true);
+  EXPECT_EQ(simple_of(false).find("div"), std::string::npos) << simple_of(false);
 }
 
 }  // namespace
