@@ -21,6 +21,7 @@ constexpr Rule kRules[] = {
     {"transpose-transpose", "transpose of transpose -> transpose", rule::transpose_transpose},
     {"broadcast-broadcast", "broadcast of broadcast -> broadcast", rule::broadcast_broadcast},
     {"slice-slice", "slice of slice -> slice", rule::slice_slice},
+    {"concat-window", "concat of slices at regular distances -> window", rule::concat_window},
     {"elementwise-units", "f(a, b) on shapes with extents of 1 -> the same without them, reshaped",
      rule::elementwise_units},
     {"reduce-units", "reduce of extents of 1 -> without them", rule::reduce_units},

@@ -29,6 +29,7 @@ Result slice_slice(Builder& to, const Node& node);
 Result view_constant(Builder& to, const Node& node);
 Result reshape_broadcast(Builder& to, const Node& node);
 Result broadcast_reshape(Builder& to, const Node& node);
+Result concat_window(Builder& to, const Node& node);
 Result take_elementwise(Builder& to, const Node& node);
 Result take_broadcast(Builder& to, const Node& node);
 Result div_sqrt(Builder& to, const Node& node);

@@ -118,6 +118,16 @@ const Case kCases[] = {
      },
      "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = concat %2 %2 axis=[1] : f32[4,12]\n%4 = "
      "reshape %3 : f32[4,1,12]\n"},
+    {"concat-window",
+     [](Builder& b, NodeId x) {
+       std::vector<NodeId> taps;
+       for (int64_t row : {0, 2})
+         for (int64_t column : {1, 2, 3})
+           taps.push_back(b.reshape(b.slice(x, {row, column}, {1, 2}, {2, 2}), {2, 1, 2}));
+       return b.add_node({.op = Op::concat, .operands = taps, .ints = {1}});
+     },
+     "%1 = slice %0 starts=[0,1] steps=[1,1] : f32[4,5]\n%2 = window %1 axes=[0,1] params=[2,1,2,3,2,1] : "
+     "f32[2,2,2,3]\n%3 = transpose %2 perm=[0,2,3,1] : f32[2,2,3,2]\n%4 = reshape %3 : f32[2,6,2]\n"},
     {"contract-units",
      [](Builder& b, NodeId x) {
        return b.contract(b.reshape(x, {1, 4, 6}), x, "bmk,nk->bmn");
