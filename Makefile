@@ -37,23 +37,23 @@ define run_tests
 ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
 endef
 
-build: setup
+build: python
 	$(call configure_and_build,release)
 
 demo: build
 	mkdir -p build/demo
 	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
-test: python build
+test: build
 	$(call run_tests,release,-LE long)
 
 # Ten times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4 compiled
 # (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N tries others.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
-test-long: python build
+test-long: build
 	$(call run_tests,release,)
 
-bench: python build
+bench: build
 	build/venv/bin/python bench/run.py
 	build/venv/bin/python bench/compile_scale.py
 
@@ -74,7 +74,7 @@ asan tsan: python
 	$(call configure_and_build,$@)
 	$(call run_tests,$@,-LE 'long|lint')
 
-fuzz: setup
+fuzz: python
 	$(call configure_and_build,fuzz)
 	tools/fuzz.sh $(FUZZ_SECONDS)
 

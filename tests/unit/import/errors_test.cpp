@@ -49,15 +49,19 @@ TEST(ImportErrors, UnknownOpsAreAllListed) {
   add_node(model, "Frobnicate", {"a"}, {"b"});
   add_node(model, "Fused", {"b"}, {"c"}).set_domain("com.acme");
   EXPECT_EQ(error_of(model),
-            "node \"first\" (Frobnicate): op Frobnicate of ai.onnx, opset 17, is not supported; missing in this file: "
-            "Frobnicate x2, com.acme.Fused x1");
+            "node \"first\" (Frobnicate): op Frobnicate of ai.onnx, opset 17, is not supported: the standard has no "
+            "such op in that "
+            "version; missing in this file: Frobnicate x2, com.acme.Fused x1");
 }
 
 TEST(ImportErrors, OpOfAnotherVersion) {
   auto model = sum_model();
   add_node(model, "Celu", {"x"}, {"a"});
   model.mutable_opset_import(0)->set_version(11);
-  EXPECT_THAT(error_of(model), HasSubstr("op Celu of ai.onnx, opset 11, is not supported (known since opset 12)"));
+  EXPECT_THAT(error_of(model), HasSubstr("the standard has no such op in that version (known since opset 12)"));
+  model.mutable_graph()->mutable_node(1)->set_op_type("ImageDecoder");
+  model.mutable_opset_import(0)->set_version(20);
+  EXPECT_THAT(error_of(model), HasSubstr("op ImageDecoder of ai.onnx, opset 20, is not supported; missing"));
 }
 
 TEST(ImportErrors, OpsetTooNew) {
