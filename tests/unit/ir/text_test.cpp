@@ -82,7 +82,7 @@ TEST(Text, BrokenFramesAreErrors) {
   for (std::string_view text : {"", "graph", "grap {\n}", "graph {\n", "graph {\n}\n}", "graph { }"}) {
     auto graph = parse(text);
     EXPECT_FALSE(graph.ok()) << text;
-    EXPECT_THAT(std::string(graph.status().message()), testing::StartsWith("line ")) << text;
+    EXPECT_THAT(std::string(graph.status().message()), ::testing::StartsWith("line ")) << text;
   }
 }
 
