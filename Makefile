@@ -2,16 +2,18 @@
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
 #   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
+#   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
 #   make test-long | lint | format | asan | tsan | fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers format lint asan tsan fuzz clean
+.PHONY: all build setup python peers demo test test-long bench bench-peers bench-models format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
 DEMO_TRIALS ?= 16
 FUZZ_SECONDS ?= 30
+MODELS ?= ../shared/data/models
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp'
 
 all: build
@@ -59,6 +61,10 @@ bench: build
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers
+
+bench-models: python peers build
+	build/venv/bin/python bench/models.py $(MODELS)
+	build/venv/bin/python bench/memory.py $(MODELS)
 
 format:
 	$(SOURCES) | xargs clang-format -i
