@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "client/external.h"
 #include "client/files.h"
 #include "compiler/import/weights.h"
 
@@ -45,7 +46,7 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
       file.read(to, most);
       return file.bad() ? -1 : static_cast<int>(file.gcount());
     };
-    const absl::Status status = visit_weights(read, visit);
+    const absl::Status status = visit_weights(read, visit, files_beside(path));
     return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
   }
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));

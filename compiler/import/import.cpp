@@ -98,7 +98,13 @@ absl::Status Importer::add_initializer(const onnx::TensorProto& tensor, const st
   const std::string what = cat("initializer ", name);
   if (tensor.name().empty()) return invalid("an initializer has no name");
   if (values_.contains(name)) return invalid(what, ": the name occurs twice");
-  WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(tensor, what));
+  const bool elsewhere = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  onnx::TensorProto copy;
+  if (elsewhere) {
+    copy = tensor;
+    WL_RETURN_IF_ERROR(embed(copy, options_.external, what));
+  }
+  WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(elsewhere ? copy : tensor, what));
   values_[name] = Value{name, decoded.dtype, decoded.shape, std::move(decoded.literal), decoded.fill, -1};
   return absl::OkStatus();
 }

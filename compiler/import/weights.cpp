@@ -37,14 +37,12 @@ std::string typed_bytes(const TensorProto& tensor, DType dtype) {
   return bytes;
 }
 
-absl::Status visit_one(const TensorProto& tensor, const WeightVisitor& visit) {
+absl::Status visit_one(TensorProto& tensor, const WeightVisitor& visit, const ExternalData& external) {
   const std::string what = cat("initializer ", tensor.name());
   WL_ASSIGN_OR_RETURN(const DType dtype, onnx_import::dtype_of(tensor.data_type(), what));
   const Shape shape(tensor.dims().begin(), tensor.dims().end());
   WL_RETURN_IF_ERROR(onnx_import::check_shape(shape, what));
-  if (tensor.data_location() == TensorProto::EXTERNAL) {
-    return unimplemented(what, ": its values are in another file; give them as .npz or .npy");
-  }
+  WL_RETURN_IF_ERROR(onnx_import::embed(tensor, external, what));
   std::string typed;
   if (!tensor.has_raw_data()) typed = typed_bytes(tensor, dtype);
   const std::string_view bytes = tensor.has_raw_data() ? std::string_view(tensor.raw_data()) : typed;
@@ -57,7 +55,8 @@ absl::Status visit_one(const TensorProto& tensor, const WeightVisitor& visit) {
 
 class Walk : public google::protobuf::io::CopyingInputStream {
  public:
-  Walk(const ByteSource& source, const WeightVisitor& visit) : source_(source), visit_(visit) {}
+  Walk(const ByteSource& source, const WeightVisitor& visit, const ExternalData& external)
+      : source_(source), visit_(visit), external_(external) {}
   int Read(void* buffer, int size) override { return source_(static_cast<char*>(buffer), size); }
 
   absl::Status run() {
@@ -92,30 +91,31 @@ class Walk : public google::protobuf::io::CopyingInputStream {
   bool initializer(CodedInputStream& file) {
     TensorProto tensor;
     if (!tensor.ParseFromCodedStream(&file)) return false;
-    status_ = visit_one(tensor, visit_);
+    status_ = visit_one(tensor, visit_, external_);
     return status_.ok();
   }
 
   const ByteSource& source_;
   const WeightVisitor& visit_;
+  const ExternalData& external_;
   absl::Status status_;
 };
 
 }  // namespace
 
-absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit) {
+absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit, const ExternalData& external) {
   const google::protobuf::LogSilencer silence;
-  return Walk(onnx_file, visit).run();
+  return Walk(onnx_file, visit, external).run();
 }
 
-absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit) {
+absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit, const ExternalData& external) {
   return visit_weights(
       [&](char* to, int most) {
         const size_t count = onnx_bytes.copy(to, static_cast<size_t>(most));
         onnx_bytes.remove_prefix(count);
         return static_cast<int>(count);
       },
-      visit);
+      visit, external);
 }
 
 }  // namespace wl

@@ -164,6 +164,14 @@ TEST(ImportErrors, Initializers) {
   entry->set_key("location");
   entry->set_value("weights.bin");
   EXPECT_THAT(error_of(model), HasSubstr("initializer w: its values are in another file ('weights.bin')"));
+  for (const char* outside :
+       {"../weights.bin", "a/../../weights.bin", "/weights.bin", "a\\..\\weights.bin", "C:weights"}) {
+    entry->set_value(outside);
+    EXPECT_THAT(error_of(model),
+                HasSubstr(cat("initializer w: its values are in '", outside, "', which is not within")));
+  }
+  entry->set_value("");
+  EXPECT_THAT(error_of(model), HasSubstr("no location names it"));
 }
 
 TEST(ImportErrors, ShapeThatDependsOnData) {
