@@ -1,6 +1,6 @@
-// How much the random tests try, and where they start. WARPLOOM_TEST_SCALE multiplies every count: `make test` runs at 1,
-// `make test-long` at 10, the sanitizers below 1. WARPLOOM_TEST_SEED moves the seeds; they are printed, and a failure
-// names its own. A test of many seeds is cut into shards, so that ctest runs it on every core.
+// How much the random tests try, and where they start. WARPLOOM_TEST_SCALE multiplies every count: `make test` runs at
+// 1, `make test-long` at 10, the sanitizers below 1. WARPLOOM_TEST_SEED moves the seeds; they are printed, and a
+// failure names its own. A test of many seeds is cut into shards, so that ctest runs it on every core.
 #pragma once
 
 #include <gtest/gtest.h>
