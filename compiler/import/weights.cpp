@@ -1,9 +1,5 @@
 #include "compiler/import/weights.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/wire_format_lite.h>
-
 #include "compiler/import/literal.h"
 #include "onnx/onnx_pb.h"
 
