@@ -11,7 +11,6 @@
 namespace wl::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using namespace onnx_import;  // NOLINT(google-build-using-namespace): what is tested
 
 TEST(Schema, ListsVersionsInForce) {
