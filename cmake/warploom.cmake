@@ -35,6 +35,12 @@ function(wl_program name main)
   target_link_libraries(${name} PRIVATE ${libraries})
 endfunction()
 
+# After so many seconds a test hangs.
+set(WARPLOOM_TEST_SECONDS 900)
+if(WARPLOOM_SANITIZE)
+  set(WARPLOOM_TEST_SECONDS 3600)
+endif()
+
 # wl_test(NAME FOLDER [LABEL null] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/.
 # Labels: null needs nothing but the machine, cpu compiles and runs kernels, e2e starts the real programs, lint reads the
 # tree; long is left out of `make test`.
@@ -53,7 +59,7 @@ function(wl_test name folder)
   target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS})
   target_compile_definitions(${name} PRIVATE WARPLOOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WARPLOOM_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT 600)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${WARPLOOM_TEST_SECONDS})
 endfunction()
 
 # wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. The tests' own environment runs it where it was made.
@@ -64,7 +70,7 @@ function(wl_script_test name label script)
     set(python ${WARPLOOM_PYTHON})
   endif()
   add_test(NAME ${name} COMMAND ${python} ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 900 SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${WARPLOOM_TEST_SECONDS} SKIP_RETURN_CODE 77
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 

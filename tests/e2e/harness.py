@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(os.environ.get("WARPLOOM_SOURCE_DIR", pathlib.Path(__file_
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bin"))
 MODELS = SOURCE / "tests/data"
 SKIPPED = 77
+PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # times every deadline: the sanitizers are slow
 
 
 def skip(why):
@@ -64,11 +65,11 @@ class Scratch:
             **options,
         )
         try:
-            out, err = process.communicate(timeout=deadline)
+            out, err = process.communicate(timeout=deadline * PATIENCE)
         except subprocess.TimeoutExpired:
             kill_group(process)
             out, err = process.communicate()
-            fail(f"{show(command)}: not done after {deadline} s\n{out}\n{err}")
+            fail(f"{show(command)}: not done after {deadline * PATIENCE} s\n{out}\n{err}")
         finally:
             kill_group(process)
         if expect is not None and process.returncode != expect:
@@ -112,7 +113,7 @@ class Child:
         self.log.close()
 
     def wait(self, deadline):
-        return self.process.wait(timeout=deadline)
+        return self.process.wait(timeout=deadline * PATIENCE)
 
 
 def kill_group(process):
@@ -122,13 +123,13 @@ def kill_group(process):
 
 def until(condition, deadline, what):
     """Polls until condition() is true and returns its value."""
-    end = time.monotonic() + deadline
+    end = time.monotonic() + deadline * PATIENCE
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            fail(f"waited {deadline} s in vain until {what}")
+            fail(f"waited {deadline * PATIENCE} s in vain until {what}")
         time.sleep(0.02)
 
 
