@@ -84,14 +84,22 @@ FloatBlock pick_float_block() {
   return float_block;
 }
 
+// Relative to the largest of a panel; what is not zero stays so: a product of two of them, or of two squares, is a
+// normal f32. Bounds only grow by that.
+constexpr double kLeast = 1e-18, kLeastOfSquares = 1e-9;
+float at_least(double least, double x) {
+  return static_cast<float>(x == 0 ? 0 : std::max(x, least));
+}
+
 void finish(double factor_scale, bool squares, ErrorPanel& panel) {
   const float largest = *std::max_element(panel.error.begin(), panel.error.end());
   panel.exact = largest == 0;
   panel.factor_scale = squares ? factor_scale * factor_scale : factor_scale;
   panel.scale = squares ? static_cast<double>(largest) * largest : largest;
   if (panel.exact) return;
+  const double least = squares ? kLeastOfSquares : kLeast;
   for (size_t i = 0; i < panel.error.size(); ++i) {
-    const float e = panel.error[i] / largest, f = panel.factor[i];
+    const float e = at_least(least, panel.error[i] / largest), f = at_least(least, panel.factor[i]);
     panel.error[i] = squares ? e * e : e;
     panel.factor[i] = squares ? f * f : f;
   }
@@ -124,8 +132,8 @@ void Panel::gather(const Column& from, const ElementSet& positions, std::span<co
   scale = largest > 0 && std::isfinite(largest) ? largest : 1;
   magnitude.resize(total);
   for (size_t i = 0; i < total; ++i) {
-    magnitude[i] = static_cast<float>(std::fabs(value[i]) / scale);
-    spread.factor[i] = static_cast<float>(spread.factor[i] / scale);
+    magnitude[i] = at_least(kLeast, std::fabs(value[i]) / scale);
+    spread.factor[i] = at_least(kLeast, spread.factor[i] / scale);
   }
   worst.exact = true;
   if (literal_worst) {
