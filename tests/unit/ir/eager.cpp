@@ -61,6 +61,9 @@ struct Eager {
     for (size_t i = 0; i < node.operands.size(); ++i) x[i] = get(node, static_cast<int>(i), at);
     double r = info(node.op).value(x[0], x[1], x[2]);
     if (is_float(node.dtype)) return store(node.dtype, r);
+    // Undefined: what the oracle says too.
+    const bool divides = node.op == Op::div || node.op == Op::mod || node.op == Op::fmod;
+    if ((divides && x[1] == 0) || (node.op == Op::pow && x[0] == 0 && x[1] < 0)) return 0;
     if (node.op == Op::mul || node.op == Op::fma) return multiply_add(node.dtype, x[2], x[0], x[1]);
     return to_integer(node.dtype, node.op == Op::cast ? graph.nodes[node.operands[0]].dtype : DType::i64, r);
   }
