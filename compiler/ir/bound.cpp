@@ -227,7 +227,9 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   }
   // At infinity a function is its limit, exactly where that is a number of the dtype.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
-  if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
+  // What is rounded may lie anywhere within the bound.
+  const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);
+  if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * reach + rounding_.tiny);
   // Machines without the instruction round the product too.
   if (row_.op == Op::fma && rounding_.floating && std::isfinite(v.value))
     v.add_error(rounding_.unit * std::fabs(at[0] * at[1]));
