@@ -27,8 +27,12 @@ class Interpreter {
       for (const KernelBuffer& b : kernel_.buffers)
         scratch_.emplace_back(b.level == Level::kShared ? elements(b.shape) : 0,
                               std::numeric_limits<double>::quiet_NaN());
-      tiles_.assign(kernel_.tiles.size(), {});
-      WL_RETURN_IF_ERROR(body(kernel_.body));
+      // Teams are told apart by what they do to memory alone: one after the other is as good as any order.
+      for (int team = 0; team < std::max(1, kernel_.teams); ++team) {
+        if (kernel_.wave > 0) values_[kTeamVar] = team;
+        tiles_.assign(kernel_.tiles.size(), {});
+        WL_RETURN_IF_ERROR(body(kernel_.body));
+      }
     }
     return absl::OkStatus();
   }
@@ -126,7 +130,7 @@ class Interpreter {
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
     return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) index[axis] = axis == from.vector_axis() ? index[axis] % from.lanes() : 0;
+      for (int axis : instr.axes) index[axis] %= from.width(axis);
       double& to = result[flat_of(instr.result, index)];
       to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
       return absl::OkStatus();
@@ -134,11 +138,15 @@ class Interpreter {
   }
 
   absl::Status cross(const Instr& instr) {
+    const Layout& from = kernel_.tiles[instr.args[0]].layout;
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
     std::vector<bool> seen(result.size(), false);
     return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) index[axis] = 0;
+      for (int axis : instr.axes) {
+        const int64_t units = kernel_.tiles[instr.result].layout.width(axis);  // what the waves of a team still hold
+        index[axis] = index[axis] / (from.width(axis) / units) % units;
+      }
       const int64_t to = flat_of(instr.result, index);
       result[to] =
           seen[to] ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[to], input[flat]) : input[flat];
@@ -184,6 +192,7 @@ class Interpreter {
       }
       case InstrOp::kStore:
         return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          if (!holds(instr, index)) return absl::OkStatus();
           WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
           *to = tile(instr.args[0])[flat];
           return absl::OkStatus();
@@ -220,6 +229,7 @@ class Interpreter {
         return absl::OkStatus();
       case InstrOp::kPrefetch:
       case InstrOp::kFence:
+      case InstrOp::kBarrier:
         return absl::OkStatus();
     }
     return absl::OkStatus();

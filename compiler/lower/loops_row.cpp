@@ -12,8 +12,7 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   Instr operand;  // the operand as a tile: its own, or a copy of an input
   operand.op = InstrOp::kMap;
   const int leaf = operand_expr(reduce, 0, operand, code);
-  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(),
-                             [&](TileId t) { return out_.kernel().tiles[t].layout.lanes() > 1; });
+  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
   TileId value = operand.expr[leaf].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[leaf].arg] : -1;
   if (value < 0) {
     operand.result = make_tile(node.dtype, is_wide);
@@ -25,7 +24,9 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     is_wide = true;
   }
   const bool folds = is_wide && vector_reduced_;
-  const TileId partial = folds ? out_.tile(node.dtype, {1, lanes_}, 1, lanes_) : make_tile(node.dtype, is_wide);
+  const TileId partial = !folds  ? make_tile(node.dtype, is_wide)
+                         : team_ ? out_.team_tile(node.dtype, {1, lanes_}, 1, vector_)
+                                 : out_.tile(node.dtype, {1, lanes_}, 1, lanes_);
   code.fills.push_back(fill_instr(partial, identity_of(combine, node.dtype)));
   const TileId result = results_.at(reduce)[0];
   if (folds) {
@@ -36,18 +37,50 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     instr.combine = combine;
     instr.axes = {1};
     code.inner.push_back(std::move(instr));
-    Instr cross;
-    cross.op = InstrOp::kCross;
-    cross.result = result;
-    cross.args = {partial};
-    cross.combine = combine;
-    cross.axes = {1};
-    code.post.push_back(std::move(cross));
+    if (team_) return cross(reduce, combine, partial, code);
+    code.post.push_back(cross_instr(result, partial, combine));
   } else {
     (is_wide || lanes_ == 1 ? code.inner : code.narrow)
         .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
     code.post.push_back(copy_instr(result, partial, node.dtype));
   }
+}
+
+// Within a wave by shuffles; the waves of a team then read what all of them left in shared memory.
+void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, Code& code) {
+  Kernel& kernel = out_.kernel();
+  const DType dtype = group_.nodes[reduce].dtype;
+  const TileId result = results_.at(reduce)[0];
+  const int waves = kernel.team / kernel.wave;
+  if (waves <= 1) {
+    code.post.push_back(cross_instr(result, partial, combine));
+    return;
+  }
+  // One value for each wave: the unit bits alone.
+  Layout units = team_layout({1, waves}, 1, 1, waves, 1);
+  kernel.tiles.push_back({dtype, std::move(units), {}});
+  const TileId left = static_cast<TileId>(kernel.tiles.size()) - 1;
+  Slice slice;
+  slice.buffer = out_.shared(cat("waves", reduce), dtype, {kernel.teams, waves});
+  if (kernel.teams > 1) slice.offset.add(kTeamVar, waves);
+  slice.strides = {0, 1};
+  code.exchange.push_back(cross_instr(left, partial, combine));
+  code.exchange.push_back(store_instr(left, slice, false));
+  const int vector = waves % vector_ == 0 ? vector_ : 1;
+  kernel.tiles.push_back({dtype, team_layout({1, waves}, 1, vector, 1, 1), {}});
+  const TileId all = static_cast<TileId>(kernel.tiles.size()) - 1;
+  kernel.tiles.push_back({dtype, team_layout({1, vector}, 1, vector, 1, 1), {}});
+  const TileId total = static_cast<TileId>(kernel.tiles.size()) - 1;
+  code.post.push_back(load_instr(all, slice));
+  code.post.push_back(fill_instr(total, identity_of(combine, dtype)));
+  Instr instr;
+  instr.op = InstrOp::kFold;
+  instr.result = total;
+  instr.args = {all};
+  instr.combine = combine;
+  instr.axes = {1};
+  code.post.push_back(std::move(instr));
+  code.post.push_back(cross_instr(result, total, combine));
 }
 
 // Inputs that move with the row are fetched ahead, in the phase that reads them first.
@@ -98,6 +131,7 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
 
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
+  if (resident_) code = std::move(carried_);
   code.phase = phase;
   code.place = std::move(place);
   for (NodeId reduce : phases_.reduces)
@@ -117,19 +151,26 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     }
     TileId value = stored_value(store, *into);
     const bool is_wide = wide(moves);
-    if (is_wide && out_.kernel().tiles[value].layout.lanes() == 1)
-      value = spread(value, inside ? code.inner : into->pre);
+    if (is_wide && !is_wide_tile(value)) value = spread(value, inside ? code.inner : into->pre);
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
-      std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
-      if (into == &code) code.pre.clear();
+      // What the phase's own loops use as well stays before them.
+      if (into != &code || code.inner.empty()) {
+        std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
+        if (into == &code) code.pre.clear();
+      }
       code.post.push_back(std::move(instr));
     }
   }
   prefetch(code);
+  if (resident_) {
+    carried_.tiles = code.tiles;
+    carried_.loads = code.loads;
+    carried_.joined = code.joined;
+  }
   return code;
 }
 
@@ -141,12 +182,16 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     out_.push_all(std::move(code.pre));
     if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
   }
+  std::vector<std::pair<VarId, int64_t>> loops;
   for (size_t i = 0; i < outer_reduced_.size(); ++i)
-    out_.open_loop(outer_vars_[i], {fixed(domain_.atoms[outer_reduced_[i]].extent)});
+    loops.emplace_back(outer_vars_[i], domain_.atoms[outer_reduced_[i]].extent);
+  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, (row_extent_ + vector_tile_ - 1) / vector_tile_);
+  for (const auto& [var, trips] : loops) out_.open_loop(var, {fixed(trips)});
   if (!outer_reduced_.empty())
     for (Code& code : codes) out_.push_all(std::move(code.narrow));
   for (Code& code : codes) out_.push_all(std::move(code.inner));
-  for (size_t i = 0; i < outer_reduced_.size(); ++i) out_.close_loop();
+  for (size_t i = 0; i < loops.size(); ++i) out_.close_loop();
+  for (Code& code : codes) out_.push_all(std::move(code.exchange));
   for (Code& code : codes) out_.push_all(std::move(code.post));
   if (!pipelined_) return;
   for (auto& [reduce, ages] : results_) {
@@ -159,6 +204,7 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
 }
 
 absl::StatusOr<Kernel> LoopLowering::run() {
+  if (team_) return run_teams();
   Kernel& kernel = out_.kernel();
   const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_.get("tasks", 1));
   chunk_ = std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);

@@ -21,14 +21,19 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
     nothing.grid = 0;
     return nothing;
   }
+  const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
+      if (gpu) return LoopLowering(group, domain, schedule, machine).run();
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kRows:
     case LoopClass::kColumns:
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kContract:
+      if (gpu)
+        return unimplemented("%", domain.contract, ": contractions have no lowering for ", machine.target->name,
+                             " yet");
       return ContractLowering(group, domain, schedule, machine).run();
   }
   return invalid("loop class ", static_cast<int>(domain.cls));

@@ -1,0 +1,128 @@
+#include "compiler/plan/space_team.h"
+
+#include <algorithm>
+
+#include "compiler/plan/phases.h"
+
+namespace wl {
+namespace {
+
+// Beyond this many elements a lane's share of the row spills (measured on sm_80: 192 floats fit, 256 do not).
+constexpr int64_t kResidentElements = 128;
+
+int64_t power_up(int64_t n) {
+  int64_t p = 1;
+  while (p < n) p *= 2;
+  return p;
+}
+
+// Elements that one load of 16 bytes holds, by the widest type that is read or written.
+int64_t widest_vector(const Graph& group) {
+  int64_t bytes = 4;
+  for (const Output& output : group.outputs)
+    bytes = std::max<int64_t>(1, std::min<int64_t>(bytes, size_of(group.nodes[output.node].dtype)));
+  return std::min<int64_t>(8, 16 / bytes);
+}
+
+Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
+  Axis axis{"team", {}};
+  const int64_t most = std::min<int64_t>(machine.target->gpu.block_threads, power_up(row));
+  for (int64_t team : {wanted, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}, int64_t{256},
+                       int64_t{512}, int64_t{1024}, int64_t{1}})
+    if (team <= most && std::find(axis.values.begin(), axis.values.end(), team) == axis.values.end())
+      axis.values.push_back(team);
+  return axis;
+}
+
+std::vector<Axis> common_axes(const Graph& group, int64_t row, int64_t vector, int64_t team, int64_t teams,
+                              const Machine& machine) {
+  const int64_t widest = widest_vector(group);
+  std::vector<Axis> axes;
+  Axis vectors{"vector", {vector}};
+  for (int64_t v : {4, 8, 2, 1})
+    if (v <= widest && v <= power_up(row) && v != vector) vectors.values.push_back(v);
+  axes.push_back(std::move(vectors));
+  axes.push_back(team_axis(row, team, machine));
+  Axis many{"teams", {teams}};
+  for (int64_t n : {1, 2, 4, 8, 16, 32, 64, 128, 256})
+    if (n != teams) many.values.push_back(n);
+  axes.push_back(std::move(many));
+  return axes;
+}
+
+bool fits_block(const Schedule& s, const Machine& machine, int64_t row) {
+  const int64_t threads = s["team"] * s["teams"];
+  if (threads > machine.target->gpu.block_threads || threads < machine.target->gpu.wave) return false;
+  return row <= 1 || s["team"] * s["vector"] > 1;
+}
+
+}  // namespace
+
+Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine) {
+  const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
+  const int64_t vector = std::min(widest_vector(group), power_up(row));
+  const int64_t team = row <= 1 ? 1 : std::clamp<int64_t>(power_up((row + vector - 1) / vector), 1, 256);
+  const int64_t least = vector == 1 && row > 1 ? std::max<int64_t>(2, team) : team;
+  Space space;
+  space.axes = common_axes(group, row, vector, least, std::max<int64_t>(1, 256 / least), machine);
+  space.axes.push_back(axis_of("tile", {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || t * vector * least <= row; }));
+  space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
+  space.axes.push_back(axis_of("stream", {0, 1}));
+  space.legal = [machine, row](const Schedule& s) {
+    if (!fits_block(s, machine, row)) return false;
+    return s["tile"] == 1 || s["tile"] * s["team"] * s["vector"] <= row;
+  };
+  space.seeds = {Point(space.axes.size(), 0)};
+  for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{"tile", tile}}));
+  space.seeds.push_back(point_of(space, {{"stream", 1}}));
+  space.seeds.push_back(point_of(space, {{"rows", 2}}));
+  return space;
+}
+
+Space space_team_rows(const Graph& group, const Domain& domain, const Machine& machine) {
+  const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
+  const bool plain = domain.reduced.size() == 1;  // one loop along the row, no loops around it
+  const bool several = row_phases(group, domain).count > 1;
+  const int64_t vector = std::min(widest_vector(group), power_up(row));
+  // The ladder of the norms that others tuned: 8 threads for 64 elements, a wave to 3072, 256 beyond 16384.
+  const int64_t wanted = row <= 1       ? 1
+                         : row <= 64    ? 8
+                         : row <= 128   ? 16
+                         : row <= 3072  ? machine.target->gpu.wave
+                         : row <= 6144  ? 64
+                         : row <= 16384 ? 128
+                                        : 256;
+  const int64_t team = row <= 1 ? 1 : std::max<int64_t>(std::min(wanted, power_up(row)), 2);
+  Space space;
+  space.axes = common_axes(group, row, vector, team, std::max<int64_t>(1, 128 / team), machine);
+  // 2: registers, 1: what later phases need in shared memory, 0: read or computed again.
+  space.axes.push_back(Axis{"resident", {}});
+  if (plain) space.axes.back().values.push_back(2);
+  space.axes.back().values.push_back(0);
+  if (several) space.axes.back().values.push_back(1);
+  space.axes.push_back(axis_of("tile", {1, 2, 4, 8}));
+  space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
+  space.axes.push_back(axis_of("stream", {0, 1}));
+  space.legal = [machine, row](const Schedule& s) {
+    if (!fits_block(s, machine, row)) return false;
+    const int64_t lanes = s["team"] * s["vector"];
+    if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
+    if (s["resident"] == 1 && row * s["teams"] * 8 > machine.target->gpu.block_shared) return false;
+    return s["tile"] == 1 || s["tile"] * lanes <= row;
+  };
+  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile) {
+    Point point = point_of(space, {{"resident", resident},
+                                   {"team", std::min<int64_t>(threads, power_up(row))},
+                                   {"teams", std::max<int64_t>(1, 128 / threads)},
+                                   {"tile", tile}});
+    if (!point.empty()) space.seeds.push_back(std::move(point));
+  };
+  for (int64_t threads : {team, 2 * team, 4 * team})
+    if (plain) seed(2, threads, 1);
+  for (int64_t resident : {1, 0})
+    for (int64_t threads : {int64_t{256}, int64_t{512}, team})
+      for (int64_t tile : {4, 2, 1}) seed(resident, threads, tile);
+  return space;
+}
+
+}  // namespace wl
