@@ -24,8 +24,10 @@ void Printer::print_team_head() {
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
     if (b.level == Level::kGlobal)
-      parameters.push_back(
-          cat(b.output ? "WL_OUT(" : "WL_IN(", spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
+      parameters.push_back(cat(!b.output ? "WL_IN("
+                               : b.once  ? "WL_ONCE("
+                                         : "WL_OUT(",
+                               spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
   out_.open(
       cat("WL_KERNEL(", entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));

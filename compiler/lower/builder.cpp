@@ -14,7 +14,7 @@ KernelBuilder::KernelBuilder(const Graph& group, const Machine& machine) : input
   kernel_.wave = machine.target->gpu.wave;
   if (kernel_.wave > 0) kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
   for (const BufferSpec& spec : buffers_of(group))
-    kernel_.buffers.push_back({spec.name, spec.dtype, spec.shape, Level::kGlobal, spec.output, 0});
+    kernel_.buffers.push_back({spec.name, spec.dtype, spec.shape, Level::kGlobal, spec.output, false, 0});
   open_.emplace_back();
 }
 
@@ -51,7 +51,7 @@ VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t d
 BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger) {
   const int64_t end = kernel_.scratch_bytes();
   kernel_.buffers.push_back(
-      {std::move(name), dtype, std::move(shape), Level::kShared, false, (end + stagger + 63) / 64 * 64});
+      {std::move(name), dtype, std::move(shape), Level::kShared, false, false, (end + stagger + 63) / 64 * 64});
   return static_cast<BufferId>(kernel_.buffers.size()) - 1;
 }
 

@@ -58,6 +58,10 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     emit_row(std::move(codes));
   }
   if (row_var_ >= 0) out_.close_loop();
+  for (const Domain::Store& store : domain_.stores)
+    out_.kernel().buffers[out_.output_buffer(store.output)].once =
+        std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
+                    [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
   if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_});
   insert_barriers(kernel);

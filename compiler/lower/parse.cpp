@@ -142,7 +142,8 @@ class KernelParser {
       WL_RETURN_IF_ERROR(in_.expect("@"));
       WL_RETURN_IF_ERROR(in_.integer(b.byte_offset, 0, kMaxCount));
     } else {
-      b.output = in_.take("out");
+      b.once = in_.take("once");
+      b.output = b.once || in_.take("out");
       if (!b.output) WL_RETURN_IF_ERROR(in_.expect("in"));
     }
     WL_RETURN_IF_ERROR(quoted(b.name));

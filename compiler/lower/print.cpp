@@ -142,7 +142,7 @@ void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth,
 
 std::string buffer_text(const KernelBuffer& b) {
   return cat(b.level == Level::kShared ? cat("scratch@", b.byte_offset)
-             : b.output                ? "out"
+             : b.output                ? (b.once ? "once" : "out")
                                        : "in",
              " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]");
 }

@@ -101,8 +101,8 @@ const std::vector<CpuTarget>& cpu_targets() {
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}},
       {"cpu:generic", always, {}},
       // A GPU whose threads are fibers: never the best row, but every machine has it.
-      {"sim:cuda", always, {"-fwrapv"}},
-      {"sim:hip", always, {"-fwrapv"}},
+      {"sim:cuda", always, {"-O1", "-fwrapv"}},
+      {"sim:hip", always, {"-O1", "-fwrapv"}},
   };
   return *kTargets;
 }

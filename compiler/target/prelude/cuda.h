@@ -3,12 +3,17 @@
 #define WL_FN static __forceinline__
 #define WL_LINE
 #define WL_PASS
+#define WL_OUTSIDE(V, fill) wl_splat<V>(fill)
 #define WL_UNROLL _Pragma("unroll")
 #define WL_SERIAL _Pragma("unroll 1")
 #define WL_KERNEL(name, grid, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
-#define WL_SHARED(T, p, at, n) T* __restrict__ p = (T*)(wl_arena + at)
+#define WL_ONCE WL_OUT
+#define WL_SHARED(T, p, at, n) \
+  const wl_shared<T> p {       \
+    (T*)(wl_arena + at)        \
+  }
 #define WL_ENTER                     \
   const long block = blockIdx.x;     \
   const int thread = threadIdx.x;    \

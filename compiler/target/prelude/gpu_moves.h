@@ -1,5 +1,6 @@
 // The GPU preludes, memory: vectors move in pieces of W elements, each aligned to its size. Elements past `left` are not
-// touched; a piece is moved whole, so `left` is a multiple of W (or more than the vector has).
+// touched, and hold nothing that a kernel may use (WL_OUTSIDE; the simulator makes that NaN); a piece is moved whole, so
+// `left` is a multiple of W (or more than the vector has).
 template <class V, int W, class P>
 WL_FN V wl_load(P p WL_LINE) {
   V v;
@@ -12,7 +13,7 @@ WL_FN V wl_load(P p WL_LINE) {
 }
 template <class V, int W, class P>
 WL_FN V wl_load_n(P p, int left, wl_e<V> fill WL_LINE) {
-  V v = wl_splat<V>(fill);
+  V v = WL_OUTSIDE(V, fill);
   if constexpr (wl_n<V> == 1) {
     if (left > 0) wl_read<1>(&v, p WL_PASS);
   } else {
@@ -55,7 +56,7 @@ WL_FN void wl_stream_n(P p, V v, int left WL_LINE) {
 // Strided moves, in elements.
 template <class V, class P>
 WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {
-  V v = wl_splat<V>(fill);
+  V v = WL_OUTSIDE(V, fill);
   WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) wl_read<1>(v.e + i, p + i * stride WL_PASS);
   return v;
 }

@@ -1,12 +1,14 @@
 // The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
 // ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
 // not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
-// without a barrier between, one of them writes). Blocks come in an order of their own. g++ and clang++, x86-64 and
+// without a barrier between, one of them writes), and elements of an output that two threads store though the kernel says
+// that one does. Blocks come in an order of their own. g++ and clang++, x86-64 and
 // AArch64; no include, so that a kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
 #define WL_PASS , line
+#define WL_OUTSIDE(V, fill) wl_sim_outside<V>()
 extern "C" {
 int dprintf(int, const char*, ...);
 int snprintf(char*, unsigned long, const char*, ...);
@@ -46,7 +48,7 @@ struct wl_sim_cell {
   unsigned wrote, read;
   short writer, reader;  // reader -1: several
 };
-enum { wl_sim_threads = 1024, wl_sim_stack = 65536 + 320, wl_sim_shared = 232448 };
+enum { wl_sim_threads = 1024, wl_sim_stack = 65536 + 320, wl_sim_shared = 232448, wl_sim_outputs = 16 };
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
   wl_sim_cell cells[wl_sim_shared];
@@ -58,6 +60,12 @@ struct wl_sim {
   char* shared;
   void (*call)(void);
   void* const* args;
+  // Who stored each element of an output that is stored once, in which launch: arguments by number.
+  struct {
+    unsigned* of;
+    long n;
+  } stored[wl_sim_outputs];
+  unsigned launch;
   int line0;
   bool failed;
   char message[320];
@@ -197,15 +205,19 @@ static long wl_sim_place(long block, long grid) {
   while (wl_sim_common(step, grid) != 1) ++step;
   return (long)((unsigned long long)block * step % grid);
 }
+// A launch is `grid` calls; `calls` counts them.
 static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
-                       int line0, const char* name, int quiet) {
+                       int line0, const char* name, int quiet, long& calls) {
   wl_sim& s = wl_sim_get();
   if (s.failed) return;
+  if (calls == 0) s.launch = s.launch % 255 + 1;
+  calls = (calls + 1) % grid;
   s.block = wl_sim_place(block, grid);
   s.args = args;
   s.shared = shared;
   s.line0 = line0;
   wl_sim_block(s, call, threads);
+  if (s.failed) calls = 0;
   if (!s.failed || quiet) return;
   dprintf(2, "%s: %s\n", name, s.message);
   abort();
@@ -225,7 +237,7 @@ static inline void wl_sim_apply(F f, void* const*, wl_sim_list<>, D... done) {
 }
 template <class F, class P, class... R, class... D>
 static inline void wl_sim_apply(F f, void* const* args, wl_sim_list<P, R...>, D... done) {
-  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P{(typename P::element*)args[0], 0});
+  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P::argument(args[0], (int)sizeof...(D)));
 }
 template <class... P>
 static inline void wl_sim_call(void (*f)(P...)) {
@@ -236,18 +248,21 @@ static inline void wl_sim_call(void (*f)(P...)) {
   static void name##_call() {                                                                              \
     wl_sim_call(name##_body);                                                                              \
   }                                                                                                        \
+  static long name##_calls = 0;                                                                            \
   extern "C" {                                                                                             \
   int name##_quiet = 0;                                                                                    \
   const char* name##_report() {                                                                            \
     return wl_sim_report();                                                                                \
   }                                                                                                        \
   void name(long block, void* const* args, char* scratch) {                                                \
-    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet);       \
+    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet,        \
+               name##_calls);                                                                              \
   }                                                                                                        \
   }                                                                                                        \
   static void name##_body(__VA_ARGS__)
 #define WL_IN(T, p, n) wl_global<const T, n> p
 #define WL_OUT(T, p, n) wl_global<T, n> p
+#define WL_ONCE(T, p, n) wl_global<T, n, true> p
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T, n> p {    \
     at, 0                      \
