@@ -107,6 +107,10 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
     inside *= extent;
   }
   for (size_t i = 0; i < outer_reduced_.size(); ++i) place.atom[outer_reduced_[i]] = affine(outer_vars_[i]);
+  if (split_) {
+    place.atom[outer_reduced_[0]] = affine(outer_vars_[0], out_.kernel().teams);
+    place.atom[outer_reduced_[0]].add(kTeamVar, 1);
+  }
   if (chunk_var_ >= 0) place.vector_base = affine(chunk_var_, vector_tile_);
   place.row = row;
   return place;
@@ -284,7 +288,7 @@ TileId LoopLowering::get(NodeId node, Code& code) {
 
 // A kept value's row buffer: one row, or a ring of one per phase when rows are pipelined.
 Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
-  const int64_t ring = pipelined_ ? phases_.count : team_ ? out_.kernel().teams : 1;
+  const int64_t ring = pipelined_ ? phases_.count : team_ && !split_ ? out_.kernel().teams : 1;
   const int64_t stagger = schedule_.get("stagger", 0);
   int64_t row = row_extent_;
   for (AtomId a : outer_reduced_) row *= domain_.atoms[a].extent;
@@ -303,7 +307,7 @@ Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
   if (chunk_var_ >= 0) out.offset.add(chunk_var_, vector_tile_);
   int64_t stride = row_extent_;
   for (size_t i = outer_reduced_.size(); i-- > 0;) {
-    out.offset.add(outer_vars_[i], stride);
+    out.offset = sum(std::move(out.offset), code.place.atom[outer_reduced_[i]], stride);
     stride *= domain_.atoms[outer_reduced_[i]].extent;
   }
   return out;

@@ -76,6 +76,8 @@ class LoopLowering {
   TileId stored_value(const Domain::Store& store, Code& code);
   void fold(NodeId reduce, Code& code);
   void cross(NodeId reduce, Op combine, TileId partial, Code& code);
+  void combine_teams(NodeId reduce, Op combine, TileId partial, Code& code);
+  Affine outer_trips(size_t loop);
   bool is_wide_tile(TileId tile);
   void emit_row(std::vector<Code> codes, bool prologue = false);
   void emit_pipelined(const std::vector<Affine>& trips);
@@ -96,6 +98,7 @@ class LoopLowering {
   int lanes_ = 1;          // along the vector atom; with lanes of a team times its threads
   int vector_ = 1;         // of one thread
   bool team_ = false;      // the machine has lanes
+  bool split_ = false;     // the teams of a block share the outermost reduced loop of one row
   bool resident_ = false;  // a team keeps its row in registers over all phases
   bool pipelined_ = false;
   VarId row_var_ = -1;

@@ -42,45 +42,83 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   } else {
     (is_wide || lanes_ == 1 ? code.inner : code.narrow)
         .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
+    if (split_) return combine_teams(reduce, combine, partial, code);
     code.post.push_back(copy_instr(result, partial, node.dtype));
   }
 }
 
-// Within a wave by shuffles; the waves of a team then read what all of them left in shared memory.
+// Within a wave by shuffles; the waves of a team, and teams that share a row, then read what all of them left in shared
+// memory.
 void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, Code& code) {
   Kernel& kernel = out_.kernel();
   const DType dtype = group_.nodes[reduce].dtype;
   const TileId result = results_.at(reduce)[0];
-  const int waves = kernel.team / kernel.wave;
-  if (waves <= 1) {
+  const int waves = std::max(1, kernel.team / kernel.wave);
+  const int slots = split_ ? waves * kernel.teams : waves;
+  if (slots == 1) {
     code.post.push_back(cross_instr(result, partial, combine));
     return;
   }
+  const auto tile_of = [&](Layout layout) {
+    kernel.tiles.push_back({dtype, std::move(layout), {}});
+    return static_cast<TileId>(kernel.tiles.size()) - 1;
+  };
   // One value for each wave: the unit bits alone.
-  Layout units = team_layout({1, waves}, 1, 1, waves, 1);
-  kernel.tiles.push_back({dtype, std::move(units), {}});
-  const TileId left = static_cast<TileId>(kernel.tiles.size()) - 1;
-  Slice slice;
-  slice.buffer = out_.shared(cat("waves", reduce), dtype, {kernel.teams, waves});
-  if (kernel.teams > 1) slice.offset.add(kTeamVar, waves);
-  slice.strides = {0, 1};
+  const TileId left = tile_of(team_layout({1, waves}, 1, 1, waves, 1));
+  Slice mine;
+  mine.buffer = out_.shared(cat("waves", reduce), dtype, {kernel.teams, waves});
+  if (kernel.teams > 1) mine.offset.add(kTeamVar, waves);
+  mine.strides = {0, 1};
+  Slice all = mine;
+  if (split_) all.offset = fixed(0);
   code.exchange.push_back(cross_instr(left, partial, combine));
-  code.exchange.push_back(store_instr(left, slice, false));
-  const int vector = waves % vector_ == 0 ? vector_ : 1;
-  kernel.tiles.push_back({dtype, team_layout({1, waves}, 1, vector, 1, 1), {}});
-  const TileId all = static_cast<TileId>(kernel.tiles.size()) - 1;
-  kernel.tiles.push_back({dtype, team_layout({1, vector}, 1, vector, 1, 1), {}});
-  const TileId total = static_cast<TileId>(kernel.tiles.size()) - 1;
-  code.post.push_back(load_instr(all, slice));
+  code.exchange.push_back(store_instr(left, mine, false));
+  const int vector = slots % vector_ == 0 ? vector_ : 1;
+  const TileId gathered = tile_of(team_layout({1, slots}, 1, vector, 1, 1));
+  const TileId total = tile_of(team_layout({1, vector}, 1, vector, 1, 1));
+  code.post.push_back(load_instr(gathered, all));
   code.post.push_back(fill_instr(total, identity_of(combine, dtype)));
   Instr instr;
   instr.op = InstrOp::kFold;
   instr.result = total;
-  instr.args = {all};
+  instr.args = {gathered};
   instr.combine = combine;
   instr.axes = {1};
   code.post.push_back(std::move(instr));
   code.post.push_back(cross_instr(result, total, combine));
+}
+
+// What the teams of a block have accumulated element by element, in shared memory; every team then has the whole.
+void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Code& code) {
+  const int teams = out_.kernel().teams;
+  const Tile tile = out_.kernel().tiles[partial];
+  const int64_t width = tile.layout.shape[1];
+  Slice slice;
+  slice.buffer = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
+  slice.offset = affine(kTeamVar, width);
+  slice.strides = {0, 1};
+  code.exchange.push_back(store_instr(partial, slice, false));
+  TileId total = -1;
+  for (int team = 0; team < teams; ++team) {
+    slice.offset = fixed(team * width);
+    const TileId one = out_.like(partial, tile.dtype);
+    code.post.push_back(load_instr(one, slice));
+    if (total < 0) {
+      total = one;
+      continue;
+    }
+    const TileId sum = team + 1 == teams ? results_.at(reduce)[0] : out_.like(partial, tile.dtype);
+    code.post.push_back(map_instr(sum, combine, tile.dtype, {total, one}));
+    total = sum;
+  }
+}
+
+// How often a team runs a loop around its row: its share, where the teams of the block share the loop.
+Affine LoopLowering::outer_trips(size_t loop) {
+  const int64_t extent = domain_.atoms[outer_reduced_[loop]].extent;
+  if (!split_ || loop != 0) return fixed(extent);
+  const int teams = out_.kernel().teams;
+  return affine(out_.derived("share", {affine(kTeamVar, -1, extent - 1 + teams)}, teams));
 }
 
 // Inputs that move with the row are fetched ahead, in the phase that reads them first.
@@ -162,6 +200,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
         std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
         if (into == &code) code.pre.clear();
       }
+      if (split_) instr.guards.push_back({affine(kTeamVar), {0, 0}, 1});
       code.post.push_back(std::move(instr));
     }
   }
@@ -182,11 +221,10 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     out_.push_all(std::move(code.pre));
     if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
   }
-  std::vector<std::pair<VarId, int64_t>> loops;
-  for (size_t i = 0; i < outer_reduced_.size(); ++i)
-    loops.emplace_back(outer_vars_[i], domain_.atoms[outer_reduced_[i]].extent);
-  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, (row_extent_ + vector_tile_ - 1) / vector_tile_);
-  for (const auto& [var, trips] : loops) out_.open_loop(var, {fixed(trips)});
+  std::vector<std::pair<VarId, Affine>> loops;
+  for (size_t i = 0; i < outer_reduced_.size(); ++i) loops.emplace_back(outer_vars_[i], outer_trips(i));
+  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, fixed((row_extent_ + vector_tile_ - 1) / vector_tile_));
+  for (const auto& [var, trips] : loops) out_.open_loop(var, {trips});
   if (!outer_reduced_.empty())
     for (Code& code : codes) out_.push_all(std::move(code.narrow));
   for (Code& code : codes) out_.push_all(std::move(code.inner));

@@ -28,7 +28,11 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   const int teams = out_.kernel().teams;
   if (vector_extent_ > 1 && lanes_ == 1) return invalid("a row of ", vector_extent_, " needs more than one lane");
   const int64_t rows_each = schedule_.get("rows", 1);
-  chunk_ = teams * rows_each;
+  split_ = schedule_.get("split", 0) != 0 && teams > 1;
+  if (split_ && outer_reduced_.empty())
+    return invalid("a row of one loop is shared by the lanes of a team, not by teams");
+  const int64_t at_once = split_ ? 1 : teams;  // rows
+  chunk_ = at_once * rows_each;
   out_.kernel().grid = (rows_ + chunk_ - 1) / chunk_;
   if (rows_ == 0) return out_.finish();
   if (rows_each > 1) row_var_ = out_.loop_var("i");
@@ -42,8 +46,8 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     if (vector_tile_ < vector_extent_) chunk_var_ = out_.loop_var("part");
   }
   Affine row = affine(kBlockVar, chunk_);
-  row.add(kTeamVar, 1);
-  if (row_var_ >= 0) row.add(row_var_, teams);
+  if (!split_) row.add(kTeamVar, 1);
+  if (row_var_ >= 0) row.add(row_var_, at_once);
   const bool uneven = rows_ % chunk_ != 0;
   const std::vector<Affine> clamp = uneven ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
   if (vector_extent_ % vector_tile_ != 0) {
@@ -58,10 +62,12 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     emit_row(std::move(codes));
   }
   if (row_var_ >= 0) out_.close_loop();
-  for (const Domain::Store& store : domain_.stores)
+  for (const Domain::Store& store : domain_.stores) {
+    const bool shared = split_ && inner(atoms_of(store.access)) && !store.access.moves_along(outer_reduced_[0]);
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
-        std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
-                    [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
+        !shared && std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
+                               [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
+  }
   Kernel kernel = out_.finish();
   if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_});
   insert_barriers(kernel);

@@ -56,6 +56,14 @@ bool fits_block(const Schedule& s, const Machine& machine, int64_t row) {
   return row <= 1 || s["team"] * s["vector"] > 1;
 }
 
+// Whether the teams of a block share the outermost reduced loop instead of owning rows.
+Axis split_axis(bool loops) {
+  return axis_of("split", {0, 1}, [loops](int64_t s) { return s == 0 || loops; });
+}
+bool splits(const Schedule& s, int64_t longest) {
+  return s["split"] == 0 || (s["teams"] > 1 && s["teams"] <= 32 && s["teams"] <= longest);
+}
+
 }  // namespace
 
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine) {
@@ -63,16 +71,28 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const int64_t vector = std::min(widest_vector(group), power_up(row));
   const int64_t team = row <= 1 ? 1 : std::clamp<int64_t>(power_up((row + vector - 1) / vector), 1, 256);
   const int64_t least = vector == 1 && row > 1 ? std::max<int64_t>(2, team) : team;
+  const bool columns = domain.cls == LoopClass::kColumns;
+  const int64_t longest = columns && !domain.reduced.empty() ? domain.atoms[domain.reduced[0]].extent : 1;
   Space space;
   space.axes = common_axes(group, row, vector, least, std::max<int64_t>(1, 256 / least), machine);
   space.axes.push_back(axis_of("tile", {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || t * vector * least <= row; }));
   space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("stream", {0, 1}));
-  space.legal = [machine, row](const Schedule& s) {
-    if (!fits_block(s, machine, row)) return false;
-    return s["tile"] == 1 || s["tile"] * s["team"] * s["vector"] <= row;
+  space.axes.push_back(split_axis(columns));
+  space.legal = [machine, row, longest](const Schedule& s) {
+    if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
+    const int64_t lanes = s["team"] * s["vector"];
+    if (s["split"] && s["teams"] * s["tile"] * lanes * 8 > machine.target->gpu.block_shared) return false;
+    return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
-  space.seeds = {Point(space.axes.size(), 0)};
+  if (columns)
+    for (int64_t threads : {512, 256, 1024, 128})
+      for (int64_t each : {vector, int64_t{1}}) {
+        const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_up((row + each - 1) / each));
+        space.seeds.push_back(
+            point_of(space, {{"split", 1}, {"vector", each}, {"team", width}, {"teams", threads / width}}));
+      }
+  space.seeds.push_back(Point(space.axes.size(), 0));
   for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{"tile", tile}}));
   space.seeds.push_back(point_of(space, {{"stream", 1}}));
   space.seeds.push_back(point_of(space, {{"rows", 2}}));
@@ -103,11 +123,17 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   space.axes.push_back(axis_of("tile", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("stream", {0, 1}));
-  space.legal = [machine, row](const Schedule& s) {
-    if (!fits_block(s, machine, row)) return false;
+  int64_t longest = 1;  // of the loops around the row, the outermost
+  for (AtomId atom : domain.reduced)
+    if (atom != domain.vector && longest == 1) longest = domain.atoms[atom].extent;
+  space.axes.push_back(split_axis(!plain));
+  const int64_t whole = extent_of(domain, domain.reduced);
+  space.legal = [machine, row, longest, whole](const Schedule& s) {
+    if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
     const int64_t lanes = s["team"] * s["vector"];
     if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
-    if (s["resident"] == 1 && row * s["teams"] * 8 > machine.target->gpu.block_shared) return false;
+    const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
+    if (s["resident"] == 1 && whole * rows * 16 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
   const auto seed = [&](int64_t resident, int64_t threads, int64_t tile) {
@@ -117,6 +143,13 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
                                    {"tile", tile}});
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
+  if (!plain)
+    for (int64_t resident : {1, 0})
+      for (int64_t threads : {256, 512, 1024}) {
+        const int64_t width = std::min<int64_t>(power_up((row + vector - 1) / vector), 128);
+        space.seeds.push_back(
+            point_of(space, {{"split", 1}, {"resident", resident}, {"team", width}, {"teams", threads / width}}));
+      }
   for (int64_t threads : {team, 2 * team, 4 * team})
     if (plain) seed(2, threads, 1);
   for (int64_t resident : {1, 0})
