@@ -67,6 +67,7 @@ BufferId KernelBuilder::output_buffer(int output) const {
 
 TileId KernelBuilder::tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
                            std::vector<std::vector<Affine>> bound) {
+  if (kernel_.wave > 0) return team_tile(dtype, std::move(shape), vector_axis, lanes / kernel_.team, std::move(bound));
   kernel_.tiles.push_back({dtype, cpu_layout(std::move(shape), vector_axis, lanes), std::move(bound)});
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }

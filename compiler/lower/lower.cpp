@@ -24,6 +24,7 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
   const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
+      if (gpu && schedule.get("staged", 0) != 0) return lower_staged_transpose(group, domain, schedule, machine);
       if (gpu) return LoopLowering(group, domain, schedule, machine).run();
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
       return LoopLowering(group, domain, schedule, machine).run();

@@ -117,15 +117,20 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  static bool moves_along_lanes(const SliceGuard& guard, const Layout& layout) {
+    for (int axis = 0; axis < layout.rank(); ++axis)
+      if (guard.strides[axis] != 0 && layout.width(axis) > 1) return true;
+    return false;
+  }
+
   absl::Status check_guards(const Instr& instr) const {
     for (const SliceGuard& guard : instr.guards) {
       if (!in_scope(guard.at)) return fail(instr, "a guard uses a variable that is not in scope");
       const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
       if (static_cast<int>(guard.strides.size()) != kernel_.tiles[tile].layout.rank())
         return fail(instr, "a guard needs one stride per axis of the tile");
-      if (instr.op == InstrOp::kStore &&
-          std::any_of(guard.strides.begin(), guard.strides.end(), [](int64_t s) { return s != 0; }))
-        return fail(instr, "a store's guard does not move along its tile: that is the tile's bound");
+      if (instr.op == InstrOp::kStore && moves_along_lanes(guard, kernel_.tiles[tile].layout))
+        return fail(instr, "a store's guard does not move along its lanes: that is the tile's bound");
     }
     if (instr.op == InstrOp::kStore || instr.args.empty()) return absl::OkStatus();
     const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];

@@ -56,6 +56,16 @@ bool fits_block(const Schedule& s, const Machine& machine, int64_t row) {
   return row <= 1 || s["team"] * s["vector"] > 1;
 }
 
+// Whether a map reads something along another atom than it writes, and nothing that only loops can read.
+bool stages(const Graph& group, const Domain& domain) {
+  if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
+  if (domain.atoms[domain.second].extent < 8 || domain.atoms[domain.vector].extent < 8) return false;
+  const bool gathers = std::any_of(group.nodes.begin(), group.nodes.end(),
+                                   [](const Node& node) { return class_of(node.op) == OpClass::kGather; });
+  return !gathers && std::all_of(domain.stores.begin(), domain.stores.end(),
+                                 [](const Domain::Store& store) { return store.source >= 0; });
+}
+
 // Whether the teams of a block share the outermost reduced loop instead of owning rows.
 Axis split_axis(bool loops) {
   return axis_of("split", {0, 1}, [loops](int64_t s) { return s == 0 || loops; });
@@ -79,12 +89,20 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("stream", {0, 1}));
   space.axes.push_back(split_axis(columns));
+  const bool staged = stages(group, domain);
+  space.axes.push_back(axis_of("staged", {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
   space.legal = [machine, row, longest](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
     const int64_t lanes = s["team"] * s["vector"];
+    if (s["staged"])
+      return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
+             s["rows"] == 1;
     if (s["split"] && s["teams"] * s["tile"] * lanes * 8 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
+  for (int64_t teams : {8, 16, 4})
+    if (staged)
+      space.seeds.push_back(point_of(space, {{"staged", 1}, {"vector", 1}, {"team", kStagedSide}, {"teams", teams}}));
   if (columns)
     for (int64_t threads : {512, 256, 1024, 128})
       for (int64_t each : {vector, int64_t{1}}) {

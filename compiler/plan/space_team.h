@@ -6,6 +6,9 @@
 
 namespace wl {
 
+// Elements along each side of the square that a block stages in shared memory, and threads of its teams.
+inline constexpr int64_t kStagedSide = 32;
+
 // Maps and column reductions: a team owns a tile along the vector atom.
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine);
 // Row reductions: a team owns a row.

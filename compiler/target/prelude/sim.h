@@ -62,10 +62,10 @@ struct wl_sim {
   void* const* args;
   // Who stored each element of an output that is stored once, in which launch: arguments by number.
   struct {
-    unsigned* of;
+    unsigned long long* of;
     long n;
   } stored[wl_sim_outputs];
-  unsigned launch;
+  unsigned long long launch;  // the low 24 bits are zero
   int line0;
   bool failed;
   char message[320];
@@ -205,19 +205,19 @@ static long wl_sim_place(long block, long grid) {
   while (wl_sim_common(step, grid) != 1) ++step;
   return (long)((unsigned long long)block * step % grid);
 }
-// A launch is `grid` calls; `calls` counts them.
+// A launch is `grid` calls; `calls` counts them, for all threads of the host.
 static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
                        int line0, const char* name, int quiet, long& calls) {
   wl_sim& s = wl_sim_get();
   if (s.failed) return;
-  if (calls == 0) s.launch = s.launch % 255 + 1;
-  calls = (calls + 1) % grid;
+  const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+  s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
   s.block = wl_sim_place(block, grid);
   s.args = args;
   s.shared = shared;
   s.line0 = line0;
   wl_sim_block(s, call, threads);
-  if (s.failed) calls = 0;
+  if (s.failed) calls = (calls / grid + 1) * grid;
   if (!s.failed || quiet) return;
   dprintf(2, "%s: %s\n", name, s.message);
   abort();

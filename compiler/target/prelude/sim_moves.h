@@ -3,7 +3,7 @@ template <class T, long N, bool Once = false>
 struct wl_global {
   T* base;
   long at;
-  unsigned* stored;
+  unsigned long long* stored;
   wl_global operator+(long d) const {
     return {base, at + d, stored};
   }
@@ -13,7 +13,7 @@ struct wl_global {
       if (number >= wl_sim_outputs) return {(T*)memory, 0, nullptr};
       auto& shadow = s.stored[number];
       if (shadow.n < N) {
-        shadow.of = (unsigned*)mmap(nullptr, N * sizeof(unsigned), 3, 0x4022, -1, 0);
+        shadow.of = (unsigned long long*)mmap(nullptr, N * sizeof(*shadow.of), 3, 0x4022, -1, 0);
         shadow.n = (long)shadow.of == -1 ? 0 : N;
       }
       return {(T*)memory, 0, shadow.n < N ? nullptr : shadow.of};
@@ -66,10 +66,10 @@ WL_FN void wl_write(wl_global<T, N, O> to, const T* from, int line) {
   wl_sim_inside<W>(to.base, to.at, N, line);
   if constexpr (O) {
     wl_sim& s = *wl_sim_now;
-    const unsigned me = s.launch << 24 | (unsigned)((s.block * s.threads + s.thread) & 0xffffff);
+    const unsigned long long me = s.launch | (unsigned long long)((s.block * s.threads + s.thread) & 0xffffff);
     for (int i = 0; to.stored != nullptr && i < W; ++i) {
-      const unsigned before = to.stored[to.at + i];
-      if (before >> 24 == s.launch && before != me) wl_sim_fail("element stored by two threads", line, to.at + i);
+      const unsigned long long before = to.stored[to.at + i];
+      if (before >> 24 == s.launch >> 24 && before != me) wl_sim_fail("element stored by two threads", line, to.at + i);
       to.stored[to.at + i] = me;
     }
   }

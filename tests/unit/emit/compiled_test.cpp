@@ -104,7 +104,7 @@ TEST(Simulated, SampledSchedulesOfTheClassesMeanTheGraph) {
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, kSimulated, 6 * testing::test_scale(), tally, seed += 100);
+    add_group(checks, *group, kSimulated, 4 * testing::test_scale(), tally, seed += 100);
     if (HasFatalFailure()) return;
   }
   expect_right(checks);
