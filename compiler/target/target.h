@@ -20,8 +20,9 @@ enum GpuFeature : uint32_t {
   kMmaF16 = 8,        // matrix instructions of one warp, by operand
   kMmaBf16 = 16,
   kMmaF8 = 32,
-  kMmaWarpgroup = 64,    // wgmma
-  kMmaTensorCore5 = 128  // tcgen05
+  kMmaWarpgroup = 64,     // wgmma
+  kMmaTensorCore5 = 128,  // tcgen05
+  kF64Functions = 256     // exp, log, ... of f64 come with the compiler
 };
 
 // Limits of a GPU; wave 0: none. "Unit" is an SM or a CU. Figures are of the generation's largest common part; a worker

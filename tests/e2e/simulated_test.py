@@ -12,7 +12,7 @@ def main():
         for target in ("sim:cuda", "sim:hip"):
             bundle = scratch.path(target.replace(":", "_"))
             report = scratch.run("warploom", "tune", file, "--target", target, "--trials", 6, "--out", bundle, "--json", "-").json()
-            expect(report["target"] == target, f"{target}: {report}")
+            expect(report["target"]["name"] == target, f"{target}: {report}")
             plans = [group["plan"] for group in report["groups"]]
             expect(all(f"target={target} " in plan for plan in plans), f"{target}: {plans}")
             result = scratch.run("warploom", "run", bundle, "--check", "--repeat", 2, "--json", "-").json()

@@ -8,7 +8,9 @@
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/plan/cover.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/ir/random_graph.h"
 #include "tests/unit/lower/groups.h"
 #include "worker/drivers/gpu_code.h"
 
@@ -84,11 +86,43 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
   EXPECT_GT(kernels, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, DeviceCode, ::testing::ValuesIn(gpu_targets()), [](const auto& target) {
+// Every dtype, cast and op that random graphs come up with has a spelling.
+using DeviceCodeOfFamilies = DeviceCode;
+TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
+  const Machine machine = testing::machine_named(GetParam());
+  const uint64_t first = testing::test_seed(20260501);
+  int kernels = 0;
+  for (uint64_t seed = first; seed < first + 8 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 2000, .f32_only = false});
+    const auto cover = cover_greedy(graph, machine);
+    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      const Domain domain = analyze(extracted, machine).value();
+      const Space space = space_of(extracted, domain, machine).value();
+      const Point point = testing::sample_points(space, 1, seed).back();
+      const auto kernel = lower(extracted, domain, space.schedule(point), machine);
+      if (absl::IsUnimplemented(kernel.status())) continue;
+      ASSERT_TRUE(kernel.ok()) << kernel.status() << print(extracted);
+      if (kernel->grid == 0) continue;
+      const auto code = compile_gpu(emit(*kernel, machine).value(), folder_);
+      ASSERT_TRUE(code.ok()) << code.status() << print(extracted) << emit(*kernel, machine)->text;
+      ++kernels;
+    }
+  }
+  EXPECT_GT(kernels, 8);
+  std::printf("%d kernels\n", kernels);
+}
+
+std::string name_of_target(const ::testing::TestParamInfo<std::string>& target) {
   std::string name = target.param;
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, DeviceCode, ::testing::ValuesIn(gpu_targets()), name_of_target);
+INSTANTIATE_TEST_SUITE_P(Targets, DeviceCodeOfFamilies, ::testing::Values("cuda:sm_80", "hip:gfx90a"), name_of_target);
 
 }  // namespace
 }  // namespace wl
