@@ -1,6 +1,7 @@
 #include "compiler/plan/space_team.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/plan/phases.h"
 
@@ -22,6 +23,23 @@ int64_t widest_vector(const Graph& group) {
   for (const Output& output : group.outputs)
     bytes = std::max<int64_t>(1, std::min<int64_t>(bytes, size_of(group.nodes[output.node].dtype)));
   return std::min<int64_t>(8, 16 / bytes);
+}
+
+// The widest vector of at most `widest` elements that is aligned wherever the group reads or writes along the vector
+// atom: narrower ones would be moved element by element, lanes apart.
+int64_t aligned_vector(const Domain& domain, int64_t widest) {
+  int64_t common = widest;
+  const auto meet = [&](const Access& access) {
+    if (domain.vector < 0 || access.strides.empty() || access.strides[domain.vector] != 1) return;
+    common = std::gcd(common, access.offset);
+    for (size_t atom = 0; atom < access.strides.size(); ++atom)
+      if (static_cast<AtomId>(atom) != domain.vector && domain.atoms[atom].extent > 1)
+        common = std::gcd(common, access.strides[atom]);
+  };
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands) meet(operand.access);
+  for (const Domain::Store& store : domain.stores) meet(store.access);
+  return common;
 }
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
@@ -78,7 +96,7 @@ bool splits(const Schedule& s, int64_t longest) {
 
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine) {
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
-  const int64_t vector = std::min(widest_vector(group), power_up(row));
+  const int64_t vector = std::min(aligned_vector(domain, widest_vector(group)), power_up(row));
   const int64_t team = row <= 1 ? 1 : std::clamp<int64_t>(power_up((row + vector - 1) / vector), 1, 256);
   const int64_t least = vector == 1 && row > 1 ? std::max<int64_t>(2, team) : team;
   const bool columns = domain.cls == LoopClass::kColumns;
@@ -121,7 +139,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
   const bool plain = domain.reduced.size() == 1;  // one loop along the row, no loops around it
   const bool several = row_phases(group, domain).count > 1;
-  const int64_t vector = std::min(widest_vector(group), power_up(row));
+  const int64_t vector = std::min(aligned_vector(domain, widest_vector(group)), power_up(row));
   // The ladder of the norms that others tuned: 8 threads for 64 elements, a wave to 3072, 256 beyond 16384.
   const int64_t wanted = row <= 1       ? 1
                          : row <= 64    ? 8
