@@ -2,16 +2,18 @@
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
 #   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
+#   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
 #   make test-long | lint | format | asan | tsan | fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers format lint asan tsan fuzz clean
+.PHONY: all build setup python peers demo test test-long bench bench-peers bench-models format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
 DEMO_TRIALS ?= 16
 FUZZ_SECONDS ?= 30
+MODELS ?= ../shared/data/models
 SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp'
 
 all: build
@@ -37,26 +39,32 @@ define run_tests
 ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest.log
 endef
 
-build: setup
+build: python
 	$(call configure_and_build,release)
 
 demo: build
 	mkdir -p build/demo
 	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
-test: python build
+test: build
 	$(call run_tests,release,-LE long)
 
-test-long: export WARPLOOM_TEST_SCALE := 4
-test-long: python build
+# Ten times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4 compiled
+# (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N tries others.
+test-long: export WARPLOOM_TEST_SCALE ?= 10
+test-long: build
 	$(call run_tests,release,)
 
-bench: python build
+bench: build
 	build/venv/bin/python bench/run.py
 	build/venv/bin/python bench/compile_scale.py
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers
+
+bench-models: python peers build
+	build/venv/bin/python bench/models.py $(MODELS)
+	build/venv/bin/python bench/memory.py $(MODELS)
 
 format:
 	$(SOURCES) | xargs clang-format -i
@@ -67,11 +75,12 @@ lint: build
 	python3 tests/checks/format.py
 	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
 
+asan tsan: export WARPLOOM_TEST_SCALE ?= 0.1
 asan tsan: python
 	$(call configure_and_build,$@)
 	$(call run_tests,$@,-LE 'long|lint')
 
-fuzz: setup
+fuzz: python
 	$(call configure_and_build,fuzz)
 	tools/fuzz.sh $(FUZZ_SECONDS)
 

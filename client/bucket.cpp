@@ -4,17 +4,11 @@
 
 #include "client/bundle.h"
 #include "client/files.h"
+#include "client/json.h"
 #include "compiler/base/sha256.h"
-#include "nlohmann/json.hpp"
 
 namespace wl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 absl::Status changed(const std::string& what) {
   return absl::DataLossError(cat("bundle file buckets.json has changed: ", what,

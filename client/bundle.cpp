@@ -6,15 +6,13 @@
 #include "absl/strings/match.h"
 #include "client/arena.h"
 #include "client/files.h"
+#include "client/json.h"
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
-#include "nlohmann/json.hpp"
 
 namespace wl {
 namespace {
 
-using Json = nlohmann::ordered_json;
-constexpr int kIndent = 1;
 constexpr std::string_view kPlaces[] = {"input", "output", "arena"};
 
 std::string source_path(const ProgramKernel& kernel) {
@@ -85,10 +83,6 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
     manifest["files"].push_back({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   }
   return manifest;
-}
-
-std::string text_of(const Json& json) {
-  return json.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Fill fill_of(const Json& json) {

@@ -12,19 +12,13 @@
 #include "client/cli.h"
 #include "client/exit_code.h"
 #include "client/files.h"
+#include "client/json.h"
 #include "client/report.h"
 #include "client/run.h"
 #include "client/table.h"
-#include "nlohmann/json.hpp"
 
 namespace wl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string date_text(int64_t unix_ms) {
   if (unix_ms <= 0) return "-";

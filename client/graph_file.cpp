@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "client/external.h"
 #include "client/files.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/text.h"
@@ -26,7 +27,7 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     if (!graph.ok()) return named(graph.status());
     file.graph = *std::move(graph);
   } else {
-    auto imported = import_onnx(bytes, ImportOptions{bind});
+    auto imported = import_onnx(bytes, ImportOptions{bind, files_beside(path)});
     if (!imported.ok()) return named(imported.status());
     file.graph = std::move(imported->graph);
     file.weights = std::move(imported->weights);

@@ -7,11 +7,12 @@
 
 namespace wl {
 
+using Place = ProgramBuffer::Place;
+
 absl::Status lay_out(Program& program) {
   auto wrong = [](size_t step, const auto&... what) {
     return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));
   };
-  using Place = ProgramBuffer::Place;
   std::vector<bool> stored(program.buffers.size());
   for (size_t i = 0; i < stored.size(); ++i) stored[i] = program.buffers[i].place == Place::kInput;
 
@@ -56,7 +57,6 @@ absl::Status lay_out(Program& program) {
 }
 
 MemoryUse memory_of(const Program& program) {
-  using Place = ProgramBuffer::Place;
   MemoryUse use;
   use.arena = program.arena_bytes;
   const size_t count = program.buffers.size();

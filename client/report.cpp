@@ -5,18 +5,12 @@
 #include <map>
 #include <set>
 
+#include "client/json.h"
 #include "client/table.h"
 #include "compiler/ir/text.h"
-#include "nlohmann/json.hpp"
 
 namespace wl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string text_of(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json outcomes_json(const OutcomeCounts& outcomes) {
   Json json = Json::object();

@@ -1,9 +1,13 @@
 #include "client/weights.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
+#include "client/external.h"
 #include "client/files.h"
 #include "compiler/import/weights.h"
 
@@ -34,11 +38,18 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
     return absl::OkStatus();
   }
   if (path.ends_with(".npy")) return visit_npy(path, visit);
-  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
   if (path.ends_with(".onnx")) {
-    const absl::Status status = visit_weights(bytes, visit);
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return invalid("cannot read ", path, ": ", std::strerror(errno));
+    // Never the whole file at once: it is as large as the weights, which have their memory already.
+    const auto read = [&](char* to, int most) {
+      file.read(to, most);
+      return file.bad() ? -1 : static_cast<int>(file.gcount());
+    };
+    const absl::Status status = visit_weights(read, visit, files_beside(path));
     return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
   }
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
   WL_ASSIGN_OR_RETURN(const auto arrays, parse_npz(bytes, path));
   for (const auto& [name, array] : arrays) WL_RETURN_IF_ERROR(visit(name, array.dtype, array.shape, array.bytes));
   return absl::OkStatus();

@@ -20,6 +20,26 @@ target_include_directories(warploom_onnx SYSTEM INTERFACE ${WARPLOOM_ONNX_INCLUD
 target_compile_definitions(warploom_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(warploom_onnx INTERFACE ${WARPLOOM_ONNX_PROTO} protobuf::libprotobuf)
 
+# wl_onnx_schema(LIBRARY): compiler/import/schema.h as the installed onnx package has it, generated into the library. The
+# tests' environment is asked first, then the system's Python.
+function(wl_onnx_schema library)
+  foreach(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python python3)
+    execute_process(COMMAND ${python} -c "import onnx" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(NOT failed)
+      set(with_onnx ${python})
+      break()
+    endif()
+  endforeach()
+  if(NOT with_onnx)
+    message(FATAL_ERROR "warploom: no Python with the package onnx, whose operator schemas the importer is built from: run tools/setup.sh python")
+  endif()
+  set(output ${PROJECT_BINARY_DIR}/generated/onnx_schema.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/tools/onnx_schema.py)
+  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # changes with the package
+  add_custom_command(OUTPUT ${output} COMMAND ${with_onnx} ${script} ${output} DEPENDS ${script} ${installed} VERBATIM)
+  target_sources(wl_${library} PRIVATE ${output})
+endfunction()
+
 # The protocol: *.proto -> one library of generated code, without our warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
@@ -42,6 +62,7 @@ if(proto_sources)
   add_library(warploom_protos STATIC ${proto_sources})
   target_include_directories(warploom_protos SYSTEM PUBLIC ${generated})
   target_link_libraries(warploom_protos PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+  set_target_properties(warploom_protos PROPERTIES UNITY_BUILD OFF)  # every generated file defines the same static names
 else()
   add_library(warploom_protos INTERFACE)
 endif()

@@ -13,7 +13,6 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kPage = 4096;
 constexpr unsigned char kRed = 0xff;
 
 const char* first_changed(const char* begin, const char* end) {
@@ -53,21 +52,21 @@ auto with_words(DType dtype, F&& f) {
 }  // namespace
 
 absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
-  WL_CHECK(bytes >= 0 && stagger >= 0 && stagger < kPage && stagger % 64 == 0, bytes, " bytes, stagger ", stagger);
+  WL_CHECK(bytes >= 0 && stagger >= 0 && stagger < kPageBytes && stagger % 64 == 0, bytes, " bytes, stagger ", stagger);
   Buffer buffer;
-  const int64_t inner = (kPage + stagger + bytes + kPage + kPage - 1) / kPage * kPage;
-  const int64_t total = inner + 2 * kPage;
+  const int64_t inner = (kPageBytes + stagger + bytes + kPageBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const int64_t total = inner + 2 * kPageBytes;
   void* map = mmap(nullptr, static_cast<size_t>(total), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED)
     return absl::ResourceExhaustedError(absl::StrCat("cannot map ", bytes, " bytes: ", std::strerror(errno)));
   buffer.map_ = static_cast<char*>(map);
   buffer.map_bytes_ = total;
-  buffer.data_ = buffer.map_ + 2 * kPage + stagger;
+  buffer.data_ = buffer.map_ + 2 * kPageBytes + stagger;
   buffer.bytes_ = bytes;
   // Page faults can cost microseconds on a virtual machine: take large pages where the system has them.
   if (bytes >= int64_t{4} << 20) (void)madvise(buffer.map_, static_cast<size_t>(total), MADV_HUGEPAGE);
   WL_RETURN_IF_ERROR(buffer.set_read_only(false));
-  char* begin = buffer.map_ + kPage;
+  char* begin = buffer.map_ + kPageBytes;
   std::memset(begin, kRed, static_cast<size_t>(buffer.data_ - begin));
   std::memset(buffer.data_ + bytes, kRed, static_cast<size_t>(begin + inner - (buffer.data_ + bytes)));
   return buffer;
@@ -88,14 +87,15 @@ Buffer::~Buffer() {
 absl::Status Buffer::set_read_only(bool read_only) {
   if (!map_) return absl::OkStatus();
   const int protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-  if (mprotect(map_ + kPage, static_cast<size_t>(map_bytes_ - 2 * kPage), protection) == 0) return absl::OkStatus();
+  if (mprotect(map_ + kPageBytes, static_cast<size_t>(map_bytes_ - 2 * kPageBytes), protection) == 0)
+    return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("cannot protect ", bytes_, " bytes: ", std::strerror(errno)));
 }
 
 absl::Status Buffer::check_red_zones() const {
   if (!map_) return absl::OkStatus();
-  const char* begin = map_ + kPage;
-  const char* end = map_ + map_bytes_ - kPage;
+  const char* begin = map_ + kPageBytes;
+  const char* end = map_ + map_bytes_ - kPageBytes;
   if (const char* at = first_changed(begin, data_); at != data_)
     return absl::DataLossError(absl::StrCat("wrote ", data_ - at, " bytes before its begin"));
   if (const char* at = first_changed(data_ + bytes_, end); at != end)

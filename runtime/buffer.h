@@ -10,6 +10,8 @@
 
 namespace wl {
 
+constexpr int64_t kPageBytes = 4096;
+
 class Buffer {
  public:
   // `bytes` of zeroed memory whose address is `stagger` modulo 4096; `stagger` is a multiple of 64 in [0, 4096).

@@ -12,11 +12,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
+#include "runtime/buffer.h"
 
 namespace wl {
 namespace {
 
-constexpr int64_t kPage = 4096;
 constexpr uint32_t kThreadBits = 12;
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
 constexpr uint32_t kStop = kThreadMask;  // as a number of threads: leave
@@ -134,15 +134,15 @@ void Pool::run(int threads, void (*task)(void*, int), void* context) {
 absl::Status Pool::reserve_scratch(int64_t bytes) {
   if (bytes <= scratch_bytes_) return absl::OkStatus();
   free_scratch();
-  const int64_t size = (bytes + kPage - 1) / kPage * kPage;
+  const int64_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   for (Scratch& scratch : scratch_) {
-    const int64_t total = size + kPage;
+    const int64_t total = size + kPageBytes;
     void* map = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED)
       return absl::ResourceExhaustedError(
           absl::StrCat("cannot map ", bytes, " bytes of scratch a thread: ", std::strerror(errno)));
     scratch = {static_cast<char*>(map), total};
-    (void)mprotect(scratch.data + size, kPage, PROT_NONE);
+    (void)mprotect(scratch.data + size, kPageBytes, PROT_NONE);
   }
   scratch_bytes_ = bytes;
   return absl::OkStatus();
@@ -150,7 +150,7 @@ absl::Status Pool::reserve_scratch(int64_t bytes) {
 
 void Pool::spoil_scratch() {
   for (const Scratch& scratch : scratch_)
-    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPage));
+    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPageBytes));
 }
 
 void Pool::free_scratch() {

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "compiler/import/model.h"
 #include "onnx/onnx_pb.h"
 
 namespace wl::onnx_import {
 Call::Call(const onnx::NodeProto& node, int opset, std::vector<Value*> inputs, Builder& builder, bool cache)
-    : node_(node), opset_(opset), inputs_(std::move(inputs)), builder_(builder), cache_(cache) {
+    : node_(node),
+      opset_(opset),
+      schema_(domain_of(node.domain()).empty() ? schema_of(node.op_type(), opset) : nullptr),
+      inputs_(std::move(inputs)),
+      builder_(builder),
+      cache_(cache) {
   results_.resize(static_cast<size_t>(node.output_size()));
 }
 
@@ -112,8 +118,15 @@ const onnx::AttributeProto* Call::find(std::string_view name) const {
   return nullptr;
 }
 
+const SchemaAttribute* Call::standard(std::string_view name) const {
+  const SchemaAttribute* found = schema_ == nullptr ? nullptr : attribute_of(*schema_, name);
+  return found != nullptr && found->has_default ? found : nullptr;
+}
+
 int64_t Call::attr(std::string_view name, int64_t otherwise) const {
   const auto* found = find(name);
+  const SchemaAttribute* otherwise_standard = found == nullptr ? standard(name) : nullptr;
+  if (otherwise_standard != nullptr) return otherwise_standard->integer;
   if (found == nullptr) return otherwise;
   if (!found->has_i()) fail("attribute ", name, " must be an integer");
   return found->i();
@@ -121,6 +134,8 @@ int64_t Call::attr(std::string_view name, int64_t otherwise) const {
 
 double Call::attr_number(std::string_view name, double otherwise) const {
   const auto* found = find(name);
+  const SchemaAttribute* otherwise_standard = found == nullptr ? standard(name) : nullptr;
+  if (otherwise_standard != nullptr) return static_cast<double>(otherwise_standard->number);
   if (found == nullptr) return static_cast<double>(static_cast<float>(otherwise));
   if (!found->has_f()) fail("attribute ", name, " must be a number");
   return static_cast<double>(found->f());
@@ -128,6 +143,8 @@ double Call::attr_number(std::string_view name, double otherwise) const {
 
 std::string Call::attr_text(std::string_view name, std::string_view otherwise) const {
   const auto* found = find(name);
+  const SchemaAttribute* otherwise_standard = found == nullptr ? standard(name) : nullptr;
+  if (otherwise_standard != nullptr) return std::string(otherwise_standard->text);
   if (found == nullptr) return std::string(otherwise);
   if (!found->has_s()) fail("attribute ", name, " must be a string");
   return found->s();

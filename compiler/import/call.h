@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/import/literal.h"
+#include "compiler/import/schema.h"
 #include "compiler/ir/build.h"
 
 namespace onnx {
@@ -90,7 +91,7 @@ class Call {
   double number(int index) const;                // one element, must be known
   std::vector<double> numbers(int index) const;  // a list, must be known
 
-  // Attributes; a wrong type fails.
+  // Attributes; a wrong type fails. One that is left out is what the standard says, else `otherwise`.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   int64_t attr(std::string_view name, int64_t otherwise) const;
   double attr_number(std::string_view name, double otherwise) const;
@@ -130,9 +131,11 @@ class Call {
  private:
   const Value& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
+  const SchemaAttribute* standard(std::string_view name) const;  // with a default
 
   const onnx::NodeProto& node_;
   int opset_;
+  const Schema* schema_;  // null outside the default domain
   std::vector<Value*> inputs_;
   Builder& builder_;
   bool cache_;

@@ -18,6 +18,14 @@ bool has_body(const onnx::NodeProto& node) {
          (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
 }
 
+// What the standard says about an op without a row.
+std::string why_missing(const std::string& domain, const std::string& op, int version) {
+  if (!domain.empty()) return "";
+  const Schema* schema = schema_of(op, version);
+  if (schema == nullptr) return ": the standard has no such op in that version";
+  return schema->deprecated ? cat(": deprecated since opset ", schema->since) : "";
+}
+
 std::string function_key(const std::string& domain, const std::string& name) {
   return cat(domain, ":", name);
 }
@@ -74,7 +82,7 @@ absl::Status Importer::check_nodes() const {
       const Row* other = nullptr;
       find_row(domain, node.op_type(), version, &other);
       first = cat(label(node, i), ": op ", node.op_type(), " of ", domain_text(domain), ", opset ", version,
-                  ", is not supported");
+                  ", is not supported", why_missing(domain, node.op_type(), version));
       if (other != nullptr) first += cat(" (known since opset ", other->since, ")");
     }
     ++missing[cat(domain.empty() ? "" : domain + ".", node.op_type())];
@@ -90,7 +98,13 @@ absl::Status Importer::add_initializer(const onnx::TensorProto& tensor, const st
   const std::string what = cat("initializer ", name);
   if (tensor.name().empty()) return invalid("an initializer has no name");
   if (values_.contains(name)) return invalid(what, ": the name occurs twice");
-  WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(tensor, what));
+  const bool elsewhere = tensor.data_location() == onnx::TensorProto::EXTERNAL;
+  onnx::TensorProto copy;
+  if (elsewhere) {
+    copy = tensor;
+    WL_RETURN_IF_ERROR(embed(copy, options_.external, what));
+  }
+  WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(elsewhere ? copy : tensor, what));
   values_[name] = Value{name, decoded.dtype, decoded.shape, std::move(decoded.literal), decoded.fill, -1};
   return absl::OkStatus();
 }
@@ -140,10 +154,16 @@ absl::Status Importer::add_node(const onnx::NodeProto& node, const std::string& 
     return invalid(where, ": reads '", name, "', which no input, initializer or node provides");
   }
   const std::string domain = domain_of(node.domain());
+  const int version = version_in(*context.opsets, domain);
+  const Row* row = find_row(domain, node.op_type(), version);
+  if (domain.empty() && (row != nullptr || has_body(node))) {
+    const Schema* schema = schema_of(node.op_type(), version);
+    if (schema != nullptr && !schema->deprecated) WL_RETURN_IF_ERROR(located(check_attributes(node, *schema)));
+  }
   if (domain.empty() && node.op_type() == "If") return located(add_if(node, context));
   if (domain.empty() && node.op_type() == "Loop") return located(add_loop(node, context));
   if (domain.empty() && node.op_type() == "Scan") return located(add_scan(node, context));
-  if (find_row(domain, node.op_type(), version_in(*context.opsets, domain)) == nullptr) {
+  if (row == nullptr) {
     const auto function = functions_.find(function_key(domain, node.op_type()));
     if (function != functions_.end()) return located(add_function(node, *function->second, context));
   }
@@ -158,8 +178,8 @@ absl::Status Importer::add_row(const onnx::NodeProto& node, const std::string& w
   const int version = version_in(*context.opsets, domain);
   const Row* row = find_row(domain, node.op_type(), version);
   if (row == nullptr) {
-    return located(
-        unimplemented("op ", node.op_type(), " of ", domain_text(domain), ", opset ", version, ", is not supported"));
+    return located(unimplemented("op ", node.op_type(), " of ", domain_text(domain), ", opset ", version,
+                                 ", is not supported", why_missing(domain, node.op_type(), version)));
   }
   std::vector<Value*> inputs;
   for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : &values_.at(name));

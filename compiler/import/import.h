@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/import/external.h"
 #include "compiler/ir/graph.h"
 
 namespace wl {
@@ -17,6 +18,8 @@ namespace wl {
 struct ImportOptions {
   // Extents of symbolic dimensions, by the name the file gives them; a nameless one is "<input>.<axis>".
   std::map<std::string, int64_t> bind;
+  // Reads the values of initializers that lie in other files; without it such a model is refused.
+  ExternalData external = {};
 };
 
 struct Imported {

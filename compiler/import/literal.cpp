@@ -183,12 +183,7 @@ absl::StatusOr<DecodedTensor> decode_tensor(const TensorProto& tensor, std::stri
   result.shape.assign(tensor.dims().begin(), tensor.dims().end());
   WL_RETURN_IF_ERROR(check_shape(result.shape, what));
   if (tensor.data_location() == TensorProto::EXTERNAL) {
-    std::string location = "?";
-    for (const auto& entry : tensor.external_data()) {
-      if (entry.key() == "location") location = entry.value();
-    }
-    return unimplemented(what, ": its values are in another file ('", location,
-                         "'); save the model with its data inside (onnx.save_model without save_as_external_data)");
+    return unimplemented(what, ": its values are in another file; only those of initializers may be");
   }
   if (tensor.has_segment()) return unimplemented(what, ": tensors stored in segments are not supported");
   const TensorReader reader(tensor, result.dtype);

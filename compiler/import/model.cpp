@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "compiler/import/table.h"
+#include "compiler/import/schema.h"
 #include "nlohmann/json.hpp"
 #include "onnx/onnx_pb.h"
 
@@ -69,9 +69,9 @@ absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& mod
     if (version < 1 || version > std::numeric_limits<int>::max()) {
       return invalid("opset version ", version, " of ", domain_text(domain), " is out of range");
     }
-    if (domain.empty() && version > kNewestOpset) {
-      return unimplemented("opset ", version, " of ai.onnx is newer than ", kNewestOpset,
-                           ", the newest that is known; export for an older one");
+    if (domain.empty() && version > newest_opset()) {
+      return unimplemented("opset ", version, " of ai.onnx is newer than ", newest_opset(), ", the newest that ",
+                           schema_source(), " knows, with which Warploom was built; export for an older one");
     }
     result[domain] = static_cast<int>(version);
   }

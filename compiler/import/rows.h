@@ -5,6 +5,8 @@
 
 namespace wl::onnx_import {
 
+constexpr int64_t kMostSteps = 1024;  // of a loop, which is unrolled
+
 // rows_math.cpp
 T unary(Call& c, Op op);
 T binary(Call& c, Op op);

@@ -6,8 +6,6 @@
 namespace wl::onnx_import {
 namespace {
 
-constexpr int64_t kMostSteps = 1024;
-
 using Function = std::function<T(T)>;
 
 // The node's activations, `defaults` for each direction where it names none.

@@ -2,11 +2,10 @@
 #include <cmath>
 
 #include "compiler/import/attention.h"
+#include "compiler/import/rows.h"
 
 namespace wl::onnx_import {
 namespace {
-
-constexpr int64_t kMostSteps = 1024;  // that are unrolled
 
 T silu(T x) {
   return x * apply(Op::sigmoid, {x});

@@ -322,6 +322,10 @@ std::span<const Row> rows() {
 }
 
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other) {
+  if (version > kNewestOpset && domain.empty()) {
+    const Schema* schema = schema_of(op, version);
+    if (schema != nullptr && schema->since > kNewestOpset) return nullptr;
+  }
   static const auto* index = [] {
     auto* map = new std::unordered_multimap<std::string_view, const Row*>;
     for (const Row& row : kRows) map->emplace(row.op, &row);

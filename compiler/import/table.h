@@ -11,7 +11,8 @@
 
 namespace wl::onnx_import {
 
-inline constexpr int kNewestOpset = 28;  // of the default domain; a newer file may mean something else by the same op
+// Of the default domain: an op that a newer opset changes may mean something else, and has no row.
+inline constexpr int kNewestOpset = 28;
 inline constexpr int kAnyLater = std::numeric_limits<int>::max();
 
 struct Row {

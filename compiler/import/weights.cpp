@@ -1,13 +1,13 @@
 #include "compiler/import/weights.h"
 
-#include <limits>
-
 #include "compiler/import/literal.h"
 #include "onnx/onnx_pb.h"
 
 namespace wl {
 namespace {
 
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
 using onnx::TensorProto;
 
 // Typed fields hold narrow elements widened.
@@ -33,33 +33,85 @@ std::string typed_bytes(const TensorProto& tensor, DType dtype) {
   return bytes;
 }
 
+absl::Status visit_one(TensorProto& tensor, const WeightVisitor& visit, const ExternalData& external) {
+  const std::string what = cat("initializer ", tensor.name());
+  WL_ASSIGN_OR_RETURN(const DType dtype, onnx_import::dtype_of(tensor.data_type(), what));
+  const Shape shape(tensor.dims().begin(), tensor.dims().end());
+  WL_RETURN_IF_ERROR(onnx_import::check_shape(shape, what));
+  WL_RETURN_IF_ERROR(onnx_import::embed(tensor, external, what));
+  std::string typed;
+  if (!tensor.has_raw_data()) typed = typed_bytes(tensor, dtype);
+  const std::string_view bytes = tensor.has_raw_data() ? std::string_view(tensor.raw_data()) : typed;
+  if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype)) {
+    return invalid(what, ": ", type_text(dtype, shape), " needs ", elements(shape) * size_of(dtype),
+                   " bytes, the file has ", bytes.size());
+  }
+  return visit(tensor.name(), dtype, shape, bytes);
+}
+
+class Walk : public google::protobuf::io::CopyingInputStream {
+ public:
+  Walk(const ByteSource& source, const WeightVisitor& visit, const ExternalData& external)
+      : source_(source), visit_(visit), external_(external) {}
+  int Read(void* buffer, int size) override { return source_(static_cast<char*>(buffer), size); }
+
+  absl::Status run() {
+    google::protobuf::io::CopyingInputStreamAdaptor stream(this);
+    CodedInputStream file(&stream);
+    const bool whole = inside(file, onnx::ModelProto::kGraphFieldNumber, [&] {
+      return inside(file, onnx::GraphProto::kInitializerFieldNumber, [&] { return initializer(file); });
+    });
+    if (!status_.ok() || whole) return status_;
+    return invalid("not an ONNX model: its ", file.CurrentPosition(), " bytes up to here do not parse");
+  }
+
+ private:
+  // Steps through one message to its end; `field` is another message, which `enter` reads to its end. False: broken.
+  template <typename Enter>
+  static bool inside(CodedInputStream& file, int field, const Enter& enter) {
+    while (const uint32_t tag = file.ReadTag()) {
+      if (WireFormatLite::GetTagFieldNumber(tag) != field ||
+          WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+        if (!WireFormatLite::SkipField(&file, tag)) return false;
+        continue;
+      }
+      int length = 0;
+      if (!file.ReadVarintSizeAsInt(&length)) return false;
+      const CodedInputStream::Limit outside = file.PushLimit(length);
+      if (!enter() || file.BytesUntilLimit() != 0) return false;
+      file.PopLimit(outside);
+    }
+    return file.ConsumedEntireMessage();
+  }
+
+  bool initializer(CodedInputStream& file) {
+    TensorProto tensor;
+    if (!tensor.ParseFromCodedStream(&file)) return false;
+    status_ = visit_one(tensor, visit_, external_);
+    return status_.ok();
+  }
+
+  const ByteSource& source_;
+  const WeightVisitor& visit_;
+  const ExternalData& external_;
+  absl::Status status_;
+};
+
 }  // namespace
 
-absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit) {
+absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit, const ExternalData& external) {
   const google::protobuf::LogSilencer silence;
-  onnx::ModelProto model;
-  if (onnx_bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
-      !model.ParseFromArray(onnx_bytes.data(), static_cast<int>(onnx_bytes.size()))) {
-    return invalid("not an ONNX model: the ", onnx_bytes.size(), " bytes do not parse");
-  }
-  for (const TensorProto& tensor : model.graph().initializer()) {
-    const std::string what = cat("initializer ", tensor.name());
-    WL_ASSIGN_OR_RETURN(const DType dtype, onnx_import::dtype_of(tensor.data_type(), what));
-    const Shape shape(tensor.dims().begin(), tensor.dims().end());
-    WL_RETURN_IF_ERROR(onnx_import::check_shape(shape, what));
-    if (tensor.data_location() == TensorProto::EXTERNAL) {
-      return unimplemented(what, ": its values are in another file; give them as .npz or .npy");
-    }
-    std::string typed;
-    if (!tensor.has_raw_data()) typed = typed_bytes(tensor, dtype);
-    const std::string_view bytes = tensor.has_raw_data() ? std::string_view(tensor.raw_data()) : typed;
-    if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype)) {
-      return invalid(what, ": ", type_text(dtype, shape), " needs ", elements(shape) * size_of(dtype),
-                     " bytes, the file has ", bytes.size());
-    }
-    WL_RETURN_IF_ERROR(visit(tensor.name(), dtype, shape, bytes));
-  }
-  return absl::OkStatus();
+  return Walk(onnx_file, visit, external).run();
+}
+
+absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit, const ExternalData& external) {
+  return visit_weights(
+      [&](char* to, int most) {
+        const size_t count = onnx_bytes.copy(to, static_cast<size_t>(most));
+        onnx_bytes.remove_prefix(count);
+        return static_cast<int>(count);
+      },
+      visit, external);
 }
 
 }  // namespace wl

@@ -19,12 +19,12 @@ double distance(double a, double b) {
   return std::isnan(d) ? kInfinity : d;
 }
 
+}  // namespace
+
 double from_integer(DType dtype, uint64_t bits) {
   int64_t wrapped = wrap(dtype, static_cast<int64_t>(bits));
   return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(wrapped)) : static_cast<double>(wrapped);
 }
-
-}  // namespace
 
 Rounding::Rounding(DType dtype)
     : floating(is_float(dtype)),
@@ -38,7 +38,9 @@ Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
   if (!infinite && std::isinf(v.value)) return {v.value, kInfinity, kInfinity};  // the largest number, once stored
-  if (!floating || !std::isfinite(v.value)) return v;
+  // Integers beyond what a double holds exactly are not known.
+  if (!floating) return std::fabs(v.value) <= 0x1p53 ? v : Estimate{v.value, kInfinity, kInfinity};
+  if (!std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
   if (magnitude + bound <= largest) return v;
   if (wider_allowed || magnitude - bound <= largest * kRewriteRange) return {v.value, kInfinity, kInfinity};
@@ -160,7 +162,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   }
   if (logical_) return set(1, 1);
   if (compares_) {
-    bool open = std::fabs(x[0].value - x[1].value) <= x[0].bound() + x[1].bound();
+    const double reach = x[0].bound() + x[1].bound();
+    bool open = reach == kInfinity || std::fabs(x[0].value - x[1].value) <= reach;
     return set(open, open);
   }
   if (row_.op == Op::max || row_.op == Op::min) {
@@ -169,6 +172,7 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   // A power of a negative number is a number at integers only, and roundings hit those.
   if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
+    if (std::max({x[0].worst, x[1].worst, x[2].worst}) == kInfinity) return set(kInfinity, kInfinity);
     const double seen = swing(x, r);
     return set(seen, seen);
   }
@@ -190,8 +194,10 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
+    // Which side of a jump it is may be the same for many values, or opposite: these do not add up as roundings do.
+    const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
-    result.spread = smooth ? std::max(result.spread, seen / kConfidence) : seen / kConfidence;
+    result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
   // The product of two errors, which is all there is when both factors are zero.
   if (row_.op == Op::mul || row_.op == Op::fma) {
@@ -203,8 +209,15 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
 Estimate Elementwise::operator()(const Estimate x[3]) const {
   const double at[3] = {x[0].value, x[1].value, x[2].value};
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
-  if (!rounding_.floating && divides && at[1] == 0) return {0, kInfinity, kInfinity};  // undefined
+  const bool reciprocal_of_zero = row_.op == Op::pow && at[0] == 0 && at[1] < 0;
+  if (!rounding_.floating && ((divides && at[1] == 0) || reciprocal_of_zero))
+    return {0, kInfinity, kInfinity};  // undefined
   Estimate v{value(at)};
+  // The sign of a zero is not promised, so neither is that of the infinity of a division by it.
+  const double divisor = at[row_.op == Op::div ? 1 : 0];
+  if (std::isinf(v.value) && divisor == 0 &&
+      (divides || row_.op == Op::rcp || row_.op == Op::rsqrt || row_.op == Op::pow))
+    return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
     // In a kernel too a cast rounds. A value whose error reaches across the largest number keeps that error.
@@ -215,6 +228,9 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   // At infinity a function is its limit, exactly where that is a number of the dtype.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
   if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * std::fabs(v.value) + rounding_.tiny);
+  // Machines without the instruction round the product too.
+  if (row_.op == Op::fma && rounding_.floating && std::isfinite(v.value))
+    v.add_error(rounding_.unit * std::fabs(at[0] * at[1]));
   return rounding_.stored(v);
 }
 

@@ -24,11 +24,14 @@ struct Estimate {
   }
 };
 
+// The integer of the dtype with these low bits.
+double from_integer(DType dtype, uint64_t bits);
+
 // What a dtype does to a result.
 struct Rounding {
   explicit Rounding(DType dtype);
-  // The exact result `v` as stored: overflow becomes infinity; where finite and infinite are both right, and where the
-  // bound is not a number, the bound becomes infinite.
+  // The exact result `v` as stored: overflow becomes infinity; where finite and infinite are both right, where the
+  // bound is not a number, and where an integer is beyond 2^53, the bound becomes infinite.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;

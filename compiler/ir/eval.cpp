@@ -129,11 +129,11 @@ namespace {
 // A running reduction of values with bounds.
 struct Accumulator {
   Accumulator(Op which, DType type) : op(which), dtype(type), floating(is_float(type)) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     if (op == Op::reduce_sum) value = 0;
     if (op == Op::reduce_prod) value = upper = 1;
-    if (op == Op::reduce_max) value = floating ? -kInfinity : dtype == DType::b1 ? 0 : round_to(dtype, -kInfinity);
-    if (op == Op::reduce_min) value = floating ? kInfinity : round_to(dtype, kInfinity);
+    if (op == Op::reduce_max) value = floating ? -infinity : dtype == DType::b1 ? 0 : round_to(dtype, -infinity);
+    if (op == Op::reduce_min) value = floating ? infinity : round_to(dtype, infinity);
   }
   void add(double x, float w, float s) {
     switch (op) {
@@ -144,7 +144,11 @@ struct Accumulator {
         squares += static_cast<double>(s) * s;
         break;
       case Op::reduce_prod:
-        value *= x;
+        if (floating) {
+          value *= x;
+        } else {  // the product may exceed a double
+          value = from_integer(dtype, static_cast<uint64_t>(as_integer(value)) * static_cast<uint64_t>(as_integer(x)));
+        }
         upper *= std::fabs(x) + w;
         worst = std::max<double>(worst, w);
         break;
@@ -153,10 +157,11 @@ struct Accumulator {
         worst = std::max<double>(worst, w);
         spread = std::max<double>(spread, s);
     }
-    if (!floating && (op == Op::reduce_sum || op == Op::reduce_prod)) value = to_integer(dtype, DType::i64, value);
+    if (!floating && op == Op::reduce_sum) value = to_integer(dtype, DType::i64, value);
   }
   Estimate result(int64_t n) const {
-    if (op == Op::reduce_max || op == Op::reduce_min) return {value, worst, spread};
+    if (op == Op::reduce_max || op == Op::reduce_min)
+      return n == 0 ? Rounding(dtype).stored({value}) : Estimate{value, worst, spread};
     if (!std::isfinite(value)) return {value, std::isfinite(worst) ? 0 : worst, std::isfinite(worst) ? 0 : worst};
     const SumErrors errors(dtype, n);
     if (op == Op::reduce_sum) return errors.result(value, worst, squares, magnitude);
@@ -202,11 +207,11 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
       status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
                        extent, ")");
     }
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const Estimate unknown{0, kInfinity, kInfinity};
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Estimate unknown{0, infinity, infinity};
     Estimate taken = pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick));
     // Of an uncertain index the likeliest element, with no bound.
-    if (index.worst != 0) taken.worst = taken.spread = kInfinity;
+    if (index.worst != 0) taken.worst = taken.spread = infinity;
     out.put(k++, taken);
   });
   return status;

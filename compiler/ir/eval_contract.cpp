@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "compiler/ir/evaluator.h"
+#include "compiler/ir/ops.h"
 #include "compiler/ir/panel.h"
 
 namespace wl {
@@ -84,6 +86,24 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
       begin = two ? next_end : row_end;
     }
   }
+  if (is_float(at.dtype) || size_of(at.dtype) < 4) return;
+  const auto largest = [&](NodeId id) {
+    double most = 0;
+    for (double v : columns_[id].value) most = std::max(most, std::fabs(v));
+    return most;
+  };
+  if (largest(ids[0]) * largest(ids[1]) * static_cast<double>(terms) < 0x1p53) return;
+  // The products exceed a double: the values once more, modulo 2^64.
+  IndexCursor a_base(maps.a_row), b_base(maps.b_row);
+  size_t k = 0;
+  set.for_each([&](int64_t i) {
+    const int64_t row = a_base(i), column = b_base(i);
+    uint64_t sum = 0;
+    for (size_t t = 0; t < steps[0].size(); ++t)
+      sum += static_cast<uint64_t>(as_integer(element(ids[0], row + steps[0][t]).value)) *
+             static_cast<uint64_t>(as_integer(element(ids[1], column + steps[1][t]).value));
+    out.value[k++] = from_integer(at.dtype, sum);
+  });
 }
 
 }  // namespace wl

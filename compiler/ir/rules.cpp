@@ -21,6 +21,7 @@ constexpr Rule kRules[] = {
     {"transpose-transpose", "transpose of transpose -> transpose", rule::transpose_transpose},
     {"broadcast-broadcast", "broadcast of broadcast -> broadcast", rule::broadcast_broadcast},
     {"slice-slice", "slice of slice -> slice", rule::slice_slice},
+    {"concat-window", "concat of slices at regular distances -> window", rule::concat_window},
     {"elementwise-units", "f(a, b) on shapes with extents of 1 -> the same without them, reshaped",
      rule::elementwise_units},
     {"reduce-units", "reduce of extents of 1 -> without them", rule::reduce_units},
@@ -40,11 +41,12 @@ constexpr Rule kRules[] = {
     {"neg-one", "x * -1, 0 - x -> -x", rule::neg_one},
     {"neg-add", "x + -y -> x - y, x - -y -> x + y", rule::neg_add},
     {"sub-constant", "x - c -> x + -c", rule::sub_constant},
-    {"div-constant", "x / c -> x * (1/c)", rule::div_constant},
+    {"div-power", "x / 2^k -> x * 2^-k", rule::div_power},
+    {"div-constant", "x / c -> x * (1/c)", rule::div_constant, true},
     {"one-over", "1 / x -> rcp(x)", rule::one_over},
     {"rcp-sqrt", "rcp(sqrt(x)) -> rsqrt(x)", rule::rcp_sqrt},
-    {"div-sqrt", "x / sqrt(y) -> x * rsqrt(y)", rule::div_sqrt},
-    {"div-repeated", "x / broadcast y -> x * broadcast rcp(y)", rule::div_repeated},
+    {"div-sqrt", "x / sqrt(y) -> x * rsqrt(y)", rule::div_sqrt, true},
+    {"div-repeated", "x / broadcast y -> x * broadcast rcp(y)", rule::div_repeated, true},
     {"sigmoid", "1 / (1 + exp(-x)) -> sigmoid(x)", rule::sigmoid},
     {"scale-product", "(x * 2^k) * y -> (x * y) * 2^k", rule::scale_product},
     {"scale-scale", "(x * c) * d -> x * (c * d)", rule::scale_scale},
@@ -67,7 +69,9 @@ class Round {
   Round(const std::vector<const Rule*>& rules, int64_t nodes, std::set<std::string, std::less<>>* fired)
       : rules_(rules), fuel_(kMaxStepsPerNode * (nodes + 1)), fired_(fired) {}
 
-  NodeId settle(Node node) {
+  // `tied`: the node decides what something is rounded to (tied_nodes).
+  NodeId settle(Node node, bool tied) {
+    tied_ = tied;
     std::optional<NodeId> done = step(std::move(node));
     while (!stack_.empty()) {
       Frame& top = stack_.back();
@@ -105,7 +109,7 @@ class Round {
     const NodeId first = to_.size();
     for (const Rule* rule : rules_) {
       if (fuel_ <= 0) break;
-
+      if (tied_ && rule->moves_ties) continue;
       const std::optional<NodeId> result = rule->apply(to_, node);
       if (!result) {
         WL_CHECK(to_.size() == first, rule->name, " builds although it does not apply");
@@ -126,8 +130,30 @@ class Round {
   Builder to_;
   std::vector<Frame> stack_;
   std::unordered_map<NodeId, NodeId> became_;  // nodes that rules built and other rules replaced
-  bool changed_ = false;
+  bool changed_ = false, tied_ = false;
 };
+
+bool rounds_to_integer(const Graph& graph, const Node& node) {
+  return node.op == Op::round || node.op == Op::floor || node.op == Op::ceil ||
+         (node.op == Op::cast && !is_float(node.dtype) && is_float(graph.nodes[node.operands[0]].dtype));
+}
+
+// What is rounded to an integer and goes into an output, and the quotients and products that it is made of.
+std::vector<char> tied_nodes(const Graph& graph) {
+  std::vector<char> live(graph.nodes.size(), 0), tied(graph.nodes.size(), 0);
+  for (const Output& output : graph.outputs) live[output.node] = 1;
+  for (size_t id = graph.nodes.size(); id-- > 0;) {
+    if (!live[id]) continue;
+    const Node& node = graph.nodes[id];
+    const bool passes = class_of(node.op) == OpClass::kView || node.op == Op::div || node.op == Op::mul ||
+                        node.op == Op::min || node.op == Op::max || node.op == Op::neg || node.op == Op::select;
+    for (NodeId operand : node.operands) {
+      live[operand] = 1;
+      if (rounds_to_integer(graph, node) || (tied[id] && passes)) tied[operand] = 1;
+    }
+  }
+  return tied;
+}
 
 }  // namespace
 
@@ -147,9 +173,11 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
     Round rewrite(enabled, static_cast<int64_t>(current.nodes.size()), fired);
     std::vector<NodeId> renamed;
     renamed.reserve(current.nodes.size());
-    for (Node& node : current.nodes) {
+    const std::vector<char> tied = tied_nodes(current);
+    for (size_t id = 0; id < current.nodes.size(); ++id) {
+      Node& node = current.nodes[id];
       for (NodeId& operand : node.operands) operand = renamed[operand];
-      renamed.push_back(rewrite.settle(std::move(node)));
+      renamed.push_back(rewrite.settle(std::move(node), tied[id] != 0));
     }
     for (const Output& output : current.outputs) rewrite.to().output(output.name, renamed[output.node]);
     WL_ASSIGN_OR_RETURN(current, rewrite.to().finish());

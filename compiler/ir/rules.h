@@ -18,6 +18,8 @@ struct Rule {
   std::string_view says;  // "a + 0 -> a"
   // `node` has its operands already rewritten into `to`. nullopt: does not apply.
   std::optional<NodeId> (*apply)(Builder& to, const Node& node);
+  // A quotient that becomes another number: not where it is rounded to an integer, whose ties have to stay ties.
+  bool moves_ties = false;
 };
 std::span<const Rule> rules();  // kRules
 

@@ -74,17 +74,31 @@ std::optional<NodeId> cast_same(Builder& to, const Node& node) {
   return node.operands[0];
 }
 
-// The reciprocal of what is divided by, as a constant.
-std::optional<NodeId> div_constant(Builder& to, const Node& node) {
+namespace {
+
+// Of what is divided by, when that is a constant with a normal reciprocal.
+std::optional<double> constant_reciprocal(Builder& to, const Node& node) {
   if (node.op != Op::div || !is_float(node.dtype)) return std::nullopt;
   const Node& by = to.node(node.operands[1]);
   if (by.op != Op::constant || by.value == 1 || !std::isfinite(by.value) || by.value == 0) return std::nullopt;
-  // It must be a normal number of the dtype; where every rounding weighs, exactly one.
   const DTypeInfo& type = info(node.dtype);
   const double reciprocal = round_to(node.dtype, 1 / by.value), least = type.smallest / (2 * type.unit_roundoff);
   if (std::fabs(reciprocal) < least || !std::isfinite(reciprocal)) return std::nullopt;
-  if (size_of(node.dtype) < 2 && reciprocal * by.value != 1) return std::nullopt;
-  return to.mul(node.operands[0], to.constant(reciprocal, node.dtype, node.shape));
+  return reciprocal;
+}
+
+}  // namespace
+
+std::optional<NodeId> div_power(Builder& to, const Node& node) {
+  const std::optional<double> reciprocal = constant_reciprocal(to, node);
+  if (!reciprocal || *reciprocal * to.node(node.operands[1]).value != 1) return std::nullopt;
+  return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
+}
+
+std::optional<NodeId> div_constant(Builder& to, const Node& node) {
+  const std::optional<double> reciprocal = constant_reciprocal(to, node);
+  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // in f8 every rounding weighs
+  return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
 }
 
 std::optional<NodeId> div_sqrt(Builder& to, const Node& node) {

@@ -3,17 +3,28 @@
 #include <limits>
 #include <numeric>
 
+#include "compiler/ir/ops.h"
 #include "compiler/lower/verify.h"
 
 namespace wl {
 namespace {
 
-double rounded(DType dtype, double value) {
-  if (dtype == DType::f64) return value;
-  if (dtype == DType::f32) return static_cast<double>(static_cast<float>(value));
-  unsigned char memory[8] = {};
-  store_element(dtype, memory, 0, value);
-  return load_element(dtype, memory, 0);
+// As a register holds it.
+double kept(DType dtype, double value) {
+  if (is_float(dtype)) return round_to(size_of(dtype) < 4 ? DType::f32 : dtype, value);
+  return to_integer(dtype, DType::i64, value);
+}
+
+// One op of an expression; `from` is the dtype of its first operand.
+double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
+  if (!is_float(dtype) && (op == Op::mul || op == Op::fma)) {  // the product may exceed a double
+    const auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
+    return to_integer(dtype, DType::i64,
+                      static_cast<double>(wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(z)))));
+  }
+  const double result = info(op).value(x, y, z);
+  if (op != Op::cast) return kept(dtype, result);
+  return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
 }
 
 class Interpreter {
@@ -116,13 +127,14 @@ class Interpreter {
         if (node.operands[k] >= 0) operand[k] = scratch_values_[node.operands[k]];
       double result = node.value;
       if (node.kind == ExprNode::Kind::kArg) result = tile(instr.args[node.arg])[flat_of(instr.args[node.arg], index)];
-      if (node.kind == ExprNode::Kind::kOp) result = info(node.op).value(operand[0], operand[1], operand[2]);
-      scratch_values_.push_back(rounded(node.dtype, result));
+      if (node.kind == ExprNode::Kind::kOp)
+        result = result_of(node.op, node.dtype, instr.expr[node.operands[0]].dtype, operand[0], operand[1], operand[2]);
+      scratch_values_.push_back(result);
     }
     return scratch_values_.back();
   }
 
-  double combine(Op op, DType dtype, double a, double b) const { return rounded(dtype, info(op).value(a, b, 0)); }
+  static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
 
   absl::Status fold(const Instr& instr) {
     const Layout& from = kernel_.tiles[instr.args[0]].layout;
@@ -171,7 +183,7 @@ class Interpreter {
         return absl::OkStatus();  // see body
       case InstrOp::kLoad: {
         const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
-        const double value = rounded(kernel_.tiles[instr.result].dtype, instr.value);
+        const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
         std::vector<double>& result = tile(instr.result);
         return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
           if (!holds(instr, index)) {
@@ -187,7 +199,7 @@ class Interpreter {
         return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
           if (!holds(instr, index)) return absl::OkStatus();
           WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
-          *to = tile(instr.args[0])[flat];
+          *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
           return absl::OkStatus();
         });
       case InstrOp::kGather:
@@ -208,7 +220,7 @@ class Interpreter {
       case InstrOp::kFill:
         tile(instr.result)
             .assign(elements(kernel_.tiles[instr.result].layout.shape),
-                    rounded(kernel_.tiles[instr.result].dtype, instr.value));
+                    round_to(kernel_.tiles[instr.result].dtype, instr.value));
         return absl::OkStatus();
       case InstrOp::kIota: {
         std::vector<double>& result = tile(instr.result);

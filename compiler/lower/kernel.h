@@ -58,8 +58,9 @@ struct KernelBuffer {
   bool operator==(const KernelBuffer&) const = default;
 };
 
-// A register tile. `bound`: for each axis, the valid extent is the minimum of the listed affines (and the shape);
-// elements beyond hold nothing: loads do not touch memory there, stores write nothing, folds skip them.
+// A register tile; floats narrower than f32 are f32 there, until a store or a cast rounds them. `bound`: for each axis,
+// the valid extent is the minimum of the listed affines (and the shape); elements beyond hold nothing: loads do not
+// touch memory there, stores write nothing, folds skip them.
 struct Tile {
   DType dtype = DType::f32;
   Layout layout;

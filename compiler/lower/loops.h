@@ -69,14 +69,15 @@ class LoopLowering {
   int operand_expr(NodeId node, int position, Instr& map, Code& code);
   int arg_expr(Instr& map, TileId tile) { return push_arg(map, tile, out_.kernel().tiles[tile].dtype); }
   int iota_expr(const Access& value, DType dtype, Instr& map, Code& code);
+  int product_expr(NodeId contract, int first, DType dtype, Instr& map, Code& code);
   TileId reduced(NodeId reduce, int phase);
   Slice kept_slice(NodeId node, const Code& code);
   void prefetch(Code& code);
   Code phase_code(int phase, RowPlace place);
   TileId stored_value(const Domain::Store& store, Code& code);
   void fold(NodeId reduce, Code& code);
-  void cross(NodeId reduce, Op combine, TileId partial, Code& code);
-  void combine_teams(NodeId reduce, Op combine, TileId partial, Code& code);
+  void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
+  void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   Affine outer_trips(size_t loop);
   bool is_wide_tile(TileId tile);
   void emit_row(std::vector<Code> codes, bool prologue = false);

@@ -5,17 +5,29 @@
 
 namespace wl {
 
+// Operand 0 (at `first` of the map) times operand 1 of a contraction, in the dtype that it sums in.
+int LoopLowering::product_expr(NodeId contract, int first, DType dtype, Instr& map, Code& code) {
+  int factors[2] = {first, operand_expr(contract, 1, map, code)};
+  for (int& factor : factors)
+    if (map.expr[factor].dtype != dtype) factor = push_op(map, Op::cast, dtype, {factor});
+  return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
+}
+
 // Accumulates the reduction's operand in this phase and leaves the result, age 0, after it.
 void LoopLowering::fold(NodeId reduce, Code& code) {
   const Node& node = group_.nodes[reduce];
-  const Op combine = combine_of(node.op);
+  const bool products = class_of(node.op) == OpClass::kContract;
+  const Op combine = products ? Op::add : combine_of(node.op);
+  // Products of narrow floats are neither rounded nor summed in their own dtype.
+  const DType dtype = products && is_float(node.dtype) && size_of(node.dtype) < 4 ? DType::f32 : node.dtype;
   Instr operand;  // the operand as a tile: its own, or a copy of an input
   operand.op = InstrOp::kMap;
-  const int leaf = operand_expr(reduce, 0, operand, code);
+  int root = operand_expr(reduce, 0, operand, code);
+  if (products) root = product_expr(reduce, root, dtype, operand, code);
   bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
-  TileId value = operand.expr[leaf].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[leaf].arg] : -1;
+  TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
   if (value < 0) {
-    operand.result = make_tile(node.dtype, is_wide);
+    operand.result = make_tile(dtype, is_wide);
     value = operand.result;
     (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
@@ -24,10 +36,10 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     is_wide = true;
   }
   const bool folds = is_wide && vector_reduced_;
-  const TileId partial = !folds  ? make_tile(node.dtype, is_wide)
-                         : team_ ? out_.team_tile(node.dtype, {1, lanes_}, 1, vector_)
-                                 : out_.tile(node.dtype, {1, lanes_}, 1, lanes_);
-  code.fills.push_back(fill_instr(partial, identity_of(combine, node.dtype)));
+  const TileId partial = !folds  ? make_tile(dtype, is_wide)
+                         : team_ ? out_.team_tile(dtype, {1, lanes_}, 1, vector_)
+                                 : out_.tile(dtype, {1, lanes_}, 1, lanes_);
+  code.fills.push_back(fill_instr(partial, identity_of(combine, dtype)));
   const TileId result = results_.at(reduce)[0];
   if (folds) {
     Instr instr;
@@ -37,22 +49,29 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     instr.combine = combine;
     instr.axes = {1};
     code.inner.push_back(std::move(instr));
-    if (team_) return cross(reduce, combine, partial, code);
-    code.post.push_back(cross_instr(result, partial, combine));
+    const TileId whole = dtype == node.dtype ? result : out_.like(result, dtype);
+    if (team_)
+      cross(reduce, combine, partial, whole, code);
+    else
+      code.post.push_back(cross_instr(whole, partial, combine));
+    if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
   } else {
-    (is_wide || lanes_ == 1 ? code.inner : code.narrow)
-        .push_back(map_instr(partial, combine, node.dtype, {partial, value}));
-    if (split_) return combine_teams(reduce, combine, partial, code);
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(map_instr(partial, combine, dtype, {partial, value}));
+    if (split_) {
+      const TileId whole = dtype == node.dtype ? result : out_.like(result, dtype);
+      combine_teams(reduce, combine, partial, whole, code);
+      if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
+      return;
+    }
     code.post.push_back(copy_instr(result, partial, node.dtype));
   }
 }
 
 // Within a wave by shuffles; the waves of a team, and teams that share a row, then read what all of them left in shared
 // memory.
-void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, Code& code) {
+void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code) {
   Kernel& kernel = out_.kernel();
-  const DType dtype = group_.nodes[reduce].dtype;
-  const TileId result = results_.at(reduce)[0];
+  const DType dtype = kernel.tiles[partial].dtype;
   const int waves = std::max(1, kernel.team / kernel.wave);
   const int slots = split_ ? waves * kernel.teams : waves;
   if (slots == 1) {
@@ -89,7 +108,7 @@ void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, Code& code) 
 }
 
 // What the teams of a block have accumulated element by element, in shared memory; every team then has the whole.
-void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Code& code) {
+void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code) {
   const int teams = out_.kernel().teams;
   const Tile tile = out_.kernel().tiles[partial];
   const int64_t width = tile.layout.shape[1];
@@ -107,7 +126,7 @@ void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Code
       total = one;
       continue;
     }
-    const TileId sum = team + 1 == teams ? results_.at(reduce)[0] : out_.like(partial, tile.dtype);
+    const TileId sum = team + 1 == teams ? result : out_.like(partial, tile.dtype);
     code.post.push_back(map_instr(sum, combine, tile.dtype, {total, one}));
     total = sum;
   }
@@ -195,11 +214,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     if (inside) {
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
-      // What the phase's own loops use as well stays before them.
-      if (into != &code || code.inner.empty()) {
-        std::move(into->pre.begin(), into->pre.end(), std::back_inserter(code.post));
-        if (into == &code) code.pre.clear();
-      }
+      std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));
       if (split_) instr.guards.push_back({affine(kTeamVar), {0, 0}, 1});
       code.post.push_back(std::move(instr));
     }

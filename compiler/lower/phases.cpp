@@ -71,8 +71,9 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep) {
   Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
   for (int phase = 0; phase < out.count; ++phase) {
     for (NodeId r : out.reduces)
-      if (out.level[r] - 1 == phase && domain.operands[r][0].source >= 0)
-        crossing.demand(domain.operands[r][0].source, phase);
+      if (out.level[r] - 1 == phase)
+        for (const Domain::Operand& operand : domain.operands[r])
+          if (operand.source >= 0) crossing.demand(operand.source, phase);
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }

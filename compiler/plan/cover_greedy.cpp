@@ -20,16 +20,6 @@ constexpr int64_t kLongReduction = 1 << 16;
 // turn comes.
 constexpr size_t kManyNeighbours = 64;
 
-bool has(const std::vector<AtomId>& list, AtomId atom) {
-  return std::find(list.begin(), list.end(), atom) != list.end();
-}
-
-int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
-  int64_t product = 1;
-  for (AtomId atom : atoms) product *= domain.atoms[atom].extent;
-  return product;
-}
-
 // Whether one kernel for the group does no more work than its parts did.
 bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms) {
   if (domain.cls == LoopClass::kContract) {
@@ -51,9 +41,9 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
     return false;  // one thread would do what all could
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheap) continue;
-    if (domain.vector < 0 || !has(domain.varies[id], domain.vector)) continue;
+    if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;
     for (AtomId atom : domain.parallel)
-      if (!has(domain.varies[id], atom) && domain.atoms[atom].extent > 1) return false;
+      if (!holds(domain.varies[id], atom) && domain.atoms[atom].extent > 1) return false;
   }
   return true;
 }

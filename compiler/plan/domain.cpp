@@ -411,6 +411,16 @@ class Analysis {
 
 }  // namespace
 
+bool holds(const std::vector<AtomId>& list, AtomId atom) {
+  return std::find(list.begin(), list.end(), atom) != list.end();
+}
+
+int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
+  int64_t product = 1;
+  for (AtomId atom : atoms) product *= domain.atoms[atom].extent;
+  return product;
+}
+
 absl::StatusOr<Domain> analyze(const Graph& group, const Machine&) {
   if (std::all_of(group.outputs.begin(), group.outputs.end(),
                   [&](const Output& output) { return elements(group.nodes[output.node].shape) == 0; }))

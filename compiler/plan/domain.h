@@ -51,6 +51,8 @@ struct Piece {
 enum class LoopClass { kMap, kRows, kColumns, kContract };
 std::string_view name_of(LoopClass cls);
 
+bool holds(const std::vector<AtomId>& list, AtomId atom);
+
 struct Domain {
   LoopClass cls = LoopClass::kMap;
   std::vector<Atom> atoms;  // collapsed: neighbours that always move together are one atom
@@ -80,7 +82,7 @@ struct Domain {
   std::vector<AtomId> reduced;   // kRows, kColumns: reduced atoms; kContract: summed atoms (k)
   AtomId vector = -1;            // the atom that vector lanes run along
   AtomId second = -1;            // kMap: the atom along which transposed accesses are contiguous; -1 when none
-  // kContract only
+  // kContract only: a contraction with rows and columns. One without either is a reduction of products.
   NodeId contract = -1;
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
   // Operand 1 moves along m and operand 0 along n: what is stored is contiguous along n wherever it can be.
@@ -91,5 +93,8 @@ struct Domain {
 // A group that is not one loop nest is an InvalidArgument Status naming the nodes that disagree: cut there. When every
 // output has zero elements the domain is one parallel atom of extent 0 (class kMap) and nothing else is filled in.
 absl::StatusOr<Domain> analyze(const Graph& group, const Machine& machine);
+
+// How often a loop over all of `atoms` turns.
+int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms);
 
 }  // namespace wl

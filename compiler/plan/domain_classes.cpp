@@ -11,10 +11,6 @@ namespace {
 
 using Atoms = std::vector<AtomId>;
 
-bool has(const Atoms& list, AtomId atom) {
-  return std::find(list.begin(), list.end(), atom) != list.end();
-}
-
 // Every address of the draft, with the bytes that it touches once.
 struct Traffic {
   Access* access;
@@ -68,7 +64,7 @@ bool move_together(Draft& draft, AtomId outer, AtomId inner) {
   const std::vector<Atom>& atoms = draft.domain.atoms;
   if (atoms[outer].extent == 0 || atoms[inner].extent == 0) return false;
   for (const Atoms* list : lists_of(draft))
-    if (has(*list, outer) != has(*list, inner)) return false;
+    if (holds(*list, outer) != holds(*list, inner)) return false;
   for (const Traffic& traffic : traffic_of(draft.domain))
     for (const std::vector<int64_t>* strides : strides_of(*traffic.access))
       if ((*strides)[outer] != (*strides)[inner] * atoms[inner].extent) return false;
@@ -143,7 +139,7 @@ void order_atoms(const Graph& group, Draft& draft) {
   std::vector<std::tuple<int, int, int64_t, AtomId>> keys;
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom) {
     const bool reduced = domain.atoms[atom].reduced;
-    const int role = has(domain.batch, atom) ? 0 : has(domain.m, atom) ? 1 : 2;
+    const int role = holds(domain.batch, atom) ? 0 : holds(domain.m, atom) ? 1 : 2;
     const int64_t stride = stride_in_largest(atom, !reduced);
     keys.push_back({reduced ? 1 : 0, domain.contract >= 0 ? role : 0, -stride, atom});
   }
@@ -191,14 +187,14 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
+    if (domain.contract >= 0 && id != domain.contract)  // even one that sums nothing
+      return invalid(describe(group, std::min(id, domain.contract)), " and ",
+                     describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
       reduction = id;
       continue;
     }
     Atoms first = draft.reduced_by[reduction];
-    if (domain.contract >= 0)
-      return invalid(describe(group, reduction), " and ", describe(group, id),
-                     ": a contraction and a reduction are two loops");
     std::sort(mine.begin(), mine.end());
     std::sort(first.begin(), first.end());
     if (mine != first)
@@ -217,7 +213,7 @@ absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
         return invalid(describe(group, group.outputs[store.output].node), ": the output does not move along a loop of ",
                        domain.atoms[atom].extent, " that the group has; it would be stored that many times");
     for (NodeId id : draft.computed)
-      if (!draft.reduced_by[id].empty() && !has(domain.varies[id], atom))
+      if (!draft.reduced_by[id].empty() && !holds(domain.varies[id], atom))
         return invalid(describe(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
                        " that the group has; it would be summed that many times");
   }
@@ -242,6 +238,14 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
                      ": it would be stored once for every step of the sum");
   }
   return absl::OkStatus();
+}
+
+// A matrix times a vector, or a sum over a window for each channel: with rows or columns of one there are no tiles
+// whose elements are used more than once, and what counts is how memory is walked. It is a reduction of products then.
+void reduce_products(Domain& domain) {
+  if (!domain.m.empty() && !domain.n.empty()) return;
+  domain.contract = -1;
+  for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) role->clear();
 }
 
 // Vectors run along n: it should be what stores are contiguous along.
@@ -270,6 +274,7 @@ absl::StatusOr<Domain> classify(const Graph& group, Draft draft) {
   WL_ASSIGN_OR_RETURN(const NodeId reduction, find_reduction(group, draft));
   if (reduction >= 0)
     for (AtomId atom : draft.reduced_by[reduction]) domain.atoms[atom].reduced = true;
+  if (domain.contract >= 0 && reduction >= 0) reduce_products(domain);
   if (domain.contract >= 0) choose_columns(domain);
   order_atoms(group, draft);
   for (AtomId atom = 0; atom < static_cast<AtomId>(domain.atoms.size()); ++atom)

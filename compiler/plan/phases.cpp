@@ -6,6 +6,7 @@ namespace wl {
 
 bool is_reduction(const Graph& group, NodeId node) {
   const Node& n = group.nodes[node];
+  if (class_of(n.op) == OpClass::kContract) return true;
   if (class_of(n.op) != OpClass::kReduce) return false;
   const Shape& from = group.nodes[n.operands[0]].shape;
   return std::any_of(n.ints.begin(), n.ints.end(), [&](int64_t axis) { return from[axis] != 1; });

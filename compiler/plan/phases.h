@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// A reduce that sums something: over axes of extent 1 it is a copy.
+// A reduce or contraction that sums something: a reduce over axes of extent 1 is a copy.
 bool is_reduction(const Graph& group, NodeId node);
 
 struct RowPhases {

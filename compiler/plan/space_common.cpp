@@ -58,12 +58,6 @@ int64_t largest_up_to(const Axis& axis, int64_t wanted) {
   return best;
 }
 
-int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
-  int64_t product = 1;
-  for (AtomId atom : atoms) product *= domain.atoms[atom].extent;
-  return product;
-}
-
 int64_t footprint(const Graph& group) {
   return bytes_moved(group);
 }

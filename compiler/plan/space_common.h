@@ -17,9 +17,8 @@ Axis axis_of(std::string_view name, std::initializer_list<int64_t> values,
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 int64_t largest_up_to(const Axis& axis, int64_t wanted);  // the first value when all are larger
-int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms);
-int64_t footprint(const Graph& group);        // bytes of all inputs and outputs
-int64_t cache_share(const Machine& machine);  // bytes that stay cached between runs
+int64_t footprint(const Graph& group);                    // bytes of all inputs and outputs
+int64_t cache_share(const Machine& machine);              // bytes that stay cached between runs
 // The point whose named axes have these values and all others their first; empty when an axis lacks one.
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs);
 // Adds the seed for every compiler there is.

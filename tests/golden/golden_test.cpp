@@ -75,13 +75,6 @@ absl::StatusOr<std::string> render(const testing::Golden& golden) {
   return text;
 }
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 class GoldenTest : public ::testing::TestWithParam<testing::Golden> {};
 
 TEST_P(GoldenTest, IsAsRecorded) {
@@ -89,7 +82,7 @@ TEST_P(GoldenTest, IsAsRecorded) {
   ASSERT_TRUE(text.ok()) << text.status();
   const std::string path = cat(kFolder, GetParam().name, ".txt");
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << *text;
-  ASSERT_EQ(*text, read_file(path)) << "UPDATE_GOLDEN=1 rewrites " << path;
+  ASSERT_EQ(*text, testing::file_text(path)) << "UPDATE_GOLDEN=1 rewrites " << path;
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGoldens),
@@ -98,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(Groups, GoldenTest, ::testing::ValuesIn(testing::kGolde
 // What no golden shows, nobody has looked at.
 TEST(Goldens, ShowEveryInstruction) {
   std::string all;
-  for (const testing::Golden& golden : testing::kGoldens) all += read_file(cat(kFolder, golden.name, ".txt"));
+  for (const testing::Golden& golden : testing::kGoldens) all += testing::file_text(cat(kFolder, golden.name, ".txt"));
   for (const InstrInfo& row : instrs()) {
     const std::string name(row.name);
     const bool shown = all.find(cat(" ", name, " ")) != std::string::npos ||

@@ -14,19 +14,13 @@
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/cover.h"
+#include "tests/golden/groups.h"
 
 namespace wl {
 namespace {
 
 const std::string kData = WARPLOOM_SOURCE_DIR "/tests/data/";
 const std::string kGolden = WARPLOOM_SOURCE_DIR "/tests/golden/keys/bert_layer.txt";
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Machine fixed_machine() {
   Machine machine;
@@ -46,7 +40,7 @@ struct Keys {
 };
 
 absl::StatusOr<Keys> keys_of(const std::string& path) {
-  WL_ASSIGN_OR_RETURN(const Imported imported, import_onnx(read_file(path)));
+  WL_ASSIGN_OR_RETURN(const Imported imported, import_onnx(testing::file_text(path)));
   WL_ASSIGN_OR_RETURN(const Graph graph, simplify(imported.graph));
   WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(graph, fixed_machine()));
   Keys keys;
@@ -81,7 +75,7 @@ TEST(Keys, OfOneLayerAreThoseOfTheGoldenWhateverTheSource) {
     std::filesystem::create_directories(std::filesystem::path(kGolden).parent_path());
     std::ofstream(kGolden) << first->text();
   }
-  const std::string golden = read_file(kGolden);
+  const std::string golden = testing::file_text(kGolden);
   for (const std::string& source : sources) {
     const auto keys = keys_of(source);
     ASSERT_TRUE(keys.ok()) << source << ": " << keys.status();

@@ -41,6 +41,15 @@ WL_FN V wl_load_in(const wl_e<V>* p, int low, int high, V other) {
 }
 template <class V>
 WL_FN V wl_gather_in(const wl_e<V>* p, i64 stride, int low, int high, V other) {
+  if constexpr (wl_seconds<V>)
+    if (stride == 2) {
+      if (low >= high) return other;
+      constexpr int n = wl_n<V>;
+      const V all = wl_second(wl_load_in<V>(p, 2 * low, 2 * high - 1, other),
+                              wl_load_in<V>(p + n - 1, 2 * low - n + 1, 2 * high - n, other));
+      const auto lane = wl_iota<wl_i<V>>();
+      return ((lane >= wl_splat<wl_i<V>>(low)) & (lane < wl_splat<wl_i<V>>(high))) ? all : other;
+    }
   WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i >= low && i < high) other[i] = p[i * stride];
   return other;
 }

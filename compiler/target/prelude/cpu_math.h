@@ -347,6 +347,7 @@ WL_FN auto wl_pow(A a0, B b0) {
       return x;
     }
   } else if constexpr (!wl_float<V>) {
+    y = ((y < 0) & ((x == 1) | (x == -1))) ? -y : y;  // these are their own reciprocals
     V zero = wl_splat<V>(0), r = y < 0 ? zero : wl_splat<V>(1);
     for (; wl_hmax(y) > 0; y = y >> 1, x = x * x) r = (y & 1) != 0 ? r * x : r;
     return r;

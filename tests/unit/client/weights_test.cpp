@@ -7,6 +7,7 @@
 #include <map>
 
 #include "client/files.h"
+#include "compiler/import/weights.h"
 #include "onnx/onnx_pb.h"
 #include "tests/unit/client/programs.h"
 
@@ -67,6 +68,43 @@ TEST_F(WeightsTest, ComeOutOfAnOnnxFileInEveryEncoding) {
   ASSERT_TRUE(write_file(path, model.SerializeAsString()).ok());
   (void)all(path, &status);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("initializer short: f32[5] needs 20 bytes"));
+}
+
+// The file is as large as the weights: it is never held whole.
+TEST(VisitWeights, ReadsOneInitializerAtATime) {
+  onnx::ModelProto model;
+  for (const char* name : {"first", "second", "third"}) {
+    TensorProto* tensor = model.mutable_graph()->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(TensorProto::FLOAT);
+    tensor->add_dims(1 << 18);
+    tensor->set_raw_data(bytes_of(std::vector<float>(1 << 18, 1.F)));
+  }
+  model.mutable_graph()->set_name("after the weights");
+  const std::string file = model.SerializeAsString();
+  size_t given = 0;
+  std::vector<size_t> given_at_visit;
+  const auto visit = [&](const std::string&, DType, const Shape&, std::string_view) {
+    given_at_visit.push_back(given);
+    return absl::OkStatus();
+  };
+  const auto until = [&](size_t end, int then) {
+    given = 0;
+    given_at_visit.clear();
+    const ByteSource source = [&, end, then](char* to, int most) {
+      const size_t count = file.substr(0, end).copy(to, static_cast<size_t>(most), given);
+      given += count;
+      return count == 0 ? then : static_cast<int>(count);
+    };
+    return visit_weights(source, visit);
+  };
+  EXPECT_TRUE(until(file.size(), 0).ok());
+  ASSERT_EQ(given_at_visit.size(), 3u);
+  EXPECT_LT(given_at_visit[0], file.size() / 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(until(file.size() / 2, 0)));
+  EXPECT_EQ(given_at_visit.size(), 1u);
+  EXPECT_TRUE(absl::IsInvalidArgument(until(file.size() / 2, -1)));
+  EXPECT_TRUE(absl::IsInvalidArgument(visit_weights("not a model", visit)));
 }
 
 TEST_F(WeightsTest, ComeOutOfFoldersAndSingleFiles) {

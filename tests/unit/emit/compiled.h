@@ -18,10 +18,6 @@ namespace wl::testing {
 Machine machine_named(std::string_view target);
 // Rows of kTargets of the CPU family that this machine can run.
 std::vector<std::string> runnable_targets();
-// WARPLOOM_TEST_SCALE, at least 1: how much more than the default a long run tries.
-int test_scale();
-// WARPLOOM_TEST_SEED, or `otherwise`; printed, so that a run can be repeated.
-uint64_t test_seed(uint64_t otherwise);
 
 // "" when `got` is what the oracle expects.
 std::string difference(double got, const Value& want);

@@ -1,6 +1,5 @@
 // Every legal way to print a group means what the group's graph means: the compiled counterpart of the interpreter's
-// differential test, over both compilers and every row of kTargets that this machine can run. WARPLOOM_TEST_SCALE makes
-// it longer.
+// differential test, over both compilers and every row of kTargets that this machine can run.
 #include "tests/unit/emit/compiled.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/cover.h"
+#include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/lower/groups.h"
 
@@ -23,7 +23,7 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds `points` schedules of a group, drawn from its space, beside its seeds.
+// Adds `points` schedules of a group, drawn from its space, beside its seeds; with 0, one of its seeds or a drawn one.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
                Tally& tally, uint64_t seed) {
   const auto number = checks.group(group);
@@ -34,7 +34,9 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
     ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
     const auto space = space_of(group, *domain, machine);
     ASSERT_TRUE(space.ok()) << space.status();
-    for (const Point& point : testing::sample_points(*space, points, seed++)) {
+    std::vector<Point> chosen = testing::sample_points(*space, std::max(1, points), seed++);
+    if (points == 0) chosen = {chosen[seed % chosen.size()]};
+    for (const Point& point : chosen) {
       const std::string plan = space->text(point);
       const auto kernel = lower(group, *domain, space->schedule(point), machine);
       const auto source = kernel.ok() ? emit(*kernel, machine) : kernel.status();
@@ -62,36 +64,42 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, testing::runnable_targets(), 4 * testing::test_scale(), tally, seed += 100);
+    add_group(checks, *group, testing::runnable_targets(), 4, tally, seed += 100);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
   expect_right(checks);
 }
 
-TEST(Compiled, CoversOfRandomGraphsMeanTheirGroups) {
-  const uint64_t first = testing::test_seed(20260201);
-  CompiledChecks checks("compiled_random");
-  Tally tally;
+class CompiledFuzz : public testing::Sharded {};
+INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
+
+// One schedule of every group: the graphs are many.
+TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
+  const auto [first, last] = seeds(1000, 20260201);
   const std::vector<std::string> targets = testing::runnable_targets();
   std::set<std::string> seen;
-  for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    // Some large enough for several vectors, tiles and rows a block.
-    const Graph graph =
-        random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
-    const std::string& target = targets[seed % targets.size()];
-    const auto cover = cover_greedy(graph, testing::machine_named(target));
-    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
-    for (const Group& group : cover->groups) {
-      const Graph extracted = extract(graph, group);
-      if (!seen.insert(graph_hash(extracted)).second) continue;
-      add_group(checks, extracted, {target}, 3, tally, seed);
-      if (HasFatalFailure()) return;
+  Tally tally;
+  for (uint64_t seed = first; seed < last;) {
+    CompiledChecks checks("compiled_random");
+    for (const uint64_t batch = std::min(last, seed + 125); seed < batch; ++seed) {
+      SCOPED_TRACE(cat("seed ", seed));
+      // Some large enough for several vectors, tiles and rows a block.
+      const Graph graph =
+          random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
+      const std::string& target = targets[seed % targets.size()];
+      const auto cover = cover_greedy(graph, testing::machine_named(target));
+      ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+      for (const Group& group : cover->groups) {
+        const Graph extracted = extract(graph, group);
+        if (!seen.insert(graph_hash(extracted)).second) continue;
+        add_group(checks, extracted, {target}, 0, tally, seed);
+        if (HasFatalFailure()) return;
+      }
     }
+    expect_right(checks);
   }
   EXPECT_EQ(tally.unimplemented, 0);
-  expect_right(checks);
 }
 
 // The text of GPU kernels, on threads that are fibers: it knows bounds, races and who meets at a barrier.
@@ -104,7 +112,7 @@ TEST(Simulated, SampledSchedulesOfTheClassesMeanTheGraph) {
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, kSimulated, 4 * testing::test_scale(), tally, seed += 100);
+    add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed += 100);
     if (HasFatalFailure()) return;
   }
   expect_right(checks);
@@ -115,7 +123,7 @@ TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
   CompiledChecks checks("simulated_random");
   Tally tally;
   std::set<std::string> seen;
-  for (uint64_t seed = first; seed < first + 24 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(24)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph graph =
         random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});

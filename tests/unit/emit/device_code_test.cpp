@@ -10,6 +10,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/plan/cover.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/lower/groups.h"
 #include "worker/drivers/gpu_code.h"
@@ -92,7 +93,7 @@ TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
   const Machine machine = testing::machine_named(GetParam());
   const uint64_t first = testing::test_seed(20260501);
   int kernels = 0;
-  for (uint64_t seed = first; seed < first + 8 * static_cast<uint64_t>(testing::test_scale()); ++seed) {
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(8)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 2000, .f32_only = false});
     const auto cover = cover_greedy(graph, machine);

@@ -15,6 +15,7 @@
 #include "compiler/lower/lower.h"
 #include "runtime/runtime.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
 #include "tests/unit/lower/groups.h"
 #include "worker/drivers/cpu.h"
 
@@ -143,7 +144,7 @@ TEST(Simulated, CatchesBrokenKernels) {
   std::map<std::string, std::vector<Mutant*>> by_breakage;
   for (Mutant& mutant : all) by_breakage[mutant.breakage].push_back(&mutant);
   std::vector<Mutant*> chosen;
-  const size_t share = 8 * static_cast<size_t>(testing::test_scale());
+  const size_t share = static_cast<size_t>(testing::scaled(8));
   for (auto& [name, mutants] : by_breakage) {
     for (size_t i = 0; i < std::min(share, mutants.size()); ++i)
       chosen.push_back(mutants[i * mutants.size() / std::min(share, mutants.size())]);

@@ -12,15 +12,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int kFloat = TensorProto::FLOAT;
-
-onnx::ModelProto empty_model() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  set_opset(model, "", 13);
-  return model;
-}
-
 // A body, written as the graph of a model of its own.
 onnx::GraphProto graph_of(onnx::ModelProto model) {
   model.mutable_graph()->set_name("body");
@@ -55,11 +46,6 @@ void expect_values(const onnx::ModelProto& model, std::vector<double> x, const s
   EXPECT_EQ(*values, expected);
 }
 
-std::string error_of(const onnx::ModelProto& model) {
-  const auto imported = import_onnx(model.SerializeAsString());
-  return imported.ok() ? "" : std::string(imported.status().message());
-}
-
 // One op on the outer value x, called y inside.
 onnx::GraphProto branch(const std::string& op) {
   onnx::ModelProto model;
@@ -70,7 +56,7 @@ onnx::GraphProto branch(const std::string& op) {
 
 TEST(Bodies, AConstantConditionTakesOneBranch) {
   for (const double condition : {0.0, 1.0}) {
-    auto model = empty_model();
+    auto model = empty_model(13);
     add_input(model, "x", kFloat, {2});
     add_initializer(model, "c", {.type = TensorProto::BOOL, .values = {condition}});
     auto& node = add_node(model, "If", {"c"}, {"y"});
@@ -82,7 +68,7 @@ TEST(Bodies, AConstantConditionTakesOneBranch) {
 }
 
 TEST(Bodies, AComputedConditionChoosesBetweenBothBranches) {
-  auto model = empty_model();
+  auto model = empty_model(13);
   add_input(model, "x", kFloat, {2});
   add_node(model, "ReduceSum", {"x"}, {"sum"}, {{"keepdims", 0}});
   add_initializer(model, "zero", {.type = kFloat, .values = {0}});
@@ -106,7 +92,7 @@ onnx::ModelProto loop_model(bool constant_count) {
   add_node(body, "Add", {"state", "step"}, {"next"});
   add_node(body, "Identity", {"go"}, {"still"});
   for (const char* name : {"still", "next", "next"}) add_output(body, name);
-  auto model = empty_model();
+  auto model = empty_model(13);
   add_input(model, "x", kFloat, {2});
   if (constant_count) {
     add_initializer(model, "n", {.type = TensorProto::INT64, .values = {3}});
@@ -133,7 +119,7 @@ TEST(Bodies, AScanGoesAlongAnAxisAndBackwards) {
   add_input(body, "element", kFloat, {});
   add_node(body, "Add", {"sum", "element"}, {"next"});
   for (const char* name : {"next", "next"}) add_output(body, name);
-  auto model = empty_model();
+  auto model = empty_model(13);
   add_input(model, "x", kFloat, {3});
   add_initializer(model, "zero", {.type = kFloat, .values = {0}});
   auto& node = add_node(model, "Scan", {"zero", "x"}, {"last", "y"},
@@ -155,7 +141,7 @@ onnx::FunctionProto& add_function(onnx::ModelProto& model, const std::string& na
 }
 
 TEST(Bodies, AFunctionIsInlinedWithTheAttributesOfItsCall) {
-  auto model = empty_model();
+  auto model = empty_model(13);
   set_opset(model, "mine", 1);
   auto& function = add_function(model, "Leaky");
   auto* node = function.add_node();
@@ -174,7 +160,7 @@ TEST(Bodies, AFunctionIsInlinedWithTheAttributesOfItsCall) {
 }
 
 TEST(Bodies, AFunctionThatCallsItselfIsRefused) {
-  auto model = empty_model();
+  auto model = empty_model(13);
   set_opset(model, "mine", 1);
   auto& function = add_function(model, "Endless");
   auto* node = function.add_node();
@@ -189,7 +175,7 @@ TEST(Bodies, AFunctionThatCallsItselfIsRefused) {
 }
 
 TEST(Bodies, AFunctionThatDoublesItselfIsRefused) {
-  auto model = empty_model();
+  auto model = empty_model(13);
   set_opset(model, "mine", 1);
   for (int level = 0; level < 20; ++level) {
     auto& function = add_function(model, cat("F", level));

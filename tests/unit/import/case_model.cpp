@@ -50,6 +50,18 @@ void fill_attribute(onnx::AttributeProto& proto, const CaseAttribute& attribute)
 
 }  // namespace
 
+onnx::ModelProto empty_model(int opset) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  set_opset(model, "", opset);
+  return model;
+}
+
+std::string error_of(const onnx::ModelProto& model, const ImportOptions& options) {
+  const auto imported = import_onnx(model.SerializeAsString(), options);
+  return imported.ok() ? "no error" : std::string(imported.status().message());
+}
+
 void set_opset(onnx::ModelProto& model, const std::string& domain, int version) {
   auto* opset = model.add_opset_import();
   opset->set_domain(domain);

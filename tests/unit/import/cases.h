@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/import/import.h"
 #include "onnx/onnx_pb.h"
 
 namespace wl::testing {
@@ -41,6 +42,9 @@ std::string case_name(const Case& c, size_t index);
 onnx::ModelProto model_of(const Case& c);
 
 // The parts, for other tests.
+constexpr int kFloat = onnx::TensorProto::FLOAT;
+onnx::ModelProto empty_model(int opset = 17);
+std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});  // of its import
 void set_opset(onnx::ModelProto& model, const std::string& domain, int version);
 void add_input(onnx::ModelProto& model, const std::string& name, int type, const std::vector<int64_t>& shape);
 void add_initializer(onnx::ModelProto& model, const std::string& name, const CaseInput& tensor);

@@ -11,8 +11,6 @@ namespace {
 using onnx::TensorProto;
 using ::testing::HasSubstr;
 
-constexpr int kFloat = TensorProto::FLOAT;
-
 // x, y: float[2,3] -> z = x + y, to be broken by each test.
 onnx::ModelProto sum_model() {
   onnx::ModelProto model;
@@ -23,11 +21,6 @@ onnx::ModelProto sum_model() {
   add_node(model, "Add", {"x", "y"}, {"z"}).set_name("sum");
   add_output(model, "z");
   return model;
-}
-
-std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {}) {
-  const auto imported = import_onnx(model.SerializeAsString(), options);
-  return imported.ok() ? "no error" : std::string(imported.status().message());
 }
 
 TEST(ImportErrors, TheModelTheyBreakIsFine) {
@@ -56,15 +49,19 @@ TEST(ImportErrors, UnknownOpsAreAllListed) {
   add_node(model, "Frobnicate", {"a"}, {"b"});
   add_node(model, "Fused", {"b"}, {"c"}).set_domain("com.acme");
   EXPECT_EQ(error_of(model),
-            "node \"first\" (Frobnicate): op Frobnicate of ai.onnx, opset 17, is not supported; missing in this file: "
-            "Frobnicate x2, com.acme.Fused x1");
+            "node \"first\" (Frobnicate): op Frobnicate of ai.onnx, opset 17, is not supported: the standard has no "
+            "such op in that "
+            "version; missing in this file: Frobnicate x2, com.acme.Fused x1");
 }
 
 TEST(ImportErrors, OpOfAnotherVersion) {
   auto model = sum_model();
   add_node(model, "Celu", {"x"}, {"a"});
   model.mutable_opset_import(0)->set_version(11);
-  EXPECT_THAT(error_of(model), HasSubstr("op Celu of ai.onnx, opset 11, is not supported (known since opset 12)"));
+  EXPECT_THAT(error_of(model), HasSubstr("the standard has no such op in that version (known since opset 12)"));
+  model.mutable_graph()->mutable_node(1)->set_op_type("ImageDecoder");
+  model.mutable_opset_import(0)->set_version(20);
+  EXPECT_THAT(error_of(model), HasSubstr("op ImageDecoder of ai.onnx, opset 20, is not supported; missing"));
 }
 
 TEST(ImportErrors, OpsetTooNew) {
@@ -167,6 +164,14 @@ TEST(ImportErrors, Initializers) {
   entry->set_key("location");
   entry->set_value("weights.bin");
   EXPECT_THAT(error_of(model), HasSubstr("initializer w: its values are in another file ('weights.bin')"));
+  for (const char* outside :
+       {"../weights.bin", "a/../../weights.bin", "/weights.bin", "a\\..\\weights.bin", "C:weights"}) {
+    entry->set_value(outside);
+    EXPECT_THAT(error_of(model),
+                HasSubstr(cat("initializer w: its values are in '", outside, "', which is not within")));
+  }
+  entry->set_value("");
+  EXPECT_THAT(error_of(model), HasSubstr("no location names it"));
 }
 
 TEST(ImportErrors, ShapeThatDependsOnData) {

@@ -15,15 +15,6 @@ using onnx::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr int kFloat = TensorProto::FLOAT;
-
-onnx::ModelProto empty_model() {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  set_opset(model, "", 17);
-  return model;
-}
-
 Imported import_model(const onnx::ModelProto& model, const ImportOptions& options = {}) {
   auto imported = import_onnx(model.SerializeAsString(), options);
   EXPECT_TRUE(imported.ok()) << imported.status();

@@ -44,9 +44,16 @@ struct Eager {
     if (is_float(dtype)) return rounded && dtype != DType::f64 ? static_cast<float>(result) : result;
     return to_integer(dtype, DType::i64, result);
   }
+  // sum + x * y, whose product may exceed a double.
+  static double multiply_add(DType dtype, double sum, double x, double y) {
+    auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
+    const int64_t total = wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(sum)));
+    return dtype == DType::u64 ? static_cast<double>(static_cast<uint64_t>(total)) : static_cast<double>(total);
+  }
   double store(DType dtype, double value) const {
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
-    return rounded || std::isinf(nearest) ? nearest : value;
+    const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;  // infinity, or the largest number
+    return rounded || beyond ? nearest : value;
   }
 
   double elementwise(const Node& node, const Coordinates& at) const {
@@ -54,10 +61,7 @@ struct Eager {
     for (size_t i = 0; i < node.operands.size(); ++i) x[i] = get(node, static_cast<int>(i), at);
     double r = info(node.op).value(x[0], x[1], x[2]);
     if (is_float(node.dtype)) return store(node.dtype, r);
-    if (node.op == Op::mul || node.op == Op::fma) {  // the product may exceed a double
-      auto integer = [](double v) { return static_cast<uint64_t>(static_cast<int64_t>(v)); };
-      return static_cast<double>(wrap(node.dtype, static_cast<int64_t>(integer(x[0]) * integer(x[1]) + integer(x[2]))));
-    }
+    if (node.op == Op::mul || node.op == Op::fma) return multiply_add(node.dtype, x[2], x[0], x[1]);
     return to_integer(node.dtype, node.op == Op::cast ? graph.nodes[node.operands[0]].dtype : DType::i64, r);
   }
 
@@ -110,7 +114,8 @@ struct Eager {
       double& total = out[offset(node.shape, kept)];
       double x = get(node, 0, at);
       if (node.op == Op::reduce_sum) total = accumulate(node.dtype, total, x);
-      if (node.op == Op::reduce_prod) total = accumulate(node.dtype, total * x, 0);
+      if (node.op == Op::reduce_prod)
+        total = is_float(node.dtype) ? accumulate(node.dtype, total * x, 0) : multiply_add(node.dtype, 0, total, x);
       if (node.op == Op::reduce_max) total = nan_max(total, x);
       if (node.op == Op::reduce_min) total = nan_min(total, x);
     });
@@ -133,7 +138,8 @@ struct Eager {
         return result;
       };
       double& total = out[offset(node.shape, select(e.out))];
-      total = accumulate(node.dtype, total, get(node, 0, select(e.a)) * get(node, 1, select(e.b)));
+      const double a = get(node, 0, select(e.a)), b = get(node, 1, select(e.b));
+      total = is_float(node.dtype) ? accumulate(node.dtype, total, a * b) : multiply_add(node.dtype, total, a, b);
     });
     for (double& v : out) v = store(node.dtype, v);
   }

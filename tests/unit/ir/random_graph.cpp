@@ -99,6 +99,37 @@ class Generator {
     }
   }
 
+  // Windows, slice by slice; now and then two of them in the wrong order.
+  void taps(NodeId x) {
+    const Shape shape = node(x).shape;
+    const size_t rank = shape.size();
+    std::vector<int64_t> size(rank, 1), dilation(rank, 1), first(rank, 0), steps(rank, 1);
+    Shape out = shape;
+    for (size_t i = 0; i < rank; ++i) {
+      if (shape[i] == 0) return;
+      steps[i] = 1 + below(2);
+      if (chance(60)) size[i] = 1 + below((shape[i] + 1) / 2);
+      if (size[i] > 1 && chance(30)) dilation[i] = 1 + below((shape[i] - 1) / (size[i] - 1));
+      const int64_t room = shape[i] - 1 - (size[i] - 1) * dilation[i];
+      out[i] = chance(60) ? room / steps[i] + 1 : 1 + below(room / steps[i] + 1);
+      first[i] = below(room - (out[i] - 1) * steps[i] + 1);
+    }
+    const int64_t at = below(static_cast<int64_t>(rank) + 1);
+    Shape placed = out;
+    placed.insert(placed.begin() + at, 1);
+    Node joined{.op = Op::concat, .ints = {at}};
+    for (int64_t tap = 0; tap < elements(size); ++tap) {
+      std::vector<int64_t> starts = first;
+      int64_t rest = tap;
+      for (size_t i = rank; i-- > 0; rest /= size[i]) starts[i] += rest % size[i] * dilation[i];
+      const NodeId slice = add({.op = Op::slice, .shape = out, .operands = {x}, .ints = starts, .ints2 = steps});
+      if (slice < 0) return;
+      joined.operands.push_back(add({.op = Op::reshape, .shape = placed, .operands = {slice}}));
+    }
+    if (chance(15)) std::swap(joined.operands.front(), joined.operands.back());
+    add(std::move(joined));
+  }
+
   NodeId splat(double value, NodeId like) {
     Node result{.op = Op::constant, .dtype = node(like).dtype, .shape = node(like).shape};
     result.value = value;
@@ -228,6 +259,7 @@ class Generator {
       result.value = static_cast<double>(below(3));
     } else if (op == Op::concat) {
       if (rank == 0) return;
+      if (chance(50)) return taps(x);
       result.ints = {below(rank)};
       for (int64_t i = below(3); i > 0; --i) {
         NodeId other = like(node(x).dtype, shape);

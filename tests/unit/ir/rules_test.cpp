@@ -118,6 +118,16 @@ const Case kCases[] = {
      },
      "%1 = reshape %0 : f32[4,1,6]\n%2 = reshape %1 : f32[4,6]\n%3 = concat %2 %2 axis=[1] : f32[4,12]\n%4 = "
      "reshape %3 : f32[4,1,12]\n"},
+    {"concat-window",
+     [](Builder& b, NodeId x) {
+       std::vector<NodeId> taps;
+       for (int64_t row : {0, 2})
+         for (int64_t column : {1, 2, 3})
+           taps.push_back(b.reshape(b.slice(x, {row, column}, {1, 2}, {2, 2}), {2, 1, 2}));
+       return b.add_node({.op = Op::concat, .operands = taps, .ints = {1}});
+     },
+     "%1 = slice %0 starts=[0,1] steps=[1,1] : f32[4,5]\n%2 = window %1 axes=[0,1] params=[2,1,2,3,2,1] : "
+     "f32[2,2,2,3]\n%3 = transpose %2 perm=[0,2,3,1] : f32[2,2,3,2]\n%4 = reshape %3 : f32[2,6,2]\n"},
     {"contract-units",
      [](Builder& b, NodeId x) {
        return b.contract(b.reshape(x, {1, 4, 6}), x, "bmk,nk->bmn");
@@ -180,7 +190,7 @@ const Case kCases[] = {
      "%1 = add %0 %0 : f32[4,6]\n"},
     {"sub-constant", [](Builder& b, NodeId x) { return b.sub(x, splat(b, 3)); },
      "%1 = constant -3 : f32[4,6]\n%2 = add %0 %1 : f32[4,6]\n"},
-    {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
+    {"div-power", [](Builder& b, NodeId x) { return b.div(x, splat(b, -8)); },
      "%1 = constant -0.125 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
     {"div-constant", [](Builder& b, NodeId x) { return b.div(x, splat(b, 10)); },
      "%1 = constant 0.1 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
@@ -285,6 +295,21 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   auto simple = simplify(graph);
   ASSERT_TRUE(simple.ok());
   EXPECT_EQ(simple->nodes.size(), 3u);
+}
+
+// 5 / 10 is a tie, 5 * 0.1f is beyond it.
+TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
+  const auto simple_of = [](bool rounds) {
+    Builder b;
+    const NodeId x = b.input("x", DType::f32, {4, 6}, {}), scale = b.input("s", DType::f32, {}, {});
+    NodeId y = b.div(b.div(x, b.broadcast(scale, {4, 6}, {})), splat(b, 10));
+    if (rounds) y = b.elementwise(Op::round, {b.elementwise(Op::max, {y, b.constant(0, DType::f32, {4, 6})})});
+    b.output("y", y);
+    return print(*simplify(*b.finish()));
+  };
+  EXPECT_NE(simple_of(true).find("div"), std::string::npos) << simple_of(true);
+  EXPECT_EQ(simple_of(true).find("mul"), std::string::npos) << simple_of(true);
+  EXPECT_EQ(simple_of(false).find("div"), std::string::npos) << simple_of(false);
 }
 
 }  // namespace

@@ -41,12 +41,12 @@ TEST(Text, CommentsSpacesAndSparseNumbersAreRead) {
             "graph {\n  %0 = input \"x\" : f32[2,3] normal(0,1)\n  %1 = neg %0 : f32[2,3]\n  output \"y\" %1\n}\n");
 }
 
-struct Misuse {
+struct BadText {
   std::string body, message;
 };
 
 TEST(Text, MisuseNamesTheLine) {
-  const Misuse cases[] = {
+  const BadText cases[] = {
       {"%0 = neg %7 : f32[2]", "line 2: %7 is used before it is defined (a graph must not contain a cycle)"},
       {"%0 = neg %0 : f32[2]", "line 2: %0 is used before it is defined (a graph must not contain a cycle)"},
       {"%0 = nag %0 : f32[2]", "line 2: unknown op 'nag'"},
@@ -71,7 +71,7 @@ TEST(Text, MisuseNamesTheLine) {
       {"%0 = input \"x\" : f32[2]\n%1 = input \"x\" : f32[2]\noutput \"y\" %0",
        "%1 = input \"x\": the name is already taken by input %0; input names must be unique"},
   };
-  for (const Misuse& misuse : cases) {
+  for (const BadText& misuse : cases) {
     auto graph = parse("graph {\n" + misuse.body + "\n}\n");
     ASSERT_FALSE(graph.ok()) << misuse.body;
     EXPECT_EQ(graph.status().message(), misuse.message);
@@ -82,7 +82,7 @@ TEST(Text, BrokenFramesAreErrors) {
   for (std::string_view text : {"", "graph", "grap {\n}", "graph {\n", "graph {\n}\n}", "graph { }"}) {
     auto graph = parse(text);
     EXPECT_FALSE(graph.ok()) << text;
-    EXPECT_THAT(std::string(graph.status().message()), testing::StartsWith("line ")) << text;
+    EXPECT_THAT(std::string(graph.status().message()), ::testing::StartsWith("line ")) << text;
   }
 }
 

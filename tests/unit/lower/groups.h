@@ -187,6 +187,50 @@ inline constexpr const char* kGroups[] = {
   %2 = contract %0 %1 "bk,bk->b" : f32[9]
   output "y" %2
 })",
+    // The same by columns, of narrow floats, with work on both sides; and of integers.
+    R"(graph {
+  %0 = input "a" : f16[45,87] normal(0,1)
+  %1 = input "b" : f16[45] normal(0,1)
+  %2 = input "c" : f16[87] normal(0,1)
+  %3 = abs %1 : f16[45]
+  %4 = contract %0 %3 "km,k->m" : f16[87]
+  %5 = add %4 %2 : f16[87]
+  output "y" %5
+})",
+    R"(graph {
+  %0 = input "a" : f16[23,87] normal(0,1)
+  %1 = input "b" : f16[23,87] normal(0,1)
+  %2 = contract %0 %1 "bk,bk->b" : f16[23]
+  output "y" %2
+})",
+    R"(graph {
+  %0 = input "a" : u8[37,45] uniform(0,256)
+  %1 = input "b" : u8[45] uniform(0,256)
+  %2 = contract %0 %1 "mk,k->m" : i32[37]
+  output "y" %2
+})",
+    // A window of each channel; and rows that an index picks, weighted.
+    R"(graph {
+  %0 = input "x" : f32[5,9,21] normal(0,1)
+  %1 = input "w" : f32[5,3,3] normal(0,1)
+  %2 = pad %0 low=[0,2,2] high=[0,2,2] value=0 : f32[5,13,25]
+  %3 = window %2 axes=[1,2] params=[3,1,2,3,1,2] : f32[5,9,21,3,3]
+  %4 = contract %3 %1 "cpqhi,chi->cpq" : f32[5,9,21]
+  %5 = tanh %4 : f32[5,9,21]
+  output "y" %5
+})",
+    R"(graph {
+  %0 = input "table" : f32[30,44] normal(0,1)
+  %1 = input "index" : i64[6,1] uniform(0,30)
+  %2 = input "w" : f32[6] normal(0,1)
+  %3 = broadcast %0 dims=[1,2] : f32[6,30,44]
+  %4 = reshape %1 : i64[6]
+  %5 = broadcast %4 dims=[0] : i64[6,1,44]
+  %6 = take_along %3 %5 axis=[1] : f32[6,1,44]
+  %7 = reshape %6 : f32[6,44]
+  %8 = contract %7 %2 "kn,k->n" : f32[44]
+  output "y" %8
+})",
     R"(graph {
   %0 = input "a" : f32[21] normal(0,1)
   %1 = input "b" : f32[35] normal(0,1)

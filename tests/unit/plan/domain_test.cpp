@@ -241,6 +241,39 @@ TEST(Domain, GemmWithBiasAndGelu) {
   EXPECT_THAT(d.varies[3], ElementsAre(0, 2));
 }
 
+// Without rows or without columns a contraction is a reduction of products, walked as its matrix lies in memory.
+TEST(Domain, MatrixTimesVectorIsAReduction) {
+  const auto product = [](std::string_view matrix, std::string_view einsum) {
+    return domain_of(cat(R"(graph {
+      %0 = input "w" : f32[)",
+                         matrix, R"(]
+      %1 = input "x" : f32[200]
+      %2 = contract %0 %1 ")",
+                         einsum, R"(" : f32[100]
+      output "y" %2
+    })"));
+  };
+  const Domain rows = product("100,200", "nk,k->n");
+  EXPECT_EQ(rows.cls, LoopClass::kRows);
+  EXPECT_THAT(rows.parallel, ElementsAre(0));
+  EXPECT_THAT(rows.reduced, ElementsAre(1));
+  EXPECT_EQ(rows.contract, -1);
+  EXPECT_EQ(product("200,100", "kn,k->n").cls, LoopClass::kColumns);
+}
+
+TEST(Domain, WindowOfEachChannelIsColumns) {
+  const Domain d = domain_of(R"(graph {
+    %0 = input "x" : f32[5,9,21]
+    %1 = input "w" : f32[5,3,3]
+    %2 = window %0 axes=[1,2] params=[3,1,1,3,1,1] : f32[5,7,19,3,3]
+    %3 = contract %2 %1 "cpqhi,chi->cpq" : f32[5,7,19]
+    output "y" %3
+  })");
+  EXPECT_EQ(d.cls, LoopClass::kColumns);
+  EXPECT_THAT(extents(d), ElementsAre(5, 7, 19, 3, 3));
+  EXPECT_EQ(d.vector, 2);
+}
+
 TEST(Domain, SlicesOfOneInput) {
   const Domain d = domain_of(R"(graph {
     %0 = input "qkv" : f32[6,12]

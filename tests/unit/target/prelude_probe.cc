@@ -235,6 +235,32 @@ void memory(const char* name) {
     for (int i = 0; i < kLanes; ++i)
       if (Lanes<V>(kept).at[i] != static_cast<T>(i < n ? i : 5)) broken("keep", left, i);
   }
+  // Every second element, from a page's first one to another's last one.
+  for (int left = 1; left <= kLanes; ++left) {
+    T* const first = end - (2 * left - 1);
+    for (int i = 0; i < 2 * left - 1; ++i) first[i] = static_cast<T>(i + 1);
+    const V g = wl_gather_n<V>(first, 2, left, static_cast<T>(99));
+    const V whole = wl_gather<V>(end - (2 * kLanes - 1), 2);
+    expect(Lanes<V>(whole).at[kLanes - 1] == static_cast<T>(2 * left - 1), "gather 2 at the end");
+    for (int i = 0; i < kLanes; ++i)
+      if (Lanes<V>(g).at[i] != static_cast<T>(i < left ? 2 * i + 1 : 99)) broken("gather_n 2", left, i);
+    if constexpr (kLanes > 1)
+      for (int low = -1; low <= left; ++low) {
+        // Lanes below `low` lie before the page's first element.
+        T* const begin = reinterpret_cast<T*>(base + page) - 2 * (low < 0 ? 0 : low);
+        const V upper = wl_gather_in<V>(first, 2, low, left, wl_splat<V>(99));
+        for (int i = 0; i < 2 * kLanes; ++i) reinterpret_cast<T*>(base + page)[i] = static_cast<T>(i + 1);
+        const V lower = wl_gather_in<V>(begin, 2, low, kLanes, wl_splat<V>(99));
+        for (int i = 0; i < 2 * left - 1; ++i) first[i] = static_cast<T>(i + 1);
+        for (int i = 0; i < kLanes; ++i) {
+          const bool above = i >= low;
+          if (Lanes<V>(upper).at[i] != static_cast<T>(above && i < left ? 2 * i + 1 : 99))
+            broken("gather_in 2", left, i);
+          if (Lanes<V>(lower).at[i] != static_cast<T>(above ? 2 * (i - (low < 0 ? 0 : low)) + 1 : 99))
+            broken("gather_in 2 of the first", low, i);
+        }
+      }
+  }
   alignas(128) T wide[3 * 16 * 4] = {};
   for (int i = 0; i < 3 * 16; ++i) wide[i] = static_cast<T>(i);
   V strided = wl_gather<V>(wide, 3);

@@ -1,0 +1,15 @@
+// JSON as the client writes it: members in the order in which they were added, one indentation for files and reports.
+#pragma once
+
+#include <string>
+
+#include "nlohmann/json.hpp"
+
+namespace wl {
+
+using Json = nlohmann::ordered_json;
+
+// One line per member and a final newline; bytes that are not UTF-8 are replaced.
+std::string text_of(const Json& json);
+
+}  // namespace wl

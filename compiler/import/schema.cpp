@@ -1,0 +1,53 @@
+#include "compiler/import/schema.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "compiler/base/status.h"
+#include "onnx/onnx_pb.h"
+
+namespace wl::onnx_import {
+
+using onnx::AttributeProto;
+
+const Schema* schema_of(std::string_view op, int version) {
+  const auto all = schemas();
+  const auto after = std::upper_bound(all.begin(), all.end(), std::pair(op, version),
+                                      [](const auto& key, const Schema& s) { return key < std::pair(s.op, s.since); });
+  return after == all.begin() || (after - 1)->op != op ? nullptr : &*(after - 1);
+}
+
+const SchemaAttribute* attribute_of(const Schema& schema, std::string_view name) {
+  for (const SchemaAttribute& attribute : attributes_of(schema))
+    if (attribute.name == name) return &attribute;
+  return nullptr;
+}
+
+absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema) {
+  const auto known = attributes_of(schema);
+  for (const AttributeProto& attribute : node.attribute()) {
+    const SchemaAttribute* expected = attribute_of(schema, attribute.name());
+    if (expected == nullptr) {
+      return invalid(
+          "attribute ", attribute.name(), " is none of ", schema.op, ", version ", schema.since, ": it has ",
+          known.empty() ? "none" : absl::StrJoin(known, ", ", [](std::string* out, const SchemaAttribute& a) {
+            out->append(a.name);
+          }));
+    }
+    // Files before IR version 2 do not say the type.
+    if (attribute.type() != AttributeProto::UNDEFINED && attribute.type() != expected->type) {
+      return invalid("attribute ", attribute.name(), " is ", AttributeProto::AttributeType_Name(attribute.type()),
+                     ", expected ",
+                     AttributeProto::AttributeType_Name(static_cast<AttributeProto::AttributeType>(expected->type)));
+    }
+  }
+  for (const SchemaAttribute& attribute : known) {
+    if (!attribute.required) continue;
+    const bool given = std::any_of(node.attribute().begin(), node.attribute().end(),
+                                   [&](const AttributeProto& a) { return a.name() == attribute.name; });
+    if (!given) return invalid("attribute ", attribute.name, " is missing");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace wl::onnx_import

@@ -1,0 +1,93 @@
+// The schemas that the build takes from the installed onnx package, and what they refuse.
+#include "compiler/import/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/base/status.h"
+#include "compiler/import/table.h"
+#include "tests/unit/import/cases.h"
+
+namespace wl::testing {
+namespace {
+
+using namespace onnx_import;  // NOLINT(google-build-using-namespace): what is tested
+
+TEST(Schema, ListsVersionsInForce) {
+  ASSERT_GE(newest_opset(), kNewestOpset) << schema_source();
+  ASSERT_NE(schema_of("Softmax", 12), nullptr);
+  EXPECT_EQ(schema_of("Softmax", 12)->since, 11);
+  EXPECT_EQ(attribute_of(*schema_of("Softmax", 12), "axis")->integer, 1);
+  EXPECT_EQ(attribute_of(*schema_of("Softmax", 13), "axis")->integer, -1);
+  EXPECT_EQ(attribute_of(*schema_of("Conv", 11), "auto_pad")->text, "NOTSET");
+  EXPECT_EQ(attribute_of(*schema_of("Gemm", 13), "alpha")->number, 1.0F);
+  EXPECT_TRUE(attribute_of(*schema_of("Cast", 13), "to")->required);
+  EXPECT_TRUE(schema_of("Upsample", 10)->deprecated);
+  EXPECT_EQ(schema_of("Gelu", 19), nullptr);
+  EXPECT_EQ(schema_of("Frobnicate", newest_opset()), nullptr);
+  EXPECT_EQ(schema_of("", 1), nullptr);
+}
+
+TEST(Schema, HasEveryStandardOpOfTheTable) {
+  for (const Row& row : rows()) {
+    // The latter is onnxruntime's, and exporters write it without a domain.
+    if (!row.domain.empty() || row.op == "SimplifiedLayerNormalization") continue;
+    EXPECT_NE(schema_of(row.op, std::min(row.until, newest_opset())), nullptr) << row.op << " since " << row.since;
+  }
+}
+
+// x : float[2,3] -> z, by one node.
+onnx::ModelProto model_of(const std::string& op) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  set_opset(model, "", 17);
+  add_input(model, "x", kFloat, {2, 3});
+  add_node(model, op, {"x"}, {"z"}).set_name("n");
+  add_output(model, "z");
+  return model;
+}
+
+onnx::AttributeProto& add(onnx::ModelProto& model, const std::string& name, onnx::AttributeProto::AttributeType type) {
+  auto* attribute = model.mutable_graph()->mutable_node(0)->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(type);
+  return *attribute;
+}
+
+TEST(Schema, RefusesAttributesThatAreNotTheOps) {
+  auto softmax = model_of("Softmax");
+  add(softmax, "axis", onnx::AttributeProto::INT).set_i(1);
+  EXPECT_EQ(error_of(softmax), "no error");
+  add(softmax, "axes", onnx::AttributeProto::INT).set_i(1);
+  EXPECT_EQ(error_of(softmax), "node \"n\" (Softmax): attribute axes is none of Softmax, version 13: it has axis");
+
+  auto typed = model_of("Softmax");
+  add(typed, "axis", onnx::AttributeProto::FLOAT).set_f(1);
+  EXPECT_EQ(error_of(typed), "node \"n\" (Softmax): attribute axis is FLOAT, expected INT");
+
+  EXPECT_EQ(error_of(model_of("Cast")), "node \"n\" (Cast): attribute to is missing");
+}
+
+TEST(Schema, GivesTheValueOfWhatIsLeftOut) {
+  // The axis is 1 until version 12, the last one from 13 on: of three axes these differ.
+  for (const int version : {12, 13}) {
+    auto model = model_of("Softmax");
+    model.mutable_graph()
+        ->mutable_input(0)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->mutable_shape()
+        ->add_dim()
+        ->set_dim_value(4);
+    model.mutable_opset_import(0)->set_version(version);
+    const auto imported = import_onnx(model.SerializeAsString());
+    ASSERT_TRUE(imported.ok()) << imported.status();
+    const bool two_axes = std::any_of(imported->graph.nodes.begin(), imported->graph.nodes.end(), [](const Node& node) {
+      return node.op == Op::reduce_max && node.ints.size() == 2;
+    });
+    EXPECT_EQ(two_axes, version == 12);
+  }
+}
+
+}  // namespace
+}  // namespace wl::testing
