@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <regex>
+#include <set>
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
@@ -34,7 +35,7 @@ const std::vector<Breakage>& breakages() {
       {"a shuffle has half its distance", std::regex("wl_shuffle_xor<(16|8|4|2)>"), "wl_shuffle_xor<$1 / 2>"},
       {"a shuffle has twice its distance", std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},
       {"a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
-      {"a tail is longer", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L + WL_LANES - "},
+      {"a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
       {"a store has no mask", std::regex("wl_store_n<(\\d)>(\\(.*), wl_left\\(.*\\)\\);"), "wl_store<$1>$2);"},
       {"a fold has no mask", std::regex("wl_keep\\(([a-z0-9_]+), .*>\\(\\)\\)\\);"), "$1);"},
       {"every thread stores what one should", std::regex("\\bplace == 0\\b|\\(place & \\d+\\) == 0"), "true"},
@@ -59,7 +60,15 @@ struct Case {
   Source source;
 };
 
-// Every line of the text that a breakage fits, broken.
+// What the lines that one instruction prints, one for each register, have in common.
+std::string instruction_of(const std::string& line) {
+  static const std::regex kTile("t\\d+_"), kNumber("\\d+");
+  std::smatch tile;
+  const std::string first = std::regex_search(line, tile, kTile) ? tile.str() : "";
+  return cat(first, " ", std::regex_replace(line, kNumber, "#"));
+}
+
+// Every instruction that a breakage fits, broken wherever it is printed; shuffles and barriers one by one.
 void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < source.text.size();) {
@@ -68,12 +77,19 @@ void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants
     at = end + 1;
   }
   for (const Breakage& breakage : breakages()) {
+    std::set<std::string> seen;
     for (size_t i = 0; i < lines.size(); ++i) {
-      const std::string broken = std::regex_replace(lines[i], breakage.what, breakage.with);
-      if (broken == lines[i]) continue;
+      if (std::regex_replace(lines[i], breakage.what, breakage.with) == lines[i]) continue;
+      const bool alone =
+          lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos;
+      const std::string instruction = instruction_of(lines[i]);
+      if (!alone && !seen.insert(instruction).second) continue;
       Mutant mutant{number, breakage.name, lines[i], source};
       mutant.source.text.clear();
-      for (size_t j = 0; j < lines.size(); ++j) append(&mutant.source.text, j == i ? broken : lines[j], "\n");
+      for (size_t j = 0; j < lines.size(); ++j) {
+        const bool same = j == i || (!alone && instruction_of(lines[j]) == instruction);
+        append(&mutant.source.text, same ? std::regex_replace(lines[j], breakage.what, breakage.with) : lines[j], "\n");
+      }
       mutants.push_back(std::move(mutant));
     }
   }
