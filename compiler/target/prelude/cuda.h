@@ -14,10 +14,10 @@
   const wl_shared<T> p {       \
     (T*)(wl_arena + at)        \
   }
-#define WL_ENTER                     \
-  const long block = blockIdx.x;     \
-  const int thread = threadIdx.x;    \
-  (void)block;                       \
+#define WL_ENTER                  \
+  const long block = blockIdx.x;  \
+  const int thread = threadIdx.x; \
+  (void)block;                    \
   (void)thread
 extern __shared__ __align__(128) char wl_arena[];
 

@@ -14,9 +14,7 @@ WL_FN T wl_shuffle_xor(T x) {
 template <class T>
 struct wl_shared {
   T* p;
-  wl_shared operator+(long d) const {
-    return {p + d};
-  }
+  wl_shared operator+(long d) const { return {p + d}; }
 };
 // CUDA's own vector types.
 template <int BYTES>
@@ -57,20 +55,21 @@ WL_FN void wl_write(wl_shared<T> to, const T* from) {
   wl_copy<W>(to.p, from);
 }
 // Spelled out: the compiler takes some vector stores apart. Nothing reads what a kernel stores to device memory.
-#define WL_STORE_GLOBAL(name, how)                                                                                    \
-  template <int W, class T>                                                                                           \
-  WL_FN void name(T* to, const T* from) {                                                                             \
-    if constexpr (W * sizeof(T) == 16) {                                                                              \
-      const uint4 c = *(const uint4*)from;                                                                            \
-      asm volatile("st.global" how ".v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(c.x), "r"(c.y), "r"(c.z), "r"(c.w)); \
-    } else if constexpr (W * sizeof(T) == 8) {                                                                        \
-      const uint2 c = *(const uint2*)from;                                                                            \
-      asm volatile("st.global" how ".v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(c.x), "r"(c.y));                          \
-    } else if constexpr (W * sizeof(T) == 4) {                                                                        \
-      asm volatile("st.global" how ".u32 [%0], %1;" ::"l"(to), "r"(*(const u32*)from));                               \
-    } else {                                                                                                          \
-      wl_copy<W>(to, from);                                                                                           \
-    }                                                                                                                 \
+#define WL_STORE_GLOBAL(name, how)                                                                            \
+  template <int W, class T>                                                                                   \
+  WL_FN void name(T* to, const T* from) {                                                                     \
+    if constexpr (W * sizeof(T) == 16) {                                                                      \
+      const uint4 c = *(const uint4*)from;                                                                    \
+      asm volatile("st.global" how ".v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(c.x), "r"(c.y), "r"(c.z), \
+                   "r"(c.w));                                                                                 \
+    } else if constexpr (W * sizeof(T) == 8) {                                                                \
+      const uint2 c = *(const uint2*)from;                                                                    \
+      asm volatile("st.global" how ".v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(c.x), "r"(c.y));                  \
+    } else if constexpr (W * sizeof(T) == 4) {                                                                \
+      asm volatile("st.global" how ".u32 [%0], %1;" ::"l"(to), "r"(*(const u32*)from));                       \
+    } else {                                                                                                  \
+      wl_copy<W>(to, from);                                                                                   \
+    }                                                                                                         \
   }
 WL_STORE_GLOBAL(wl_write, "")
 WL_STORE_GLOBAL(wl_write_past, ".cs")  // not kept in cache

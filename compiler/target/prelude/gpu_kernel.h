@@ -3,40 +3,40 @@
 #undef wl_from_f16
 #undef wl_from_f8e4m3fn
 #undef wl_from_f8e5m2
-#define WL_FROM(name)                                                                             \
-  template <class V, class H>                                                                     \
-  WL_FN V name(H h) {                                                                             \
-    if constexpr (wl_n<V> == 1) {                                                                 \
-      return name##_1<V>(h);                                                                      \
-    } else {                                                                                      \
-      V v;                                                                                        \
-      WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) v.e[i] = name##_1<wl_e<V>>(h.e[i]);             \
-      return v;                                                                                   \
-    }                                                                                             \
+#define WL_FROM(name)                                                                 \
+  template <class V, class H>                                                         \
+  WL_FN V name(H h) {                                                                 \
+    if constexpr (wl_n<V> == 1) {                                                     \
+      return name##_1<V>(h);                                                          \
+    } else {                                                                          \
+      V v;                                                                            \
+      WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) v.e[i] = name##_1<wl_e<V>>(h.e[i]); \
+      return v;                                                                       \
+    }                                                                                 \
   }
 WL_FROM(wl_from_bf16)
 WL_FROM(wl_from_f16)
 WL_FROM(wl_from_f8e4m3fn)
 WL_FROM(wl_from_f8e5m2)
-#define WL_LIFT1(name)                                              \
-  template <class A, int N>                                         \
-  WL_FN auto name(wl_vec<A, N> a) {                                 \
-    wl_vec<decltype(name(a.e[0])), N> r;                            \
-    WL_UNROLL for (int i = 0; i < N; ++i) r.e[i] = name(a.e[i]);    \
-    return r;                                                       \
+#define WL_LIFT1(name)                                           \
+  template <class A, int N>                                      \
+  WL_FN auto name(wl_vec<A, N> a) {                              \
+    wl_vec<decltype(name(a.e[0])), N> r;                         \
+    WL_UNROLL for (int i = 0; i < N; ++i) r.e[i] = name(a.e[i]); \
+    return r;                                                    \
   }
-#define WL_LIFT2(name)                                                     \
-  template <class A, int N>                                                \
-  WL_FN auto name(wl_vec<A, N> a, wl_vec<A, N> b) {                        \
-    WL_UNROLL for (int i = 0; i < N; ++i) a.e[i] = name(a.e[i], b.e[i]);   \
-    return a;                                                              \
+#define WL_LIFT2(name)                                                   \
+  template <class A, int N>                                              \
+  WL_FN auto name(wl_vec<A, N> a, wl_vec<A, N> b) {                      \
+    WL_UNROLL for (int i = 0; i < N; ++i) a.e[i] = name(a.e[i], b.e[i]); \
+    return a;                                                            \
   }
-#define WL_LIFT_CONDITION(name)                                            \
-  template <class A, class B, int N>                                       \
-  WL_FN auto name(wl_vec<A, N> a, wl_vec<B, N> b) {                        \
-    wl_vec<decltype(name(a.e[0], b.e[0])), N> r;                           \
-    WL_UNROLL for (int i = 0; i < N; ++i) r.e[i] = name(a.e[i], b.e[i]);   \
-    return r;                                                              \
+#define WL_LIFT_CONDITION(name)                                          \
+  template <class A, class B, int N>                                     \
+  WL_FN auto name(wl_vec<A, N> a, wl_vec<B, N> b) {                      \
+    wl_vec<decltype(name(a.e[0], b.e[0])), N> r;                         \
+    WL_UNROLL for (int i = 0; i < N; ++i) r.e[i] = name(a.e[i], b.e[i]); \
+    return r;                                                            \
   }
 WL_LIFT_CONDITION(wl_eq)
 WL_LIFT_CONDITION(wl_ne)

@@ -1,6 +1,6 @@
-// The GPU preludes, memory: vectors move in pieces of W elements, each aligned to its size. Elements past `left` are not
-// touched, and hold nothing that a kernel may use (WL_OUTSIDE; the simulator makes that NaN); a piece is moved whole, so
-// `left` is a multiple of W (or more than the vector has).
+// The GPU preludes, memory: vectors move in pieces of W elements, each aligned to its size. Elements past `left` are
+// not touched, and hold nothing that a kernel may use (WL_OUTSIDE; the simulator makes that NaN); a piece is moved
+// whole, so `left` is a multiple of W (or more than the vector has).
 template <class V, int W, class P>
 WL_FN V wl_load(P p WL_LINE) {
   V v;

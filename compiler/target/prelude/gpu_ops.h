@@ -11,13 +11,13 @@ WL_COMPARE(wl_lt, <)
 WL_COMPARE(wl_le, <=)
 WL_COMPARE(wl_gt, >)
 WL_COMPARE(wl_ge, >=)
-#define WL_LOGIC(name, op)                       \
-  template <class A, class B>                    \
-  WL_FN auto name(A a, B b) {                    \
-    if constexpr (wl_bool<A> && wl_bool<B>)      \
-      return (bool)((a != 0)op(b != 0));         \
-    else                                         \
-      return (wl_r<A, B>)(a op b);               \
+#define WL_LOGIC(name, op)                  \
+  template <class A, class B>               \
+  WL_FN auto name(A a, B b) {               \
+    if constexpr (wl_bool<A> && wl_bool<B>) \
+      return (bool)((a != 0) op(b != 0));   \
+    else                                    \
+      return (wl_r<A, B>)(a op b);          \
   }
 WL_LOGIC(wl_and, &)
 WL_LOGIC(wl_or, |)
@@ -50,10 +50,10 @@ WL_FN A wl_select(M m, A a, A b) {
   return m ? a : b;
 }
 
-#define WL_BINARY(name, op)   \
-  template <class T>          \
-  WL_FN T name(T a, T b) {    \
-    return (T)(a op b);       \
+#define WL_BINARY(name, op) \
+  template <class T>        \
+  WL_FN T name(T a, T b) {  \
+    return (T)(a op b);     \
   }
 WL_BINARY(wl_add, +)
 WL_BINARY(wl_sub, -)
@@ -135,7 +135,10 @@ WL_FN V wl_sign(V x) {
 template <int M, class V>
 WL_FN V wl_round_to(V x) {
   if constexpr (wl_same<V, f32>)
-    return M == 0 ? __builtin_rintf(x) : M == 1 ? __builtin_floorf(x) : M == 2 ? __builtin_ceilf(x) : __builtin_truncf(x);
+    return M == 0   ? __builtin_rintf(x)
+           : M == 1 ? __builtin_floorf(x)
+           : M == 2 ? __builtin_ceilf(x)
+                    : __builtin_truncf(x);
   else if constexpr (wl_same<V, f64>)
     return M == 0 ? __builtin_rint(x) : M == 1 ? __builtin_floor(x) : M == 2 ? __builtin_ceil(x) : __builtin_trunc(x);
   else
@@ -246,16 +249,15 @@ WL_FN V wl_narrow(X x) {
   }
 }
 // Horizontal reductions of one thread's elements, as a tree of halves. A scalar is its own.
-#define WL_HORIZONTAL(name, f)                                                   \
-  template <class T>                                                             \
-  WL_FN T name(T v) {                                                            \
-    return v;                                                                    \
-  }                                                                              \
-  template <class T, int N>                                                      \
-  WL_FN T name(wl_vec<T, N> v) {                                                 \
-    WL_UNROLL for (int d = N / 2; d > 0; d /= 2)                                 \
-      WL_UNROLL for (int i = 0; i < d; ++i) v.e[i] = f(v.e[i], v.e[i + d]);      \
-    return v.e[0];                                                               \
+#define WL_HORIZONTAL(name, f)                                                                                         \
+  template <class T>                                                                                                   \
+  WL_FN T name(T v) {                                                                                                  \
+    return v;                                                                                                          \
+  }                                                                                                                    \
+  template <class T, int N>                                                                                            \
+  WL_FN T name(wl_vec<T, N> v) {                                                                                       \
+    WL_UNROLL for (int d = N / 2; d > 0; d /= 2) WL_UNROLL for (int i = 0; i < d; ++i) v.e[i] = f(v.e[i], v.e[i + d]); \
+    return v.e[0];                                                                                                     \
   }
 WL_HORIZONTAL(wl_hsum, wl_add)
 WL_HORIZONTAL(wl_hprod, wl_mul)

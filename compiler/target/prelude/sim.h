@@ -1,9 +1,9 @@
 // The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
 // ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
 // not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
-// without a barrier between, one of them writes), and elements of an output that two threads store though the kernel says
-// that one does. Blocks come in an order of their own. g++ and clang++, x86-64 and
-// AArch64; no include, so that a kernel compiles in a fraction of a second.
+// without a barrier between, one of them writes), and elements of an output that two threads store though the kernel
+// says that one does. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so that a
+// kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
@@ -38,7 +38,7 @@ enum { wl_sim_frame = 20 };  // the return address is the twelfth
 
 enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimEnded };
 struct wl_sim_lane {
-  void* stack;  // saved stack pointer
+  void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
   int line, mask;
   wl_sim_state state;
@@ -53,9 +53,9 @@ struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
   wl_sim_cell cells[wl_sim_shared];
   char* stacks;
-  void* home;  // the scheduler's stack pointer
+  void* home;                       // the scheduler's stack pointer
   int thread, threads, first, end;  // running now; of the block; of the wave
-  unsigned epoch, start, order;  // start: the epoch in which the block began
+  unsigned epoch, start, order;     // start: the epoch in which the block began
   long block;
   char* shared;
   void (*call)(void);
@@ -70,7 +70,7 @@ struct wl_sim {
   bool failed;
   char message[320];
 };
-static thread_local wl_sim* wl_sim_now;
+static __thread wl_sim* wl_sim_now;
 static wl_sim& wl_sim_get() {
   if (wl_sim_now == nullptr) {
     wl_sim_now = (wl_sim*)mmap(nullptr, sizeof(wl_sim), 3, 0x22, -1, 0);
@@ -155,7 +155,8 @@ static bool wl_sim_barrier(wl_sim& s, bool& ended) {
     if (s.lanes[i].line != s.lanes[waiting].line) other = i;
   if (other >= 0) {
     snprintf(s.message, sizeof s.message,
-             "barrier at line %d, where thread %d waits, is not reached by thread %d (lane %d), which %s line %d (block %ld)",
+             "barrier at line %d, where thread %d waits, is not reached by thread %d (lane %d), which %s line %d "
+             "(block %ld)",
              s.lanes[waiting].line - s.line0, waiting, other, other % WL_WAVE,
              s.lanes[other].state == kSimEnded ? "ended after" : "waits at", s.lanes[other].line - s.line0, s.block);
     s.failed = true;
@@ -243,22 +244,21 @@ template <class... P>
 static inline void wl_sim_call(void (*f)(P...)) {
   wl_sim_apply(f, wl_sim_now->args, wl_sim_list<P...>{});
 }
-#define WL_KERNEL(name, grid, threads, ...)                                                                \
-  static void name##_body(__VA_ARGS__);                                                                    \
-  static void name##_call() {                                                                              \
-    wl_sim_call(name##_body);                                                                              \
-  }                                                                                                        \
-  static long name##_calls = 0;                                                                            \
-  extern "C" {                                                                                             \
-  int name##_quiet = 0;                                                                                    \
-  const char* name##_report() {                                                                            \
-    return wl_sim_report();                                                                                \
-  }                                                                                                        \
-  void name(long block, void* const* args, char* scratch) {                                                \
-    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet,        \
-               name##_calls);                                                                              \
-  }                                                                                                        \
-  }                                                                                                        \
+#define WL_KERNEL(name, grid, threads, ...)                                                                        \
+  static void name##_body(__VA_ARGS__);                                                                            \
+  static void name##_call() {                                                                                      \
+    wl_sim_call(name##_body);                                                                                      \
+  }                                                                                                                \
+  static long name##_calls = 0;                                                                                    \
+  extern "C" {                                                                                                     \
+  int name##_quiet = 0;                                                                                            \
+  const char* name##_report() {                                                                                    \
+    return wl_sim_report();                                                                                        \
+  }                                                                                                                \
+  void name(long block, void* const* args, char* scratch) {                                                        \
+    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet, name##_calls); \
+  }                                                                                                                \
+  }                                                                                                                \
   static void name##_body(__VA_ARGS__)
 #define WL_IN(T, p, n) wl_global<const T, n> p
 #define WL_OUT(T, p, n) wl_global<T, n> p

@@ -4,9 +4,7 @@ struct wl_global {
   T* base;
   long at;
   unsigned long long* stored;
-  wl_global operator+(long d) const {
-    return {base, at + d, stored};
-  }
+  wl_global operator+(long d) const { return {base, at + d, stored}; }
   static wl_global argument(void* memory, int number) {
     if constexpr (Once) {
       wl_sim& s = *wl_sim_now;
@@ -26,9 +24,7 @@ template <class T, long N>
 struct wl_shared {
   long byte;  // in the arena
   long at;
-  wl_shared operator+(long d) const {
-    return {byte, at + d};
-  }
+  wl_shared operator+(long d) const { return {byte, at + d}; }
 };
 template <int W, class T>
 WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
@@ -42,7 +38,8 @@ WL_FN void wl_sim_touch(long byte, long at, bool writes, int line) {
     wl_sim_cell& cell = s.cells[byte + (at + i) * (long)sizeof(T)];
     const short me = (short)s.thread;
     if (cell.wrote == s.epoch && cell.writer != me)
-      wl_sim_fail(writes ? "race: two threads write one shared element" : "race: shared element read while another thread writes it",
+      wl_sim_fail(writes ? "race: two threads write one shared element"
+                         : "race: shared element read while another thread writes it",
                   line, at + i);
     if (!writes && cell.wrote < s.start) wl_sim_fail("shared element read before it is written", line, at + i);
     if (writes) {
