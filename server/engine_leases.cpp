@@ -30,8 +30,9 @@ std::optional<Device> device_as(const Device& device, const std::string& target)
   if (target == device.target || target == family) return device;
   const auto row = target_named(target);
   const auto best = target_named(device.target);
-  if (!row.ok() || !best.ok() || (*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)
-    return std::nullopt;
+  if (!row.ok() || !best.ok()) return std::nullopt;
+  const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
+  if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
   Device narrower = device;
   narrower.target = target;
   return narrower;

@@ -13,7 +13,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   Source source;
   source.target = std::string(machine.target->name);
   source.compiler = kernel.compiler;
-  source.prelude = prelude_text(*machine.target);
+  source.prelude = prelude_text(*machine.target, kernel.wave > 0 ? kernel.vector_lanes() : machine.target->lanes);
   // The entry is named after everything that makes the kernel, so that equal kernels are equal symbols.
   const std::string identity = Encoder("kernel", 1)
                                    .text(text)
@@ -26,7 +26,8 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   text.replace(text.find(kPlaceholder), kPlaceholder.size(), source.entry);
   source.text = std::move(text);
   source.grid = kernel.grid;
-  source.threads = kernel.threads;
+  // A simulated block is a call on one thread of the host.
+  source.threads = machine.target->family == "sim" ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes();
   return source;
 }

@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 
 namespace wl {
-namespace {
-
-// A name as a comment: nothing in it may end the line or go on to the next.
-std::string comment_of(std::string name) {
-  for (char& c : name)
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
-  return name;
-}
-
-}  // namespace
 
 Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
     : kernel_(kernel), entry_(std::move(entry)), lanes_(lanes), register_tiles_(register_tiles(kernel)) {}
@@ -26,6 +15,19 @@ void Printer::fail(std::string message) {
 
 absl::StatusOr<std::string> Printer::print() {
   declared_.emplace_back();
+  if (kernel_.wave > 0) {
+    print_team_head();
+  } else {
+    print_head();
+  }
+  print_derived(0);
+  print_body(kernel_.body);
+  out_.close();
+  if (!status_.ok()) return status_;
+  return out_.take();
+}
+
+void Printer::print_head() {
   out_.open(cat("extern \"C\" void ", entry_, "(long block, void* const* args, char* scratch)"));
   out_.line("(void)block; (void)args; (void)scratch;");
   int argument = 0;
@@ -37,11 +39,6 @@ absl::StatusOr<std::string> Printer::print() {
     out_.line(cat(type, " WL_RESTRICT p", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ",
                   comment_of(b.name)));
   }
-  print_derived(0);
-  print_body(kernel_.body);
-  out_.close();
-  if (!status_.ok()) return status_;
-  return out_.take();
 }
 
 // Derived variables are defined in the innermost scope that their sources need: the one of their last source.
@@ -72,6 +69,10 @@ void Printer::print_body(const std::vector<Instr>& body) {
   for (size_t i = 0; i < body.size() && status_.ok();) {
     if (body[i].op == InstrOp::kLoop) {
       print_loop(body[i++]);
+      continue;
+    }
+    if (kernel_.wave > 0) {
+      print_team_instr(body[i++]);
       continue;
     }
     const Stretch stretch = next_stretch(kernel_, body, i);

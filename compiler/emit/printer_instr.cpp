@@ -93,6 +93,7 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
     case InstrOp::kConvert:
     case InstrOp::kLoop:
     case InstrOp::kFence:
+    case InstrOp::kBarrier:
       return fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
   }
 }
@@ -104,6 +105,7 @@ void Printer::print_load(const Instr& instr, const Stretch& stretch, const Place
   const std::string scalar = spell_memory(tile.dtype, 1);
   const std::string name =
       place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
+  if (kernel_.wave > 0 && instr.guards.empty()) return print_team_load(instr, stretch, place);
   if (!instr.guards.empty()) return print_guarded(instr, stretch, place, name);
   const std::string at = address(instr.slice, place);
   const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
@@ -153,7 +155,10 @@ void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Pl
   }
   const std::string from = address(instr.slice, place);
   const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
-  if (lanes == 1) return set(cat(condition, " ? *(", from, ") : ", other));
+  if (lanes == 1) {
+    if (!place.left.empty()) condition = cat(place.left, " > 0", condition.empty() ? "" : " && ", condition);
+    return set(cat(condition, " ? ", read_one(from, tile.dtype), " : ", other));
+  }
   const std::string range = cat("g", temporary_++);
   out_.line(cat("const int ", range, "_low = wl_left(", low, "), ", range,
                 "_high = ", condition.empty() ? "" : cat(condition, " ? "), "wl_left(", high, ")",
@@ -175,6 +180,7 @@ bool Printer::aligned(const Slice& slice, int axis) const {
 }
 
 void Printer::print_store(const Instr& instr, const Stretch& stretch, const Place& place) {
+  if (kernel_.wave > 0) return print_team_store(instr, stretch, place);
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
@@ -231,7 +237,7 @@ void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place
   const std::string type = spell_type(tile_of(instr.args[0]).dtype, lanes);
   if (tile_of(instr.args[0]).dtype == DType::b1) value = cat("wl_cast<", type, ">(", value, ")");
   const std::string combine = cat("wl_", name_of(instr.combine));
-  if (!place.left.empty() && lanes > 1)
+  if (!place.left.empty() && (lanes > 1 || kernel_.wave > 0))
     value = cat("wl_keep(", value, ", ", place.left, ", wl_identity_", name_of(instr.combine), "<",
                 spell_type(tile_of(instr.args[0]).dtype, 1), ">())");
   if (place.repeat.empty()) {

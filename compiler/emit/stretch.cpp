@@ -94,6 +94,7 @@ TileId space_tile(const Instr& instr) {
     case InstrOp::kConvert:
     case InstrOp::kLoop:
     case InstrOp::kFence:
+    case InstrOp::kBarrier:
       return -1;
   }
   return -1;

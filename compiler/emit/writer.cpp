@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/ascii.h"
+
 namespace wl {
 
 void Writer::line(std::string_view text) {
@@ -20,6 +22,12 @@ void Writer::open(std::string_view text) {
 void Writer::close() {
   --depth_;
   line("}");
+}
+
+std::string comment_of(std::string name) {
+  for (char& c : name)
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '-') c = '_';
+  return name;
 }
 
 std::string spell_var(VarId var) {

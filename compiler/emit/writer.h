@@ -22,6 +22,8 @@ class Writer {
 
 // "0L + block*4096L + v3": a 64-bit expression.
 std::string spell(const Affine& affine);
+// A name as a comment: nothing in it may end the line or go on to the next.
+std::string comment_of(std::string name);
 // The minimum of several, "(a < b ? a : b)".
 std::string spell_min(const std::vector<Affine>& affines);
 std::string spell_var(VarId var);

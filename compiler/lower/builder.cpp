@@ -11,13 +11,24 @@ namespace wl {
 KernelBuilder::KernelBuilder(const Graph& group, const Machine& machine) : inputs_(group.inputs()) {
   kernel_.target = std::string(machine.target->name);
   kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
+  kernel_.wave = machine.target->gpu.wave;
+  if (kernel_.wave > 0) kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
   for (const BufferSpec& spec : buffers_of(group))
-    kernel_.buffers.push_back({spec.name, spec.dtype, spec.shape, Level::kGlobal, spec.output, 0});
+    kernel_.buffers.push_back({spec.name, spec.dtype, spec.shape, Level::kGlobal, spec.output, false, 0});
   open_.emplace_back();
 }
 
 void KernelBuilder::set_launch(std::string name, const Schedule& schedule, const Machine& machine) {
   kernel_.name = std::move(name);
+  if (kernel_.wave > 0) {
+    kernel_.team = static_cast<int>(schedule.get("team", 1));
+    kernel_.teams = static_cast<int>(schedule.get("teams", kernel_.wave));
+    kernel_.threads = kernel_.team * kernel_.teams;
+    kernel_.compiler = machine.target->family == "sim"    ? (machine.gcc ? "gcc" : "clang")
+                       : machine.target->family == "cuda" ? "nvrtc"
+                                                          : "hip";
+    return;
+  }
   kernel_.threads = static_cast<int>(schedule.get("threads", machine.threads));
   kernel_.compiler = schedule.get("compiler", 0) == 0 ? "gcc" : "clang";
 }
@@ -40,7 +51,7 @@ VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t d
 BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger) {
   const int64_t end = kernel_.scratch_bytes();
   kernel_.buffers.push_back(
-      {std::move(name), dtype, std::move(shape), Level::kShared, false, (end + stagger + 63) / 64 * 64});
+      {std::move(name), dtype, std::move(shape), Level::kShared, false, false, (end + stagger + 63) / 64 * 64});
   return static_cast<BufferId>(kernel_.buffers.size()) - 1;
 }
 
@@ -56,7 +67,16 @@ BufferId KernelBuilder::output_buffer(int output) const {
 
 TileId KernelBuilder::tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
                            std::vector<std::vector<Affine>> bound) {
+  if (kernel_.wave > 0) return team_tile(dtype, std::move(shape), vector_axis, lanes / kernel_.team, std::move(bound));
   kernel_.tiles.push_back({dtype, cpu_layout(std::move(shape), vector_axis, lanes), std::move(bound)});
+  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+TileId KernelBuilder::team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
+                                std::vector<std::vector<Affine>> bound) {
+  const int team = axis < 0 ? 1 : kernel_.team;
+  kernel_.tiles.push_back(
+      {dtype, team_layout(std::move(shape), axis, axis < 0 ? 1 : vector, team, kernel_.wave), std::move(bound)});
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }
 
@@ -136,6 +156,16 @@ Instr fill_instr(TileId result, double value) {
   out.op = InstrOp::kFill;
   out.result = result;
   out.value = value;
+  return out;
+}
+
+Instr cross_instr(TileId result, TileId from, Op combine) {
+  Instr out;
+  out.op = InstrOp::kCross;
+  out.result = result;
+  out.args = {from};
+  out.combine = combine;
+  out.axes = {1};
   return out;
 }
 

@@ -26,6 +26,9 @@ class KernelBuilder {
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
+  // With lanes: a tile that a team holds along `axis` (-1: every thread all of it).
+  TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
+                   std::vector<std::vector<Affine>> bound = {});
   TileId like(TileId other, DType dtype);  // same space, another dtype
 
   void open_loop(VarId var, std::vector<Affine> trips);
@@ -33,7 +36,7 @@ class KernelBuilder {
   Instr& push(Instr instr);
   void push_all(std::vector<Instr> instrs);
 
-  // What every class reads from a schedule: threads and compiler.
+  // What every class reads from a schedule: threads and compiler, or the teams.
   void set_launch(std::string name, const Schedule& schedule, const Machine& machine);
 
   Kernel& kernel() { return kernel_; }
@@ -47,7 +50,7 @@ class KernelBuilder {
   std::vector<NodeId> inputs_;
 };
 
-inline constexpr VarId kBlockVar = 0;
+inline constexpr VarId kBlockVar = 0;  // and kTeamVar, kernel.h
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 // a + factor * b.
@@ -56,6 +59,7 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
 Instr fill_instr(TileId result, double value);
+Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 // result = op(args...) with every arg read as is.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "compiler/ir/ops.h"
 #include "compiler/lower/verify.h"
@@ -38,8 +39,10 @@ class Interpreter {
       for (const KernelBuffer& b : kernel_.buffers)
         scratch_.emplace_back(b.level == Level::kShared ? elements(b.shape) : 0,
                               std::numeric_limits<double>::quiet_NaN());
-      tiles_.assign(kernel_.tiles.size(), {});
-      WL_RETURN_IF_ERROR(body(kernel_.body));
+      std::vector<int> teams(std::max(1, kernel_.teams));
+      std::iota(teams.begin(), teams.end(), 0);
+      team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
+      WL_RETURN_IF_ERROR(body(kernel_.body, teams));
     }
     return absl::OkStatus();
   }
@@ -93,8 +96,8 @@ class Interpreter {
   }
 
   std::vector<double>& tile(TileId id) {
-    tiles_[id].resize(elements(kernel_.tiles[id].layout.shape), std::numeric_limits<double>::quiet_NaN());
-    return tiles_[id];
+    team_tiles_[now_][id].resize(elements(kernel_.tiles[id].layout.shape), std::numeric_limits<double>::quiet_NaN());
+    return team_tiles_[now_][id];
   }
 
   absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
@@ -138,7 +141,7 @@ class Interpreter {
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
     return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) index[axis] = axis == from.vector_axis() ? index[axis] % from.lanes() : 0;
+      for (int axis : instr.axes) index[axis] %= from.width(axis);
       double& to = result[flat_of(instr.result, index)];
       to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
       return absl::OkStatus();
@@ -146,11 +149,15 @@ class Interpreter {
   }
 
   absl::Status cross(const Instr& instr) {
+    const Layout& from = kernel_.tiles[instr.args[0]].layout;
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
     std::vector<bool> seen(result.size(), false);
     return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) index[axis] = 0;
+      for (int axis : instr.axes) {
+        const int64_t units = kernel_.tiles[instr.result].layout.width(axis);  // what the waves of a team still hold
+        index[axis] = index[axis] / (from.width(axis) / units) % units;
+      }
       const int64_t to = flat_of(instr.result, index);
       result[to] =
           seen[to] ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[to], input[flat]) : input[flat];
@@ -172,14 +179,8 @@ class Interpreter {
 
   absl::Status one(const Instr& instr) {
     switch (instr.op) {
-      case InstrOp::kLoop: {
-        const int64_t trips = smallest(instr.trips);
-        for (int64_t i = 0; i < trips; ++i) {
-          values_[instr.var] = i;
-          WL_RETURN_IF_ERROR(body(instr.body));
-        }
-        return absl::OkStatus();
-      }
+      case InstrOp::kLoop:
+        return absl::OkStatus();  // see body
       case InstrOp::kLoad: {
         const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
         const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
@@ -196,6 +197,7 @@ class Interpreter {
       }
       case InstrOp::kStore:
         return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          if (!holds(instr, index)) return absl::OkStatus();
           WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
           *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
           return absl::OkStatus();
@@ -208,7 +210,7 @@ class Interpreter {
           result[flat] = evaluate(instr, index);
           return absl::OkStatus();
         }));
-        tiles_[instr.result] = std::move(result);
+        team_tiles_[now_][instr.result] = std::move(result);
         return absl::OkStatus();
       }
       case InstrOp::kFold:
@@ -228,24 +230,58 @@ class Interpreter {
         });
       }
       case InstrOp::kConvert:
-        tiles_[instr.result] = tile(instr.args[0]);
+        team_tiles_[now_][instr.result] = tile(instr.args[0]);
         return absl::OkStatus();
       case InstrOp::kPrefetch:
       case InstrOp::kFence:
+      case InstrOp::kBarrier:
         return absl::OkStatus();
     }
     return absl::OkStatus();
   }
 
-  absl::Status body(const std::vector<Instr>& instrs) {
-    for (const Instr& instr : instrs) WL_RETURN_IF_ERROR(one(instr));
+  void be(int team) {
+    if (kernel_.wave > 0) values_[kTeamVar] = team;
+    now_ = team;
+  }
+
+  // Teams in step, one after the other at each instruction: as good as any order, for a kernel with its barriers.
+  absl::Status body(const std::vector<Instr>& instrs, const std::vector<int>& teams) {
+    for (const Instr& instr : instrs) {
+      if (instr.op == InstrOp::kLoop) {
+        WL_RETURN_IF_ERROR(loop(instr, teams));
+        continue;
+      }
+      for (int team : teams) {
+        be(team);
+        WL_RETURN_IF_ERROR(one(instr));
+      }
+    }
     return absl::OkStatus();
+  }
+
+  absl::Status loop(const Instr& instr, const std::vector<int>& teams) {
+    std::vector<int64_t> trips;
+    for (int team : teams) {
+      be(team);
+      trips.push_back(smallest(instr.trips));
+    }
+    for (int64_t i = 0; true; ++i) {
+      std::vector<int> running;
+      for (size_t t = 0; t < teams.size(); ++t)
+        if (i < trips[t]) running.push_back(teams[t]);
+      if (running.empty()) return absl::OkStatus();
+      values_[instr.var] = i;
+      WL_RETURN_IF_ERROR(body(instr.body, running));
+    }
   }
 
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
   std::vector<int64_t> values_;
-  std::vector<std::vector<double>> scratch_, tiles_;
+  std::vector<std::vector<double>> scratch_;
+  std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
+  int now_ = 0;                                               // the team that runs
   std::vector<double> scratch_values_;
 };
 

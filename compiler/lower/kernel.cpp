@@ -10,6 +10,7 @@ constexpr InstrInfo kInstrs[] = {
     {InstrOp::kPrefetch, "prefetch"}, {InstrOp::kMap, "map"},     {InstrOp::kFold, "fold"},
     {InstrOp::kCross, "cross"},       {InstrOp::kFill, "fill"},   {InstrOp::kIota, "iota"},
     {InstrOp::kConvert, "convert"},   {InstrOp::kLoop, "for"},    {InstrOp::kFence, "fence"},
+    {InstrOp::kBarrier, "barrier"},
 };
 
 }  // namespace
@@ -41,6 +42,12 @@ int64_t Kernel::scratch_bytes() const {
     end = std::max(end, buffer.byte_offset + bytes);
   }
   return (end + 63) / 64 * 64;
+}
+
+int Kernel::vector_lanes() const {
+  int most = 1;
+  for (const Tile& tile : tiles) most = std::max(most, tile.layout.lanes());
+  return most;
 }
 
 }  // namespace wl

@@ -5,7 +5,11 @@
 // over the same tile space print as one loop (a stretch), in which a tile is one vector; a value needed by another
 // stretch goes through a scratch buffer by store and load, unless its tile is small enough to stay in registers (an
 // accumulator). Meaning: instructions run one after the other, whole tiles at a time (interp.h). Buffers never alias.
-// To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
+// Where the machine has lanes (wave > 0) a block is `teams` teams of `team` threads; each team runs the body on its
+// own, with variable 1, the team, as its number. A tile's layout then says which thread of the team holds which
+// element: l bits are the lane within a wave, u bits the wave within the team; where a layout lacks one of these bits
+// the element is replicated, and is stored by the threads whose missing bits are zero. Teams meet at barriers, and
+// nowhere else. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +34,10 @@ struct Affine {
   Affine& add(VarId var, int64_t coefficient);
 };
 
-// Index variables. block: 0 <= block < grid. loop: bound by its loop. derived: (min(of...) / div) % mod, everything
-// non-negative; mod 0 = none. Derived variables are recomputed wherever their sources change.
+// Index variables. block: 0 <= block < grid. team: 0 <= team < teams. loop: bound by its loop. derived: (min(of...) /
+// div) % mod, everything non-negative; mod 0 = none. Derived variables are recomputed wherever their sources change.
 struct Var {
-  enum class Kind : uint8_t { kBlock, kLoop, kDerived };
+  enum class Kind : uint8_t { kBlock, kTeam, kLoop, kDerived };
   Kind kind = Kind::kLoop;
   std::string name;
   std::vector<Affine> of;  // derived
@@ -49,6 +53,7 @@ struct KernelBuffer {
   std::vector<int64_t> shape;  // row-major
   Level level = Level::kGlobal;
   bool output = false;      // global only; globals come first, in call order
+  bool once = false;        // output: no element is stored by two threads
   int64_t byte_offset = 0;  // shared: place in the arena, a multiple of 64
   bool operator==(const KernelBuffer&) const = default;
 };
@@ -71,7 +76,7 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// A condition of a load: there is an element (i0, i1, ...) where 0 <= at + sum strides * i < extent.
+// A condition of a load or store: there is an element (i0, i1, ...) where 0 <= at + sum strides * i < extent.
 struct SliceGuard {
   Affine at;
   std::vector<int64_t> strides;
@@ -104,7 +109,8 @@ enum class InstrOp : uint8_t {
   kIota,
   kConvert,
   kLoop,
-  kFence
+  kFence,
+  kBarrier
 };
 struct InstrInfo {
   InstrOp op;
@@ -118,7 +124,7 @@ struct Instr {
   TileId result = -1;
   std::vector<TileId> args;
   Slice slice;                     // load, store, gather (base), prefetch
-  std::vector<SliceGuard> guards;  // load
+  std::vector<SliceGuard> guards;  // load, store
   Expr expr;                       // map
   Op combine = Op::add;            // fold, cross: add, max, min, mul
   std::vector<int> axes;           // fold, cross
@@ -135,26 +141,32 @@ struct Instr {
   bool operator==(const Instr&) const = default;
 };
 // load:   result = slice; where a guard does not hold, args[0] or, without one, value: nothing is read there
-// store:  slice = args[0]                  prefetch: the cache lines of slice
+// store:  slice = args[0]; where a guard does not hold, nothing is written
+// prefetch: the cache lines of slice
 // gather: result = slice[args[0]]          fill:  result = value        convert: result = args[0] in result's layout
 // map:    result = expr(args)              (result may be one that exists: assignment; it may also be an arg)
 // fold:   result = result combine (args[0] folded over axes within each lane); result keeps args[0]'s lanes
-// cross:  result = lanes of args[0] combined over axes; result has no lanes
+// cross:  result = lanes of args[0] combined over axes; result has no lanes. On a GPU: vector and l bits; u bits stay
 // fence:  streaming stores before it are visible to other threads after it
+// barrier: what threads of the block did to shared buffers before it is seen by all after it
+
+inline constexpr VarId kTeamVar = 1;  // with lanes
 
 struct Kernel {
   std::string name;
   std::string target;
   std::vector<KernelBuffer> buffers;  // globals in call order, then shared
-  std::vector<Var> vars;              // vars[0] is the block
+  std::vector<Var> vars;              // vars[0] is the block, and with lanes vars[1] the team
   std::vector<Tile> tiles;
   std::vector<Instr> body;
   int64_t grid = 1;
-  int threads = 1;
+  int threads = 1;  // with lanes: of a block, team * teams
+  int wave = 0, team = 1, teams = 1;
   int unroll = 1;        // repeats per loop step of a stretch
   int accumulators = 1;  // independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
   int64_t scratch_bytes() const;  // end of the last shared buffer
+  int vector_lanes() const;       // the most vector lanes of a tile
   bool operator==(const Kernel&) const = default;
 };
 

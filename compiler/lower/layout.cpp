@@ -40,11 +40,29 @@ int Layout::lanes() const {
   return static_cast<int>(count('v'));
 }
 
+int64_t Layout::width(int axis) const {
+  int64_t n = 1;
+  for (const Base& base : bases)
+    if (base.kind != 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+  return n;
+}
+
 int64_t Layout::repeats(int axis) const {
   int64_t n = outer[axis].kind == 'r' ? outer[axis].count : 1;
   for (const Base& base : bases)
     if (base.kind == 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
   return n;
+}
+
+Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave) {
+  WL_CHECK(std::has_single_bit(static_cast<unsigned>(team)) && std::has_single_bit(static_cast<unsigned>(vector)),
+           "team ", team, " vector ", vector);
+  Layout out = cpu_layout(std::move(shape), axis, vector * team);
+  const int lane_bits = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
+  const int vector_bits = std::countr_zero(static_cast<unsigned>(vector));
+  for (int bit = 0; bit < static_cast<int>(out.bases.size()); ++bit)
+    out.bases[bit].kind = bit < vector_bits ? 'v' : bit < vector_bits + lane_bits ? 'l' : 'u';
+  return out;
 }
 
 Layout cpu_layout(std::vector<int64_t> shape, int vector_axis, int lanes) {

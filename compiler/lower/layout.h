@@ -42,6 +42,8 @@ struct Layout {
   int vector_axis() const;
   // ... and how many lanes there are (1 when there are none).
   int lanes() const;
+  // Positions along an axis before registers repeat: vector, lane and unit bits.
+  int64_t width(int axis) const;
   // Register repeats along an axis: positions of kind r that move along it.
   int64_t repeats(int axis) const;
   std::string text() const;
@@ -52,6 +54,10 @@ absl::StatusOr<Layout> parse_layout(std::string_view text);
 // The same at a cursor, which stays behind the layout.
 class TextCursor;
 absl::StatusOr<Layout> read_layout(TextCursor& in);
+
+// The layout of a tile held by a team: along `axis` (-1: every thread holds all) first `vector` lanes of each thread,
+// then the lanes of a wave, then its waves, then register repeats. The team is a power of two.
+Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave);
 
 // The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything
 // else register repeats. Extents that lanes do not divide are covered by a partial last vector.

@@ -20,10 +20,15 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
     vector_reduced_ = domain.atoms[domain.vector].reduced;
     lanes_ = vector_extent_ != 1 ? machine.target->lanes : 1;
   }
-  vector_tile_ = vector_extent_;
+  team_ = machine.target->is_gpu();
+  if (team_) {
+    vector_ = vector_extent_ != 1 ? static_cast<int>(schedule.get("vector", 1)) : 1;
+    lanes_ = vector_extent_ != 1 ? vector_ * kernel.team : 1;
+  }
+  vector_tile_ = row_extent_ = vector_extent_;
   if (!vector_reduced_) {
     const int64_t tile =
-        domain.cls == LoopClass::kColumns ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
+        domain.cls == LoopClass::kColumns || team_ ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
   }
   vector_tiles_ = vector_reduced_ ? 1 : (vector_extent_ + vector_tile_ - 1) / std::max<int64_t>(1, vector_tile_);
@@ -59,6 +64,10 @@ std::vector<AtomId> LoopLowering::atoms_of(const Access& access) const {
 }
 
 TileId LoopLowering::make_tile(DType dtype, bool is_wide) {
+  if (team_) {
+    if (is_wide) return out_.team_tile(dtype, {1, vector_tile_}, 1, vector_, bound_);
+    return out_.team_tile(dtype, {1, 1}, -1, 1);
+  }
   if (!is_wide) return out_.tile(dtype, {1, 1}, -1, 1);
   return out_.tile(dtype, {1, vector_tile_}, 1, lanes_, bound_);
 }
@@ -98,6 +107,11 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
     inside *= extent;
   }
   for (size_t i = 0; i < outer_reduced_.size(); ++i) place.atom[outer_reduced_[i]] = affine(outer_vars_[i]);
+  if (split_) {
+    place.atom[outer_reduced_[0]] = affine(outer_vars_[0], out_.kernel().teams);
+    place.atom[outer_reduced_[0]].add(kTeamVar, 1);
+  }
+  if (chunk_var_ >= 0) place.vector_base = affine(chunk_var_, vector_tile_);
   place.row = row;
   return place;
 }
@@ -274,9 +288,9 @@ TileId LoopLowering::get(NodeId node, Code& code) {
 
 // A kept value's row buffer: one row, or a ring of one per phase when rows are pipelined.
 Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
-  const int64_t ring = pipelined_ ? phases_.count : 1;
+  const int64_t ring = pipelined_ ? phases_.count : team_ && !split_ ? out_.kernel().teams : 1;
   const int64_t stagger = schedule_.get("stagger", 0);
-  int64_t row = vector_tile_;
+  int64_t row = row_extent_;
   for (AtomId a : outer_reduced_) row *= domain_.atoms[a].extent;
   const int width = size_of(group_.nodes[node].dtype);
   row = (row + 63) / 64 * 64 + stagger / width;
@@ -285,10 +299,15 @@ Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
   Slice out;
   out.buffer = buffers_[node];
   out.strides = {0, 1};
-  if (ring > 1) out.offset.add(out_.derived("slot", {code.place.ring}, 1, ring), row);
-  int64_t stride = vector_tile_;
+  if (team_ && ring > 1) {
+    out.offset.add(kTeamVar, row);
+  } else if (ring > 1) {
+    out.offset.add(out_.derived("slot", {code.place.ring}, 1, ring), row);
+  }
+  if (chunk_var_ >= 0) out.offset.add(chunk_var_, vector_tile_);
+  int64_t stride = row_extent_;
   for (size_t i = outer_reduced_.size(); i-- > 0;) {
-    out.offset.add(outer_vars_[i], stride);
+    out.offset = sum(std::move(out.offset), code.place.atom[outer_reduced_[i]], stride);
     stride *= domain_.atoms[outer_reduced_[i]].extent;
   }
   return out;

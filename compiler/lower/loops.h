@@ -44,7 +44,8 @@ class LoopLowering {
   struct Code {
     int phase = 0;
     // narrow: inside the phase's loops, but constant along the vector atom
-    std::vector<Instr> fills, pre, narrow, inner, post;
+    // exchange: a team's waves leave what they reduced in shared memory
+    std::vector<Instr> fills, pre, narrow, inner, exchange, post;
     std::map<NodeId, TileId> tiles;
     std::vector<std::pair<Access, TileId>> loads;
     std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -75,8 +76,13 @@ class LoopLowering {
   Code phase_code(int phase, RowPlace place);
   TileId stored_value(const Domain::Store& store, Code& code);
   void fold(NodeId reduce, Code& code);
+  void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
+  void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
+  Affine outer_trips(size_t loop);
+  bool is_wide_tile(TileId tile);
   void emit_row(std::vector<Code> codes, bool prologue = false);
   void emit_pipelined(const std::vector<Affine>& trips);
+  absl::StatusOr<Kernel> run_teams();
 
   const Graph& group_;
   const Domain& domain_;
@@ -90,10 +96,17 @@ class LoopLowering {
   bool vector_reduced_ = false;
   int64_t vector_extent_ = 1, vector_tile_ = 1, vector_tiles_ = 1;
   int64_t rows_ = 1, chunk_ = 1;
-  int lanes_ = 1;
+  int lanes_ = 1;          // along the vector atom; with lanes of a team times its threads
+  int vector_ = 1;         // of one thread
+  bool team_ = false;      // the machine has lanes
+  bool split_ = false;     // the teams of a block share the outermost reduced loop of one row
+  bool resident_ = false;  // a team keeps its row in registers over all phases
   bool pipelined_ = false;
   VarId row_var_ = -1;
+  VarId chunk_var_ = -1;                    // with lanes: which part of a row that is not resident
+  int64_t row_extent_ = 1;                  // elements of a row; vector_tile_ of them at a time
   std::vector<std::vector<Affine>> bound_;  // of wide tiles
+  Code carried_;                            // resident: what earlier phases of the row left in registers
   // Reduction results by age: results_[r][d] is the value of d iterations ago.
   std::map<NodeId, std::vector<TileId>> results_;
   std::map<NodeId, BufferId> buffers_;  // of kept values

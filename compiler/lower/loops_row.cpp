@@ -24,8 +24,7 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   operand.op = InstrOp::kMap;
   int root = operand_expr(reduce, 0, operand, code);
   if (products) root = product_expr(reduce, root, dtype, operand, code);
-  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(),
-                             [&](TileId t) { return out_.kernel().tiles[t].layout.lanes() > 1; });
+  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
   TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
   if (value < 0) {
     operand.result = make_tile(dtype, is_wide);
@@ -37,7 +36,9 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     is_wide = true;
   }
   const bool folds = is_wide && vector_reduced_;
-  const TileId partial = folds ? out_.tile(dtype, {1, lanes_}, 1, lanes_) : make_tile(dtype, is_wide);
+  const TileId partial = !folds  ? make_tile(dtype, is_wide)
+                         : team_ ? out_.team_tile(dtype, {1, lanes_}, 1, vector_)
+                                 : out_.tile(dtype, {1, lanes_}, 1, lanes_);
   code.fills.push_back(fill_instr(partial, identity_of(combine, dtype)));
   const TileId result = results_.at(reduce)[0];
   if (folds) {
@@ -48,19 +49,95 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
     instr.combine = combine;
     instr.axes = {1};
     code.inner.push_back(std::move(instr));
-    Instr cross;
-    cross.op = InstrOp::kCross;
-    cross.result = dtype == node.dtype ? result : out_.like(result, dtype);
-    cross.args = {partial};
-    cross.combine = combine;
-    cross.axes = {1};
-    const TileId whole = cross.result;
-    code.post.push_back(std::move(cross));
+    const TileId whole = dtype == node.dtype ? result : out_.like(result, dtype);
+    if (team_)
+      cross(reduce, combine, partial, whole, code);
+    else
+      code.post.push_back(cross_instr(whole, partial, combine));
     if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
   } else {
     (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(map_instr(partial, combine, dtype, {partial, value}));
+    if (split_) {
+      const TileId whole = dtype == node.dtype ? result : out_.like(result, dtype);
+      combine_teams(reduce, combine, partial, whole, code);
+      if (whole != result) code.post.push_back(copy_instr(result, whole, node.dtype));
+      return;
+    }
     code.post.push_back(copy_instr(result, partial, node.dtype));
   }
+}
+
+// Within a wave by shuffles; the waves of a team, and teams that share a row, then read what all of them left in shared
+// memory.
+void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code) {
+  Kernel& kernel = out_.kernel();
+  const DType dtype = kernel.tiles[partial].dtype;
+  const int waves = std::max(1, kernel.team / kernel.wave);
+  const int slots = split_ ? waves * kernel.teams : waves;
+  if (slots == 1) {
+    code.post.push_back(cross_instr(result, partial, combine));
+    return;
+  }
+  const auto tile_of = [&](Layout layout) {
+    kernel.tiles.push_back({dtype, std::move(layout), {}});
+    return static_cast<TileId>(kernel.tiles.size()) - 1;
+  };
+  // One value for each wave: the unit bits alone.
+  const TileId left = tile_of(team_layout({1, waves}, 1, 1, waves, 1));
+  Slice mine;
+  mine.buffer = out_.shared(cat("waves", reduce), dtype, {kernel.teams, waves});
+  if (kernel.teams > 1) mine.offset.add(kTeamVar, waves);
+  mine.strides = {0, 1};
+  Slice all = mine;
+  if (split_) all.offset = fixed(0);
+  code.exchange.push_back(cross_instr(left, partial, combine));
+  code.exchange.push_back(store_instr(left, mine, false));
+  const int vector = slots % vector_ == 0 ? vector_ : 1;
+  const TileId gathered = tile_of(team_layout({1, slots}, 1, vector, 1, 1));
+  const TileId total = tile_of(team_layout({1, vector}, 1, vector, 1, 1));
+  code.post.push_back(load_instr(gathered, all));
+  code.post.push_back(fill_instr(total, identity_of(combine, dtype)));
+  Instr instr;
+  instr.op = InstrOp::kFold;
+  instr.result = total;
+  instr.args = {gathered};
+  instr.combine = combine;
+  instr.axes = {1};
+  code.post.push_back(std::move(instr));
+  code.post.push_back(cross_instr(result, total, combine));
+}
+
+// What the teams of a block have accumulated element by element, in shared memory; every team then has the whole.
+void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code) {
+  const int teams = out_.kernel().teams;
+  const Tile tile = out_.kernel().tiles[partial];
+  const int64_t width = tile.layout.shape[1];
+  Slice slice;
+  slice.buffer = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
+  slice.offset = affine(kTeamVar, width);
+  slice.strides = {0, 1};
+  code.exchange.push_back(store_instr(partial, slice, false));
+  TileId total = -1;
+  for (int team = 0; team < teams; ++team) {
+    slice.offset = fixed(team * width);
+    const TileId one = out_.like(partial, tile.dtype);
+    code.post.push_back(load_instr(one, slice));
+    if (total < 0) {
+      total = one;
+      continue;
+    }
+    const TileId sum = team + 1 == teams ? result : out_.like(partial, tile.dtype);
+    code.post.push_back(map_instr(sum, combine, tile.dtype, {total, one}));
+    total = sum;
+  }
+}
+
+// How often a team runs a loop around its row: its share, where the teams of the block share the loop.
+Affine LoopLowering::outer_trips(size_t loop) {
+  const int64_t extent = domain_.atoms[outer_reduced_[loop]].extent;
+  if (!split_ || loop != 0) return fixed(extent);
+  const int teams = out_.kernel().teams;
+  return affine(out_.derived("share", {affine(kTeamVar, -1, extent - 1 + teams)}, teams));
 }
 
 // Inputs that move with the row are fetched ahead, in the phase that reads them first.
@@ -111,6 +188,7 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
 
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
+  if (resident_) code = std::move(carried_);
   code.phase = phase;
   code.place = std::move(place);
   for (NodeId reduce : phases_.reduces)
@@ -130,18 +208,23 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     }
     TileId value = stored_value(store, *into);
     const bool is_wide = wide(moves);
-    if (is_wide && out_.kernel().tiles[value].layout.lanes() == 1)
-      value = spread(value, inside ? code.inner : into->pre);
+    if (is_wide && !is_wide_tile(value)) value = spread(value, inside ? code.inner : into->pre);
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
       std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));
+      if (split_) instr.guards.push_back({affine(kTeamVar), {0, 0}, 1});
       code.post.push_back(std::move(instr));
     }
   }
   prefetch(code);
+  if (resident_) {
+    carried_.tiles = code.tiles;
+    carried_.loads = code.loads;
+    carried_.joined = code.joined;
+  }
   return code;
 }
 
@@ -153,12 +236,15 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     out_.push_all(std::move(code.pre));
     if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
   }
-  for (size_t i = 0; i < outer_reduced_.size(); ++i)
-    out_.open_loop(outer_vars_[i], {fixed(domain_.atoms[outer_reduced_[i]].extent)});
+  std::vector<std::pair<VarId, Affine>> loops;
+  for (size_t i = 0; i < outer_reduced_.size(); ++i) loops.emplace_back(outer_vars_[i], outer_trips(i));
+  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, fixed((row_extent_ + vector_tile_ - 1) / vector_tile_));
+  for (const auto& [var, trips] : loops) out_.open_loop(var, {trips});
   if (!outer_reduced_.empty())
     for (Code& code : codes) out_.push_all(std::move(code.narrow));
   for (Code& code : codes) out_.push_all(std::move(code.inner));
-  for (size_t i = 0; i < outer_reduced_.size(); ++i) out_.close_loop();
+  for (size_t i = 0; i < loops.size(); ++i) out_.close_loop();
+  for (Code& code : codes) out_.push_all(std::move(code.exchange));
   for (Code& code : codes) out_.push_all(std::move(code.post));
   if (!pipelined_) return;
   for (auto& [reduce, ages] : results_) {
@@ -171,6 +257,7 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
 }
 
 absl::StatusOr<Kernel> LoopLowering::run() {
+  if (team_) return run_teams();
   Kernel& kernel = out_.kernel();
   const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_.get("tasks", 1));
   chunk_ = std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);

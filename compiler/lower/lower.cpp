@@ -21,17 +21,36 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
     nothing.grid = 0;
     return nothing;
   }
+  const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
+      if (gpu && schedule.get("staged", 0) != 0) return lower_staged_transpose(group, domain, schedule, machine);
+      if (gpu) return LoopLowering(group, domain, schedule, machine).run();
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kRows:
     case LoopClass::kColumns:
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kContract:
+      if (gpu)
+        return unimplemented("%", domain.contract, ": contractions have no lowering for ", machine.target->name,
+                             " yet");
       return ContractLowering(group, domain, schedule, machine).run();
   }
   return invalid("loop class ", static_cast<int>(domain.cls));
+}
+
+// Elementary functions of doubles are a library's, which not every target's compiler brings.
+absl::Status check_functions(const std::vector<Instr>& body, const Target& target) {
+  for (const Instr& instr : body) {
+    for (const ExprNode& node : instr.expr) {
+      if (node.kind != ExprNode::Kind::kOp || node.dtype != DType::f64) continue;
+      if (info(node.op).cost >= 10 || node.op == Op::fmod || node.op == Op::mod)
+        return unimplemented(name_of(node.op), " of f64 has no spelling for ", target.name);
+    }
+    WL_RETURN_IF_ERROR(check_functions(instr.body, target));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -39,6 +58,9 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
                              const Machine& machine) {
   WL_ASSIGN_OR_RETURN(Kernel kernel, lower_class(group, domain, schedule, machine));
+  const Target& target = *machine.target;
+  if (target.is_gpu() && (target.gpu.features & kF64Functions) == 0)
+    WL_RETURN_IF_ERROR(check_functions(kernel.body, target));
   WL_RETURN_IF_ERROR(verify(kernel));
   return kernel;
 }

@@ -89,6 +89,12 @@ class KernelParser {
     WL_RETURN_IF_ERROR(setting("unroll", kernel_.unroll));
     WL_RETURN_IF_ERROR(setting("accumulators", kernel_.accumulators));
     WL_RETURN_IF_ERROR(setting("compiler", kernel_.compiler));
+    if (in_.peek() == 'w') {
+      WL_RETURN_IF_ERROR(setting("wave", kernel_.wave));
+      WL_RETURN_IF_ERROR(setting("team", kernel_.team));
+      WL_RETURN_IF_ERROR(setting("teams", kernel_.teams));
+      kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
+    }
     WL_RETURN_IF_ERROR(in_.expect("{"));
     return end_line();
   }
@@ -136,7 +142,8 @@ class KernelParser {
       WL_RETURN_IF_ERROR(in_.expect("@"));
       WL_RETURN_IF_ERROR(in_.integer(b.byte_offset, 0, kMaxCount));
     } else {
-      b.output = in_.take("out");
+      b.once = in_.take("once");
+      b.output = b.once || in_.take("out");
       if (!b.output) WL_RETURN_IF_ERROR(in_.expect("in"));
     }
     WL_RETURN_IF_ERROR(quoted(b.name));
@@ -195,6 +202,10 @@ class KernelParser {
     const std::string_view name = in_.word();
     if (name == "block" && in_.peek() != '#') {
       var = 0;
+      return absl::OkStatus();
+    }
+    if (name == "team" && in_.peek() != '#' && kernel_.wave > 0) {
+      var = 1;
       return absl::OkStatus();
     }
     if (name.empty() || !in_.take("#")) {
@@ -292,7 +303,7 @@ class KernelParser {
     }
     instr.op = row->op;
     const bool gives = instr.op != InstrOp::kStore && instr.op != InstrOp::kPrefetch && instr.op != InstrOp::kLoop &&
-                       instr.op != InstrOp::kFence;
+                       instr.op != InstrOp::kFence && instr.op != InstrOp::kBarrier;
     if (gives != (instr.result >= 0)) return invalid(name, gives ? " gives a tile" : " gives no tile");
     WL_RETURN_IF_ERROR(operands(instr));
     if (!gives) return absl::OkStatus();
@@ -306,12 +317,15 @@ class KernelParser {
     switch (instr.op) {
       case InstrOp::kLoad:
         WL_RETURN_IF_ERROR(slice(instr.slice));
-        return in_.take("where") ? guards(instr) : absl::OkStatus();
+        if (!in_.take("where")) return absl::OkStatus();
+        WL_RETURN_IF_ERROR(guards(instr));
+        WL_RETURN_IF_ERROR(in_.expect("else"));
+        return in_.peek() == '%' ? tile(instr.args.emplace_back()) : in_.real(instr.value);
       case InstrOp::kStore:
         WL_RETURN_IF_ERROR(tile(instr.args.emplace_back()));
         WL_RETURN_IF_ERROR(slice(instr.slice));
         instr.streaming = in_.take("streaming");
-        return absl::OkStatus();
+        return in_.take("where") ? guards(instr) : absl::OkStatus();
       case InstrOp::kGather:
         WL_RETURN_IF_ERROR(tile(instr.args.emplace_back()));
         WL_RETURN_IF_ERROR(slice(instr.slice));
@@ -348,6 +362,7 @@ class KernelParser {
         WL_RETURN_IF_ERROR(in_.expect("in"));
         return minimum(instr.trips);
       case InstrOp::kFence:
+      case InstrOp::kBarrier:
         return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -362,8 +377,7 @@ class KernelParser {
       WL_RETURN_IF_ERROR(in_.expect("of"));
       WL_RETURN_IF_ERROR(in_.integer(guard.extent, 0, kMaxCount));
     } while (in_.take("and"));
-    WL_RETURN_IF_ERROR(in_.expect("else"));
-    return in_.peek() == '%' ? tile(instr.args.emplace_back()) : in_.real(instr.value);
+    return absl::OkStatus();
   }
 
   absl::Status reduction(Instr& instr) {

@@ -13,6 +13,7 @@ namespace {
 
 std::string var_text(const Kernel& kernel, VarId var) {
   if (var == 0) return "block";
+  if (var == 1 && kernel.wave > 0) return "team";
   const bool known = var > 0 && var < static_cast<VarId>(kernel.vars.size());  // verify() prints what is not
   return cat(known ? kernel.vars[var].name : "?", "#", var);
 }
@@ -49,6 +50,14 @@ std::string slice_text(const Kernel& kernel, const Slice& slice) {
              "]");
 }
 
+std::string guards_text(const Kernel& kernel, const Instr& instr) {
+  std::string out;
+  for (size_t i = 0; i < instr.guards.size(); ++i)
+    append(&out, i == 0 ? " where " : " and ", text(kernel, instr.guards[i].at), " strides [",
+           absl::StrJoin(instr.guards[i].strides, ","), "] of ", instr.guards[i].extent);
+  return out;
+}
+
 std::string axes_text(const Instr& instr) {
   return cat(" axes [", absl::StrJoin(instr.axes, ","), "]");
 }
@@ -62,15 +71,13 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
   switch (instr.op) {
     case InstrOp::kLoad:
       out += slice_text(kernel, instr.slice);
-      for (size_t i = 0; i < instr.guards.size(); ++i)
-        append(&out, i == 0 ? " where " : " and ", text(kernel, instr.guards[i].at), " strides [",
-               absl::StrJoin(instr.guards[i].strides, ","), "] of ", instr.guards[i].extent);
+      out += guards_text(kernel, instr);
       if (!instr.guards.empty())
         append(&out, " else ", instr.args.empty() ? real_text(instr.value) : cat("%", instr.args[0]));
       break;
     case InstrOp::kStore:
       args();
-      append(&out, slice_text(kernel, instr.slice), instr.streaming ? " streaming" : "");
+      append(&out, slice_text(kernel, instr.slice), instr.streaming ? " streaming" : "", guards_text(kernel, instr));
       break;
     case InstrOp::kGather:
       args();
@@ -102,6 +109,7 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
       append(&out, " ", var_text(kernel, instr.var), " in ", minimum(kernel, instr.trips));
       break;
     case InstrOp::kFence:
+    case InstrOp::kBarrier:
       break;
   }
   return out;
@@ -134,7 +142,7 @@ void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth,
 
 std::string buffer_text(const KernelBuffer& b) {
   return cat(b.level == Level::kShared ? cat("scratch@", b.byte_offset)
-             : b.output                ? "out"
+             : b.output                ? (b.once ? "once" : "out")
                                        : "in",
              " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]");
 }
@@ -149,10 +157,11 @@ std::string print(const Kernel& kernel) {
   std::string out =
       cat("kernel \"", absl::CHexEscape(kernel.name), "\" target=\"", absl::CHexEscape(kernel.target),
           "\" grid=", kernel.grid, " threads=", kernel.threads, " unroll=", kernel.unroll,
-          " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\" {\n");
+          " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\"",
+          kernel.wave == 0 ? "" : cat(" wave=", kernel.wave, " team=", kernel.team, " teams=", kernel.teams), " {\n");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     append(&out, "  p", i, " = ", buffer_text(kernel.buffers[i]), "\n");
-  for (VarId v = 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {
+  for (VarId v = kernel.wave > 0 ? 2 : 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {
     const Var& var = kernel.vars[v];
     if (var.kind == Var::Kind::kLoop) {
       append(&out, "  index ", var_text(kernel, v), "\n");

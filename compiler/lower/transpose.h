@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/lower/tile_expr.h"
-#include "compiler/plan/space.h"
+#include "compiler/plan/space_team.h"
 
 namespace wl {
 
@@ -12,5 +12,9 @@ namespace wl {
 bool transposes(const Domain& domain, const Machine& machine);
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine);
+
+// The same for machines with lanes: squares of kStagedSide through shared memory, teams of as many threads.
+absl::StatusOr<Kernel> lower_staged_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                              const Machine& machine);
 
 }  // namespace wl

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/lower/barriers.h"
+
 namespace wl {
 namespace {
 
@@ -15,13 +17,37 @@ class Verifier {
       return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
     WL_RETURN_IF_ERROR(check_scratch());
     WL_RETURN_IF_ERROR(check_tiles());
+    WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
-    return check_body(kernel_.body, {});
+    if (kernel_.wave > 0) scope_.insert(kTeamVar);
+    WL_RETURN_IF_ERROR(check_body(kernel_.body, {}));
+    return kernel_.wave > 0 ? check_barriers(kernel_) : absl::OkStatus();
   }
 
  private:
   absl::Status fail(const Instr& instr, const std::string& what) const {
     return absl::InternalError(cat("kernel ", kernel_.name, ": ", what, ": ", print(kernel_, instr)));
+  }
+
+  absl::Status check_teams() const {
+    if (kernel_.wave == 0) return absl::OkStatus();
+    const auto power = [](int n) { return n > 0 && (n & (n - 1)) == 0; };
+    if (!power(kernel_.wave) || !power(kernel_.team) || kernel_.threads != kernel_.team * kernel_.teams)
+      return absl::InternalError(cat("kernel ", kernel_.name, ": ", kernel_.threads, " threads are not ", kernel_.teams,
+                                     " teams of ", kernel_.team, ", a power of two"));
+    if (kernel_.vars.size() < 2 || kernel_.vars[kTeamVar].kind != Var::Kind::kTeam)
+      return absl::InternalError(cat("kernel ", kernel_.name, ": variable 1 is not the team"));
+    return absl::OkStatus();
+  }
+
+  // A team's threads hold a tile, each element once (or all of them, where the layout lacks their bits).
+  absl::Status check_lanes(size_t tile) const {
+    int64_t threads = 1;
+    for (const Layout::Base& base : kernel_.tiles[tile].layout.bases)
+      if (base.kind == 'l' || base.kind == 'u') threads *= 2;
+    if (threads > (kernel_.wave == 0 ? 1 : kernel_.team))
+      return absl::InternalError(cat("kernel ", kernel_.name, ": %", tile, " has more lanes than a team"));
+    return absl::OkStatus();
   }
 
   absl::Status check_scratch() const {
@@ -45,6 +71,7 @@ class Verifier {
       const size_t rank = layout.shape.size(), bounds = kernel_.tiles[i].bound.size();
       if (layout.bits.size() != rank || layout.outer.size() != rank || (bounds != 0 && bounds != rank))
         return absl::InternalError(cat("kernel ", kernel_.name, ": %", i, " has no layout and bound for every axis"));
+      WL_RETURN_IF_ERROR(check_lanes(i));
     }
     return absl::OkStatus();
   }
@@ -90,13 +117,22 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  static bool moves_along_lanes(const SliceGuard& guard, const Layout& layout) {
+    for (int axis = 0; axis < layout.rank(); ++axis)
+      if (guard.strides[axis] != 0 && layout.width(axis) > 1) return true;
+    return false;
+  }
+
   absl::Status check_guards(const Instr& instr) const {
     for (const SliceGuard& guard : instr.guards) {
       if (!in_scope(guard.at)) return fail(instr, "a guard uses a variable that is not in scope");
-      if (static_cast<int>(guard.strides.size()) != kernel_.tiles[instr.result].layout.rank())
+      const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
+      if (static_cast<int>(guard.strides.size()) != kernel_.tiles[tile].layout.rank())
         return fail(instr, "a guard needs one stride per axis of the tile");
+      if (instr.op == InstrOp::kStore && moves_along_lanes(guard, kernel_.tiles[tile].layout))
+        return fail(instr, "a store's guard does not move along its lanes: that is the tile's bound");
     }
-    if (instr.args.empty()) return absl::OkStatus();
+    if (instr.op == InstrOp::kStore || instr.args.empty()) return absl::OkStatus();
     const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];
     if (instr.args.size() > 1 || instr.guards.empty() || other.dtype != mine.dtype || !(other.layout == mine.layout))
       return fail(instr, "what a load gives elsewhere is one tile of its own type");
@@ -152,6 +188,8 @@ class Verifier {
           WL_RETURN_IF_ERROR(check_slice(instr, instr.result));
           break;
         case InstrOp::kStore:
+          WL_RETURN_IF_ERROR(check_guards(instr));
+          [[fallthrough]];
         case InstrOp::kPrefetch:
           WL_RETURN_IF_ERROR(check_slice(instr, instr.args[0]));
           break;
@@ -181,6 +219,7 @@ class Verifier {
           break;
         case InstrOp::kFill:
         case InstrOp::kFence:
+        case InstrOp::kBarrier:
         case InstrOp::kLoop:
           break;
       }

@@ -19,9 +19,9 @@ std::string print(const Kernel& kernel, const Instr& instr);
 // time and memory proportional to them. Errors say "line L:" first.
 absl::StatusOr<Kernel> parse_kernel(std::string_view text);
 
-// The meaning: instructions run one after the other, whole tiles at a time, blocks in order. Buffers hold the values of
-// the globals in call order, rounded to their dtypes; outputs are overwritten. Scratch starts as NaN in every block.
-// Accesses outside a buffer are an error that shows the instruction.
+// The meaning: instructions run one after the other, whole tiles at a time, blocks in order, teams in step. Buffers
+// hold the values of the globals in call order, rounded to their dtypes; outputs are overwritten. Scratch starts as NaN
+// in every block. Accesses outside a buffer are an error that shows the instruction.
 absl::Status interpret(const Kernel& kernel, std::vector<std::vector<double>>& buffers);
 
 }  // namespace wl

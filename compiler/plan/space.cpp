@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/plan/space_team.h"
 
 namespace wl {
 namespace {
@@ -123,17 +124,20 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
 
 absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine) {
   if (machine.target == nullptr) return invalid("the machine names no target");
-  if (!machine.gcc && !machine.clang) return invalid("the machine has neither gcc nor clang: nothing can be compiled");
+  const bool host = machine.target->family != "cuda" && machine.target->family != "hip";
+  if (host && !machine.gcc && !machine.clang)
+    return invalid("the machine has neither gcc nor clang: nothing can be compiled");
   Space space;
+  const bool teams = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
-      space = space_map(group, domain, machine);
+      space = (teams ? space_team_tiles : space_map)(group, domain, machine);
       break;
     case LoopClass::kRows:
-      space = space_rows(group, domain, machine);
+      space = (teams ? space_team_rows : space_rows)(group, domain, machine);
       break;
     case LoopClass::kColumns:
-      space = space_columns(group, domain, machine);
+      space = (teams ? space_team_tiles : space_columns)(group, domain, machine);
       break;
     case LoopClass::kContract:
       space = space_contract(group, domain, machine);

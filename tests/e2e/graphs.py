@@ -16,6 +16,19 @@ SOFTMAX_MATMUL = """graph {
 }
 """
 
+SOFTMAX = """graph {
+  %0 = input "x" : f32[32,200] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[32]
+  %2 = broadcast %1 dims=[0] : f32[32,200]
+  %3 = sub %0 %2 : f32[32,200]
+  %4 = exp %3 : f32[32,200]
+  %5 = reduce_sum %4 axes=[1] : f32[32]
+  %6 = broadcast %5 dims=[0] : f32[32,200]
+  %7 = div %4 %6 : f32[32,200]
+  output "y" %7
+}
+"""
+
 SCALAR = """graph {
   %0 = input "x" : f32[] normal(0,1)
   %1 = input "y" : f32[] normal(0,1)

@@ -48,18 +48,31 @@ absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& go
   return point;
 }
 
-absl::StatusOr<std::string> render(const testing::Golden& golden) {
-  const Machine machine = fixed_machine(golden.target);
-  WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
+absl::StatusOr<std::string> render_target(const testing::Golden& golden, const Graph& graph, std::string_view target) {
+  const Machine machine = fixed_machine(target);
   WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
-  WL_ASSIGN_OR_RETURN(const Point point, chosen_point(space, golden));
+  WL_ASSIGN_OR_RETURN(const Point point,
+                      target == golden.target ? chosen_point(space, golden) : absl::StatusOr<Point>(space.seeds[0]));
   WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph, domain, space.schedule(point), machine));
   WL_ASSIGN_OR_RETURN(const Source source, emit(kernel, machine));
-  return cat(section("graph", print(graph)), section("plan", space.text(point)), section("kernel", print(kernel)),
+  return cat(section("plan", space.text(point)), section("kernel", print(kernel)),
              section(cat("source grid=", source.grid, " threads=", source.threads, " scratch=", source.scratch_bytes),
                      // The name is a hash of the prelude too, which goldens do not show.
                      absl::StrReplaceAll(source.text, {{source.entry, "ENTRY"}})));
+}
+
+// The golden's own target with its choices, then what GPUs of 32 and of 64 lanes get by default.
+absl::StatusOr<std::string> render(const testing::Golden& golden) {
+  WL_ASSIGN_OR_RETURN(const Graph graph, parse(golden.graph));
+  WL_ASSIGN_OR_RETURN(std::string text, render_target(golden, graph, golden.target));
+  text = section("graph", print(graph)) + text;
+  for (std::string_view target : {"cuda:sm_90a", "hip:gfx90a"}) {
+    const auto more = render_target(golden, graph, target);
+    if (!more.ok() && !absl::IsUnimplemented(more.status())) return more.status();
+    text += more.ok() ? *more : section(target, std::string(more.status().message()));
+  }
+  return text;
 }
 
 class GoldenTest : public ::testing::TestWithParam<testing::Golden> {};

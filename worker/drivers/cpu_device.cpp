@@ -100,6 +100,9 @@ const std::vector<CpuTarget>& cpu_targets() {
       {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}},
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}},
       {"cpu:generic", always, {}},
+      // A GPU whose threads are fibers: never the best row, but every machine has it.
+      {"sim:cuda", always, {"-O1", "-fwrapv"}},
+      {"sim:hip", always, {"-O1", "-fwrapv"}},
   };
   return *kTargets;
 }

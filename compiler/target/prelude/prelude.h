@@ -10,6 +10,12 @@ namespace wl {
 // -std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math, never -ffast-math. Static storage.
 std::string_view cpu_prelude();
 
+// The preludes of GPUs: the target's own half and what they all share. The text before defines WL_LANES (elements of a
+// thread's vector: 1, 2, 4, 8 or 16) and WL_WAVE (lanes that run together).
+std::string_view cuda_prelude();  // for NVRTC; flags: see cuda.h
+std::string_view hip_prelude();   // for clang -x hip -nogpuinc -nogpulib
+std::string_view sim_prelude();   // C++17 for g++ and clang++, on a host: a thread is a fiber
+
 }  // namespace wl
 
 #endif  // WARPLOOM_COMPILER_TARGET_PRELUDE_PRELUDE_H_

@@ -162,6 +162,7 @@ std::vector<std::string> CompiledChecks::run() {
   }
   const auto old_segv = ::signal(SIGSEGV, report_fault);
   const auto old_ill = ::signal(SIGILL, report_fault);
+  const auto old_abort = ::signal(SIGABRT, report_fault);  // how the simulated GPU ends a wrong kernel
   const auto middle = std::chrono::steady_clock::now();
   for (const auto& [problem, objects] : by_problem) {
     const std::string message = run_group(problem, objects, wrong);
@@ -170,6 +171,7 @@ std::vector<std::string> CompiledChecks::run() {
   std::printf("%d kernels compiled in %.1f s and run in %.1f s\n", kernels(), compiling, seconds_since(middle));
   ::signal(SIGSEGV, old_segv);
   ::signal(SIGILL, old_ill);
+  ::signal(SIGABRT, old_abort);
   if (wrong.empty()) std::filesystem::remove_all(folder);
   return wrong;
 }

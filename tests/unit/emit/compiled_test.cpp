@@ -102,5 +102,43 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
+// The text of GPU kernels, on threads that are fibers: it knows bounds, races and who meets at a barrier.
+const std::vector<std::string> kSimulated = {"sim:cuda", "sim:hip"};
+
+TEST(Simulated, SampledSchedulesOfTheClassesMeanTheGraph) {
+  uint64_t seed = testing::test_seed(3);
+  CompiledChecks checks("simulated_classes");
+  Tally tally;
+  for (const char* text : testing::kGroups) {
+    const auto group = parse(text);
+    ASSERT_TRUE(group.ok()) << group.status() << text;
+    add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed += 100);
+    if (HasFatalFailure()) return;
+  }
+  expect_right(checks);
+}
+
+TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
+  const uint64_t first = testing::test_seed(20260401);
+  CompiledChecks checks("simulated_random");
+  Tally tally;
+  std::set<std::string> seen;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(24)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph =
+        random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
+    const std::string& target = kSimulated[seed % kSimulated.size()];
+    const auto cover = cover_greedy(graph, testing::machine_named(target));
+    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      if (!seen.insert(graph_hash(extracted)).second) continue;
+      add_group(checks, extracted, {target}, 3, tally, seed);
+      if (HasFatalFailure()) return;
+    }
+  }
+  expect_right(checks);
+}
+
 }  // namespace
 }  // namespace wl

@@ -100,6 +100,37 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
+// Lanes of 32 and of 64; contractions have no lowering for lanes.
+TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
+  Tally tally;
+  for (const char* target : {"sim:cuda", "sim:hip", "cuda:sm_90a", "hip:gfx1100"})
+    for (const char* text : testing::kGroups) {
+      const Graph group = parsed(text);
+      check_group(group, machine_with(target), 24, tally);
+      if (HasFatalFailure()) return;
+    }
+  std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
+  EXPECT_GT(tally.kernels, 600);
+}
+
+TEST(Lower, CoversOfRandomGraphsForLanesMeanTheirGroups) {
+  Tally tally;
+  const Machine machine = machine_with("sim:cuda");
+  for (uint64_t seed = 20260301; seed < 20260301 + 100; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph =
+        random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0, .zero_extents = true});
+    const auto cover = cover_greedy(graph, machine);
+    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+    for (const Group& group : cover->groups) {
+      check_group(extract(graph, group), machine, 3, tally);
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
+  EXPECT_GT(tally.kernels, 500);
+}
+
 class LowerFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, LowerFuzz, ::testing::Range(0, testing::kShards));
 

@@ -17,8 +17,24 @@ inline Machine machine_with(int target) {
   return machine;
 }
 
+inline Machine machine_with(std::string_view target) {
+  Machine machine;
+  machine.target = target_named(target).value();
+  machine.threads = 2;
+  machine.clang = true;
+  return machine;
+}
+
 // Sizes that divide nothing, so that every tail is met.
 inline constexpr const char* kGroups[] = {
+    R"(graph {
+  %0 = input "x" : f32[2,5,2] normal(0,1)
+  %1 = sign %0 : f32[2,5,2]
+  %2 = broadcast %1 dims=[0,1,2] : f32[2,5,2,3]
+  %3 = reduce_max %2 axes=[3] : f32[2,5,2]
+  output "y" %1
+  output "z" %3
+})",
     R"(graph {
   %0 = input "x" : f32[7,37] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[7]

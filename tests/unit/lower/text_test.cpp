@@ -49,6 +49,12 @@ TEST(KernelText, ReadsBackEveryKernelOfTheClasses) {
       for (const Kernel& kernel : kernels_of(*parse(text), machine_with(row), 12)) expect_round_trip(kernel);
 }
 
+TEST(KernelText, ReadsBackEveryKernelWithLanes) {
+  for (const char* target : {"cuda:sm_80", "hip:gfx90a"})
+    for (const char* text : testing::kGroups)
+      for (const Kernel& kernel : kernels_of(*parse(text), machine_with(target), 12)) expect_round_trip(kernel);
+}
+
 TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   const Machine machine = machine_with(1);
   int kernels = 0;

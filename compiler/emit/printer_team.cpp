@@ -1,0 +1,212 @@
+// Kernels whose blocks have lanes: the head, and instructions that each print on their own, unrolled over the registers
+// that a thread holds. `place` is the thread's place in its team: the lane of the wave, then the wave.
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "absl/strings/str_join.h"
+#include "compiler/emit/printer.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kMostRegisters = 512;  // vectors of one tile
+constexpr int kWidestAccess = 16;        // bytes
+
+int bits_of(int64_t power) {
+  return std::countr_zero(static_cast<uint64_t>(power));
+}
+
+}  // namespace
+
+void Printer::print_team_head() {
+  std::vector<std::string> parameters;
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    const KernelBuffer& b = kernel_.buffers[i];
+    if (b.level == Level::kGlobal)
+      parameters.push_back(cat(!b.output ? "WL_IN("
+                               : b.once  ? "WL_ONCE("
+                                         : "WL_OUT(",
+                               spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
+  }
+  out_.open(
+      cat("WL_KERNEL(", entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
+  out_.line("WL_ENTER;");
+  for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+    const KernelBuffer& b = kernel_.buffers[i];
+    out_.line(b.level == Level::kGlobal ? cat("// p", i, " = ", comment_of(b.name))
+                                        : cat("WL_SHARED(", spell_memory(b.dtype, 1), ", p", i, ", ", b.byte_offset,
+                                              ", ", elements(b.shape), ");  // ", comment_of(b.name)));
+  }
+  out_.line(kernel_.teams == 1 ? "const int place = thread;"
+                               : cat("const int place = thread & ", kernel_.team - 1, ";"));
+  out_.line(cat("const long ", spell_var(kTeamVar), " = ",
+                kernel_.teams == 1 ? "0" : cat("thread >> ", bits_of(kernel_.team)), ";"));
+  out_.line(cat("(void)place; (void)", spell_var(kTeamVar), ";"));
+  declared_.back().insert(cat("$", kTeamVar));
+}
+
+std::string Printer::coordinate(const Layout& layout, int axis, int64_t repeat) const {
+  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team)), team_bits = bits_of(kernel_.team);
+  int low = 0;  // of the axis within a coordinate vector
+  for (int a = 0; a < axis; ++a) low += layout.bits[a];
+  struct Run {
+    int from, to, count;  // place bits from.. become coordinate bits to..
+  };
+  std::vector<Run> runs;
+  int lane = 0, unit = 0;
+  for (const Layout::Base& base : layout.bases) {
+    const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
+    const uint64_t part = base.vector >> low & ((uint64_t{1} << layout.bits[axis]) - 1);
+    if (position < 0 || part == 0) continue;
+    const int to = std::countr_zero(part);
+    if (!runs.empty() && runs.back().from + runs.back().count == position && runs.back().to + runs.back().count == to) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({position, to, 1});
+    }
+  }
+  std::vector<std::string> terms;
+  for (const Run& run : runs) {
+    std::string text = run.from == 0 ? "place" : cat("(place >> ", run.from, ")");
+    if (run.from + run.count < team_bits) text = cat("(", text, " & ", (1 << run.count) - 1, ")");
+    terms.push_back(run.to == 0 ? text : cat(text, "*", 1 << run.to));
+  }
+  if (repeat != 0) terms.push_back(cat(repeat * layout.width(axis)));
+  if (terms.empty()) return "0";
+  return terms.size() == 1 ? terms[0] : cat("(", absl::StrJoin(terms, " + "), ")");
+}
+
+int64_t Printer::replicated(const Layout& layout) const {
+  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team));
+  int64_t used = 0;
+  int lane = 0, unit = 0;
+  for (const Layout::Base& base : layout.bases) {
+    const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
+    if (position >= 0 && base.vector != 0) used |= int64_t{1} << position;
+  }
+  return (kernel_.team - 1) & ~used;
+}
+
+int Printer::access_width(const Slice& slice, const Tile& tile, bool masked) const {
+  const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
+  int64_t common = std::min<int64_t>(lanes, std::max<int64_t>(1, kWidestAccess / size_of(tile.dtype)));
+  const auto divide = [&](int64_t n) { common = std::gcd(common, n); };
+  const auto divide_all = [&](const Affine& affine) {
+    divide(affine.base);
+    for (const auto& [var, coefficient] : affine.terms) divide(coefficient);
+  };
+  divide_all(slice.offset);
+  const KernelBuffer& buffer = kernel_.buffers[slice.buffer];
+  if (buffer.level == Level::kShared) divide(buffer.byte_offset / size_of(buffer.dtype));
+  for (int a = 0; a < tile.layout.rank(); ++a)
+    if (a != axis && tile.layout.shape[a] > 1) divide(slice.strides[a]);
+  if (masked) {
+    divide(tile.layout.shape[axis]);
+    if (!tile.bound.empty())
+      for (const Affine& bound : tile.bound[axis]) divide_all(bound);
+  }
+  return static_cast<int>(common);
+}
+
+std::string Printer::read_one(const std::string& address, DType dtype) const {
+  return kernel_.wave == 0 ? cat("*(", address, ")") : cat("wl_load<", spell_memory(dtype, 1), ", 1>(", address, ")");
+}
+
+void Printer::print_team_instr(const Instr& instr) {
+  if (instr.op == InstrOp::kBarrier) return out_.line("wl_barrier();");
+  if (instr.op == InstrOp::kFence) return out_.line("wl_fence();");
+  if (instr.op == InstrOp::kFill) return print_fill(instr);
+  if (instr.op == InstrOp::kCross) return print_team_cross(instr);
+  if (instr.op == InstrOp::kConvert || instr.op == InstrOp::kPrefetch)
+    return fail(cat("instruction ", name_of(instr.op), " has no spelling for lanes yet"));
+  Stretch stretch{{&instr}, space_tile(instr), true};
+  const Tile& space = tile_of(stretch.space);
+  const Layout& layout = space.layout;
+  const int64_t total = repeats_of(space);
+  if (total > kMostRegisters) return fail(cat("a register tile of ", total, " vectors does not fit the registers"));
+  defined_here_.clear();
+  Place place;
+  place.repeat.assign(layout.rank(), 0);
+  for (int64_t flat = 0; flat < total; ++flat) {
+    int64_t rest = flat;
+    for (int axis = layout.rank() - 1; axis >= 0; --axis) {
+      place.repeat[axis] = rest % layout.repeats(axis);
+      rest /= layout.repeats(axis);
+    }
+    place.element.clear();
+    place.left.clear();
+    for (int axis = 0; axis < layout.rank(); ++axis) {
+      place.element.push_back(coordinate(layout, axis, place.repeat[axis]));
+      const int64_t width = layout.width(axis);
+      if (static_extent(space, axis) && (place.repeat[axis] + 1) * width <= layout.shape[axis]) continue;
+      if (!place.left.empty() || (layout.lanes() > 1 && axis != layout.vector_axis()))
+        return fail("a tile of lanes is bounded along one axis, that of its vectors");
+      place.left = cat("wl_left(", extent(space, axis), " - ", place.element[axis], ")");
+    }
+    print_instr(instr, stretch, place);
+  }
+}
+
+void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const Place& place) {
+  const Tile& tile = tile_of(instr.result);
+  const int lanes = tile.layout.lanes();
+  const std::string type = spell_memory(tile.dtype, lanes), scalar = spell_memory(tile.dtype, 1);
+  const std::string at = address(instr.slice, place);
+  const auto set = [&](const std::string& bits) {
+    define(instr.result, element_name(instr.result, place.repeat), spell_load(tile.dtype, lanes, bits));
+  };
+  const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
+  if (instr.op == InstrOp::kGather)
+    return set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", value_of(instr.args[0], stretch, place, lanes), ", ",
+                   instr.gather_stride, "L, ", instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left,
+                   ")"));
+  if (along == 0) return set(cat("wl_splat<", type, ">(", read_one(at, tile.dtype), ")"));
+  const std::string masked = place.left.empty() ? "" : "_n";
+  const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
+  if (along != 1) return set(cat("wl_gather", masked, "<", type, ">(", at, ", ", along, "L", tail, ")"));
+  const int width = lanes == 1 ? 1 : access_width(instr.slice, tile, !place.left.empty());
+  set(cat("wl_load", masked, "<", type, ", ", width, ">(", at, tail, ")"));
+}
+
+void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const Place& place) {
+  const Tile& tile = tile_of(instr.args[0]);
+  const int lanes = tile.layout.lanes();
+  const std::string at = address(instr.slice, place);
+  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
+  std::string condition;
+  const auto require = [&](const std::string& what) { append(&condition, condition.empty() ? "" : " && ", what); };
+  for (const SliceGuard& guard : instr.guards)
+    require(cat("wl_within(", index(guard.at, guard.strides, place), ", ", guard.extent, "L)"));
+  // What several threads hold, one of them stores.
+  if (const int64_t mask = replicated(tile.layout); mask != 0)
+    require(mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
+  const std::string head = condition.empty() ? "" : cat("if (", condition, ") ");
+  const std::string masked = place.left.empty() ? "" : "_n", tail = place.left.empty() ? "" : cat(", ", place.left);
+  const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
+  if (along != 1) return out_.line(cat(head, "wl_scatter", masked, "(", at, ", ", along, "L, ", value, tail, ");"));
+  const int width = lanes == 1 ? 1 : access_width(instr.slice, tile, !place.left.empty());
+  out_.line(
+      cat(head, instr.streaming ? "wl_stream" : "wl_store", masked, "<", width, ">(", at, ", ", value, tail, ");"));
+}
+
+// In the thread, then over the lanes of the wave by a butterfly, after which every lane has the result.
+void Printer::print_team_cross(const Instr& instr) {
+  const TileId from = instr.args[0];
+  const char* in_thread = instr.combine == Op::add   ? "wl_hsum"
+                          : instr.combine == Op::max ? "wl_hmax"
+                          : instr.combine == Op::min ? "wl_hmin"
+                                                     : "wl_hprod";
+  int lanes = 1;
+  for (const Layout::Base& base : tile_of(from).layout.bases)
+    if (base.kind == 'l' && base.vector != 0) lanes *= 2;
+  for (int64_t i = 0; i < repeats_of(tile_of(from)); ++i) {
+    const std::string value = cat("t", from, "_", i), name = cat("t", instr.result, "_", i);
+    define(instr.result, name, lanes_of(from) == 1 ? value : cat(in_thread, "(", value, ")"));
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+      out_.line(
+          cat(name, " = wl_", name_of(instr.combine), "(", name, ", wl_shuffle_xor<", distance, ">(", name, "));"));
+  }
+}
+
+}  // namespace wl

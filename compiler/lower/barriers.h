@@ -1,0 +1,17 @@
+// Barriers are not written by lowering: they follow from the hazards on shared buffers. Two accesses to one buffer, at
+// least one of them a store, need a barrier between them unless every thread meets only what it put there itself (the
+// same slice under the same layout). Loops are walked twice, so that the second iteration meets the first.
+#pragma once
+
+#include "compiler/lower/kernel.h"
+
+namespace wl {
+
+// Puts a barrier before every access that needs one, then takes away those without which no hazard returns.
+void insert_barriers(Kernel& kernel);
+
+// Internal error naming the two instructions when a hazard has no barrier; also when a barrier stands in a loop that
+// teams leave at different times.
+absl::Status check_barriers(const Kernel& kernel);
+
+}  // namespace wl

@@ -1,0 +1,81 @@
+// Loop nests for machines with lanes: a team of threads owns a row (or a tile of the vector atom), and keeps it in
+// registers over all phases, or walks it in parts once for each phase; what a later phase needs of an earlier one is
+// then computed again or kept in shared memory.
+#include <algorithm>
+
+#include "compiler/lower/barriers.h"
+#include "compiler/lower/loops.h"
+
+namespace wl {
+namespace {
+
+// Teams beyond the last row work on it again, and store nothing.
+void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard) {
+  for (Instr& instr : body) {
+    guard_stores(kernel, instr.body, guard);
+    if (instr.op == InstrOp::kStore && kernel.buffers[instr.slice.buffer].level == Level::kGlobal)
+      instr.guards.push_back(guard);
+  }
+}
+
+}  // namespace
+
+bool LoopLowering::is_wide_tile(TileId tile) {
+  return !out_.kernel().tiles[tile].layout.bases.empty();
+}
+
+absl::StatusOr<Kernel> LoopLowering::run_teams() {
+  const int teams = out_.kernel().teams;
+  if (vector_extent_ > 1 && lanes_ == 1) return invalid("a row of ", vector_extent_, " needs more than one lane");
+  const int64_t rows_each = schedule_.get("rows", 1);
+  split_ = schedule_.get("split", 0) != 0 && teams > 1;
+  if (split_ && outer_reduced_.empty())
+    return invalid("a row of one loop is shared by the lanes of a team, not by teams");
+  const int64_t at_once = split_ ? 1 : teams;  // rows
+  chunk_ = at_once * rows_each;
+  out_.kernel().grid = (rows_ + chunk_ - 1) / chunk_;
+  if (rows_ == 0) return out_.finish();
+  if (rows_each > 1) row_var_ = out_.loop_var("i");
+  for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
+  const int64_t resident = schedule_.get("resident", 0);  // 2 registers, 1 shared memory, 0 neither
+  if (resident == 2 && !outer_reduced_.empty()) return invalid("a row of several loops does not stay in registers");
+  resident_ = resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty());
+  if (resident != 1) phases_.kept.clear();
+  if (vector_reduced_ && !resident_) {
+    vector_tile_ = std::min(vector_extent_, schedule_.get("tile", 1) * lanes_);
+    if (vector_tile_ < vector_extent_) chunk_var_ = out_.loop_var("part");
+  }
+  Affine row = affine(kBlockVar, chunk_);
+  if (!split_) row.add(kTeamVar, 1);
+  if (row_var_ >= 0) row.add(row_var_, at_once);
+  const bool uneven = rows_ % chunk_ != 0;
+  const std::vector<Affine> clamp = uneven ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
+  if (vector_extent_ % vector_tile_ != 0) {
+    bound_ = {{}, {sum(fixed(vector_extent_), place_of(row, clamp).vector_base, -1)}};
+  }
+  for (NodeId reduce : phases_.reduces)
+    results_[reduce] = {make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce]))};
+  if (row_var_ >= 0) out_.open_loop(row_var_, {fixed(rows_each)});
+  for (int phase = 0; phase < phases_.count; ++phase) {
+    std::vector<Code> codes;
+    codes.push_back(phase_code(phase, place_of(row, clamp)));
+    emit_row(std::move(codes));
+  }
+  if (row_var_ >= 0) out_.close_loop();
+  for (const Domain::Store& store : domain_.stores) {
+    const bool shared = split_ && inner(atoms_of(store.access)) && !store.access.moves_along(outer_reduced_[0]);
+    out_.kernel().buffers[out_.output_buffer(store.output)].once =
+        !shared && std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
+                               [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
+  }
+  Kernel kernel = out_.finish();
+  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_});
+  insert_barriers(kernel);
+  const Gpu& gpu = machine_.target->gpu;
+  if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
+    return invalid(kernel.threads, " threads with ", kernel.scratch_bytes(), " bytes of shared memory; ",
+                   machine_.target->name, " has ", gpu.block_threads, " and ", gpu.block_shared);
+  return kernel;
+}
+
+}  // namespace wl

@@ -1,0 +1,17 @@
+// Spaces of machines with lanes: how many threads work on a row, how many rows a block has, how wide a thread's loads
+// are, and where a row stays between the phases of its reductions.
+#pragma once
+
+#include "compiler/plan/space_common.h"
+
+namespace wl {
+
+// Elements along each side of the square that a block stages in shared memory, and threads of its teams.
+inline constexpr int64_t kStagedSide = 32;
+
+// Maps and column reductions: a team owns a tile along the vector atom.
+Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine);
+// Row reductions: a team owns a row.
+Space space_team_rows(const Graph& group, const Domain& domain, const Machine& machine);
+
+}  // namespace wl

@@ -1,0 +1,58 @@
+// The CUDA half: everything that CUDA spells its own way. For NVRTC with --device-as-default-execution-space and
+// --device-int128.
+#define WL_FN static __forceinline__
+#define WL_LINE
+#define WL_PASS
+#define WL_OUTSIDE(V, fill) wl_splat<V>(fill)
+#define WL_UNROLL _Pragma("unroll")
+#define WL_SERIAL _Pragma("unroll 1")
+#define WL_KERNEL(name, grid, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+#define WL_IN(T, p, n) const T* __restrict__ p
+#define WL_OUT(T, p, n) T* __restrict__ p
+#define WL_ONCE WL_OUT
+#define WL_SHARED(T, p, at, n) \
+  const wl_shared<T> p {       \
+    (T*)(wl_arena + at)        \
+  }
+#define WL_ENTER                  \
+  const long block = blockIdx.x;  \
+  const int thread = threadIdx.x; \
+  (void)block;                    \
+  (void)thread
+extern __shared__ __align__(128) char wl_arena[];
+
+#define __builtin_convertvector(x, ...) wl_cast<__VA_ARGS__>(x)
+#define __builtin_inff() __int_as_float(0x7f800000)
+#define __builtin_inf() __longlong_as_double(0x7ff0000000000000LL)
+#define __builtin_nanf(s) __int_as_float(0x7fc00000)
+#define __builtin_nan(s) __longlong_as_double(0x7ff8000000000000LL)
+#define __builtin_fabsf fabsf
+#define __builtin_fabs fabs
+#define __builtin_copysignf copysignf
+#define __builtin_copysign copysign
+#define __builtin_sqrtf sqrtf
+#define __builtin_sqrt sqrt
+#define __builtin_rintf rintf
+#define __builtin_rint rint
+#define __builtin_floorf floorf
+#define __builtin_floor floor
+#define __builtin_ceilf ceilf
+#define __builtin_ceil ceil
+#define __builtin_truncf truncf
+#define __builtin_trunc trunc
+#define __builtin_fmod fmod
+#define __builtin_fmaf fmaf
+#define __builtin_fma fma
+#define __builtin_exp exp
+#define __builtin_exp2 exp2
+#define __builtin_expm1 expm1
+#define __builtin_log log
+#define __builtin_log2 log2
+#define __builtin_log1p log1p
+#define __builtin_erf erf
+#define __builtin_tanh tanh
+#define __builtin_sin sin
+#define __builtin_cos cos
+#define __builtin_tan tan
+#define __builtin_atan atan
+#define __builtin_pow pow

@@ -1,0 +1,75 @@
+// The CUDA half, second part: memory and what lanes do together.
+WL_FN void wl_barrier() {
+  __syncthreads();
+}
+template <int M, class T>
+WL_FN T wl_shuffle_xor(T x) {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(T, __shfl_xor_sync(0xffffffffu, __builtin_bit_cast(long long, x), M));
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(T, __shfl_xor_sync(0xffffffffu, __builtin_bit_cast(int, x), M));
+  else
+    return (T)__shfl_xor_sync(0xffffffffu, (int)x, M);
+}
+template <class T>
+struct wl_shared {
+  T* p;
+  wl_shared operator+(long d) const { return {p + d}; }
+};
+// CUDA's own vector types.
+template <int BYTES>
+struct wl_words {
+  typedef uint4 t;
+};
+template <>
+struct wl_words<8> {
+  typedef uint2 t;
+};
+template <>
+struct wl_words<4> {
+  typedef u32 t;
+};
+template <>
+struct wl_words<2> {
+  typedef u16 t;
+};
+template <>
+struct wl_words<1> {
+  typedef u8 t;
+};
+template <int W, class T>
+WL_FN void wl_copy(T* to, const T* from) {
+  typedef typename wl_words<W * sizeof(T)>::t C;
+  *(C*)to = *(const C*)from;
+}
+template <int W, class T>
+WL_FN void wl_read(T* to, const T* from) {
+  wl_copy<W>(to, from);
+}
+template <int W, class T>
+WL_FN void wl_read(T* to, wl_shared<T> from) {
+  wl_copy<W>(to, from.p);
+}
+template <int W, class T>
+WL_FN void wl_write(wl_shared<T> to, const T* from) {
+  wl_copy<W>(to.p, from);
+}
+// Spelled out: the compiler takes some vector stores apart. Nothing reads what a kernel stores to device memory.
+#define WL_STORE_GLOBAL(name, how)                                                                            \
+  template <int W, class T>                                                                                   \
+  WL_FN void name(T* to, const T* from) {                                                                     \
+    if constexpr (W * sizeof(T) == 16) {                                                                      \
+      const uint4 c = *(const uint4*)from;                                                                    \
+      asm volatile("st.global" how ".v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(c.x), "r"(c.y), "r"(c.z), \
+                   "r"(c.w));                                                                                 \
+    } else if constexpr (W * sizeof(T) == 8) {                                                                \
+      const uint2 c = *(const uint2*)from;                                                                    \
+      asm volatile("st.global" how ".v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(c.x), "r"(c.y));                  \
+    } else if constexpr (W * sizeof(T) == 4) {                                                                \
+      asm volatile("st.global" how ".u32 [%0], %1;" ::"l"(to), "r"(*(const u32*)from));                       \
+    } else {                                                                                                  \
+      wl_copy<W>(to, from);                                                                                   \
+    }                                                                                                         \
+  }
+WL_STORE_GLOBAL(wl_write, "")
+WL_STORE_GLOBAL(wl_write_past, ".cs")  // not kept in cache

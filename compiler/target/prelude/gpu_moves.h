@@ -1,0 +1,101 @@
+// The GPU preludes, memory: vectors move in pieces of W elements, each aligned to its size. Elements past `left` are
+// not touched, and hold nothing that a kernel may use (WL_OUTSIDE; the simulator makes that NaN); a piece is moved
+// whole, so `left` is a multiple of W (or more than the vector has).
+template <class V, int W, class P>
+WL_FN V wl_load(P p WL_LINE) {
+  V v;
+  if constexpr (wl_n<V> == 1) {
+    wl_read<1>(&v, p WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_read<W>(v.e + i, p + i WL_PASS);
+  }
+  return v;
+}
+template <class V, int W, class P>
+WL_FN V wl_load_n(P p, int left, wl_e<V> fill WL_LINE) {
+  V v = WL_OUTSIDE(V, fill);
+  if constexpr (wl_n<V> == 1) {
+    if (left > 0) wl_read<1>(&v, p WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_read<W>(v.e + i, p + i WL_PASS);
+  }
+  return v;
+}
+template <int W, class P, class V>
+WL_FN void wl_store(P p, V v WL_LINE) {
+  if constexpr (wl_n<V> == 1) {
+    wl_write<1>(p, &v WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_write<W>(p + i, v.e + i WL_PASS);
+  }
+}
+template <int W, class P, class V>
+WL_FN void wl_store_n(P p, V v, int left WL_LINE) {
+  if constexpr (wl_n<V> == 1) {
+    if (left > 0) wl_write<1>(p, &v WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_write<W>(p + i, v.e + i WL_PASS);
+  }
+}
+template <int W, class P, class V>
+WL_FN void wl_stream(P p, V v WL_LINE) {
+  if constexpr (wl_n<V> == 1) {
+    wl_write_past<1>(p, &v WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_write_past<W>(p + i, v.e + i WL_PASS);
+  }
+}
+template <int W, class P, class V>
+WL_FN void wl_stream_n(P p, V v, int left WL_LINE) {
+  if constexpr (wl_n<V> == 1) {
+    if (left > 0) wl_write_past<1>(p, &v WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_write_past<W>(p + i, v.e + i WL_PASS);
+  }
+}
+// Strided moves, in elements.
+template <class V, class P>
+WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {
+  V v = WL_OUTSIDE(V, fill);
+  WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) wl_read<1>(v.e + i, p + i * stride WL_PASS);
+  return v;
+}
+template <class V, class P>
+WL_FN V wl_gather(P p, long stride WL_LINE) {
+  return wl_gather_n<V>(p, stride, wl_n<V>, 0 WL_PASS);
+}
+template <class P, class V>
+WL_FN void wl_scatter_n(P p, long stride, V v, int left WL_LINE) {
+  WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left) wl_write<1>(p + i * stride, v.e + i WL_PASS);
+}
+template <class P, class V>
+WL_FN void wl_scatter(P p, long stride, V v WL_LINE) {
+  wl_scatter_n(p, stride, v, wl_n<V> WL_PASS);
+}
+// Lanes outside [low, high) become those of `other`, and their memory is not read.
+template <class V, class P>
+WL_FN V wl_gather_in(P p, long stride, int low, int high, V other WL_LINE) {
+  WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i >= low && i < high) wl_read<1>(other.e + i, p + i * stride WL_PASS);
+  return other;
+}
+template <class V, class P>
+WL_FN V wl_load_in(P p, int low, int high, V other WL_LINE) {
+  return wl_gather_in(p, 1, low, high, other WL_PASS);
+}
+// A gathered index; negative ones count from the end.
+WL_FN long wl_wrap(long index, long extent) {
+  return index < 0 ? index + extent : index;
+}
+// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
+template <class V, class P, class I>
+WL_FN V wl_take(P p, long along, I index, long stride, long extent, int left WL_LINE) {
+  V v = wl_splat<V>(0);
+  if constexpr (wl_n<V> == 1) {
+    if (left > 0) wl_read<1>(&v, p + wl_wrap((long)index, extent) * stride WL_PASS);
+  } else {
+    WL_UNROLL for (int i = 0; i < wl_n<V>; ++i) if (i < left)
+        wl_read<1>(v.e + i, p + i * along + wl_wrap((long)wl_lane(index, i), extent) * stride WL_PASS);
+  }
+  return v;
+}
+WL_FN void wl_fence() {}

@@ -1,0 +1,53 @@
+// The HIP half, second part: memory and what lanes do together.
+#pragma clang force_cuda_host_device end
+WL_FN void wl_barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+WL_FN int wl_permute_lanes(int x, int mask) {
+  return __builtin_amdgcn_ds_bpermute((int)(__builtin_amdgcn_workitem_id_x() ^ mask) << 2, x);
+}
+template <int M, class T>
+WL_FN T wl_shuffle_xor(T x) {
+  if constexpr (sizeof(T) == 8) {
+    const u64 bits = __builtin_bit_cast(u64, x);
+    const u32 low = (u32)wl_permute_lanes((int)(u32)bits, M), high = (u32)wl_permute_lanes((int)(u32)(bits >> 32), M);
+    return __builtin_bit_cast(T, (u64)high << 32 | low);
+  } else if constexpr (sizeof(T) == 4) {
+    return __builtin_bit_cast(T, wl_permute_lanes(__builtin_bit_cast(int, x), M));
+  } else {
+    return (T)wl_permute_lanes((int)x, M);
+  }
+}
+template <int BYTES>
+struct alignas(BYTES) wl_chunk {
+  u32 x[BYTES / 4];
+};
+template <>
+struct wl_chunk<2> {
+  u16 x;
+};
+template <>
+struct wl_chunk<1> {
+  u8 x;
+};
+template <int W, class T>
+WL_FN void wl_read(T* to, const T* from) {
+  typedef wl_chunk<W * sizeof(T)> C;
+  *(C*)to = *(const C*)from;
+}
+template <int W, class T>
+WL_FN void wl_write(T* to, const T* from) {
+  typedef wl_chunk<W * sizeof(T)> C;
+  *(C*)to = *(const C*)from;
+}
+template <int W, class T>
+WL_FN void wl_write_past(T* to, const T* from) {
+  if constexpr (W * sizeof(T) >= 4) {
+    typedef u32 words __attribute__((ext_vector_type(W * sizeof(T) / 4)));
+    __builtin_nontemporal_store(*(const words*)from, (words*)to);
+  } else {
+    wl_write<W>(to, from);
+  }
+}

@@ -1,0 +1,274 @@
+// The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
+// ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
+// not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
+// without a barrier between, one of them writes), and elements of an output that two threads store though the kernel
+// says that one does. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so that a
+// kernel compiles in a fraction of a second.
+#define WL_UNROLL
+#define WL_SERIAL
+#define WL_LINE , int line = __builtin_LINE()
+#define WL_PASS , line
+#define WL_OUTSIDE(V, fill) wl_sim_outside<V>()
+extern "C" {
+int dprintf(int, const char*, ...);
+int snprintf(char*, unsigned long, const char*, ...);
+void* mmap(void*, unsigned long, int, int, int, long);
+void abort() __attribute__((noreturn));
+void wl_sim_switch(void** from, void* to) __attribute__((visibility("hidden")));
+}
+#if defined(__x86_64__)
+asm(".text\n.p2align 4\nwl_sim_switch:\n"
+    "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
+    "  movq %rsp, (%rdi)\n  movq %rsi, %rsp\n"
+    "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n");
+enum { wl_sim_frame = 7 };  // saved words, the return address last
+#elif defined(__aarch64__)
+asm(".text\n.p2align 4\nwl_sim_switch:\n"
+    "  sub sp, sp, #160\n  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
+    "  stp x25, x26, [sp, #48]\n  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n  stp d8, d9, [sp, #96]\n"
+    "  stp d10, d11, [sp, #112]\n  stp d12, d13, [sp, #128]\n  stp d14, d15, [sp, #144]\n"
+    "  mov x9, sp\n  str x9, [x0]\n  mov sp, x1\n"
+    "  ldp x19, x20, [sp, #0]\n  ldp x21, x22, [sp, #16]\n  ldp x23, x24, [sp, #32]\n  ldp x25, x26, [sp, #48]\n"
+    "  ldp x27, x28, [sp, #64]\n  ldp x29, x30, [sp, #80]\n  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, #112]\n"
+    "  ldp d12, d13, [sp, #128]\n  ldp d14, d15, [sp, #144]\n  add sp, sp, #160\n  ret\n");
+enum { wl_sim_frame = 20 };  // the return address is the twelfth
+#else
+#error "the simulated GPU knows the stack of x86-64 and AArch64"
+#endif
+
+enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimEnded };
+struct wl_sim_lane {
+  void* stack;                      // saved stack pointer
+  unsigned long long given, taken;  // what a shuffle gives, and what it gets
+  int line, mask;
+  wl_sim_state state;
+};
+// Who touched an element of shared memory last; epochs count barriers and blocks.
+struct wl_sim_cell {
+  unsigned wrote, read;
+  short writer, reader;  // reader -1: several
+};
+enum { wl_sim_threads = 1024, wl_sim_stack = 65536 + 320, wl_sim_shared = 232448, wl_sim_outputs = 16 };
+struct wl_sim {
+  wl_sim_lane lanes[wl_sim_threads];
+  wl_sim_cell cells[wl_sim_shared];
+  char* stacks;
+  void* home;                       // the scheduler's stack pointer
+  int thread, threads, first, end;  // running now; of the block; of the wave
+  unsigned epoch, start, order;     // start: the epoch in which the block began
+  long block;
+  char* shared;
+  void (*call)(void);
+  void* const* args;
+  // Who stored each element of an output that is stored once, in which launch: arguments by number.
+  struct {
+    unsigned long long* of;
+    long n;
+  } stored[wl_sim_outputs];
+  unsigned long long launch;  // the low 24 bits are zero
+  int line0;
+  bool failed;
+  char message[320];
+};
+static __thread wl_sim* wl_sim_now;
+static wl_sim& wl_sim_get() {
+  if (wl_sim_now == nullptr) {
+    wl_sim_now = (wl_sim*)mmap(nullptr, sizeof(wl_sim), 3, 0x22, -1, 0);
+    wl_sim_now->stacks = (char*)mmap(nullptr, (unsigned long)wl_sim_stack * wl_sim_threads, 3, 0x4022, -1, 0);
+    if ((long)wl_sim_now == -1 || (long)wl_sim_now->stacks == -1) abort();
+  }
+  return *wl_sim_now;
+}
+
+// Ends the block at once: the scheduler does not come back to any of its threads.
+__attribute__((noinline, cold)) static void wl_sim_fail(const char* what, int line, long detail) {
+  wl_sim& s = *wl_sim_now;
+  if (!s.failed)
+    snprintf(s.message, sizeof s.message, "%s at line %d (block %ld, thread %d, lane %d, %ld)", what, line - s.line0,
+             s.block, s.thread, s.thread % WL_WAVE, detail);
+  s.failed = true;
+  s.lanes[s.thread].state = kSimEnded;
+  wl_sim_switch(&s.lanes[s.thread].stack, s.home);
+}
+// On to the next thread of the wave that can run; to the scheduler when none can.
+static inline void wl_sim_next(wl_sim& s) {
+  wl_sim_lane& me = s.lanes[s.thread];
+  for (int i = s.thread + 1; i < s.end; ++i)
+    if (s.lanes[i].state == kSimRuns) {
+      s.thread = i;
+      return wl_sim_switch(&me.stack, s.lanes[i].stack);
+    }
+  wl_sim_switch(&me.stack, s.home);
+}
+static void wl_sim_entry() {
+  wl_sim_now->call();
+  wl_sim& s = *wl_sim_now;
+  s.lanes[s.thread].state = kSimEnded;
+  wl_sim_next(s);
+  abort();
+}
+// A wave's shuffle, once all of its lanes are there. False: they are not.
+static bool wl_sim_shuffle(wl_sim& s) {
+  const wl_sim_lane& first = s.lanes[s.first];
+  for (int i = s.first; i < s.end; ++i) {
+    const wl_sim_lane& lane = s.lanes[i];
+    if (lane.state == kSimShuffles && lane.line == first.line && lane.mask == first.mask) continue;
+    const int there = lane.state == kSimShuffles ? i : s.first;  // a lane that is at a shuffle
+    const bool mine = s.lanes[there].state == kSimShuffles;
+    s.thread = mine ? there : i;
+    snprintf(s.message, sizeof s.message, "shuffle at line %d without lane %d, which %s line %d (block %ld, thread %d)",
+             s.lanes[s.thread].line - s.line0, (there == i ? s.first : i) % WL_WAVE,
+             lane.state == kSimEnded ? "ended after" : "is at", (there == i ? first : lane).line - s.line0, s.block,
+             s.thread);
+    s.failed = true;
+    return false;
+  }
+  for (int i = s.first; i < s.end; ++i)
+    s.lanes[i].taken = s.lanes[s.first + ((i - s.first) ^ first.mask) % WL_WAVE].given;
+  for (int i = s.first; i < s.end; ++i) s.lanes[i].state = kSimRuns;
+  return true;
+}
+// A wave until all of its lanes wait at a barrier or have ended.
+static bool wl_sim_wave(wl_sim& s) {
+  while (true) {
+    int runs = -1;
+    for (int i = s.end - 1; i >= s.first; --i)
+      if (s.lanes[i].state == kSimRuns) runs = i;
+    if (runs >= 0) {
+      s.thread = runs;
+      wl_sim_switch(&s.home, s.lanes[runs].stack);
+      if (s.failed) return false;
+      continue;
+    }
+    bool shuffles = false;
+    for (int i = s.first; i < s.end; ++i) shuffles = shuffles || s.lanes[i].state == kSimShuffles;
+    if (!shuffles) return true;
+    if (!wl_sim_shuffle(s)) return false;
+  }
+}
+static bool wl_sim_barrier(wl_sim& s, bool& ended) {
+  int waiting = -1, other = -1;
+  for (int i = 0; i < s.threads; ++i) (s.lanes[i].state == kSimWaits ? waiting : other) = i;
+  ended = waiting < 0;
+  if (ended) return true;
+  for (int i = 0; i < s.threads && other < 0; ++i)
+    if (s.lanes[i].line != s.lanes[waiting].line) other = i;
+  if (other >= 0) {
+    snprintf(s.message, sizeof s.message,
+             "barrier at line %d, where thread %d waits, is not reached by thread %d (lane %d), which %s line %d "
+             "(block %ld)",
+             s.lanes[waiting].line - s.line0, waiting, other, other % WL_WAVE,
+             s.lanes[other].state == kSimEnded ? "ended after" : "waits at", s.lanes[other].line - s.line0, s.block);
+    s.failed = true;
+    return false;
+  }
+  for (int i = 0; i < s.threads; ++i) s.lanes[i].state = kSimRuns;
+  ++s.epoch;
+  return true;
+}
+static void wl_sim_block(wl_sim& s, void (*call)(void), int threads) {
+  s.call = call;
+  s.threads = threads;
+  s.start = ++s.epoch;
+  for (int i = 0; i < threads; ++i) {
+    wl_sim_lane& lane = s.lanes[i];
+    // As if it had been switched away from at the start of wl_sim_entry: the stack is then aligned as after a call.
+    void** top = (void**)(s.stacks + (long)wl_sim_stack * (i + 1)) - 2;
+#if defined(__x86_64__)
+    void** frame = top - wl_sim_frame + 1;
+    frame[wl_sim_frame - 1] = (void*)wl_sim_entry;
+#else
+    void** frame = top - wl_sim_frame;
+    frame[11] = (void*)wl_sim_entry;
+#endif
+    lane.stack = frame;
+    lane.state = kSimRuns;
+    lane.line = s.line0;
+  }
+  const int waves = threads / WL_WAVE;
+  for (bool ended = false; !ended;) {
+    s.order = s.order * 1664525u + 1013904223u;
+    const int start = (int)(s.order >> 16) % waves;
+    for (int k = 0; k < waves; ++k) {
+      s.first = (start + k) % waves * WL_WAVE;
+      s.end = s.first + WL_WAVE;
+      if (!wl_sim_wave(s)) return;
+    }
+    if (!wl_sim_barrier(s, ended)) return;
+  }
+}
+static long wl_sim_common(long a, long b) {
+  return b == 0 ? a : wl_sim_common(b, a % b);
+}
+// Blocks in an order of their own: a step that has nothing in common with the grid.
+static long wl_sim_place(long block, long grid) {
+  long step = grid / 3 * 2 + 1;
+  while (wl_sim_common(step, grid) != 1) ++step;
+  return (long)((unsigned long long)block * step % grid);
+}
+// A launch is `grid` calls; `calls` counts them, for all threads of the host.
+static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
+                       int line0, const char* name, int quiet, long& calls) {
+  wl_sim& s = wl_sim_get();
+  if (s.failed) return;
+  const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
+  s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
+  s.block = wl_sim_place(block, grid);
+  s.args = args;
+  s.shared = shared;
+  s.line0 = line0;
+  wl_sim_block(s, call, threads);
+  if (s.failed) calls = (calls / grid + 1) * grid;
+  if (!s.failed || quiet) return;
+  dprintf(2, "%s: %s\n", name, s.message);
+  abort();
+}
+// NAME_quiet: keep the message for NAME_report and run nothing more, instead of ending the process.
+static const char* wl_sim_report() {
+  wl_sim& s = wl_sim_get();
+  const bool failed = s.failed;
+  s.failed = false;
+  return failed ? s.message : "";
+}
+template <class... P>
+struct wl_sim_list {};
+template <class F, class... D>
+static inline void wl_sim_apply(F f, void* const*, wl_sim_list<>, D... done) {
+  f(done...);
+}
+template <class F, class P, class... R, class... D>
+static inline void wl_sim_apply(F f, void* const* args, wl_sim_list<P, R...>, D... done) {
+  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P::argument(args[0], (int)sizeof...(D)));
+}
+template <class... P>
+static inline void wl_sim_call(void (*f)(P...)) {
+  wl_sim_apply(f, wl_sim_now->args, wl_sim_list<P...>{});
+}
+#define WL_KERNEL(name, grid, threads, ...)                                                                        \
+  static void name##_body(__VA_ARGS__);                                                                            \
+  static void name##_call() {                                                                                      \
+    wl_sim_call(name##_body);                                                                                      \
+  }                                                                                                                \
+  static long name##_calls = 0;                                                                                    \
+  extern "C" {                                                                                                     \
+  int name##_quiet = 0;                                                                                            \
+  const char* name##_report() {                                                                                    \
+    return wl_sim_report();                                                                                        \
+  }                                                                                                                \
+  void name(long block, void* const* args, char* scratch) {                                                        \
+    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet, name##_calls); \
+  }                                                                                                                \
+  }                                                                                                                \
+  static void name##_body(__VA_ARGS__)
+#define WL_IN(T, p, n) wl_global<const T, n> p
+#define WL_OUT(T, p, n) wl_global<T, n> p
+#define WL_ONCE(T, p, n) wl_global<T, n, true> p
+#define WL_SHARED(T, p, at, n) \
+  const wl_shared<T, n> p {    \
+    at, 0                      \
+  }
+#define WL_ENTER                         \
+  const long block = wl_sim_now->block;  \
+  const int thread = wl_sim_now->thread; \
+  (void)block;                           \
+  (void)thread

@@ -1,0 +1,118 @@
+// The simulated GPU's half, second part: memory, which knows its bounds, and what lanes do together.
+template <class T, long N, bool Once = false>
+struct wl_global {
+  T* base;
+  long at;
+  unsigned long long* stored;
+  wl_global operator+(long d) const { return {base, at + d, stored}; }
+  static wl_global argument(void* memory, int number) {
+    if constexpr (Once) {
+      wl_sim& s = *wl_sim_now;
+      if (number >= wl_sim_outputs) return {(T*)memory, 0, nullptr};
+      auto& shadow = s.stored[number];
+      if (shadow.n < N) {
+        shadow.of = (unsigned long long*)mmap(nullptr, N * sizeof(*shadow.of), 3, 0x4022, -1, 0);
+        shadow.n = (long)shadow.of == -1 ? 0 : N;
+      }
+      return {(T*)memory, 0, shadow.n < N ? nullptr : shadow.of};
+    } else {
+      return {(T*)memory, 0, nullptr};
+    }
+  }
+};
+template <class T, long N>
+struct wl_shared {
+  long byte;  // in the arena
+  long at;
+  wl_shared operator+(long d) const { return {byte, at + d}; }
+};
+template <int W, class T>
+WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
+  if (at < 0 || at + W > n) wl_sim_fail(W > 1 ? "vector outside its buffer" : "element outside its buffer", line, at);
+  if ((unsigned long long)(base + at) % (W * sizeof(T)) != 0) wl_sim_fail("misaligned vector", line, at);
+}
+template <int W, class T>
+WL_FN void wl_sim_touch(long byte, long at, bool writes, int line) {
+  wl_sim& s = *wl_sim_now;
+  for (int i = 0; i < W; ++i) {
+    wl_sim_cell& cell = s.cells[byte + (at + i) * (long)sizeof(T)];
+    const short me = (short)s.thread;
+    if (cell.wrote == s.epoch && cell.writer != me)
+      wl_sim_fail(writes ? "race: two threads write one shared element"
+                         : "race: shared element read while another thread writes it",
+                  line, at + i);
+    if (!writes && cell.wrote < s.start) wl_sim_fail("shared element read before it is written", line, at + i);
+    if (writes) {
+      if (cell.read == s.epoch && cell.reader != me)
+        wl_sim_fail("race: shared element written while another thread reads it", line, at + i);
+      cell.wrote = s.epoch;
+      cell.writer = me;
+    } else {
+      cell.reader = cell.read == s.epoch && cell.reader != me ? (short)-1 : me;
+      cell.read = s.epoch;
+    }
+  }
+}
+template <int W, class T, class E, long N, bool O>
+WL_FN void wl_read(T* to, wl_global<E, N, O> from, int line) {
+  wl_sim_inside<W>(from.base, from.at, N, line);
+  __builtin_memcpy(to, from.base + from.at, W * sizeof(T));
+}
+template <int W, class T, long N, bool O>
+WL_FN void wl_write(wl_global<T, N, O> to, const T* from, int line) {
+  wl_sim_inside<W>(to.base, to.at, N, line);
+  if constexpr (O) {
+    wl_sim& s = *wl_sim_now;
+    const unsigned long long me = s.launch | (unsigned long long)((s.block * s.threads + s.thread) & 0xffffff);
+    for (int i = 0; to.stored != nullptr && i < W; ++i) {
+      const unsigned long long before = to.stored[to.at + i];
+      if (before >> 24 == s.launch >> 24 && before != me) wl_sim_fail("element stored by two threads", line, to.at + i);
+      to.stored[to.at + i] = me;
+    }
+  }
+  __builtin_memcpy(to.base + to.at, from, W * sizeof(T));
+}
+template <int W, class T, long N>
+WL_FN void wl_read(T* to, wl_shared<T, N> from, int line) {
+  const T* base = (const T*)(wl_sim_now->shared + from.byte);
+  wl_sim_inside<W>(base, from.at, N, line);
+  wl_sim_touch<W, T>(from.byte, from.at, false, line);
+  __builtin_memcpy(to, base + from.at, W * sizeof(T));
+}
+template <int W, class T, long N>
+WL_FN void wl_write(wl_shared<T, N> to, const T* from, int line) {
+  T* base = (T*)(wl_sim_now->shared + to.byte);
+  wl_sim_inside<W>(base, to.at, N, line);
+  wl_sim_touch<W, T>(to.byte, to.at, true, line);
+  __builtin_memcpy(base + to.at, from, W * sizeof(T));
+}
+// All ones: NaN in every float, an index that lies outside in integers.
+template <class V>
+WL_FN V wl_sim_outside() {
+  V v;
+  __builtin_memset(&v, 0xff, sizeof v);
+  return v;
+}
+template <int W, class P, class T>
+WL_FN void wl_write_past(P to, const T* from, int line) {
+  wl_write<W>(to, from, line);
+}
+WL_FN void wl_barrier(int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  s.lanes[s.thread].line = line;
+  s.lanes[s.thread].state = kSimWaits;
+  wl_sim_next(s);
+}
+template <int M, class T>
+WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  wl_sim_lane& me = s.lanes[s.thread];
+  __builtin_memcpy(&me.given, &x, sizeof x);
+  me.line = line;
+  me.mask = M;
+  me.state = kSimShuffles;
+  wl_sim_next(s);
+  // The fiber's own stack tells which thread this is.
+  __builtin_memcpy(&x, (void*)&me.taken, sizeof x);
+  return x;
+}

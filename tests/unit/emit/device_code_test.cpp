@@ -1,0 +1,129 @@
+// Kernels of GPU targets through the real compilers, which need no GPU: they compile for every row that the compilers
+// know, spill nothing, and move 16 bytes an access where rows are aligned. What is not known is skipped and said.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/plan/cover.h"
+#include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/ir/random_graph.h"
+#include "tests/unit/lower/groups.h"
+#include "worker/drivers/gpu_code.h"
+
+namespace wl {
+namespace {
+
+constexpr const char* kSoftmax = R"(graph {
+  %0 = input "x" : f32[4096,1024] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[4096]
+  %2 = broadcast %1 dims=[0] : f32[4096,1024]
+  %3 = sub %0 %2 : f32[4096,1024]
+  %4 = exp %3 : f32[4096,1024]
+  %5 = reduce_sum %4 axes=[1] : f32[4096]
+  %6 = broadcast %5 dims=[0] : f32[4096,1024]
+  %7 = div %4 %6 : f32[4096,1024]
+  output "y" %7
+})";
+
+std::vector<std::string> gpu_targets() {
+  std::vector<std::string> names;
+  for (const Target& row : targets())
+    if (row.family == "cuda" || row.family == "hip") names.emplace_back(row.name);
+  return names;
+}
+
+class DeviceCode : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+    folder_ = cat(::testing::TempDir(), "/device_code.", getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override {
+    if (!folder_.empty()) std::filesystem::remove_all(folder_);
+  }
+
+  std::string folder_;
+};
+
+TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(kSoftmax).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const Kernel kernel = lower(graph, domain, space.schedule(space.seeds[0]), machine).value();
+  const auto code = compile_gpu(emit(kernel, machine).value(), folder_);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(code->spill_bytes, 0);
+  EXPECT_EQ(code->stack_bytes, 0);
+  EXPECT_GT(code->registers, 8);
+  EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
+  EXPECT_EQ(code->narrowest_load, 16);
+  EXPECT_EQ(code->narrowest_store, 16);
+  EXPECT_FALSE(code->compare_and_swap);
+  std::printf("%s: %d registers, compiled in %.3f s\n", GetParam().c_str(), code->registers, code->seconds);
+}
+
+TEST_P(DeviceCode, OfEveryClassCompiles) {
+  const Machine machine = testing::machine_named(GetParam());
+  int kernels = 0;
+  for (const char* text : testing::kGroups) {
+    const Graph graph = parse(text).value();
+    const Domain domain = analyze(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    const std::vector<Point> points = testing::sample_points(space, 1, 5);
+    const auto kernel = lower(graph, domain, space.schedule(points.back()), machine);
+    if (absl::IsUnimplemented(kernel.status())) continue;
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const auto code = compile_gpu(emit(*kernel, machine).value(), folder_);
+    ASSERT_TRUE(code.ok()) << code.status() << space.text(points.back()) << emit(*kernel, machine)->text;
+    ++kernels;
+  }
+  EXPECT_GT(kernels, 5);
+}
+
+// Every dtype, cast and op that random graphs come up with has a spelling.
+using DeviceCodeOfFamilies = DeviceCode;
+TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
+  const Machine machine = testing::machine_named(GetParam());
+  const uint64_t first = testing::test_seed(20260501);
+  int kernels = 0;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(8)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed, {.nodes = 14, .largest = 2000, .f32_only = false});
+    const auto cover = cover_greedy(graph, machine);
+    ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      const Domain domain = analyze(extracted, machine).value();
+      const Space space = space_of(extracted, domain, machine).value();
+      const Point point = testing::sample_points(space, 1, seed).back();
+      const auto kernel = lower(extracted, domain, space.schedule(point), machine);
+      if (absl::IsUnimplemented(kernel.status())) continue;
+      ASSERT_TRUE(kernel.ok()) << kernel.status() << print(extracted);
+      if (kernel->grid == 0) continue;
+      const auto code = compile_gpu(emit(*kernel, machine).value(), folder_);
+      ASSERT_TRUE(code.ok()) << code.status() << print(extracted) << emit(*kernel, machine)->text;
+      ++kernels;
+    }
+  }
+  EXPECT_GT(kernels, 8);
+  std::printf("%d kernels\n", kernels);
+}
+
+std::string name_of_target(const ::testing::TestParamInfo<std::string>& target) {
+  std::string name = target.param;
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, DeviceCode, ::testing::ValuesIn(gpu_targets()), name_of_target);
+INSTANTIATE_TEST_SUITE_P(Targets, DeviceCodeOfFamilies, ::testing::Values("cuda:sm_80", "hip:gfx90a"), name_of_target);
+
+}  // namespace
+}  // namespace wl
