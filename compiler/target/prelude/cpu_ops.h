@@ -298,14 +298,6 @@ WL_FN V wl_sqrt(V x) {
   else
     return wl_each(x, [](wl_e<V> a) { return wl_sqrt(a); });
 }
-template <class V>
-WL_FN V wl_rcp(V x) {
-  return 1 / x;
-}
-template <class V>
-WL_FN V wl_rsqrt(V x) {
-  return 1 / wl_sqrt(x);
-}
 // C's remainder (the dividend's sign), exact: the quotient is taken 29 bits at a time.
 template <class T>
 WL_FN T wl_fmod1(T a, T b) {

@@ -101,30 +101,6 @@ WL_FN wl_vec<A, N> wl_select(wl_vec<M, N> m, wl_vec<A, N> a, wl_vec<A, N> b) {
   return a;
 }
 
-WL_FN long wl_lmin(long a, long b) {
-  return a < b ? a : b;
-}
-WL_FN long wl_lmax(long a, long b) {
-  return a > b ? a : b;
-}
-// a / b rounded up; b > 0.
-WL_FN long wl_divide_up(long a, long b) {
-  return a > 0 ? (a + b - 1) / b : -(-a / b);
-}
-// A guard, 0 <= at + lane * step < extent: for a scalar, and the range of lanes for which it holds.
-WL_FN bool wl_within(long at, long extent) {
-  return (u64)at < (u64)extent;
-}
-WL_FN long wl_first_lane(long at, long step, long extent) {
-  return step > 0 ? wl_divide_up(-at, step) : wl_divide_up(at - extent + 1, -step);
-}
-WL_FN long wl_end_lane(long at, long step, long extent) {
-  return step > 0 ? wl_divide_up(extent - at, step) : wl_divide_up(at + 1, -step);
-}
-// Elements left of a vector, as an int that cannot overflow.
-WL_FN int wl_left(long n) {
-  return n < 0 ? 0 : n > WL_LANES ? WL_LANES : (int)n;
-}
 template <class V>
 WL_FN V wl_keep(V v, int left, wl_e<V> x) {
   if constexpr (wl_n<V> == 1) {

@@ -82,10 +82,6 @@ template <class V, class P>
 WL_FN V wl_load_in(P p, int low, int high, V other WL_LINE) {
   return wl_gather_in(p, 1, low, high, other WL_PASS);
 }
-// A gathered index; negative ones count from the end.
-WL_FN long wl_wrap(long index, long extent) {
-  return index < 0 ? index + extent : index;
-}
 // Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
 template <class V, class P, class I>
 WL_FN V wl_take(P p, long along, I index, long stride, long extent, int left WL_LINE) {

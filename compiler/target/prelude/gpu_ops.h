@@ -29,22 +29,6 @@ WL_FN auto wl_not(A a) {
   else
     return ~a;
 }
-template <class A, class B>
-WL_FN auto wl_logical_and(A a, B b) {
-  return wl_and(a, b);
-}
-template <class A, class B>
-WL_FN auto wl_logical_or(A a, B b) {
-  return wl_or(a, b);
-}
-template <class A, class B>
-WL_FN auto wl_logical_xor(A a, B b) {
-  return wl_xor(a, b);
-}
-template <class A>
-WL_FN auto wl_logical_not(A a) {
-  return wl_not(a);
-}
 template <class M, class A>
 WL_FN A wl_select(M m, A a, A b) {
   return m ? a : b;
@@ -166,14 +150,6 @@ WL_FN V wl_sqrt(V x) {
     return __builtin_sqrt(x);
   else
     return __builtin_sqrtf(x);
-}
-template <class V>
-WL_FN V wl_rcp(V x) {
-  return 1 / x;
-}
-template <class V>
-WL_FN V wl_rsqrt(V x) {
-  return 1 / wl_sqrt(x);
 }
 // C's remainder (the dividend's sign), exact: the quotient is taken 29 bits at a time.
 template <class T>
