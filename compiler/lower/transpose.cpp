@@ -1,8 +1,226 @@
 #include "compiler/lower/transpose.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace wl {
+namespace {
+
+class Transpose {
+ public:
+  Transpose(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+      : group_(group),
+        domain_(domain),
+        out_(group, machine),
+        lanes_(machine.target->lanes),
+        rows_(tile_of(domain.second, schedule.get("tile_rows", 64))),
+        columns_(tile_of(domain.vector, schedule.get("tile", 64))),
+        ahead_(schedule.get("prefetch", 0)),
+        level_(static_cast<int>(schedule.get("prefetch_level", 1))),
+        rows_inner_(schedule.get("order", 0) == 1),
+        streaming_(schedule.get("stream", 0) != 0) {
+    out_.set_launch("transpose", schedule, machine);
+    out_.kernel().unroll = static_cast<int>(schedule.get("unroll", 1));
+    open_tiles(schedule.get("tasks", 1));
+  }
+
+  absl::StatusOr<Kernel> in_registers() {
+    const VarId outer = rows_inner_ ? column_ : row_, inner = rows_inner_ ? row_ : column_;
+    out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
+    out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
+    const Place place = square();
+    std::vector<Instr> crossed;  // of transposed inputs, before everything else
+    TileExpr expr{group_, domain_, out_,    place, domain_.second, domain_.vector, lanes_, lanes_, lanes_, {},
+                  false,  {},      nullptr, {}};
+    expr.load = [&](const Access& access) -> TileId {
+      if (!crosses(access)) return -1;
+      if (ahead_ > 0) {
+        Place later = place;
+        const AtomId along = rows_inner_ ? domain_.second : domain_.vector;
+        later[along] = sum(later[along], fixed(ahead_ * lanes_));
+        crossed.push_back(fetch(access, later, domain_.second, domain_.vector, {lanes_, lanes_}, 0));
+      }
+      return turned(access, place, crossed);
+    };
+    WL_RETURN_IF_ERROR(store_all(expr));
+    out_.push_all(std::move(crossed));
+    out_.push_all(std::move(expr.code));
+    out_.close_loop();
+    out_.close_loop();
+    return finish();
+  }
+
+  // First the tile's transposed inputs go to scratch, then whole rows of it are computed. Meanwhile what the next tile
+  // will transpose is fetched, as evenly as the two extents allow.
+  absl::StatusOr<Kernel> staged() {
+    const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
+    const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
+    Place next = origin_, place = origin_;
+    const AtomId along = rows_inner_ ? domain_.second : domain_.vector;
+    next[along] = sum(next[along], fixed(rows_inner_ ? rows_ : columns_));
+    next[domain_.vector] = sum(next[domain_.vector], affine(step, columns_ / steps));
+    Affine row = affine(step, rows_each);
+    row.add(part, 1);
+    place[domain_.second] = sum(place[domain_.second], row);
+
+    std::vector<Instr> fill, below, later;  // fetches come last: they would hold up the loads of this row
+    TileExpr expr{group_, domain_, out_, place, -1, domain_.vector, 1, columns_, lanes_, {}, false, {}, nullptr, {}};
+    expr.load = [&](const Access& access) -> TileId {
+      if (!crosses(access)) {
+        if (ahead_ > 0 && access.strides[domain_.vector] != 0 && access.strides[domain_.second] != 0) {
+          Place under = place;
+          under[domain_.second] = sum(under[domain_.second], fixed(ahead_));
+          below.push_back(fetch(access, under, -1, domain_.vector, {1, columns_}, 1));
+        }
+        return -1;
+      }
+      for (const auto& [known, tile] : rows_known_)
+        if (known == access) return tile;
+      const DType dtype = group_.nodes[access.input].dtype;
+      const int64_t pitch = columns_ + lanes_;  // rows of a square fall into different cache sets
+      const BufferId buffer = out_.shared(cat("tile", rows_known_.size()), dtype, {rows_, pitch});
+      const TileId result = turned(access, square(), fill);
+      Affine to = affine(row_, lanes_ * pitch);
+      to.add(column_, lanes_);
+      fill.push_back(store_instr(result, {buffer, to, {pitch, 1}}, false));
+      if (ahead_ > 0)
+        later.push_back(fetch(access, next, domain_.vector, domain_.second, {columns_ / steps, rows_}, 1));
+      const TileId whole = expr.tile(dtype);
+      expr.code.push_back(load_instr(whole, {buffer, sum(fixed(0), row, pitch), {0, 1}}));
+      rows_known_.emplace_back(access, whole);
+      return whole;
+    };
+    WL_RETURN_IF_ERROR(store_all(expr));
+    out_.open_loop(column_, {fixed(columns_ / lanes_)});
+    out_.open_loop(row_, {fixed(rows_ / lanes_)});
+    out_.push_all(std::move(fill));
+    out_.close_loop();
+    out_.close_loop();
+    out_.open_loop(step, {fixed(steps)});
+    out_.open_loop(part, {fixed(rows_each)});
+    out_.push_all(std::move(expr.code));
+    out_.push_all(std::move(below));
+    out_.close_loop();
+    out_.push_all(std::move(later));
+    out_.close_loop();
+    return finish();
+  }
+
+ private:
+  // The largest tile that divides the extent and is no larger than asked for.
+  int64_t tile_of(AtomId atom, int64_t wanted) const {
+    const int64_t extent = domain_.atoms[atom].extent;
+    int64_t tile = std::max<int64_t>(lanes_, std::min(extent, wanted) / lanes_ * lanes_);
+    while (extent % tile != 0) tile -= lanes_;
+    return tile;
+  }
+
+  // The loop over a block's tiles; origin_ is where one begins.
+  void open_tiles(int64_t tasks) {
+    const int64_t down = domain_.atoms[domain_.second].extent / rows_;
+    const int64_t across = domain_.atoms[domain_.vector].extent / columns_;
+    int64_t tiles = down * across;
+    for (AtomId a : domain_.parallel)
+      if (a != domain_.second && a != domain_.vector) tiles *= domain_.atoms[a].extent;
+    const int64_t blocks = std::max<int64_t>(1, out_.kernel().threads * tasks);
+    const int64_t chunk = (tiles + blocks - 1) / blocks;
+    out_.kernel().grid = (tiles + chunk - 1) / chunk;
+    const VarId tile_var = out_.loop_var("tile");
+    std::vector<Affine> trips = {fixed(chunk)};
+    if (tiles % chunk != 0) trips.push_back(affine(kBlockVar, -chunk, tiles));
+    out_.open_loop(tile_var, trips);
+    Affine tile = affine(kBlockVar, chunk);
+    tile.add(tile_var, 1);
+    row_ = out_.loop_var("row");
+    column_ = out_.loop_var("column");
+    origin_.assign(domain_.atoms.size(), fixed(0));
+    int64_t inside = 1;
+    const auto digit = [&](const std::string& name, int64_t extent) {
+      const Affine index = extent == 1 ? fixed(0) : affine(out_.derived(name, {tile}, inside, extent));
+      inside *= extent;
+      return index;
+    };
+    const auto place_rows = [&] { origin_[domain_.second] = sum(fixed(0), digit("tile_row", down), rows_); };
+    const auto place_columns = [&] { origin_[domain_.vector] = sum(fixed(0), digit("tile_column", across), columns_); };
+    if (rows_inner_) place_rows();
+    place_columns();
+    if (!rows_inner_) place_rows();
+    for (size_t i = domain_.parallel.size(); i-- > 0;) {
+      const AtomId a = domain_.parallel[i];
+      if (a != domain_.second && a != domain_.vector)
+        origin_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
+    }
+  }
+
+  // Of the tile, the square that row_ and column_ say.
+  Place square() const {
+    Place place = origin_;
+    place[domain_.second] = sum(affine(row_, lanes_), place[domain_.second]);
+    place[domain_.vector] = sum(affine(column_, lanes_), place[domain_.vector]);
+    return place;
+  }
+
+  bool crosses(const Access& access) const {
+    return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
+  }
+
+  // A square of a transposed input with its lanes along the vector atom.
+  TileId turned(const Access& access, const Place& place, std::vector<Instr>& into) {
+    for (const auto& [known, tile] : squares_known_)
+      if (known == access) return tile;
+    const DType dtype = group_.nodes[access.input].dtype;
+    const TileId across = out_.tile(dtype, {lanes_, lanes_}, 0, lanes_);
+    into.push_back(
+        load_instr(across, slice_at(out_.input_buffer(access.input), access, place, domain_.second, domain_.vector)));
+    Instr convert;
+    convert.op = InstrOp::kConvert;
+    convert.result = out_.tile(dtype, {lanes_, lanes_}, 1, lanes_);
+    convert.args = {across};
+    squares_known_.emplace_back(access, convert.result);
+    into.push_back(std::move(convert));
+    return squares_known_.back().second;
+  }
+
+  Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,
+              int vector_axis) {
+    Instr instr;
+    instr.op = InstrOp::kPrefetch;
+    instr.args = {out_.tile(group_.nodes[access.input].dtype, std::move(shape), vector_axis, lanes_)};
+    instr.level = level_;
+    instr.slice = slice_at(out_.input_buffer(access.input), access, place, axis0, axis1);
+    return instr;
+  }
+
+  absl::Status store_all(TileExpr& expr) {
+    for (const Domain::Store& store : domain_.stores) {
+      WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
+      expr.code.push_back(store_instr(
+          value, slice_at(out_.output_buffer(store.output), store.access, expr.place, expr.axis0, expr.axis1),
+          streaming_));
+    }
+    return absl::OkStatus();
+  }
+
+  Kernel finish() {
+    out_.close_loop();
+    if (streaming_) out_.push(fence_instr());
+    return out_.finish();
+  }
+
+  const Graph& group_;
+  const Domain& domain_;
+  KernelBuilder out_;
+  const int lanes_;
+  const int64_t rows_, columns_;  // of a tile
+  const int64_t ahead_;
+  const int level_;  // cache that is fetched into
+  const bool rows_inner_, streaming_;
+  VarId row_ = -1, column_ = -1;  // of a square within the tile
+  Place origin_;
+  std::vector<std::pair<Access, TileId>> squares_known_, rows_known_;
+};
+
+}  // namespace
 
 bool transposes(const Domain& domain, const Machine& machine) {
   if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
@@ -14,109 +232,8 @@ bool transposes(const Domain& domain, const Machine& machine) {
 
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine) {
-  KernelBuilder out(group, machine);
-  Kernel& kernel = out.kernel();
-  out.set_launch("transpose", schedule, machine);
-  const int lanes = machine.target->lanes;
-  const int64_t rows = domain.atoms[domain.second].extent, columns = domain.atoms[domain.vector].extent;
-  // The largest tile that divides the extent and is no larger than asked for.
-  const auto tile_of = [&](int64_t extent, int64_t wanted) {
-    int64_t tile = std::max<int64_t>(lanes, std::min(extent, wanted) / lanes * lanes);
-    while (extent % tile != 0) tile -= lanes;
-    return tile;
-  };
-  const int64_t tile_columns = tile_of(columns, schedule.get("tile", 64));
-  const int64_t tile_rows = tile_of(rows, schedule.get("tile_rows", 64));
-
-  int64_t tiles = (rows / tile_rows) * (columns / tile_columns);
-  for (AtomId a : domain.parallel)
-    if (a != domain.second && a != domain.vector) tiles *= domain.atoms[a].extent;
-  const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule.get("tasks", 1));
-  const int64_t chunk = (tiles + blocks - 1) / blocks;
-  kernel.grid = (tiles + chunk - 1) / chunk;
-  const VarId tile_var = out.loop_var("tile");
-  std::vector<Affine> trips = {fixed(chunk)};
-  if (tiles % chunk != 0) trips.push_back(affine(kBlockVar, -chunk, tiles));
-  out.open_loop(tile_var, trips);
-  Affine tile = affine(kBlockVar, chunk);
-  tile.add(tile_var, 1);
-  const VarId row_step = out.loop_var("row"), column_step = out.loop_var("column");
-  Place place(domain.atoms.size(), fixed(0));
-  int64_t inside = 1;
-  const auto digit = [&](const std::string& name, int64_t extent) {
-    const Affine index = extent == 1 ? fixed(0) : affine(out.derived(name, {tile}, inside, extent));
-    inside *= extent;
-    return index;
-  };
-  const bool rows_inner = schedule.get("order", 0) == 1;
-  const auto place_rows = [&] {
-    place[domain.second] = sum(affine(row_step, lanes), digit("tile_row", rows / tile_rows), tile_rows);
-  };
-  const auto place_columns = [&] {
-    place[domain.vector] = sum(affine(column_step, lanes), digit("tile_column", columns / tile_columns), tile_columns);
-  };
-  if (rows_inner) {
-    place_rows();
-    place_columns();
-  } else {
-    place_columns();
-    place_rows();
-  }
-  for (size_t i = domain.parallel.size(); i-- > 0;) {
-    const AtomId a = domain.parallel[i];
-    if (a != domain.second && a != domain.vector) place[a] = digit(domain.atoms[a].name, domain.atoms[a].extent);
-  }
-  const VarId outer = rows_inner ? column_step : row_step, inner = rows_inner ? row_step : column_step;
-  out.open_loop(outer, {fixed((rows_inner ? tile_columns : tile_rows) / lanes)});
-  out.open_loop(inner, {fixed((rows_inner ? tile_rows : tile_columns) / lanes)});
-
-  std::vector<Instr> crossed;  // loads and converts of transposed inputs, before everything else
-  std::vector<std::pair<Access, TileId>> converted;
-  const int64_t ahead = schedule.get("prefetch", 0);
-  TileExpr expr{group, domain, out,     place, domain.second, domain.vector, lanes, lanes, lanes, {},
-                false, {},     nullptr, {}};
-  expr.load = [&](const Access& access) -> TileId {
-    if (access.strides[domain.second] != 1 || access.strides[domain.vector] == 0) return -1;
-    for (const auto& [known, tile_id] : converted)
-      if (known == access) return tile_id;
-    const DType dtype = group.nodes[access.input].dtype;
-    const TileId across = out.tile(dtype, {lanes, lanes}, 0, lanes);
-    const Slice slice = slice_at(out.input_buffer(access.input), access, place, domain.second, domain.vector);
-    if (ahead > 0) {
-      Place later = place;
-      const AtomId along = rows_inner ? domain.second : domain.vector;
-      later[along] = sum(later[along], fixed(ahead * lanes));
-      Instr fetch;
-      fetch.op = InstrOp::kPrefetch;
-      fetch.args = {across};
-      fetch.level = static_cast<int>(schedule.get("prefetch_level", 1));
-      fetch.slice = slice_at(slice.buffer, access, later, domain.second, domain.vector);
-      crossed.push_back(std::move(fetch));
-    }
-    crossed.push_back(load_instr(across, slice));
-    Instr convert;
-    convert.op = InstrOp::kConvert;
-    convert.result = out.tile(dtype, {lanes, lanes}, 1, lanes);
-    convert.args = {across};
-    const TileId result = convert.result;
-    crossed.push_back(std::move(convert));
-    converted.emplace_back(access, result);
-    return result;
-  };
-  const bool streaming = schedule.get("stream", 0) != 0;
-  for (const Domain::Store& store : domain.stores) {
-    WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
-    expr.code.push_back(
-        store_instr(value, slice_at(out.output_buffer(store.output), store.access, place, domain.second, domain.vector),
-                    streaming));
-  }
-  out.push_all(std::move(crossed));
-  out.push_all(std::move(expr.code));
-  out.close_loop();
-  out.close_loop();
-  out.close_loop();
-  if (streaming) out.push(fence_instr());
-  return out.finish();
+  Transpose lowering(group, domain, schedule, machine);
+  return schedule.get("staged", 0) != 0 ? lowering.staged() : lowering.in_registers();
 }
 
 }  // namespace wl

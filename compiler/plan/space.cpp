@@ -116,8 +116,8 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
           absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(name, v)); }));
   }
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (point[i] < 0) return invalid("axis \"", axes[i].name, "\" is missing from \"", text.substr(0, 200), "\"");
+  // A plan may be older than an axis: the first value is what was done before there was a choice.
+  for (int& at : point) at = std::max(at, 0);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;
 }

@@ -2,6 +2,11 @@
 #include "compiler/plan/space_common.h"
 
 namespace wl {
+namespace {
+
+enum : size_t { kUnroll = 5, kStream = 6, kPrefetch = 7 };  // places among the axes
+
+}  // namespace
 
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
@@ -12,12 +17,14 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
   space.axes = {
       axis_of("vector", {lanes}),
       // Elements along the vector atom; short tiles only where another atom is contiguous in memory that is read.
-      axis_of("tile", {4096, 1024, 256, 64, 16},
-              [&](int64_t t) { return transposes ? t <= 256 : t < row && t >= 1024; }),
-      // Transposes: elements along the other atom, and which of the two is walked innermost.
-      axis_of("tile_rows", {64, 16, 256}, [&](int64_t) { return transposes; }),
+      transposes ? axis_of("tile", {64, 32, 16, 256})
+                 : axis_of("tile", {4096, 1024}, [&](int64_t t) { return t < row; }),
+      // Transposes: elements along the other atom, which of the two is walked innermost, and whether a tile is turned
+      // in scratch before whole rows of it are computed.
+      axis_of("tile_rows", {64, 32, 16, 128}, [&](int64_t) { return transposes; }),
       axis_of("order", {0, 1}, [&](int64_t) { return transposes; }),
-      axis_of("unroll", {1, 2, 4, 8}, [&](int64_t u) { return u * lanes <= row && !transposes; }),
+      axis_of("staged", {0, 1}, [&](int64_t) { return transposes; }),
+      axis_of("unroll", {1, 2, 4, 8}, [&](int64_t u) { return u * lanes <= row; }),
       stream_axis(group, domain, machine),
       axis_of("prefetch", {0, 1, 2, 4}, [&](int64_t p) { return p * 1024 < all; }),
       axis_of("prefetch_level", {1, 2}),
@@ -25,14 +32,34 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       threads_axis(machine),
       compiler_axis(machine),
   };
-  space.legal = [](const Schedule& s) { return s["prefetch"] != 0 || s["prefetch_level"] == 1; };
+  space.legal = [transposes, lanes](const Schedule& s) {
+    if (transposes && s["unroll"] != 1 && (s["staged"] == 0 || s["unroll"] * lanes > s["tile"])) return false;
+    return s["prefetch"] != 0 || s["prefetch_level"] == 1;
+  };
   const int64_t bytes = footprint(group);
   const int64_t threads = bytes < 64 << 10 ? 1 : machine.threads;
-  const int64_t stream = bytes > cache_share(machine) && space.axes[5].values.size() > 1 ? 1 : 0;
-  const int64_t unroll = largest_up_to(space.axes[4], 4), ahead = largest_up_to(space.axes[6], 1);
+  const bool cached = bytes <= cache_share(machine);
+  const int64_t stream = largest_up_to(space.axes[kStream], cached ? 0 : 1);
+  const int64_t unroll = largest_up_to(space.axes[kUnroll], 4), ahead = largest_up_to(space.axes[kPrefetch], 1);
   if (transposes) {
-    for (const auto& [tile, rows] : {std::pair<int64_t, int64_t>{64, 16}, {256, 64}, {16, 16}})
+    // From memory: along the rows of what is turned, the next tile on its way.
+    const auto staged = [&](int64_t rows) {
+      add_seed(space, {{"tile", 64},
+                       {"tile_rows", rows},
+                       {"order", 1},
+                       {"staged", 1},
+                       {"unroll", largest_up_to(space.axes[kUnroll], 64 / lanes)},
+                       {"stream", stream},
+                       {"prefetch", largest_up_to(space.axes[kPrefetch], cached ? 0 : 2)},
+                       {"threads", threads}});
+    };
+    const auto turned = [&](int64_t tile, int64_t rows) {
       add_seed(space, {{"tile", tile}, {"tile_rows", rows}, {"stream", stream}, {"threads", threads}});
+    };
+    if (!cached) staged(64), staged(32);
+    turned(64, 16), turned(16, 16);
+    if (cached) staged(64);
+    return space;
   }
   add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"prefetch", ahead}, {"threads", threads}});
   add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"threads", threads}});
