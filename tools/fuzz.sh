@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs every fuzz target of the fuzz preset for SECONDS each; a crash leaves its input in build/fuzz/crashes and fails.
+# Runs every fuzz target of the fuzz preset for SECONDS each, as many at a time as there are processors; a crash leaves its
+# input in build/fuzz/crashes and fails. What a target printed is in build/fuzz/log.
 #   tools/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,13 +8,24 @@ seconds=${1:?usage: tools/fuzz.sh SECONDS}
 shopt -s nullglob
 targets=(build/fuzz/bin/fuzz_*)
 [ ${#targets[@]} -gt 0 ] || { echo "fuzz: no target in build/fuzz/bin: build the fuzz preset first" >&2; exit 1; }
-mkdir -p build/fuzz/crashes
-for target in "${targets[@]}"; do
-  name=$(basename "$target")
+mkdir -p build/fuzz/crashes build/fuzz/log
+
+# fuzz_one TARGET SECONDS
+fuzz_one() {
+  local name corpus seeds
+  name=$(basename "$1")
   corpus=build/fuzz/corpus/$name
-  mkdir -p "$corpus"
   seeds=tests/fuzz/seeds/${name#fuzz_}
-  echo "fuzz: $name for $seconds s"
-  "$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
-    -artifact_prefix=build/fuzz/crashes/"$name"- "$corpus" ${seeds:+$([ -d "$seeds" ] && echo "$seeds")}
-done
+  mkdir -p "$corpus"
+  [ -d "$seeds" ] || seeds=
+  if "$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/crashes/$name-" "$corpus" ${seeds:+"$seeds"} >"build/fuzz/log/$name" 2>&1; then
+    echo "fuzz: $name for $2 s: no finding, $(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/log/$name") inputs"
+  else
+    echo "fuzz: $name failed; the end of build/fuzz/log/$name:" >&2
+    tail -n 40 "build/fuzz/log/$name" >&2
+    return 1
+  fi
+}
+export -f fuzz_one
+printf '%s\0' "${targets[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'fuzz_one "$1" "$2"' _ {} "$seconds"
