@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder) {
     const Program& program = manifest.program;
     bucket.bind = program.bind;
     for (const ProgramBuffer& buffer : program.buffers) {
-      if (buffer.place == ProgramBuffer::Place::kInput) {
+      if (buffer.place == Place::kInput) {
         bucket.inputs.push_back({buffer.name, buffer.dtype, buffer.shape});
       }
     }

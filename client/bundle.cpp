@@ -47,8 +47,8 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
                 {"dtype", name_of(buffer.dtype)},
                 {"shape", buffer.shape},
                 {"place", kPlaces[static_cast<int>(buffer.place)]}};
-    if (buffer.place == ProgramBuffer::Place::kArena) row["offset"] = buffer.offset;
-    if (buffer.place == ProgramBuffer::Place::kInput) {
+    if (buffer.place == Place::kArena) row["offset"] = buffer.offset;
+    if (buffer.place == Place::kInput) {
       row["stream"] = buffer.stream;
       row["fill"] = fill_json(buffer.fill, buffer.dtype);
     }
@@ -116,9 +116,9 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
     buffer.shape = row.at("shape").get<Shape>();
     auto place = std::find(std::begin(kPlaces), std::end(kPlaces), row.at("place").get<std::string>());
     if (place == std::end(kPlaces)) return invalid("manifest.json: buffer ", buffer.name, ": unknown place");
-    buffer.place = static_cast<ProgramBuffer::Place>(place - std::begin(kPlaces));
-    if (buffer.place == ProgramBuffer::Place::kArena) buffer.offset = row.at("offset").get<int64_t>();
-    if (buffer.place == ProgramBuffer::Place::kInput) {
+    buffer.place = static_cast<Place>(place - std::begin(kPlaces));
+    if (buffer.place == Place::kArena) buffer.offset = row.at("offset").get<int64_t>();
+    if (buffer.place == Place::kInput) {
       buffer.stream = row.at("stream").get<uint64_t>();
       buffer.fill = fill_of(row.at("fill"));
     }
@@ -165,7 +165,7 @@ absl::Status check_program(const Program& program) {
     }
     bool inside = buffer.offset >= 0 && buffer.offset % kArenaAlignment == 0 && buffer.offset <= program.arena_bytes &&
                   bytes <= program.arena_bytes - buffer.offset;
-    if (buffer.place == ProgramBuffer::Place::kArena && !inside) {
+    if (buffer.place == Place::kArena && !inside) {
       return wrong("buffer ", buffer.name, " lies outside the arena");
     }
   }

@@ -11,8 +11,6 @@
 namespace wl {
 namespace {
 
-using Place = ProgramBuffer::Place;
-
 // How far `found` is from `expected` in units of `bound`; infinite when the two differ in kind.
 double relative_error(double expected, double bound, double found) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

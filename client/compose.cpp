@@ -49,7 +49,7 @@ absl::StatusOr<Graph> compose(const Program& program, const Graph& whole) {
   std::vector<NodeId> value(program.buffers.size(), -1);
   for (NodeId id : whole.inputs()) {
     for (size_t b = 0; b < program.buffers.size(); ++b) {
-      if (program.buffers[b].place == ProgramBuffer::Place::kInput && program.buffers[b].name == whole.nodes[id].text) {
+      if (program.buffers[b].place == Place::kInput && program.buffers[b].name == whole.nodes[id].text) {
         value[b] = add(result, whole.nodes[id]);
       }
     }

@@ -6,9 +6,6 @@
 #include "client/arena.h"
 
 namespace wl {
-
-using Place = ProgramBuffer::Place;
-
 std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
 }

@@ -47,9 +47,9 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   program.bind = file.bind;
 
   for (const ResultBuffer& buffer : result.buffers) {
-    ProgramBuffer row{buffer.name, buffer.dtype, buffer.shape, ProgramBuffer::Place::kArena, 0, {}, 0};
-    if (buffer.kind == ResultBuffer::Kind::kInput) row.place = ProgramBuffer::Place::kInput;
-    if (buffer.kind == ResultBuffer::Kind::kOutput) row.place = ProgramBuffer::Place::kOutput;
+    ProgramBuffer row{buffer.name, buffer.dtype, buffer.shape, Place::kArena, 0, {}, 0};
+    if (buffer.kind == ResultBuffer::Kind::kInput) row.place = Place::kInput;
+    if (buffer.kind == ResultBuffer::Kind::kOutput) row.place = Place::kOutput;
     program.buffers.push_back(std::move(row));
   }
   std::vector<NodeId> inputs = file.graph.inputs();

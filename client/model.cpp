@@ -12,8 +12,6 @@
 
 namespace wl {
 
-using Place = ProgramBuffer::Place;
-
 struct Model::Impl {
   ModelOptions options;
   std::vector<Bucket> buckets;

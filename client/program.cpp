@@ -7,8 +7,6 @@
 
 namespace wl {
 
-using Place = ProgramBuffer::Place;
-
 absl::Status lay_out(Program& program) {
   auto wrong = [](size_t step, const auto&... what) {
     return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));

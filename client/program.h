@@ -12,8 +12,9 @@
 
 namespace wl {
 
+enum class Place { kInput, kOutput, kArena };  // where a buffer of a program lies
+
 struct ProgramBuffer {
-  enum class Place { kInput, kOutput, kArena };
   std::string name;  // of the input or output; "%12" for an intermediate
   DType dtype = DType::f32;
   Shape shape;

@@ -12,8 +12,6 @@
 namespace wl {
 namespace {
 
-using Place = ProgramBuffer::Place;
-
 // The oracle of the whole graph takes seconds up to here; what is larger is checked step by step.
 constexpr double kWholeWork = 2e9;
 

@@ -51,11 +51,11 @@ TEST(Arena, LargeValuesDifferModuloAPage) {
 
 Program chain() {
   Program program;
-  auto buffer = [](std::string name, ProgramBuffer::Place place) {
+  auto buffer = [](std::string name, Place place) {
     return ProgramBuffer{std::move(name), DType::f32, {1024}, place, 0, {}, 0};
   };
-  program.buffers = {buffer("x", ProgramBuffer::Place::kInput), buffer("t0", ProgramBuffer::Place::kArena),
-                     buffer("t1", ProgramBuffer::Place::kArena), buffer("y", ProgramBuffer::Place::kOutput)};
+  program.buffers = {buffer("x", Place::kInput), buffer("t0", Place::kArena),
+                     buffer("t1", Place::kArena), buffer("y", Place::kOutput)};
   program.kernels.resize(1);
   program.kernels[0].source.entry = "wl_k";
   program.kernels[0].inputs = program.kernels[0].outputs = 1;

@@ -32,10 +32,10 @@ Program sample() {
   program.target = "cpu:avx2";
   program.device = "a \"CPU\"";
   program.weights = {"w"};
-  program.buffers = {{"x", DType::f32, {4, 8}, ProgramBuffer::Place::kInput, 0, {}, 0},
-                     {"w", DType::i64, {2}, ProgramBuffer::Place::kInput, 0, {.literal = {1, 2}}, 1},
-                     {"t0", DType::f32, {4, 8}, ProgramBuffer::Place::kArena, 0, {}, 0},
-                     {"y", DType::f32, {4, 8}, ProgramBuffer::Place::kOutput, 0, {}, 0}};
+  program.buffers = {{"x", DType::f32, {4, 8}, Place::kInput, 0, {}, 0},
+                     {"w", DType::i64, {2}, Place::kInput, 0, {.literal = {1, 2}}, 1},
+                     {"t0", DType::f32, {4, 8}, Place::kArena, 0, {}, 0},
+                     {"y", DType::f32, {4, 8}, Place::kOutput, 0, {}, 0}};
   program.outputs = {{"y", 3}, {"y too", 3}};
   ProgramKernel kernel;
   kernel.key = std::string(64, 'b');
