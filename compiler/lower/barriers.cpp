@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxDepth = 8;  // every level doubles the work
+constexpr int kDeepest = 8;  // every level doubles the work
 
 bool touches_shared(const Kernel& kernel, const Instr& instr) {
   if (instr.op != InstrOp::kLoad && instr.op != InstrOp::kStore && instr.op != InstrOp::kGather) return false;
@@ -60,8 +60,8 @@ struct Walk {
   }
 
   void walk(std::vector<Instr>& body, int depth = 0) {
-    if (depth > kMaxDepth) {
-      found = absl::InternalError(cat("kernel ", kernel.name, ": loops with lanes nest deeper than ", kMaxDepth));
+    if (depth > kDeepest) {
+      found = absl::InternalError(cat("kernel ", kernel.name, ": loops with lanes nest deeper than ", kDeepest));
       return;
     }
     for (size_t i = 0; i < body.size(); ++i) {

@@ -54,8 +54,8 @@ Program chain() {
   auto buffer = [](std::string name, Place place) {
     return ProgramBuffer{std::move(name), DType::f32, {1024}, place, 0, {}, 0};
   };
-  program.buffers = {buffer("x", Place::kInput), buffer("t0", Place::kArena),
-                     buffer("t1", Place::kArena), buffer("y", Place::kOutput)};
+  program.buffers = {buffer("x", Place::kInput), buffer("t0", Place::kArena), buffer("t1", Place::kArena),
+                     buffer("y", Place::kOutput)};
   program.kernels.resize(1);
   program.kernels[0].source.entry = "wl_k";
   program.kernels[0].inputs = program.kernels[0].outputs = 1;

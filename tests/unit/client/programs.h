@@ -48,9 +48,8 @@ class ProgramsTest : public testing::Test {
     const auto buffer = [](const char* label, Shape extents, Place place) {
       return ProgramBuffer{label, DType::f32, std::move(extents), place, 0, {}, 0};
     };
-    program.buffers = {
-        buffer("x", {rows, 32}, Place::kInput), buffer("w", {32}, Place::kInput),
-        buffer("t", {rows, 32}, Place::kArena), buffer("y", {rows, 32}, Place::kOutput)};
+    program.buffers = {buffer("x", {rows, 32}, Place::kInput), buffer("w", {32}, Place::kInput),
+                       buffer("t", {rows, 32}, Place::kArena), buffer("y", {rows, 32}, Place::kOutput)};
     program.buffers[1].stream = 1;
     program.outputs = {{"y", 3}};
     ProgramKernel kernel;
