@@ -1,6 +1,7 @@
 // Conversion of what coordinator and worker exchange.
 #include <algorithm>
 
+#include "compiler/base/code.h"
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 
@@ -32,6 +33,24 @@ absl::StatusOr<BufferSpec> buffer_from_proto(const v1::BufferSpec& in) {
   out.fill = fill_from_proto(in.fill());
   out.stream = in.stream();
   return out;
+}
+
+v1::CodeLimits limits_to_proto(const CodeLimits& limits) {
+  v1::CodeLimits out;
+  out.set_wave(limits.wave);
+  out.set_block_threads(limits.block_threads);
+  out.set_unit_threads(limits.unit_threads);
+  out.set_unit_blocks(limits.unit_blocks);
+  out.set_lane_registers(limits.lane_registers);
+  out.set_unit_registers(limits.unit_registers);
+  out.set_block_shared(limits.block_shared);
+  out.set_unit_shared(limits.unit_shared);
+  return out;
+}
+
+CodeLimits limits_from_proto(const v1::CodeLimits& in) {
+  return {in.wave(),           in.block_threads(),  in.unit_threads(), in.unit_blocks(),
+          in.lane_registers(), in.unit_registers(), in.block_shared(), in.unit_shared()};
 }
 
 }  // namespace
@@ -74,6 +93,8 @@ v1::Source to_proto(const Source& source) {
   out.set_grid(source.grid);
   out.set_threads(source.threads);
   out.set_scratch_bytes(source.scratch_bytes);
+  out.set_load_bytes(source.load_bytes);
+  out.set_store_bytes(source.store_bytes);
   return out;
 }
 
@@ -81,8 +102,8 @@ absl::StatusOr<Source> from_proto(const v1::Source& in) {
   if (in.grid() < 0 || in.threads() < 0 || in.scratch_bytes() < 0) {
     return invalid("message Source \"", in.entry(), "\": grid, threads and scratch_bytes must not be negative");
   }
-  return Source{in.target(), in.compiler(), in.prelude(), in.text(),
-                in.entry(),  in.grid(),     in.threads(), in.scratch_bytes()};
+  return Source{in.target(), in.compiler(), in.prelude(),       in.text(),       in.entry(),
+                in.grid(),   in.threads(),  in.scratch_bytes(), in.load_bytes(), in.store_bytes()};
 }
 
 v1::Problem to_proto(const Problem& problem) {
@@ -194,6 +215,8 @@ v1::Trial to_proto(const Trial& trial) {
   out.set_check_s(trial.check_s);
   out.set_measure_s(trial.measure_s);
   out.set_object_sha256(trial.object_sha256);
+  if (trial.code.registers > 0) out.set_code(code_text(trial.code));
+  out.set_clock_mhz(trial.clock_mhz);
   return out;
 }
 
@@ -214,6 +237,10 @@ absl::StatusOr<Trial> from_proto(const v1::Trial& in) {
   out.check_s = in.check_s();
   out.measure_s = in.measure_s();
   out.object_sha256 = in.object_sha256();
+  if (!in.code().empty()) {
+    WL_ASSIGN_OR_RETURN(out.code, parse_code(in.code()));
+  }
+  out.clock_mhz = in.clock_mhz();
   return out;
 }
 
@@ -234,6 +261,7 @@ v1::Batch to_proto(const Batch& batch) {
     if (known == out.preludes().end()) out.add_preludes(prelude);
   }
   out.set_keep_objects(batch.keep_objects);
+  if (batch.limits.wave > 0) *out.mutable_limits() = limits_to_proto(batch.limits);
   return out;
 }
 
@@ -263,6 +291,7 @@ absl::StatusOr<Batch> from_proto(const v1::Batch& in) {
     out.candidates.push_back(std::move(candidate));
   }
   out.keep_objects = in.keep_objects();
+  if (in.has_limits()) out.limits = limits_from_proto(in.limits());
   return out;
 }
 
@@ -276,6 +305,7 @@ v1::Device to_proto(const Device& device) {
   out.set_l3_bytes(device.l3_bytes);
   for (const std::string& compiler : device.compilers) out.add_compilers(compiler);
   out.set_compiler_versions(device.compiler_versions);
+  out.set_details(device.details);
   return out;
 }
 
@@ -291,7 +321,8 @@ absl::StatusOr<Device> from_proto(const v1::Device& in) {
                 in.l2_bytes(),
                 in.l3_bytes(),
                 {in.compilers().begin(), in.compilers().end()},
-                in.compiler_versions()};
+                in.compiler_versions(),
+                in.details()};
 }
 
 }  // namespace wl

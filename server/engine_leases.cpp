@@ -23,6 +23,19 @@ std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
+// Whether a GPU runs the code of another architecture: CUDA's runs on later ones of the same generation, unless it uses
+// what only one has ("sm_90a").
+bool runs_code_of(std::string_view device, std::string_view code) {
+  constexpr std::string_view kCuda = "cuda:sm_";
+  if (!device.starts_with(kCuda) || !code.starts_with(kCuda)) return device == code;
+  const auto number = [&](std::string_view name) {
+    int value = 0;
+    for (char c : name.substr(kCuda.size())) value = c >= '0' && c <= '9' ? 10 * value + (c - '0') : value;
+    return value;
+  };
+  return code.back() != 'a' && number(code) / 10 == number(device) / 10 && number(code) <= number(device);
+}
+
 }  // namespace
 
 std::optional<Device> device_as(const Device& device, const std::string& target) {
@@ -32,6 +45,7 @@ std::optional<Device> device_as(const Device& device, const std::string& target)
   const auto best = target_named(device.target);
   if (!row.ok() || !best.ok()) return std::nullopt;
   const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
+  if ((*best)->family != "cpu" && !runs_code_of(device.target, target)) return std::nullopt;
   if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
   Device narrower = device;
   narrower.target = target;

@@ -25,6 +25,12 @@ Recipe recipe_for(const Search& search, bool cold, bool promotion) {
   return recipe;
 }
 
+// What a worker judges the code of GPU kernels by.
+CodeLimits limits_of(const Device& device) {
+  const auto row = target_named(device.target);
+  return row.ok() ? code_limits((*row)->gpu) : CodeLimits{};
+}
+
 }  // namespace
 
 absl::StatusOr<Search> Engine::Impl::open(const SearchRow& row, const PlannedGroup& group, const Device& device,
@@ -162,6 +168,7 @@ absl::Status Engine::Impl::offer(Search& search, Round round, const std::optiona
   batch->recipe = recipe_for(search, cold, promotion);
   batch->candidates = std::move(round.candidates);
   batch->keep_objects = promotion;
+  batch->limits = limits_of(search.device);
   search.outstanding = row->id;
   search.rejected = std::move(round.rejected);
 

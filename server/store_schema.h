@@ -7,5 +7,6 @@
 namespace wl {
 
 std::string_view schema_0001();
+std::string_view schema_0002();
 
 }  // namespace wl

@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/code.h"
 #include "server/store.h"
 #include "server/store_sql.h"
 
@@ -13,10 +14,11 @@ namespace {
 absl::Status put_trial(Sql& sql, int64_t search_id, int64_t phase, const Trial& trial, const std::string& worker) {
   return sql.run(
       "INSERT INTO trials (search_id, phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, "
-      "compile_s, check_s, measure_s, object_sha256, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "compile_s, check_s, measure_s, object_sha256, worker, code, clock_mhz) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?)",
       search_id, phase, trial.trial, trial.plan, static_cast<int>(trial.outcome), absl::StrJoin(trial.samples_ns, " "),
       trial.hopeless, trial.max_error, trial.bound, trial.message, trial.compile_s, trial.check_s, trial.measure_s,
-      trial.object_sha256, worker);
+      trial.object_sha256, worker, trial.code.registers > 0 ? code_text(trial.code) : "", trial.clock_mhz);
 }
 
 double real_or_nan(const Sql::Row& row, int column) {
@@ -43,6 +45,9 @@ PhaseTrial trial_of(const Sql::Row& row) {
   trial.check_s = row.real(10);
   trial.measure_s = row.real(11);
   trial.object_sha256 = row.text(12);
+  // What another version wrote and this one cannot read is not known.
+  if (const auto code = parse_code(row.text(13)); code.ok()) trial.code = *code;
+  trial.clock_mhz = static_cast<int>(row.integer(14));
   return out;
 }
 
@@ -125,8 +130,7 @@ absl::StatusOr<std::vector<PhaseTrial>> Store::trials(int64_t search_id) {
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
         "SELECT phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, compile_s, check_s, "
-        "measure_s, "
-        "object_sha256 FROM trials WHERE search_id = ? ORDER BY phase, trial",
+        "measure_s, object_sha256, code, clock_mhz FROM trials WHERE search_id = ? ORDER BY phase, trial",
         [&](const Sql::Row& row) {
           trials.push_back(trial_of(row));
           return true;

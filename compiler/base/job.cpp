@@ -16,6 +16,7 @@ void add(Encoder& out, const Device& device) {
   out.integer(static_cast<int64_t>(device.compilers.size()));
   for (const std::string& compiler : device.compilers) out.text(compiler);
   out.text(device.compiler_versions);
+  if (!device.details.empty()) out.text(device.details);  // absent from records of CPUs, as before there were others
 }
 
 void add(Encoder& out, const Problem& problem) {
@@ -33,6 +34,7 @@ void add(Encoder& out, const Problem& problem) {
 void add(Encoder& out, const Source& source) {
   out.text(source.target).text(source.compiler).text(source.prelude).text(source.text).text(source.entry);
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
+  if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
 }
 
 }  // namespace

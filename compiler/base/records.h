@@ -40,7 +40,33 @@ struct Source {
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
+  // GPU ABI: the launch of ENTRY with pointers to the arguments, `grid` blocks of `threads` lanes and `scratch_bytes` of
+  // dynamic shared memory. What the text promises of its widest accesses of a lane to device memory, in bytes; 0: none.
+  int load_bytes = 0, store_bytes = 0;
   bool operator==(const Source&) const = default;
+};
+
+// What a unit (SM, CU) of a GPU offers, as far as a kernel's code is judged by it. Registers are of 32 bits; a code of
+// zero `wave` is not judged.
+struct CodeLimits {
+  int wave = 0;
+  int block_threads = 0, unit_threads = 0, unit_blocks = 0;
+  int lane_registers = 0, unit_registers = 0;
+  int64_t block_shared = 0, unit_shared = 0;
+  bool operator==(const CodeLimits&) const = default;
+};
+
+// What a compiler made of a GPU kernel, known before anything runs; compiler/base/code.h has its text form. registers
+// 0: nothing is known.
+struct CodeFacts {
+  int registers = 0;                                        // of a lane
+  int64_t spill_bytes = 0, stack_bytes = 0;                 // of a lane, in device memory
+  int64_t static_shared = 0, dynamic_shared = 0;            // bytes of a block
+  int widest_load = 0, narrowest_load = 0;                  // bytes of one access of a lane to device memory; 0: none
+  int widest_store = 0, narrowest_store = 0;                // (or not known)
+  bool compare_and_swap = false;                            // an atomic became a loop
+  double occupancy = 0;                                     // share of a unit's threads that can be resident
+  bool operator==(const CodeFacts&) const = default;
 };
 
 // What the runner needs to know about a group to run any candidate of it, and the worker to judge the outcome.
@@ -102,7 +128,9 @@ struct Trial {
   double bound = 0;                 // of that same sample
   std::string message;              // first lines of the compiler's or the fault's message
   double compile_s = 0, check_s = 0, measure_s = 0;
-  std::string object_sha256;  // compiled shared object, empty when not kept
+  std::string object_sha256;  // compiled object, empty when not kept
+  CodeFacts code;             // of GPU kernels, whatever the outcome
+  int clock_mhz = 0;          // of the GPU's units while it was timed; 0: not known
   bool operator==(const Trial&) const = default;
 };
 
@@ -114,6 +142,7 @@ struct Batch {
   Recipe recipe;
   std::vector<Candidate> candidates;
   bool keep_objects = false;  // upload compiled objects with the report
+  CodeLimits limits;          // of the target; GPUs only
 };
 
 // A machine as its worker describes it. The fingerprint is part of the problem key.
@@ -124,7 +153,10 @@ struct Device {
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   std::vector<std::string> compilers;  // usable ones: "gcc", "clang"
   std::string compiler_versions;       // environment part of a record's identity
-  std::string fingerprint() const;     // target|name|threads|caches
+  // GPUs: `threads` counts units (SMs, CUs), l1 is a unit's shared memory, l3 is 0. `details` is provenance and no part
+  // of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
+  std::string details = {};
+  std::string fingerprint() const;  // target|name|threads|caches
   bool operator==(const Device&) const = default;
 };
 

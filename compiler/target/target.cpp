@@ -63,6 +63,11 @@ absl::StatusOr<const Target*> target_named(std::string_view name) {
                  absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& t) { out->append(t.name); }));
 }
 
+CodeLimits code_limits(const Gpu& gpu) {
+  return {gpu.wave,           gpu.block_threads,  gpu.unit_threads, gpu.unit_blocks,
+          gpu.lane_registers, gpu.unit_registers, gpu.block_shared, gpu.unit_shared};
+}
+
 absl::StatusOr<Machine> machine_of(const Device& device) {
   Machine machine;
   WL_ASSIGN_OR_RETURN(machine.target, target_named(device.target));

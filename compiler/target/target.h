@@ -38,6 +38,9 @@ struct Gpu {
   uint32_t features = 0;    // GpuFeature
 };
 
+// Of a GPU, what the code of a kernel is judged by.
+CodeLimits code_limits(const Gpu& gpu);
+
 struct Target {
   std::string_view name;    // "cpu:avx512", "cuda:sm_90a"
   std::string_view family;  // "cpu", "cuda", "hip", "sim"

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "compiler/base/code.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
@@ -64,6 +65,19 @@ TEST(DType, NamesRoundTrip) {
     EXPECT_EQ(is_float(dtype), info(dtype).unit_roundoff > 0);
   }
   EXPECT_FALSE(dtype_named("f128").has_value());
+}
+
+TEST(Code, TextGoesBothWays) {
+  const CodeFacts code{66, 8, 16, 128, 4096, 16, 4, 16, 2, true, 0.4375};
+  const std::string text = "registers=66 spill=8 stack=16 shared=128+4096 load=4..16 store=2..16 cas=1 occupancy=0.438";
+  EXPECT_EQ(code_text(code), text);
+  const auto back = parse_code(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(code_text(*back), text);
+  EXPECT_EQ(back->narrowest_store, 2);
+  EXPECT_EQ(back->dynamic_shared, 4096);
+  for (size_t n = 0; n <= text.rfind('='); ++n) EXPECT_FALSE(parse_code(text.substr(0, n)).ok()) << n;
+  EXPECT_FALSE(parse_code(text + " ").ok());
 }
 
 }  // namespace

@@ -48,11 +48,16 @@ Problem random_problem(Random& r) {
 }
 Source random_source(Random& r) {
   return {r.text(),        r.text(), r.text(), r.text(), r.text(), r.below(1000), static_cast<int>(r.below(64)),
-          r.below(1 << 20)};
+          r.below(1 << 20), static_cast<int>(r.below(17)), static_cast<int>(r.below(17))};
 }
 Device random_device(Random& r) {
   return {"cpu" + r.text(), r.text(),         1 + static_cast<int>(r.below(64)), r.below(1 << 20),
-          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.text(); }),  r.text()};
+          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.text(); }),  r.text(), r.text()};
+}
+CodeFacts random_code(Random& r) {
+  const auto small = [&] { return static_cast<int>(r.below(100)); };
+  return {1 + small(), r.below(1 << 20), r.below(1 << 20), r.below(1 << 20), r.below(1 << 20), small(), small(), small(),
+          small(),     r.flip(),         static_cast<double>(r.below(9)) / 8};
 }
 Trial random_trial(Random& r) {
   return {r.below(100),
@@ -66,7 +71,9 @@ Trial random_trial(Random& r) {
           r.real(),
           r.real(),
           r.real(),
-          r.text()};
+          r.text(),
+          r.flip() ? random_code(r) : CodeFacts{},
+          static_cast<int>(r.below(2000))};
 }
 Recipe random_recipe(Random& r) {
   const int least = 1 + static_cast<int>(r.below(9));
@@ -92,6 +99,7 @@ Batch random_batch(Random& r) {
   batch.recipe = random_recipe(r);
   batch.candidates = r.list([&] { return Candidate{r.below(100), r.text(), random_source(r)}; });
   batch.keep_objects = r.flip();
+  if (r.flip()) batch.limits = {32, 1024, 2048, 32, 255, 65536, r.below(1 << 20), r.below(1 << 20)};
   return batch;
 }
 OutcomeCounts random_counts(Random& r) {
