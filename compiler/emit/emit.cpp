@@ -9,7 +9,8 @@ namespace wl {
 
 absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   static constexpr std::string_view kPlaceholder = "WL_ENTRY";
-  WL_ASSIGN_OR_RETURN(std::string text, Printer(kernel, std::string(kPlaceholder), machine.target->lanes).print());
+  Printer printer(kernel, std::string(kPlaceholder), machine.target->lanes);
+  WL_ASSIGN_OR_RETURN(std::string text, printer.print());
   Source source;
   source.target = std::string(machine.target->name);
   source.compiler = kernel.compiler;
@@ -29,6 +30,10 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   // A simulated block is a call on one thread of the host.
   source.threads = machine.target->family == "sim" ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes();
+  if (machine.target->is_gpu() && machine.target->family != "sim") {
+    source.load_bytes = printer.load_bytes();
+    source.store_bytes = printer.store_bytes();
+  }
   return source;
 }
 

@@ -16,6 +16,9 @@ class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes);
   absl::StatusOr<std::string> print();
+  // With lanes, once printed: the widest access of a lane to device memory, in bytes; 0 when it makes none.
+  int load_bytes() const { return load_bytes_; }
+  int store_bytes() const { return store_bytes_; }
 
  private:
   // One printed copy of a stretch's body: where along each axis it stands and how many elements are left there.
@@ -80,6 +83,7 @@ class Printer {
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
   int temporary_ = 0;
+  int load_bytes_ = 0, store_bytes_ = 0;
   absl::Status status_;
 };
 

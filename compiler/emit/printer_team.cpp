@@ -166,6 +166,8 @@ void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const 
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
   if (along != 1) return set(cat("wl_gather", masked, "<", type, ">(", at, ", ", along, "L", tail, ")"));
   const int width = lanes == 1 ? 1 : access_width(instr.slice, tile, !place.left.empty());
+  if (kernel_.buffers[instr.slice.buffer].level == Level::kGlobal)
+    load_bytes_ = std::max(load_bytes_, width * size_of(tile.dtype));
   set(cat("wl_load", masked, "<", type, ", ", width, ">(", at, tail, ")"));
 }
 
@@ -186,6 +188,8 @@ void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const
   const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
   if (along != 1) return out_.line(cat(head, "wl_scatter", masked, "(", at, ", ", along, "L, ", value, tail, ");"));
   const int width = lanes == 1 ? 1 : access_width(instr.slice, tile, !place.left.empty());
+  if (kernel_.buffers[instr.slice.buffer].level == Level::kGlobal)
+    store_bytes_ = std::max(store_bytes_, width * size_of(tile.dtype));
   out_.line(
       cat(head, instr.streaming ? "wl_stream" : "wl_store", masked, "<", width, ">(", at, ", ", value, tail, ");"));
 }

@@ -1,0 +1,105 @@
+#include "compiler/lower/traffic.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+class Counter {
+ public:
+  explicit Counter(const Kernel& kernel)
+      : kernel_(kernel), values_(kernel.vars.size(), 0), moved_(kernel.buffers.size(), 0) {}
+
+  std::vector<int64_t> run() {
+    for (int64_t block = 0; block < kernel_.grid; ++block) {
+      values_[0] = block;
+      for (int64_t team = 0; team < std::max(1, kernel_.teams); ++team) {
+        if (kernel_.wave > 0) values_[kTeamVar] = team;
+        const std::vector<int64_t> before = moved_;
+        stored_ = 0;
+        body(kernel_.body);
+        // Teams beyond the last row load what another team of their block loads, and store nothing.
+        if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
+      }
+    }
+    return std::move(moved_);
+  }
+
+ private:
+  int64_t value(VarId var) const {
+    const Var& v = kernel_.vars[var];
+    if (v.kind != Var::Kind::kDerived) return values_[var];
+    const int64_t quotient = smallest(v.of) / v.div;
+    return v.mod == 0 ? quotient : quotient % v.mod;
+  }
+  int64_t value(const Affine& affine) const {
+    int64_t sum = affine.base;
+    for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
+    return sum;
+  }
+  int64_t smallest(const std::vector<Affine>& of) const {
+    int64_t least = value(of[0]);
+    for (const Affine& affine : of) least = std::min(least, value(affine));
+    return least;
+  }
+
+  // Along an axis of stride 0 the slice is one element, however many places it is copied to.
+  int64_t size(const Instr& instr, const Tile& tile) const {
+    std::vector<int64_t> extents;
+    int64_t total = 1;
+    for (size_t axis = 0; axis < tile.layout.shape.size(); ++axis) {
+      int64_t extent = tile.layout.shape[axis];
+      if (axis < tile.bound.size() && !tile.bound[axis].empty())
+        extent = std::clamp<int64_t>(smallest(tile.bound[axis]), 0, extent);
+      const bool spread = instr.op == InstrOp::kGather || instr.slice.strides[axis] != 0;
+      extents.push_back(spread ? extent : std::min<int64_t>(extent, 1));
+      total *= extents.back();
+    }
+    if (instr.guards.empty()) return total;
+    int64_t held = 0;
+    for (int64_t flat = 0; flat < total; ++flat) held += holds(instr, extents, flat);
+    return held;
+  }
+
+  bool holds(const Instr& instr, const std::vector<int64_t>& extents, int64_t flat) const {
+    return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
+      int64_t at = value(guard.at), rest = flat;
+      for (size_t axis = extents.size(); axis-- > 0;) {
+        at += guard.strides[axis] * (rest % extents[axis]);
+        rest /= extents[axis];
+      }
+      return at >= 0 && at < guard.extent;
+    });
+  }
+
+  void body(const std::vector<Instr>& instrs) {
+    for (const Instr& instr : instrs) {
+      if (instr.op == InstrOp::kLoop) {
+        const int64_t trips = smallest(instr.trips);
+        for (int64_t i = 0; i < trips; ++i) {
+          values_[instr.var] = i;
+          body(instr.body);
+        }
+      } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) {
+        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.result]);
+      } else if (instr.op == InstrOp::kStore) {
+        const int64_t stored = size(instr, kernel_.tiles[instr.args[0]]);
+        moved_[instr.slice.buffer] += stored;
+        if (kernel_.buffers[instr.slice.buffer].level == Level::kGlobal) stored_ += stored;
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  std::vector<int64_t> values_;
+  std::vector<int64_t> moved_;
+  int64_t stored_ = 0;  // to device memory, by the team that runs
+};
+
+}  // namespace
+
+std::vector<int64_t> elements_moved(const Kernel& kernel) {
+  return Counter(kernel).run();
+}
+
+}  // namespace wl
