@@ -8,16 +8,16 @@
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
 #include "runtime/pool.h"
+#include "worker/bench.h"
+#include "worker/compile.h"
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/fake.h"
 #include "worker/judge.h"
 #include "worker/private_folder.h"
-#include "worker/runner.h"
 
 namespace wl {
 namespace {
 
-constexpr int64_t kSetupDeadline = 120'000'000'000;
 constexpr double kCanaryMoved = 0.10;
 constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates quicker than that share one
 constexpr size_t kRecheckSamples = 64;
@@ -36,24 +36,19 @@ double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
 
 class Measurement {
  public:
-  Measurement(const Batch& batch, const MeasureOptions& options) : batch_(batch), options_(options) {
-    recipe_ = batch.recipe;
-    const auto most = static_cast<int>(allowed_cpus().size());
-    setup_.buffers = batch.problem.buffers;
-    setup_.cold = recipe_.cold;
-    setup_.cache_bytes = last_level_cache_bytes();
-    setup_.threads = recipe_.threads;
-    for (const Candidate& candidate : batch.candidates)
-      if (recipe_.threads <= 0) setup_.threads = std::max(setup_.threads, candidate.source.threads);
-    setup_.threads = std::clamp(setup_.threads, 1, most);
-  }
+  Measurement(const Batch& batch, const MeasureOptions& options)
+      : batch_(batch),
+        options_(options),
+        recipe_(batch.recipe),
+        bench_(options.runner, device_of(batch, options), setup_of(batch), options.cancel, options.kept,
+               [this] { report(phase_, judged_count()); }) {}
 
   absl::StatusOr<Measured> run() {
     WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
     WL_RETURN_IF_ERROR(compile(folder.path()));
     const absl::Status status = batch_.recipe.interleave ? measure_in_rounds() : measure_in_turn();
     if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
-    WL_RETURN_IF_ERROR(runner_.stop());
+    if (!bench_.is_gpu()) WL_RETURN_IF_ERROR(bench_.retire());
     Measured measured;
     measured.cancelled = absl::IsCancelled(status);
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -70,23 +65,18 @@ class Measurement {
 
  private:
   absl::Status compile(const std::string& folder) {
-    CompileOptions compile;
-    compile.folder = folder;
-    compile.jobs = options_.compile_jobs > 0 ? options_.compile_jobs : static_cast<int>(allowed_cpus().size());
-    compile.unit = batch_.keep_objects ? 1 : 8;  // an object that is kept holds one kernel, whoever its neighbours were
-    compile.deadline_ns = options_.compile_deadline_ns;
-    compile.cancel = options_.cancel;
-    compile.progress = [&](int done) { report("compile", done); };
-    WL_ASSIGN_OR_RETURN(compiled_, compile_cpu(batch_.candidates, compile));
+    WL_ASSIGN_OR_RETURN(compiled_, compile_batch(batch_, options_, folder, [&](int done) { report("compile", done); }));
     trials_.resize(batch_.candidates.size());
     judged_.resize(batch_.candidates.size());
     for (size_t i = 0; i < trials_.size(); ++i) {
       trials_[i].trial = batch_.candidates[i].trial;
       trials_[i].plan = batch_.candidates[i].plan;
       trials_[i].compile_s = compiled_[i].seconds;
+      trials_[i].code = compiled_[i].code;
       if (compiled_[i].outcome != Outcome::kCorrect && !cancelled())
         fail(i, compiled_[i].outcome, compiled_[i].message);
     }
+    order_ = order_of(compiled_);
     return absl::OkStatus();
   }
 
@@ -108,14 +98,7 @@ class Measurement {
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
     fail(i, absl::IsDeadlineExceeded(status) ? Outcome::kTimeout : Outcome::kRuntimeError,
          std::string(status.message()));
-    return retire();
-  }
-
-  // After an error of any kind the next candidate starts in a fresh process.
-  absl::Status retire() {
-    canary_.reset();
-    loaded_.clear();
-    return runner_.stop();
+    return bench_.retire();
   }
 
   void report(const char* phase, int done) {
@@ -133,36 +116,13 @@ class Measurement {
 
   uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
 
-  // A runner whose inputs are those of `seed`.
-  absl::Status ready(uint64_t seed) {
-    if (runner_.running() && setup_.seed == seed) return absl::OkStatus();
-    setup_.seed = seed;
-    if (runner_.running()) {
-      if (runner_.setup(setup_, monotonic_ns() + kSetupDeadline).ok()) return absl::OkStatus();
-      if (cancelled()) return absl::CancelledError("cancelled");
-      WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have spoilt it; only a fresh one's failure counts
-    }
-    loaded_.clear();
-    canary_.reset();
-    const Runner::Options start{options_.runner, options_.cancel, [this] { report(phase_, judged_count()); }};
-    WL_ASSIGN_OR_RETURN(runner_, Runner::start(start));
-    const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
-    if (status.ok() || absl::IsCancelled(status)) return status;
-    WL_RETURN_IF_ERROR(runner_.stop());
-    return absl::Status(
-        absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
-        absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));
-  }
-
   absl::Status load(size_t i, int64_t deadline) {
-    if (loaded_.contains(i)) return absl::OkStatus();
     const Source& source = batch_.candidates[i].source;
-    const int threads = recipe_.threads > 0 ? recipe_.threads : source.threads;
-    WL_RETURN_IF_ERROR(runner_.load({static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
-                                     source.scratch_bytes, recipe_.deadline_ns},
-                                    deadline));
-    loaded_.insert(i);
-    return absl::OkStatus();
+    const int threads = recipe_.threads > 0 && !bench_.is_gpu() ? recipe_.threads : source.threads;
+    return bench_.load(i,
+                       {static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
+                        source.scratch_bytes, recipe_.deadline_ns},
+                       deadline);
   }
 
   // Reads the sampled elements and judges them; at most `most` of them. False: it failed and is marked so.
@@ -174,7 +134,7 @@ class Measurement {
     for (size_t k = 0; k < n; ++k)
       read.samples.push_back(check.samples[k * check.samples.size() / std::max<size_t>(n, 1)]);
     for (const Check::Sample& sample : read.samples) peek.places.push_back({sample.buffer, sample.index});
-    WL_ASSIGN_OR_RETURN(const PeekAnswer answer, runner_.peek(peek, deadline));
+    WL_ASSIGN_OR_RETURN(const PeekAnswer answer, bench_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
       // Over several checks the trial keeps the sample that came closest to its bound.
@@ -194,7 +154,7 @@ class Measurement {
   absl::StatusOr<bool> passes(size_t i, const Check& check, int64_t deadline) {
     WL_RETURN_IF_ERROR(load(i, deadline));
     WL_ASSIGN_OR_RETURN(const CheckAnswer answer,
-                        runner_.check({static_cast<int64_t>(i), batch_.recipe.interleave}, deadline));
+                        bench_.runner().check({static_cast<int64_t>(i), batch_.recipe.interleave}, deadline));
     if (!answer.damage.empty()) {
       fail(i, Outcome::kRuntimeError, answer.damage);
       return false;
@@ -215,7 +175,7 @@ class Measurement {
   // One after the other: the ordinary case.
 
   absl::Status measure_in_turn() {
-    for (size_t i = 0; i < trials_.size(); ++i) {
+    for (size_t i : order_) {
       if (judged_[i]) continue;
       if (cancelled()) return absl::CancelledError("cancelled");
       WL_RETURN_IF_ERROR(measure_one(i));
@@ -227,13 +187,13 @@ class Measurement {
     static const Check kNone{};
     const Check& check = batch_.checks.empty() ? kNone : batch_.checks[0];
     phase_ = "check";
-    WL_RETURN_IF_ERROR(ready(seed_of(0)));
+    WL_RETURN_IF_ERROR(bench_.ready(seed_of(0)));
     const int64_t begin = monotonic_ns();
     const int64_t deadline = begin + recipe_.deadline_ns;
     const absl::StatusOr<bool> passed = passes(i, check, deadline);
     trials_[i].check_s = seconds_since(begin);
     if (!passed.ok()) return blame(i, passed.status());
-    if (!*passed) return retire();
+    if (!*passed) return bench_.retire();
     phase_ = "measure";
     const int64_t measuring = monotonic_ns();
     const absl::Status status = time_one(i, check, deadline);
@@ -247,23 +207,23 @@ class Measurement {
       return absl::OkStatus();
     }
     for (int attempt = 0;; ++attempt) {
-      if (!canary_) {
-        WL_ASSIGN_OR_RETURN(canary_, runner_.canary(deadline));
-        canary_at_ = monotonic_ns();
+      if (!bench_.canary) {
+        WL_ASSIGN_OR_RETURN(bench_.canary, bench_.runner().canary(deadline));
+        bench_.canary_at = monotonic_ns();
       }
-      WL_ASSIGN_OR_RETURN(TimeAnswer answer, runner_.time({{static_cast<int64_t>(i)}, recipe_}, deadline));
+      WL_ASSIGN_OR_RETURN(TimeAnswer answer, bench_.runner().time({{static_cast<int64_t>(i)}, recipe_}, deadline));
       if (!answer.damage.empty()) {
         fail(i, Outcome::kRuntimeError, answer.damage);
-        return retire();
+        return bench_.retire();
       }
       WL_ASSIGN_OR_RETURN(const bool agree, samples_agree(i, check, kRecheckSamples, deadline));
-      if (!agree) return retire();
+      if (!agree) return bench_.retire();
       double change = 0;
-      if (monotonic_ns() - canary_at_ > kCanaryEvery) {
-        WL_ASSIGN_OR_RETURN(const CanaryAnswer after, runner_.canary(deadline));
-        change = moved(*canary_, after);
-        canary_ = after;
-        canary_at_ = monotonic_ns();
+      if (monotonic_ns() - bench_.canary_at > kCanaryEvery) {
+        WL_ASSIGN_OR_RETURN(const CanaryAnswer after, bench_.runner().canary(deadline));
+        change = moved(*bench_.canary, after);
+        bench_.canary = after;
+        bench_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
       // A second measurement where the machine changed under the first, while that stays the exception.
@@ -272,6 +232,7 @@ class Measurement {
         continue;
       }
       accept(i, std::move(answer.slots[0]));
+      trials_[i].clock_mhz = answer.clock_mhz;
       if (!steady) note_unsteady(i, change);
       return absl::OkStatus();
     }
@@ -305,14 +266,14 @@ class Measurement {
   absl::Status check_all(size_t which) {
     phase_ = "check";
     for (size_t i : open()) {
-      WL_RETURN_IF_ERROR(ready(seed_of(which)));
+      WL_RETURN_IF_ERROR(bench_.ready(seed_of(which)));
       const int64_t begin = monotonic_ns();
       const absl::StatusOr<bool> passed = passes(i, batch_.checks[which], begin + recipe_.deadline_ns);
       trials_[i].check_s += seconds_since(begin);
       if (!passed.ok()) {
         WL_RETURN_IF_ERROR(blame(i, passed.status()));
       } else if (!*passed) {
-        WL_RETURN_IF_ERROR(retire());
+        WL_RETURN_IF_ERROR(bench_.retire());
       }
     }
     return absl::OkStatus();
@@ -328,24 +289,27 @@ class Measurement {
     // Every failure takes a candidate out, so this ends.
     while (!open().empty()) {
       const std::vector<size_t> slots = open();
-      WL_RETURN_IF_ERROR(ready(seed_of(last)));
+      WL_RETURN_IF_ERROR(bench_.ready(seed_of(last)));
       absl::StatusOr<TimeAnswer> answer = time_rounds(slots);
       if (!answer.ok()) {
-        const auto culprit = static_cast<size_t>(runner_.last_slot());
-        if (runner_.last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
+        const auto culprit = static_cast<size_t>(bench_.runner().last_slot());
+        if (bench_.runner().last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
           return answer.status();
         WL_RETURN_IF_ERROR(blame(culprit, answer.status()));
         continue;
       }
       if (!answer->damage.empty()) {
         // Whose it was cannot be seen from here: alone, each answers for itself.
-        WL_RETURN_IF_ERROR(retire());
+        WL_RETURN_IF_ERROR(bench_.retire());
         return measure_in_turn();
       }
       // Every one must still be right after having been timed.
       if (!batch_.checks.empty()) WL_RETURN_IF_ERROR(check_all(last));
       for (size_t k = 0; k < slots.size(); ++k)
-        if (!judged_[slots[k]]) accept(slots[k], std::move(answer->slots[k]));
+        if (!judged_[slots[k]]) {
+          trials_[slots[k]].clock_mhz = answer->clock_mhz;
+          accept(slots[k], std::move(answer->slots[k]));
+        }
     }
     return absl::OkStatus();
   }
@@ -359,32 +323,25 @@ class Measurement {
       WL_RETURN_IF_ERROR(load(i, deadline));
       command.slots.push_back(static_cast<int64_t>(i));
     }
-    WL_ASSIGN_OR_RETURN(TimeAnswer answer, runner_.time(command, deadline));
+    WL_ASSIGN_OR_RETURN(TimeAnswer answer, bench_.runner().time(command, deadline));
     for (size_t i : slots) trials_[i].measure_s = seconds_since(begin) / static_cast<double>(slots.size());
     return answer;
   }
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  Recipe recipe_;       // best_ns follows the batch
-  SetupCommand setup_;  // what the running runner holds
-  Runner runner_;
-  std::set<size_t> loaded_;             // slots of the running runner
-  std::optional<CanaryAnswer> canary_;  // the last one
-  int64_t canary_at_ = 0;
+  Recipe recipe_;  // best_ns follows the batch
+  Bench bench_;
   int remeasured_ = 0;
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;
+  std::vector<size_t> order_;  // of measuring
   Progress progress_;
   const char* phase_ = "check";
 };
 
 }  // namespace
-
-Device describe_device() {
-  return describe_cpu();
-}
 
 absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options) {
   for (const Check& check : batch.checks)

@@ -15,8 +15,22 @@
 
 namespace wl {
 
+struct Kept;
+
 // The machine this process runs on, compilers included (asks each for its version: some 10 ms, so ask once).
 Device describe_device();
+
+// The GPUs that a machine's drivers show, asked in a child process under a deadline, since a driver may hang; and why
+// there are none. `runner` as in MeasureOptions.
+struct Gpus {
+  struct Gpu {
+    std::string name;  // "cuda:0", as MeasureOptions::gpus has it
+    Device device;
+  };
+  std::vector<Gpu> found;
+  std::vector<std::string> missing;  // "CUDA: no libcuda.so.1 here; ..."
+};
+Gpus find_gpus(const std::string& runner);
 
 // What the worker is doing: `done` of `total` candidates of a phase are through. The counter moves whenever anything
 // happened, so a lease renewed with it proves progress of this very candidate.
@@ -32,6 +46,8 @@ struct MeasureOptions {
   std::string work_dir;  // existing folder; a private one is made in it and removed again
   int compile_jobs = 0;  // compilers at a time; 0 = as many as there are usable hardware threads
   int64_t compile_deadline_ns = 60'000'000'000;  // of one compiler process
+  std::vector<Gpus::Gpu> gpus;  // what candidates for GPUs may run on: the first whose target they are for
+  Kept* kept = nullptr;         // worker/bench.h; outlives the call. Null: nothing lives on
   bool fake = false;  // samples are a hash of the source text instead of times: the same on every machine and run
   const std::atomic<bool>* cancel = nullptr;      // may be set by another thread; stops within a tenth of a second
   std::function<void(const Progress&)> progress;  // called on the measuring thread, at least 5 times a second
@@ -43,8 +59,9 @@ struct Measured {
   bool cancelled = false;
 };
 
-// Fails only when the worker itself is broken (no runner, no disk, no memory for the buffers): no fault of a candidate,
-// to be tried elsewhere. Call from a thread that lives until it returns; one call at a time per machine.
+// Fails only when the worker itself is broken (no runner, no disk, no memory for the buffers, a GPU that has to be
+// quarantined, worker/bench.h): no fault of a candidate, to be tried elsewhere. Call from a thread that lives until it
+// returns; one call at a time per machine.
 absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options);
 
 }  // namespace wl

@@ -17,6 +17,19 @@ namespace {
 
 constexpr int64_t kSlice = 100'000'000;  // ns; how soon a cancel is noticed and a beat is given
 
+// What drivers and compilers look for. Nothing that may change the code they make.
+std::vector<std::string> device_environment() {
+  std::vector<std::string> kept = {"CUDA_CACHE_DISABLE=1", "LC_ALL=C"};
+  for (char** line = environ; *line != nullptr; ++line) {
+    const std::string_view entry = *line;
+    for (std::string_view start :
+         {"PATH=", "TMPDIR=", "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "HIP_VISIBLE_DEVICES=",
+          "ROCR_VISIBLE_DEVICES=", "GPU_DEVICE_ORDINAL=", "NVIDIA_", "WARPLOOM_FAKE_"})
+      if (entry.starts_with(start)) kept.emplace_back(entry);
+  }
+  return kept;
+}
+
 template <typename Answer>
 absl::StatusOr<Answer> parsed(const absl::StatusOr<std::string>& payload, const auto& gone) {
   if (!payload.ok()) return payload.status();
@@ -40,7 +53,8 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
   Process::Options spawn;
-  spawn.arguments = {options.program, absl::StrCat(getpid())};
+  spawn.arguments = {options.program, absl::StrCat(getpid()), options.device};
+  if (options.device != "cpu") spawn.environment = device_environment();
   spawn.pass_fd = theirs.get();
   absl::StatusOr<Process> process = Process::start(spawn);
   if (!process.ok()) return absl::UnavailableError(process.status().message());
@@ -63,7 +77,7 @@ absl::Status Runner::gone(std::string_view why) {
     exit = process_.kill();
   }
   WL_RETURN_IF_ERROR(exit.status());
-  if (text.empty()) text = describe(*exit);
+  if (text.empty()) text = wl::describe(*exit);
   if (!fault_.empty()) absl::StrAppend(&text, "; ", fault_);
   if (output_open_ && process_.output() >= 0) output_open_ = output_.read_from(process_.output());
   const std::string said(absl::StripAsciiWhitespace(output_.text()).substr(0, 300));
@@ -165,6 +179,18 @@ absl::StatusOr<TimeAnswer> Runner::time(const TimeCommand& command, int64_t dead
 
 absl::StatusOr<CanaryAnswer> Runner::canary(int64_t deadline_ns) {
   return parsed<CanaryAnswer>(call(FrameKind::kCanary, "", deadline_ns), [&](const char* why) { return gone(why); });
+}
+
+absl::StatusOr<CompileAnswer> Runner::compile(const CompileCommand& command, int64_t deadline_ns) {
+  absl::StatusOr<CompileAnswer> answer = parsed<CompileAnswer>(call(FrameKind::kCompile, pack(command), deadline_ns),
+                                                               [&](const char* why) { return gone(why); });
+  if (answer.ok() && answer->kernels.size() != command.sources.size()) return gone("sent too few kernels");
+  return answer;
+}
+
+absl::StatusOr<DescribeAnswer> Runner::describe(int64_t deadline_ns) {
+  return parsed<DescribeAnswer>(call(FrameKind::kDescribe, "", deadline_ns),
+                                [&](const char* why) { return gone(why); });
 }
 
 }  // namespace wl

@@ -18,6 +18,7 @@ class Runner {
  public:
   struct Options {
     std::string program;                        // path of warploom-runner
+    std::string device = "cpu";                 // "cuda:0", "hip:1"; or "compile", "describe": no device at all
     const std::atomic<bool>* cancel = nullptr;  // set: calls end with Cancelled within a tenth of a second
     std::function<void()> alive;                // called when the runner gave a sign of life, and while waiting
   };
@@ -36,7 +37,14 @@ class Runner {
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);
   absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);
+  absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
+  absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 
+  // Another cancel and another listener for the calls that follow.
+  void watch(const std::atomic<bool>* cancel, std::function<void()> alive) {
+    options_.cancel = cancel;
+    options_.alive = std::move(alive);
+  }
   bool running() const { return process_.running(); }
   pid_t pid() const { return process_.pid(); }
   int64_t last_slot() const { return last_slot_; }  // the slot it last said it was running

@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "worker/drivers/frame.h"
+#include "worker/drivers/gpu_code.h"
+#include "worker/drivers/gpu_device.h"
 #include "worker/drivers/process.h"
 #include "worker/drivers/sandbox.h"
 #include "worker/drivers/session.h"
@@ -68,6 +70,24 @@ absl::StatusOr<std::string> done(const absl::StatusOr<Answer>& result) {
   return pack(*result);
 }
 
+absl::StatusOr<std::string> compile(const CompileCommand& command) {
+  if (command.sources.empty()) return absl::InvalidArgumentError("nothing to compile");
+  absl::StatusOr<GpuUnit> unit = compile_gpu(command.sources, command.folder);
+  // The parent takes an Unavailable from here for a failed process.
+  if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
+  if (!unit.ok()) return unit.status();
+  CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};
+  for (GpuCode& code : unit->kernels) answer.kernels.push_back(std::move(code));
+  return pack(answer);
+}
+
+// In a runner that has no device.
+absl::StatusOr<std::string> serve_tools(const Frame& frame) {
+  if (frame.kind == FrameKind::kCompile) return answer<CompileCommand>(frame, compile);
+  if (frame.kind == FrameKind::kDescribe) return pack(describe_gpus());
+  return absl::InvalidArgumentError("not a command of a runner without a device");
+}
+
 absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kSetup:
@@ -87,9 +107,10 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
   }
 }
 
-[[noreturn]] void serve() {
+[[noreturn]] void serve(const std::string& device) {
   int64_t last_note = 0, notes = 0;
-  Session session([&](int64_t slot) {
+  const bool tools = device == "compile" || device == "describe";
+  const Session::Alive alive = [&](int64_t slot) {
     const int64_t now = monotonic_ns();
     ++notes;
     if (now - last_note < kNoteEvery && slot < 0) return;
@@ -98,8 +119,9 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     last_note = now;
     last_slot = slot;
     send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
-  });
-  current_session = &session;
+  };
+  // Opened at the first command, so that a driver that hangs does so under a deadline.
+  absl::StatusOr<std::unique_ptr<Session>> session = absl::UnknownError("");
   catch_faults();
   FrameReader reader;
   char block[65536];
@@ -113,7 +135,13 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     }
     if (!frame.ok()) _exit(2);
     current_request = frame->request;
-    const absl::StatusOr<std::string> result = execute(session, *frame);
+    if (!tools && absl::IsUnknown(session.status())) {
+      session = open_session(device, alive);
+      if (session.ok()) current_session = session->get();
+    }
+    const absl::StatusOr<std::string> result = tools          ? serve_tools(*frame)
+                                               : session.ok() ? execute(**session, *frame)
+                                                              : session.status();
     if (result.ok()) {
       send_or_leave({FrameKind::kDone, frame->request, *result});
     } else {
@@ -129,10 +157,11 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
 }  // namespace wl
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
+  if (argc != 3) {
     std::fprintf(stderr, "warploom-runner is started by warploom-worker; there is nothing to call by hand\n");
     return 1;
   }
-  wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])));
-  wl::serve();
+  const std::string device = argv[2];
+  wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
+  wl::serve(device);
 }

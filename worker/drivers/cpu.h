@@ -27,8 +27,9 @@ int64_t last_level_cache_bytes();
 struct Compiled {
   Outcome outcome = Outcome::kRejected;  // kCorrect: `object` is there
   std::string message;                   // first lines of what the compiler said
-  std::string object;                    // path of the shared object; shared by candidates of one unit
+  std::string object;                    // path of the object; shared by candidates of one unit
   double seconds = 0;                    // this candidate's share of the compiler's wall time
+  CodeFacts code = {};                   // GPUs
 };
 
 struct CompileOptions {

@@ -12,8 +12,21 @@
 
 namespace wl {
 
-enum class FrameKind : uint8_t { kSetup, kLoad, kCheck, kPeek, kTime, kCanary, kDone, kProgress, kFailed, kFault };
-inline constexpr int kFrameKindCount = 10;
+enum class FrameKind : uint8_t {
+  kSetup,
+  kLoad,
+  kCheck,
+  kPeek,
+  kTime,
+  kCanary,
+  kCompile,
+  kDescribe,
+  kDone,
+  kProgress,
+  kFailed,
+  kFault
+};
+inline constexpr int kFrameKindCount = 12;
 inline constexpr size_t kFrameHeader = 9;
 inline constexpr size_t kMaxFrame = 64 << 20;
 

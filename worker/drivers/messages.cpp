@@ -146,6 +146,66 @@ void walk(V& v, TimeAnswer& m) {
     v.field(x.hopeless);
   });
   v.field(m.damage);
+  v.field(m.clock_mhz);
+}
+
+template <typename V>
+void walk(V& v, Source& m) {
+  v.field(m.target);
+  v.field(m.compiler);
+  v.field(m.prelude);
+  v.field(m.text);
+  v.field(m.entry);
+  v.field(m.grid);
+  v.field(m.threads);
+  v.field(m.scratch_bytes);
+  v.field(m.load_bytes);
+  v.field(m.store_bytes);
+}
+
+template <typename V>
+void walk(V& v, CompileCommand& m) {
+  v.field(m.folder);
+  v.list(m.sources, 80, [&](Source& x) { walk(v, x); });
+}
+
+template <typename V>
+void walk(V& v, CodeFacts& m) {
+  v.field(m.registers);
+  v.field(m.spill_bytes);
+  v.field(m.stack_bytes);
+  v.field(m.static_shared);
+  v.field(m.dynamic_shared);
+  v.field(m.widest_load);
+  v.field(m.narrowest_load);
+  v.field(m.widest_store);
+  v.field(m.narrowest_store);
+  v.field(m.compare_and_swap);
+  v.field(m.occupancy);
+}
+
+template <typename V>
+void walk(V& v, CompileAnswer& m) {
+  v.field(m.binary);
+  v.list(m.kernels, 88, [&](CodeFacts& x) { walk(v, x); });
+  v.field(m.seconds);
+}
+
+template <typename V>
+void walk(V& v, DescribeAnswer& m) {
+  v.list(m.found, 88, [&](DescribeAnswer::Found& x) {
+    v.field(x.name);
+    v.field(x.device.target);
+    v.field(x.device.name);
+    v.field(x.device.threads);
+    v.field(x.device.l1_bytes);
+    v.field(x.device.l2_bytes);
+    v.field(x.device.l3_bytes);
+    v.list(x.device.compilers, 8, [&](std::string& compiler) { v.field(compiler); });
+    v.field(x.device.compiler_versions);
+    v.field(x.device.details);
+  });
+  v.list(m.missing, 8, [&](std::string& line) { v.field(line); });
 }
 
 template <typename V>
@@ -192,6 +252,9 @@ WL_MESSAGE(PeekAnswer)
 WL_MESSAGE(TimeCommand)
 WL_MESSAGE(TimeAnswer)
 WL_MESSAGE(CanaryAnswer)
+WL_MESSAGE(CompileCommand)
+WL_MESSAGE(CompileAnswer)
+WL_MESSAGE(DescribeAnswer)
 WL_MESSAGE(ProgressNote)
 #undef WL_MESSAGE
 

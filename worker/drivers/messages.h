@@ -67,11 +67,35 @@ struct Samples {
 struct TimeAnswer {
   std::vector<Samples> slots;
   std::string damage;
+  int clock_mhz = 0;  // of a GPU's units, in the middle of it; 0: not known
 };
 
-// Times the two fixed kernels that tell whether the machine is as fast as before.
+// Times the two fixed kernels that tell whether the machine is as fast as before; on a GPU also checks what they
+// computed: Internal when it is wrong.
 struct CanaryAnswer {
   int64_t compute_ns = 0, copy_ns = 0;
+};
+
+// GPU kernels to machine code, in a runner that does nothing else. Sources share target and prelude. InvalidArgument:
+// what the compiler said.
+struct CompileCommand {
+  std::string folder;  // for files on the way
+  std::vector<Source> sources;
+};
+struct CompileAnswer {
+  std::string binary;
+  std::vector<CodeFacts> kernels;  // one per source
+  double seconds = 0;
+};
+
+// The GPUs that this machine's drivers show. Asked of a runner too: a driver may hang.
+struct DescribeAnswer {
+  struct Found {
+    std::string name;  // "cuda:0"
+    Device device;
+  };
+  std::vector<Found> found;
+  std::vector<std::string> missing;  // one line for each API that shows none: "CUDA: no libcuda.so.1 ..."
 };
 
 // A sign of life in mid-command.
@@ -88,6 +112,9 @@ std::string pack(const PeekAnswer& message);
 std::string pack(const TimeCommand& message);
 std::string pack(const TimeAnswer& message);
 std::string pack(const CanaryAnswer& message);
+std::string pack(const CompileCommand& message);
+std::string pack(const CompileAnswer& message);
+std::string pack(const DescribeAnswer& message);
 std::string pack(const ProgressNote& message);
 
 // DataLoss when the bytes are not exactly such a message.

@@ -93,17 +93,19 @@ void forbid_system_calls() {
 
 }  // namespace
 
-void enter_sandbox(pid_t parent) {
+void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);  // it ended before the line above
   set_limit(RLIMIT_CORE, 0);
-  set_limit(RLIMIT_FSIZE, 0);
-  set_limit(RLIMIT_NOFILE, 64);
+  if (runs_foreign_code) {
+    set_limit(RLIMIT_FSIZE, 0);
+    set_limit(RLIMIT_NOFILE, 64);
+  }
   if (std::FILE* file = std::fopen("/proc/self/oom_score_adj", "w")) {
     std::fputs("1000", file);
     std::fclose(file);
   }
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && kArchitecture != 0) forbid_system_calls();
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && kArchitecture != 0 && runs_foreign_code) forbid_system_calls();
 }
 
 void limit_cpu(int64_t seconds) {

@@ -9,8 +9,9 @@
 
 namespace wl {
 
-// `parent`: the process whose end must end this one. Exits at once when it has already ended.
-void enter_sandbox(pid_t parent);
+// `parent`: the process whose end must end this one. Exits at once when it has already ended. A runner that does not
+// run foreign code itself (a GPU does, or a compiler is asked) keeps files and system calls: drivers write to devices.
+void enter_sandbox(pid_t parent, bool runs_foreign_code);
 
 // Lets this process use about `seconds` more of CPU time.
 void limit_cpu(int64_t seconds);

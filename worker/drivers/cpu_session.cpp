@@ -1,4 +1,4 @@
-#include "worker/drivers/session.h"
+#include "worker/drivers/cpu_session.h"
 
 #include <unistd.h>
 
@@ -34,14 +34,14 @@ bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
 
 }  // namespace
 
-absl::Status Session::setup(const SetupCommand& command) {
+absl::Status CpuSession::setup(const SetupCommand& command) {
   const bool again = pool_ && same_arguments(problem_, command);
   problem_ = command;
   if (!again) WL_RETURN_IF_ERROR(allocate(command));
   return fill();
 }
 
-absl::Status Session::allocate(const SetupCommand& command) {
+absl::Status CpuSession::allocate(const SetupCommand& command) {
   for (const BufferSpec& spec : command.buffers)
     for (int64_t extent : spec.shape)
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
@@ -77,7 +77,7 @@ absl::Status Session::allocate(const SetupCommand& command) {
   return absl::OkStatus();
 }
 
-absl::Status Session::fill() {
+absl::Status CpuSession::fill() {
   const auto threads = static_cast<uint64_t>(pool_->threads());
   for (Arguments& arguments : clones_) {
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -100,7 +100,7 @@ absl::Status Session::fill() {
   return absl::OkStatus();
 }
 
-absl::Status Session::load(const LoadCommand& command) {
+absl::Status CpuSession::load(const LoadCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("load before setup");
   WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
   // Generous: every thread busy for the whole deadline, and then some.
@@ -113,13 +113,13 @@ absl::Status Session::load(const LoadCommand& command) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Session::Candidate*> Session::slot(int64_t number) {
+absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
   const auto at = slots_.find(number);
   if (at == slots_.end()) return invalid("no candidate is loaded as slot ", number);
   return &at->second;
 }
 
-void Session::run(const Candidate& candidate, const Arguments& arguments) {
+void CpuSession::run(const Candidate& candidate, const Arguments& arguments) {
   void* pointers[256];
   const size_t n = std::min<size_t>(arguments.size(), 256);
   for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
@@ -127,7 +127,7 @@ void Session::run(const Candidate& candidate, const Arguments& arguments) {
 }
 
 template <typename F>
-void Session::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
+void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
   // With every page wanted, one call a thread.
@@ -139,7 +139,7 @@ void Session::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   });
 }
 
-void Session::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
+void CpuSession::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
@@ -149,13 +149,13 @@ void Session::poison_outputs(Arguments& arguments, bool other, int64_t of_pages)
   }
 }
 
-int64_t Session::output_bytes() const {
+int64_t CpuSession::output_bytes() const {
   int64_t bytes = 0;
   for (const BufferSpec& spec : problem_.buffers) bytes += spec.output ? spec.bytes() : 0;
   return bytes;
 }
 
-std::string Session::damage() const {
+std::string CpuSession::damage() const {
   for (const Arguments& arguments : clones_) {
     for (size_t i = 0; i < arguments.size(); ++i)
       if (const absl::Status status = arguments[i].check_red_zones(); !status.ok())
@@ -164,7 +164,7 @@ std::string Session::damage() const {
   return "";
 }
 
-std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidate, int64_t of_pages) {
+std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candidate, int64_t of_pages) {
   std::vector<CheckAnswer::Unwritten> found;
   Arguments& arguments = clones_[0];
   bool integers = false;
@@ -212,7 +212,7 @@ std::vector<CheckAnswer::Unwritten> Session::unwritten(const Candidate& candidat
   return found;
 }
 
-absl::StatusOr<CheckAnswer> Session::check(const CheckCommand& command) {
+absl::StatusOr<CheckAnswer> CpuSession::check(const CheckCommand& command) {
   WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
   alive_(command.slot);
   pool_->spoil_scratch();
@@ -226,7 +226,7 @@ absl::StatusOr<CheckAnswer> Session::check(const CheckCommand& command) {
   return answer;
 }
 
-absl::StatusOr<PeekAnswer> Session::peek(const PeekCommand& command) const {
+absl::StatusOr<PeekAnswer> CpuSession::peek(const PeekCommand& command) {
   PeekAnswer answer;
   for (const PeekCommand::Place& place : command.places) {
     const auto b = static_cast<size_t>(place.buffer);
@@ -239,11 +239,11 @@ absl::StatusOr<PeekAnswer> Session::peek(const PeekCommand& command) const {
   return answer;
 }
 
-void Session::evict() {
+void CpuSession::evict() {
   for (size_t i = 0; i < eviction_.size(); i += 64) eviction_[i] = static_cast<char>(eviction_[i] + 1);
 }
 
-int64_t Session::timed(const Candidate& candidate, int64_t calls) {
+int64_t CpuSession::timed(const Candidate& candidate, int64_t calls) {
   int64_t spent = 0;
   while (calls > 0) {
     const size_t n = problem_.cold ? std::min<size_t>(static_cast<size_t>(calls), clones_.size() - next_clone_) : 1;
@@ -264,7 +264,7 @@ int64_t Session::timed(const Candidate& candidate, int64_t calls) {
   return spent;
 }
 
-absl::StatusOr<TimeAnswer> Session::time(const TimeCommand& command) {
+absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
   std::vector<Candidate*> candidates;
   for (int64_t number : command.slots) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
@@ -283,7 +283,7 @@ absl::StatusOr<TimeAnswer> Session::time(const TimeCommand& command) {
   return answer;
 }
 
-void Session::describe_address(const void* address, char* text, size_t size) const {
+void CpuSession::describe_address(const void* address, char* text, size_t size) const {
   text[0] = 0;
   for (const Arguments& arguments : clones_) {
     for (size_t i = 0; i < arguments.size(); ++i) {

@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "compiler/base/status.h"
+#include "worker/drivers/cpu_session.h"
 #include "worker/drivers/process.h"
-#include "worker/drivers/session.h"
 
 namespace wl {
 namespace {
@@ -23,7 +23,7 @@ double multiply_add_chain(double x) {
 
 }  // namespace
 
-absl::StatusOr<CanaryAnswer> Session::canary() {
+absl::StatusOr<CanaryAnswer> CpuSession::canary() {
   if (!pool_) return absl::FailedPreconditionError("canary before setup");
   const auto threads = static_cast<size_t>(pool_->threads());
   if (canary_.empty()) canary_.resize(2 * kCopyBytes * threads, 1);

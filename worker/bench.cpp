@@ -1,0 +1,105 @@
+#include "worker/bench.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
+constexpr const char* kQuarantine = "warploom.dev/quarantined";
+
+}  // namespace
+
+std::optional<std::string> quarantined(const absl::Status& status) {
+  const absl::optional<absl::Cord> device = status.GetPayload(kQuarantine);
+  if (!device) return std::nullopt;
+  return std::string(*device);
+}
+
+Bench::Bench(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel, Kept* kept,
+             std::function<void()> alive)
+    : program_(std::move(program)),
+      device_(std::move(device)),
+      setup_(std::move(setup)),
+      cancel_(cancel),
+      kept_(kept),
+      alive_(std::move(alive)) {}
+
+Bench::~Bench() {
+  if (kept_ == nullptr || !is_gpu() || !runner_.running()) return;
+  runner_.watch(nullptr, nullptr);  // they end with this measurement
+  kept_->runner = std::move(runner_);
+  kept_->device = device_;
+}
+
+absl::Status Bench::quarantine(const absl::Status& status) const {
+  absl::Status out =
+      absl::UnavailableError(absl::StrCat("device ", device_, " is quarantined: ", std::string(status.message())));
+  out.SetPayload(kQuarantine, absl::Cord(device_));
+  return out;
+}
+
+absl::Status Bench::start() {
+  if (kept_ != nullptr && kept_->runner.running()) {
+    Runner old = std::move(kept_->runner);
+    if (kept_->device == device_) {
+      runner_ = std::move(old);
+      runner_.watch(cancel_, alive_);
+      return absl::OkStatus();
+    }
+  }
+  WL_ASSIGN_OR_RETURN(runner_, Runner::start({program_, device_, cancel_, alive_}));
+  if (!is_gpu()) return absl::OkStatus();
+  const absl::Status healthy = runner_.canary(monotonic_ns() + kHealthDeadline).status();
+  if (healthy.ok() || absl::IsCancelled(healthy)) return healthy;
+  (void)runner_.stop();
+  return quarantine(healthy);
+}
+
+absl::Status Bench::ready(uint64_t seed) {
+  if (runner_.running() && set_up_ && setup_.seed == seed) return absl::OkStatus();
+  setup_.seed = seed;
+  set_up_ = false;
+  if (runner_.running()) {
+    if (runner_.setup(setup_, monotonic_ns() + kSetupDeadline).ok()) {
+      set_up_ = true;
+      return absl::OkStatus();
+    }
+    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return absl::CancelledError("cancelled");
+    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have spoilt it; only a fresh one's failure counts
+  }
+  loaded_.clear();
+  canary.reset();
+  // One that was kept may be spoilt too: only a fresh one's failure counts.
+  for (bool again = kept_ != nullptr && kept_->runner.running();; again = false) {
+    WL_RETURN_IF_ERROR(start());
+    const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
+    set_up_ = status.ok();
+    if (status.ok() || absl::IsCancelled(status)) return status;
+    WL_RETURN_IF_ERROR(retire());
+    if (again) continue;
+    return absl::Status(
+        absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
+        absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));
+  }
+}
+
+absl::Status Bench::load(size_t i, LoadCommand command, int64_t deadline_ns) {
+  if (loaded_.contains(i)) return absl::OkStatus();
+  WL_RETURN_IF_ERROR(runner_.load(command, deadline_ns));
+  loaded_.insert(i);
+  return absl::OkStatus();
+}
+
+absl::Status Bench::retire() {
+  canary.reset();
+  loaded_.clear();
+  set_up_ = false;
+  const absl::Status stopped = runner_.stop();
+  // It hangs in the driver and outlives its kill: the next one would hang too.
+  return stopped.ok() || !is_gpu() ? stopped : quarantine(stopped);
+}
+
+}  // namespace wl

@@ -1,0 +1,94 @@
+#include "worker/compile.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/base/status.h"
+#include "runtime/pool.h"
+#include "worker/bench.h"
+#include "worker/drivers/code_judge.h"
+#include "worker/drivers/gpu_device.h"
+
+namespace wl {
+namespace {
+
+int jobs_of(const MeasureOptions& options) {
+  return options.compile_jobs > 0 ? options.compile_jobs : static_cast<int>(allowed_cpus().size());
+}
+
+bool for_gpu(const Batch& batch) {
+  return !batch.candidates.empty() && is_gpu_name(batch.candidates[0].source.target);
+}
+
+}  // namespace
+
+Device describe_device() {
+  return describe_cpu();
+}
+
+Gpus find_gpus(const std::string& runner) {
+  constexpr int64_t kDeadline = 20'000'000'000;
+  Gpus gpus;
+  absl::StatusOr<Runner> child = Runner::start({runner, "describe", nullptr, nullptr});
+  absl::StatusOr<DescribeAnswer> answer =
+      child.ok() ? child->describe(monotonic_ns() + kDeadline) : absl::StatusOr<DescribeAnswer>(child.status());
+  if (!answer.ok()) {
+    gpus.missing.push_back(absl::StrCat("asking the drivers failed: ", std::string(answer.status().message())));
+    return gpus;
+  }
+  for (DescribeAnswer::Found& found : answer->found) gpus.found.push_back({found.name, std::move(found.device)});
+  gpus.missing = std::move(answer->missing);
+  return gpus;
+}
+
+std::string device_of(const Batch& batch, const MeasureOptions& options) {
+  if (!for_gpu(batch)) return "cpu";
+  const std::string& target = batch.candidates[0].source.target;
+  const std::string family = target.substr(0, target.find(':') + 1);
+  const Gpus::Gpu* related = nullptr;
+  for (const Gpus::Gpu& gpu : options.gpus) {
+    if (gpu.device.target == target) return gpu.name;
+    if (related == nullptr && gpu.device.target.starts_with(family)) related = &gpu;
+  }
+  return related != nullptr ? related->name : "none";
+}
+
+SetupCommand setup_of(const Batch& batch) {
+  SetupCommand setup;
+  const auto most = static_cast<int>(allowed_cpus().size());
+  setup.buffers = batch.problem.buffers;
+  setup.cold = batch.recipe.cold;
+  setup.cache_bytes = last_level_cache_bytes();
+  setup.threads = batch.recipe.threads;
+  for (const Candidate& candidate : batch.candidates)
+    if (batch.recipe.threads <= 0 && !for_gpu(batch)) setup.threads = std::max(setup.threads, candidate.source.threads);
+  setup.threads = std::clamp(setup.threads, 1, most);
+  return setup;
+}
+
+absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,
+                                                    const std::string& folder,
+                                                    const std::function<void(int done)>& progress) {
+  CompileOptions compile;
+  compile.folder = folder;
+  compile.jobs = jobs_of(options);
+  compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept holds one kernel, whoever its neighbours were
+  compile.deadline_ns = options.compile_deadline_ns;
+  compile.cancel = options.cancel;
+  compile.progress = progress;
+  if (!for_gpu(batch)) return compile_cpu(batch.candidates, compile);
+  if (options.kept != nullptr && options.kept->pool == nullptr)
+    options.kept->pool = std::make_unique<CompilePool>(options.runner, compile.jobs);
+  if (options.kept != nullptr) return options.kept->pool->compile(batch.candidates, batch.limits, compile);
+  return CompilePool(options.runner, compile.jobs).compile(batch.candidates, batch.limits, compile);
+}
+
+std::vector<size_t> order_of(const std::vector<Compiled>& compiled) {
+  std::vector<size_t> order(compiled.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto promise = [&](size_t i) { return compiled[i].code.registers > 0 ? promise_of(compiled[i].code) : 0; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return promise(a) > promise(b); });
+  return order;
+}
+
+}  // namespace wl

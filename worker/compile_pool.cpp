@@ -1,0 +1,176 @@
+#include "worker/compile_pool.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/sha256.h"
+#include "compiler/base/status.h"
+#include "worker/drivers/code_judge.h"
+#include "worker/runner.h"
+
+namespace wl {
+
+// Everything about one compile(), guarded by the pool's mutex but for what is constant.
+struct CompilePool::Call {
+  const std::vector<Candidate>& candidates;
+  const CodeLimits& limits;
+  const CompileOptions& options;
+  std::vector<Compiled> results;
+  std::vector<Unit> queue;
+  size_t left = 0;  // candidates
+  size_t running = 0;
+  std::set<std::string> written;  // contents that lie in the folder
+  absl::Status failure;
+};
+
+CompilePool::CompilePool(std::string runner, int jobs) : program_(std::move(runner)), jobs_(std::max(1, jobs)) {}
+
+CompilePool::~CompilePool() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  cancel_ = true;
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Candidate>& candidates,
+                                                           const CodeLimits& limits, const CompileOptions& options) {
+  Call call{candidates, limits, options, std::vector<Compiled>(candidates.size()), {}, 0, 0, {}, {}};
+  std::vector<size_t> twin(candidates.size());
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, size_t> seen;
+  std::map<std::pair<std::string_view, std::string_view>, std::vector<size_t>> groups;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const Source& source = candidates[i].source;
+    const auto [at, fresh] = seen.try_emplace({source.target, source.prelude, source.text}, i);
+    twin[i] = at->second;
+    if (fresh) groups[{source.target, source.prelude}].push_back(i);
+  }
+  for (const auto& [key, members] : groups) {
+    // hipRTC's and clang's units are one kernel; NVRTC's have equal shares, and there is one at least for every
+    // process.
+    const size_t most = key.first.starts_with("cuda:") ? static_cast<size_t>(std::max(1, options.unit)) : 1;
+    const size_t units = std::max((members.size() + most - 1) / most,
+                                  std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : jobs_)));
+    for (size_t u = 0; u < units; ++u) {
+      Unit unit;
+      for (size_t m = u * members.size() / units; m < (u + 1) * members.size() / units; ++m)
+        unit.members.push_back(members[m]);
+      call.left += unit.members.size();
+      call.queue.push_back(std::move(unit));
+    }
+  }
+  std::unique_lock lock(mutex_);
+  call_ = &call;
+  cancel_ = false;
+  while (threads_.size() < std::min<size_t>(static_cast<size_t>(jobs_), call.queue.size()))
+    threads_.emplace_back([this] { work(); });
+  changed_.notify_all();
+  const size_t total = call.left;
+  while (call.running > 0 || (!call.queue.empty() && call.failure.ok() && !cancel_)) {
+    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) cancel_ = true;
+    const size_t done = total - call.left;
+    lock.unlock();
+    if (options.progress) options.progress(static_cast<int>(done));
+    lock.lock();
+  }
+  call_ = nullptr;
+  WL_RETURN_IF_ERROR(call.failure);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (twin[i] == i) continue;
+    call.results[i] = call.results[twin[i]];
+    call.results[i].seconds = 0;
+  }
+  return std::move(call.results);
+}
+
+// The thread that starts a runner has to outlive it, so each keeps its own.
+void CompilePool::work() {
+  Runner runner;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] {
+      return closing_ || (call_ != nullptr && !call_->queue.empty() && call_->failure.ok() && !cancel_);
+    });
+    if (closing_) return;
+    Call& call = *call_;
+    const Unit unit = std::move(call.queue.back());
+    call.queue.pop_back();
+    ++call.running;
+    lock.unlock();
+    finish(call, unit, runner);
+    lock.lock();
+    --call.running;
+    changed_.notify_all();
+  }
+}
+
+void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
+  absl::StatusOr<CompileAnswer> answer = absl::UnavailableError("");
+  if (!runner.running()) {
+    absl::StatusOr<Runner> started = Runner::start({program_, "compile", &cancel_, nullptr});
+    if (!started.ok()) {
+      const std::lock_guard lock(mutex_);
+      call.failure.Update(started.status());
+      return;
+    }
+    runner = *std::move(started);
+  }
+  CompileCommand command{call.options.folder, {}};
+  for (size_t member : unit.members) command.sources.push_back(call.candidates[member].source);
+  answer = runner.compile(command, monotonic_ns() + call.options.deadline_ns);
+  if (!answer.ok() && !absl::IsInvalidArgument(answer.status())) (void)runner.stop();
+
+  std::string path;
+  bool fresh = false;
+  if (answer.ok()) {
+    const std::string content = sha256_hex(answer->binary);
+    path = absl::StrCat(call.options.folder, "/", content.substr(0, 32), ".bin");
+    {
+      const std::lock_guard lock(mutex_);
+      fresh = call.written.insert(content).second;
+    }
+    if (fresh) std::ofstream(path, std::ios::binary) << answer->binary;
+    std::error_code error;
+    if (fresh && std::filesystem::file_size(path, error) != answer->binary.size())
+      answer = absl::UnavailableError(absl::StrCat("cannot write ", path, "; is the disk full?"));
+  }
+
+  const std::lock_guard lock(mutex_);
+  if (absl::IsUnavailable(answer.status())) {
+    call.failure.Update(answer.status());
+  } else if (answer.ok()) {
+    for (size_t m = 0; m < unit.members.size(); ++m) {
+      const size_t i = unit.members[m];
+      CodeFacts code = answer->kernels[m];
+      code.occupancy = occupancy_of(code, call.limits, call.candidates[i].source.threads);
+      std::string why = reject_reason(code, call.limits, call.candidates[i].source);
+      const Outcome outcome = why.empty() ? Outcome::kCorrect : Outcome::kRejected;
+      call.results[i] = {outcome, std::move(why), path, answer->seconds / static_cast<double>(unit.members.size()),
+                         code};
+    }
+    call.left -= unit.members.size();
+  } else if (unit.members.size() > 1) {
+    if (!cancel_)
+      for (size_t member : unit.members) call.queue.push_back({{member}});
+  } else {
+    const bool late = absl::IsDeadlineExceeded(answer.status()), away = absl::IsFailedPrecondition(answer.status());
+    call.results[unit.members[0]] = {absl::IsCancelled(answer.status()) || away ? Outcome::kRejected
+                                     : late                                     ? Outcome::kTimeout
+                                                                                : Outcome::kCompileError,
+                                     std::string(answer.status().message()),
+                                     "",
+                                     0,
+                                     {}};
+    --call.left;
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,58 @@
+// The CPU's session: candidates are shared objects that run on pinned threads in this process.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/runtime.h"
+#include "worker/drivers/session.h"
+
+namespace wl {
+
+class CpuSession final : public Session {
+ public:
+  explicit CpuSession(Alive alive) : alive_(std::move(alive)) {}
+
+  absl::Status setup(const SetupCommand& command) override;
+  absl::Status load(const LoadCommand& command) override;
+  absl::StatusOr<CheckAnswer> check(const CheckCommand& command) override;
+  absl::StatusOr<PeekAnswer> peek(const PeekCommand& command) override;
+  absl::StatusOr<TimeAnswer> time(const TimeCommand& command) override;
+  absl::StatusOr<CanaryAnswer> canary() override;
+
+  void describe_address(const void* address, char* text, size_t size) const override;
+
+ private:
+  struct Candidate {
+    SharedObject object;
+    Launch launch;
+  };
+  using Arguments = std::vector<Buffer>;
+
+  absl::Status allocate(const SetupCommand& command);
+  absl::Status fill();
+  // f(thread, begin, end) for the element ranges of every `of_pages`-th 4096-byte page.
+  template <typename F>
+  void each_page(const BufferSpec& spec, int64_t of_pages, F&& f);
+  void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
+  absl::StatusOr<Candidate*> slot(int64_t number);
+  void run(const Candidate& candidate, const Arguments& arguments);
+  int64_t timed(const Candidate& candidate, int64_t calls);
+  void evict();
+  int64_t output_bytes() const;
+  std::string damage() const;
+  std::vector<CheckAnswer::Unwritten> unwritten(const Candidate& candidate, int64_t of_pages);
+
+  Alive alive_;
+  std::unique_ptr<Pool> pool_;
+  SetupCommand problem_;
+  std::vector<Arguments> clones_;  // several when cold: no run finds its data in a cache
+  size_t next_clone_ = 0;
+  std::map<int64_t, Candidate> slots_;
+  std::vector<char> eviction_, canary_;
+};
+
+}  // namespace wl

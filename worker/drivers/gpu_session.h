@@ -1,0 +1,72 @@
+// A GPU's session, for CUDA and HIP alike: candidates are kernels of modules, arguments lie in device memory between
+// red zones, times are those of events around graphs. What spoils a context (an illegal address, a trap, a launch that
+// fails) ends as an error of its command; the worker then takes a fresh process.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/pool.h"
+#include "worker/drivers/gpu_device.h"
+#include "worker/drivers/session.h"
+
+namespace wl {
+
+class GpuSession final : public Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> open(const std::string& device, Alive alive);
+  ~GpuSession() override;
+
+  absl::Status setup(const SetupCommand& command) override;
+  absl::Status load(const LoadCommand& command) override;
+  absl::StatusOr<CheckAnswer> check(const CheckCommand& command) override;
+  absl::StatusOr<PeekAnswer> peek(const PeekCommand& command) override;
+  absl::StatusOr<TimeAnswer> time(const TimeCommand& command) override;
+  absl::StatusOr<CanaryAnswer> canary() override;
+  void describe_address(const void*, char* text, size_t) const override { text[0] = 0; }
+
+ private:
+  struct Candidate {
+    void* module = nullptr;
+    void* function = nullptr;
+    std::string entry;
+    int64_t grid = 1;
+    int threads = 1;
+    int64_t shared = 0;
+    void* graph = nullptr;    // of `graph_calls` launches
+    int64_t graph_calls = 0;  // over the clones in turn; -1: this driver captures none
+  };
+  using Arguments = std::vector<GpuBuffer>;
+
+  absl::Status allocate();
+  absl::Status fill();
+  absl::Status poison_outputs();
+  absl::StatusOr<std::string> damage();
+  absl::StatusOr<std::vector<CheckAnswer::Unwritten>> unwritten(Candidate& candidate);
+  absl::StatusOr<Candidate*> slot(int64_t number);
+  absl::Status launch(const Candidate& candidate, size_t clone);
+  absl::Status launches(const Candidate& candidate, int64_t calls);
+  absl::Status make_graph(Candidate& candidate, int64_t calls);
+  void drop(Candidate& candidate);
+  absl::Status run_once(const Candidate& candidate, const std::string& doing);
+  // ns that `calls` calls take.
+  absl::StatusOr<int64_t> timed(Candidate& candidate, int64_t calls);
+  absl::Status ramp_clock();
+  absl::Status read(const GpuBuffer& buffer, int64_t offset, int64_t bytes, void* to);
+  absl::Status compute_canary();
+
+  GpuSession() = default;
+  std::unique_ptr<GpuDevice> device_;
+  Alive alive_;
+  SetupCommand problem_;
+  std::vector<Arguments> clones_;  // several when cold: no launch finds its data in the L2
+  std::map<int64_t, Candidate> slots_;
+  void *begin_ = nullptr, *end_ = nullptr;  // events
+  GpuBuffer canary_;
+  void *canary_module_ = nullptr, *canary_function_ = nullptr;
+  bool ramped_ = false;
+};
+
+}  // namespace wl
