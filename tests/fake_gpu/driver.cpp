@@ -1,0 +1,375 @@
+// A GPU driver for machines without one: exports the functions of libcuda and of libamdhip64 that worker/drivers opens,
+// keeps device memory in host memory, and runs kernels by the shared object in their image (image.h), block after
+// block, at the launch. A kernel's FAULT makes it fail as a GPU would: an error that sticks to the process, one of the
+// launch alone, no answer for ever, a driver call that never returns, a crash. "wedge" leaves a mark in the folder
+// WARPLOOM_FAKE_STATE: from then on every process' kernels fail, until the file is gone. Built as both libraries.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/fake_gpu/image.h"
+
+namespace {
+
+enum Error {
+  kOk = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidImage = 200,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kOutOfResources = 701,
+  kAssert = 710,
+  kStack = 714,
+  kIllegalInstruction = 715,
+  kMisaligned = 716,
+  kLaunchFailed = 719
+};
+
+using Block = void (*)(long, void* const*, char*);
+
+struct Kernel {
+  Block run = nullptr;  // null: the canary
+  int arguments = 0;
+  std::string fault;
+};
+struct Module {
+  void* library = nullptr;
+  std::map<std::string, Kernel> kernels;
+};
+struct Event {
+  std::chrono::steady_clock::time_point at;
+};
+struct Graph {
+  std::vector<std::function<int()>> launches;
+};
+
+int sticky = kOk;
+bool hung = false;
+size_t allocated = 0;
+std::map<void*, size_t> memory;
+Graph* capturing = nullptr;
+std::vector<char> arena(size_t{256} << 10);
+
+const std::map<std::string, int> kSticky = {{"illegal_address", kIllegalAddress},
+                                            {"misaligned", kMisaligned},
+                                            {"assert", kAssert},
+                                            {"stack_overflow", kStack},
+                                            {"illegal_instruction", kIllegalInstruction},
+                                            {"trap", kLaunchFailed}};
+const std::map<std::string, int> kAtLaunch = {
+    {"launch_too_large", kInvalidValue}, {"out_of_resources", kOutOfResources}, {"out_of_memory", kOutOfMemory}};
+
+size_t capacity() {
+  const char* bytes = std::getenv("WARPLOOM_FAKE_MEMORY");
+  return bytes != nullptr ? std::strtoull(bytes, nullptr, 10) : size_t{2} << 30;
+}
+
+std::string mark() {
+  const char* folder = std::getenv("WARPLOOM_FAKE_STATE");
+  return folder != nullptr ? std::string(folder) + "/wedged" : "";
+}
+
+bool wedged() {
+  return !mark().empty() && access(mark().c_str(), F_OK) == 0;
+}
+
+int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, const std::vector<void*>& values) {
+  if (wedged()) return sticky = kLaunchFailed;
+  if (kernel.run == nullptr && kernel.fault.empty()) {
+    auto* out = static_cast<float*>(values[0]);
+    for (unsigned i = 0; i < grid * threads; ++i) out[i] = static_cast<float>(i);
+    return kOk;
+  }
+  if (const auto row = kSticky.find(kernel.fault); row != kSticky.end()) {
+    sticky = row->second;  // seen when somebody looks, as on a GPU
+    return kOk;
+  }
+  if (kernel.fault == "hang") {
+    hung = true;
+    return kOk;
+  }
+  if (kernel.fault == "wedge") {
+    if (std::FILE* file = std::fopen(mark().c_str(), "w")) std::fclose(file);
+    return sticky = kLaunchFailed;
+  }
+  // What simulated lanes would refuse to do.
+  if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
+  if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
+  if (kernel.run == nullptr) return kOk;
+  for (unsigned block = 0; block < grid; ++block) kernel.run(block, values.data(), arena.data());
+  return kOk;
+}
+
+int launch(void* function, unsigned grid, unsigned gy, unsigned gz, unsigned threads, unsigned by, unsigned bz,
+           unsigned shared, void*, void** arguments, void**) {
+  if (sticky != kOk) return sticky;
+  const Kernel& kernel = *static_cast<Kernel*>(function);
+  if (gy != 1 || gz != 1 || by != 1 || bz != 1 || grid == 0 || threads == 0 || threads > 1024 || shared > 232448)
+    return kInvalidValue;
+  if (const auto row = kAtLaunch.find(kernel.fault); row != kAtLaunch.end()) return row->second;
+  if (kernel.fault == "crash") std::abort();
+  while (kernel.fault == "driver_hang") usleep(10'000);
+  std::vector<void*> values;
+  for (int i = 0; i < kernel.arguments; ++i) values.push_back(*static_cast<void**>(arguments[i]));
+  auto call = [&kernel, grid, threads, values] { return run_kernel(kernel, grid, threads, values); };
+  if (capturing == nullptr) return call();
+  capturing->launches.emplace_back(call);
+  return kOk;
+}
+
+int load(void** out, const void* image) {
+  if (sticky != kOk) return sticky;
+  auto module = std::make_unique<Module>();
+  const char* bytes = static_cast<const char*>(image);
+  if (std::strncmp(bytes, ".version", 8) == 0) {
+    module->kernels["wl_canary"] = {nullptr, 1, ""};
+    *out = module.release();
+    return kOk;
+  }
+  const std::string kernels = fake_gpu::section_of(bytes, ".wl.kernels");
+  const std::string object = fake_gpu::section_of(bytes, ".wl.object");
+  if (kernels.empty()) return kInvalidImage;
+  const int file = memfd_create("kernel", 0);
+  if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
+  module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Left open: the loader takes a file of a name that it knows for the one it has.
+  std::istringstream lines(kernels);
+  for (std::string entry, fault; lines >> entry;) {
+    Kernel& kernel = module->kernels[entry];
+    lines >> kernel.arguments >> fault;
+    kernel.fault = fault == "-" ? "" : fault;
+    if (module->library != nullptr) kernel.run = reinterpret_cast<Block>(dlsym(module->library, entry.c_str()));
+    if (kernel.run == nullptr && kernel.fault.empty()) return kInvalidImage;
+  }
+  *out = module.release();
+  return kOk;
+}
+
+int allocate(void** out, size_t bytes) {
+  if (sticky != kOk) return sticky;
+  if (allocated + bytes > capacity()) return kOutOfMemory;
+  *out = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+  if (*out == nullptr) return kOutOfMemory;
+  memory[*out] = bytes;
+  allocated += bytes;
+  return kOk;
+}
+
+int release(void* at) {
+  const auto row = memory.find(at);
+  if (row == memory.end()) return kInvalidValue;
+  allocated -= row->second;
+  memory.erase(row);
+  std::free(at);
+  return kOk;
+}
+
+// Attributes of the fake device, by the number that each API gives them.
+int attribute(int* value, int number, bool cuda) {
+  static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
+                                           {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
+  static const std::map<int, int> kHip = {{63, 4},  {19, 1 << 20}, {5, 1'000'000}, {60, 2'000'000},
+                                          {59, 64}, {23, 9},       {61, 0},        {74, 64 << 10}};
+  const auto& rows = cuda ? kCuda : kHip;
+  const auto row = rows.find(number);
+  *value = row != rows.end() ? row->second : 0;
+  return kOk;
+}
+
+const char* name_of(int error) {
+  switch (error) {
+    case kInvalidValue:
+      return "ERROR_INVALID_VALUE";
+    case kOutOfMemory:
+      return "ERROR_OUT_OF_MEMORY";
+    case kOutOfResources:
+      return "ERROR_LAUNCH_OUT_OF_RESOURCES";
+    case kIllegalAddress:
+      return "ERROR_ILLEGAL_ADDRESS";
+    case kMisaligned:
+      return "ERROR_MISALIGNED_ADDRESS";
+    case kLaunchFailed:
+      return "ERROR_LAUNCH_FAILED";
+    default:
+      return "ERROR_OTHER";
+  }
+}
+
+int query() {
+  return hung ? kNotReady : sticky;
+}
+int count_devices(int* count) {
+  const char* text = std::getenv("WARPLOOM_FAKE_DEVICES");
+  *count = text != nullptr ? std::atoi(text) : 1;
+  return kOk;
+}
+
+}  // namespace
+
+// X(both names, arguments, body): what is alike.
+#define WL_BOTH(cuda, hip, parameters, ...) \
+  extern "C" int cuda parameters __VA_ARGS__ extern "C" int hip parameters __VA_ARGS__
+
+WL_BOTH(cuInit, hipInit, (unsigned), {
+  const char* absent = std::getenv("WARPLOOM_FAKE_ABSENT");
+  return absent != nullptr ? 100 : 0;
+})
+WL_BOTH(cuDeviceGetCount, hipGetDeviceCount, (int* count), { return count_devices(count); })
+WL_BOTH(cuDeviceGet, hipDeviceGet, (int* device, int ordinal), {
+  *device = ordinal;
+  return 0;
+})
+WL_BOTH(cuDeviceGetName, hipDeviceGetName, (char* name, int bytes, int), {
+  std::snprintf(name, static_cast<size_t>(bytes), "Fake GPU");
+  return 0;
+})
+WL_BOTH(cuDeviceTotalMem_v2, hipDeviceTotalMem, (size_t * bytes, int), {
+  *bytes = capacity();
+  return 0;
+})
+WL_BOTH(cuDeviceGetPCIBusId, hipDeviceGetPCIBusId, (char* bus, int bytes, int), {
+  std::snprintf(bus, static_cast<size_t>(bytes), "ffff:00:00.0");
+  return 0;
+})
+WL_BOTH(cuDevicePrimaryCtxRetain, hipDevicePrimaryCtxRetain, (void** context, int), {
+  *context = &memory;
+  return 0;
+})
+WL_BOTH(cuCtxSetCurrent, hipCtxSetCurrent, (void*), { return 0; })
+WL_BOTH(cuMemGetInfo_v2, hipMemGetInfo, (size_t * left, size_t* total), {
+  *left = capacity() - allocated;
+  *total = capacity();
+  return sticky;
+})
+WL_BOTH(cuMemAlloc_v2, hipMalloc, (void** out, size_t bytes), { return allocate(out, bytes); })
+WL_BOTH(cuMemFree_v2, hipFree, (void* at), { return release(at); })
+WL_BOTH(cuMemcpyHtoD_v2, hipMemcpyHtoD, (void* to, const void* from, size_t bytes), {
+  if (query() == 0) std::memcpy(to, from, bytes);
+  return query();
+})
+WL_BOTH(cuMemcpyDtoH_v2, hipMemcpyDtoH, (void* to, void* from, size_t bytes), {
+  if (query() == 0) std::memcpy(to, from, bytes);
+  return query();
+})
+WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t bytes, void*), {
+  if (query() == 0) std::memcpy(to, from, bytes);
+  return query();
+})
+WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
+  // A wedged HIP device shows in what its fill writes.
+  for (size_t i = 0; i < words; ++i) static_cast<unsigned*>(to)[i] = wedged() ? ~word : word;
+  return query();
+})
+WL_BOTH(cuStreamCreate, hipStreamCreateWithFlags, (void** stream, unsigned), {
+  *stream = &memory;
+  return 0;
+})
+WL_BOTH(cuStreamQuery, hipStreamQuery, (void*), { return query(); })
+WL_BOTH(cuModuleLoadData, hipModuleLoadData, (void** module, const void* image), { return load(module, image); })
+WL_BOTH(cuModuleUnload, hipModuleUnload, (void* module), {
+  delete static_cast<Module*>(module);
+  return sticky;
+})
+WL_BOTH(cuModuleGetFunction, hipModuleGetFunction, (void** function, void* module, const char* name), {
+  auto& kernels = static_cast<Module*>(module)->kernels;
+  const auto row = kernels.find(name);
+  if (row == kernels.end()) return kNotFound;
+  *function = &row->second;
+  return 0;
+})
+WL_BOTH(cuFuncGetAttribute, hipFuncGetAttribute, (int* value, int, void*), {
+  *value = 0;
+  return 0;
+})
+WL_BOTH(cuLaunchKernel, hipModuleLaunchKernel,
+        (void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+         void* stream, void** arguments, void** extra),
+        { return launch(function, gx, gy, gz, bx, by, bz, shared, stream, arguments, extra); })
+WL_BOTH(cuEventCreate, hipEventCreateWithFlags, (void** event, unsigned), {
+  *event = new Event;
+  return 0;
+})
+WL_BOTH(cuEventDestroy_v2, hipEventDestroy, (void* event), {
+  delete static_cast<Event*>(event);
+  return 0;
+})
+WL_BOTH(cuEventRecord, hipEventRecord, (void* event, void*), {
+  static_cast<Event*>(event)->at = std::chrono::steady_clock::now();
+  return sticky;
+})
+WL_BOTH(cuEventQuery, hipEventQuery, (void*), { return query(); })
+WL_BOTH(cuEventElapsedTime, hipEventElapsedTime, (float* ms, void* from, void* to), {
+  *ms = std::chrono::duration<float, std::milli>(static_cast<Event*>(to)->at - static_cast<Event*>(from)->at).count();
+  return sticky;
+})
+WL_BOTH(cuStreamBeginCapture_v2, hipStreamBeginCapture, (void*, int), {
+  capturing = new Graph;
+  return sticky;
+})
+WL_BOTH(cuStreamEndCapture, hipStreamEndCapture, (void*, void** graph), {
+  *graph = std::exchange(capturing, nullptr);
+  return sticky;
+})
+WL_BOTH(cuGraphInstantiateWithFlags, hipGraphInstantiateWithFlags, (void** out, void* graph, unsigned long long), {
+  *out = new Graph(*static_cast<Graph*>(graph));
+  return sticky;
+})
+WL_BOTH(cuGraphLaunch, hipGraphLaunch, (void* graph, void*), {
+  for (const auto& call : static_cast<Graph*>(graph)->launches)
+    if (const int error = call(); error != 0) return error;
+  return sticky;
+})
+WL_BOTH(cuGraphDestroy, hipGraphDestroy, (void* graph), {
+  delete static_cast<Graph*>(graph);
+  return 0;
+})
+WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
+  delete static_cast<Graph*>(graph);
+  return 0;
+})
+
+// What is not alike.
+extern "C" int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+extern "C" int hipDriverGetVersion(int* version) {
+  *version = 60'200'000;
+  return 0;
+}
+extern "C" int cuDeviceGetAttribute(int* value, int number, int) {
+  return attribute(value, number, true);
+}
+extern "C" int hipDeviceGetAttribute(int* value, int number, int) {
+  return attribute(value, number, false);
+}
+extern "C" int cuFuncSetAttribute(void*, int, int bytes) {
+  return bytes > 227 << 10 ? kInvalidValue : kOk;
+}
+extern "C" int cuGetErrorName(int error, const char** name) {
+  *name = name_of(error);
+  return 0;
+}
+extern "C" const char* hipGetErrorName(int error) {
+  return name_of(error);
+}
+extern "C" int hipGetDeviceProperties(void* out, int) {
+  std::memcpy(out, "Fake GPU", 9);
+  std::memcpy(static_cast<char*>(out) + 1160, "gfx90a:sramecc+:xnack-", 23);
+  return 0;
+}

@@ -1,0 +1,168 @@
+// NVRTC for machines where the code shall run on the fake driver: takes the prelude off a program, puts the simulator's
+// in its place, has g++ make a shared object of it and wraps that as image.h says. A line "// fault: NAME" in a
+// kernel's text is handed to the driver.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "compiler/target/prelude/prelude.h"
+#include "tests/fake_gpu/image.h"
+
+namespace {
+
+struct Program {
+  std::string text, log, code, ptx;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+struct Kernel {
+  std::string entry, fault = "-", text;
+  int arguments = 0;
+};
+
+// What lies between "#line 1 "ENTRY"" and the next such line.
+std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
+  constexpr const char* kMark = "\n#line 1 \"wl_";
+  std::vector<Kernel> kernels;
+  *prelude_ends = text.find(kMark);
+  for (size_t at = *prelude_ends; at != std::string::npos;) {
+    const size_t next = text.find(kMark, at + 1);
+    Kernel kernel;
+    kernel.text = text.substr(at, next - at);
+    const size_t quote = kernel.text.find('"') + 1;
+    kernel.entry = kernel.text.substr(quote, kernel.text.find('"', quote) - quote);
+    for (const char* parameter : {"WL_IN(", "WL_OUT(", "WL_ONCE("})
+      for (size_t p = kernel.text.find(parameter); p != std::string::npos; p = kernel.text.find(parameter, p + 1))
+        ++kernel.arguments;
+    constexpr const char* kFault = "// fault: ";
+    if (const size_t fault = kernel.text.find(kFault); fault != std::string::npos) {
+      std::istringstream word(kernel.text.substr(fault + std::strlen(kFault)));
+      word >> kernel.fault;
+    }
+    kernels.push_back(std::move(kernel));
+    at = next;
+  }
+  return kernels;
+}
+
+// One 16-byte load and store, as the architecture encodes them: what the text promises.
+std::string instructions() {
+  std::string text;
+  for (unsigned long opcode : {0x981UL, 0x986UL}) {
+    const unsigned long words[2] = {opcode, 6UL << 9};
+    text.append(reinterpret_cast<const char*>(words), sizeof words);
+  }
+  return text;
+}
+
+int compile(Program& program) {
+  size_t prelude_ends = 0;
+  const std::vector<Kernel> kernels = kernels_of(program.text, &prelude_ends);
+  if (kernels.empty()) {
+    program.log = "fake nvrtc: error: no kernel whose name starts with wl_";
+    return 6;
+  }
+  const char* folder = std::getenv("TMPDIR");
+  std::string stem = std::string(folder != nullptr ? folder : "/tmp") + "/fake_nvrtc_XXXXXX";
+  const int file = mkstemp(stem.data());
+  if (file < 0) return 1;
+  close(file);
+  {
+    std::ofstream out(stem + ".cpp");
+    // The prelude's first lines say how wide vectors and waves are.
+    std::istringstream lines(program.text);
+    for (std::string line; std::getline(lines, line) && line.starts_with("#define WL_");) out << line << "\n";
+    out << wl::sim_prelude();
+    // What is to fail need not be text that this machine understands.
+    for (const Kernel& kernel : kernels)
+      if (kernel.fault == "-") out << kernel.text;
+  }
+  const std::string command = "g++ -std=c++17 -O1 -w -fwrapv -ffp-contract=fast -fno-math-errno -fPIC -shared -s -o " +
+                              stem + ".so " + stem + ".cpp > " + stem + ".log 2>&1";
+  const bool made = std::system(command.c_str()) == 0;
+  program.log = read_file(stem + ".log");
+  fake_gpu::Sections sections;
+  std::string list;
+  for (const Kernel& kernel : kernels) {
+    sections.emplace_back(".text." + kernel.entry, instructions());
+    list += kernel.entry + " " + std::to_string(kernel.arguments) + " " + kernel.fault + "\n";
+    program.log += "ptxas info    : Compiling entry function '" + kernel.entry + "' for 'sm_90a'\n" +
+                   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n" +
+                   "ptxas info    : Used 32 registers\n";
+    program.ptx += ".visible .entry " + kernel.entry + "()\n{\n}\n";
+  }
+  sections.emplace_back(".wl.kernels", list);
+  sections.emplace_back(".wl.object", made ? read_file(stem + ".so") : "");
+  program.code = fake_gpu::make_image(sections);
+  for (const char* end : {"", ".cpp", ".so", ".log"}) unlink((stem + end).c_str());
+  return made ? 0 : 6;
+}
+
+int give(const std::string& text, char* out) {
+  std::memcpy(out, text.data(), text.size());
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 99;
+  return 0;
+}
+int nvrtcGetNumSupportedArchs(int* count) {
+  *count = 1;
+  return 0;
+}
+int nvrtcGetSupportedArchs(int* archs) {
+  archs[0] = 90;
+  return 0;
+}
+int nvrtcCreateProgram(void** out, const char* text, const char*, int, const char* const*, const char* const*) {
+  *out = new Program{text, "", "", ""};
+  return 0;
+}
+int nvrtcCompileProgram(void* program, int, const char* const*) {
+  return compile(*static_cast<Program*>(program));
+}
+int nvrtcDestroyProgram(void** program) {
+  delete static_cast<Program*>(*program);
+  return 0;
+}
+int nvrtcGetProgramLogSize(void* program, size_t* bytes) {
+  *bytes = static_cast<Program*>(program)->log.size();
+  return 0;
+}
+int nvrtcGetProgramLog(void* program, char* out) {
+  return give(static_cast<Program*>(program)->log, out);
+}
+int nvrtcGetCUBINSize(void* program, size_t* bytes) {
+  *bytes = static_cast<Program*>(program)->code.size();
+  return 0;
+}
+int nvrtcGetCUBIN(void* program, char* out) {
+  return give(static_cast<Program*>(program)->code, out);
+}
+int nvrtcGetPTXSize(void* program, size_t* bytes) {
+  *bytes = static_cast<Program*>(program)->ptx.size();
+  return 0;
+}
+int nvrtcGetPTX(void* program, char* out) {
+  return give(static_cast<Program*>(program)->ptx, out);
+}
+
+}  // extern "C"

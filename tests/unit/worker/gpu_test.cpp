@@ -1,0 +1,283 @@
+// The way of a GPU candidate through the worker, on drivers that fake one (tests/fake_gpu): real processes, real
+// deadlines, the kernel's own text on simulated lanes. Where the machine has a GPU, the fault zoo runs on it too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/sha256.h"
+#include "tests/fake_gpu/image.h"
+#include "tests/server/scratch.h"
+#include "tests/unit/worker/gpu_testing.h"
+#include "worker/drivers/gpu_code.h"
+
+namespace wl {
+namespace {
+
+using testing::add_batch;
+using testing::FakeGpu;
+using testing::good_specimen;
+using testing::gpu_candidate;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kTarget = "cuda:sm_90a";
+constexpr int64_t kElements = 1024;
+
+MeasureOptions options_for(Kept* kept = nullptr) {
+  MeasureOptions options = testing::options();
+  options.compile_jobs = 2;
+  Device device;
+  device.target = kTarget;
+  options.gpus = {{"cuda:0", device}};
+  options.kept = kept;
+  return options;
+}
+
+Batch batch_of(std::vector<testing::Specimen> specimens, const std::string& target = kTarget) {
+  Batch batch = add_batch(kElements);
+  batch.recipe.deadline_ns = 3'000'000'000;
+  for (const testing::Specimen& specimen : specimens)
+    batch.candidates.push_back(gpu_candidate(static_cast<int64_t>(batch.candidates.size()), target, specimen));
+  return batch;
+}
+
+Measured run_all(const Batch& batch, const MeasureOptions& options) {
+  absl::StatusOr<Measured> measured = measure(batch, options);
+  EXPECT_TRUE(measured.ok()) << measured.status();
+  return measured.ok() ? *std::move(measured) : Measured{};
+}
+
+TEST(FakeGpus, AreFoundAndDescribed) {
+  const FakeGpu fake;
+  const Gpus gpus = find_gpus(testing::options().runner);
+  ASSERT_EQ(gpus.found.size(), 2u) << (gpus.missing.empty() ? "" : gpus.missing[0]);
+  EXPECT_EQ(gpus.found[0].name, "cuda:0");
+  const Device& device = gpus.found[0].device;
+  EXPECT_EQ(device.target, "cuda:sm_90a");
+  EXPECT_EQ(device.name, "Fake GPU");
+  EXPECT_EQ(device.threads, 4);
+  EXPECT_EQ(device.l2_bytes, 1 << 20);
+  EXPECT_THAT(device.compiler_versions, HasSubstr("nvrtc=13.99; cuda=13"));
+  EXPECT_THAT(device.details, HasSubstr("memory_mib=2048"));
+  EXPECT_THAT(device.details, HasSubstr("clock_rated_mhz=1000"));
+  EXPECT_EQ(gpus.found[1].name, "hip:0");
+  EXPECT_EQ(gpus.found[1].device.target, "hip:gfx90a");
+}
+
+TEST(FakeGpus, AreSaidToBeMissing) {
+  const FakeGpu fake;
+  setenv("WARPLOOM_FAKE_ABSENT", "1", 1);
+  const Gpus gpus = find_gpus(testing::options().runner);
+  EXPECT_EQ(gpus.found.size(), 0u);
+  ASSERT_EQ(gpus.missing.size(), 2u);
+  EXPECT_THAT(gpus.missing[0], HasSubstr("CUDA: libcuda.so.1 finds no device (error 100"));
+  EXPECT_THAT(gpus.missing[1], HasSubstr("HIP: "));
+}
+
+TEST(FakeGpus, TimeRightKernels) {
+  const FakeGpu fake;
+  for (const bool cold : {false, true}) {
+    for (const bool rounds : {false, true}) {
+      Batch batch = batch_of({good_specimen(), good_specimen(), good_specimen()});
+      batch.candidates[1].source.text += "// another\n";
+      batch.recipe.cold = cold;
+      batch.recipe.interleave = rounds;
+      batch.keep_objects = rounds;
+      const Measured measured = run_all(batch, options_for());
+      ASSERT_EQ(measured.trials.size(), 3u);
+      for (const Trial& trial : measured.trials) {
+        EXPECT_EQ(trial.outcome, Outcome::kCorrect) << trial.message;
+        EXPECT_GE(trial.samples_ns.size(), 3u);
+        for (int64_t ns : trial.samples_ns) EXPECT_GT(ns, 0);
+        EXPECT_EQ(trial.code.registers, 32);
+        EXPECT_EQ(trial.code.widest_load, 16);
+      }
+      EXPECT_EQ(measured.objects.size(), rounds ? 3u : 0u);
+      for (const auto& [trial, object] : measured.objects) {
+        EXPECT_EQ(sha256_hex(object), measured.trials[static_cast<size_t>(trial)].object_sha256);
+        EXPECT_THAT(fake_gpu::section_of(object.data(), ".wl.kernels"),
+                    HasSubstr(batch.candidates[static_cast<size_t>(trial)].source.entry));
+      }
+    }
+  }
+}
+
+class OnFakeGpu : public ::testing::TestWithParam<testing::Specimen> {};
+
+// Whatever it does, it costs one trial: the kernels beside it, before and after, are measured.
+TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
+  const FakeGpu fake;
+  Batch batch = batch_of({good_specimen(), GetParam(), good_specimen()});
+  batch.recipe.deadline_ns = 1'500'000'000;
+  const Measured measured = run_all(batch, options_for());
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[1].outcome, GetParam().outcome) << measured.trials[1].message;
+  EXPECT_THAT(measured.trials[1].message, HasSubstr(GetParam().on_fake));
+  for (size_t i : {size_t{0}, size_t{2}})
+    EXPECT_EQ(measured.trials[i].outcome, Outcome::kCorrect) << measured.trials[i].message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, OnFakeGpu, ::testing::ValuesIn(testing::kFaultZoo),
+                         [](const ::testing::TestParamInfo<testing::Specimen>& row) { return row.param.name; });
+
+// What only a driver can do.
+const std::vector<testing::Specimen> kDriverFaults = {
+    {"call_that_never_returns", WL_GOOD, Outcome::kTimeout, "deadline", "driver_hang"},
+    {"driver_crash", WL_GOOD, Outcome::kRuntimeError, "SIGABRT", "crash"},
+    {"more_than_a_unit_has", WL_GOOD, Outcome::kRuntimeError, "asks for more than a unit has", "out_of_resources"},
+    {"illegal_instruction", WL_GOOD, Outcome::kRuntimeError, "illegal instruction", "illegal_instruction"}};
+INSTANTIATE_TEST_SUITE_P(Drivers, OnFakeGpu, ::testing::ValuesIn(kDriverFaults),
+                         [](const ::testing::TestParamInfo<testing::Specimen>& row) { return row.param.name; });
+
+TEST(FakeGpus, JudgementComesBeforeTheDevice) {
+  const FakeGpu fake;
+  Batch batch = batch_of({good_specimen(), good_specimen()});
+  batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};  // blocks of 256 do not fit
+  batch.candidates[1].source.threads = 128;
+  batch.candidates[1].source.text += "// fault: crash\n";  // would be a runtime error, were it run
+  batch.candidates[1].source.load_bytes = 32;
+  const Measured measured = run_all(batch, options_for());
+  ASSERT_EQ(measured.trials.size(), 2u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kRejected);
+  EXPECT_THAT(measured.trials[0].message, HasSubstr("256 threads; the most are 128"));
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kRejected);
+  EXPECT_THAT(measured.trials[1].message, HasSubstr("promises loads of 32 bytes, the code's widest have 16"));
+  EXPECT_EQ(measured.trials[1].code.registers, 32);
+}
+
+TEST(FakeGpus, ACompileErrorIsOneTrial) {
+  const FakeGpu fake;
+  Batch batch = batch_of({good_specimen(), {"bad", "this is not C++", Outcome::kCompileError, ""}, good_specimen()});
+  const Measured measured = run_all(batch, options_for());
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kCompileError);
+  EXPECT_THAT(measured.trials[1].message, HasSubstr("error"));
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
+}
+
+// A device that computes wrong things from then on is found by the canary of the next process, and nothing more is
+// blamed on candidates.
+TEST(FakeGpus, AWedgedDeviceIsQuarantined) {
+  const FakeGpu fake;
+  const Scratch scratch;
+  setenv("WARPLOOM_FAKE_STATE", scratch.path("").c_str(), 1);
+  const testing::Specimen wedge = {"wedge", WL_GOOD, Outcome::kRuntimeError, "", "wedge"};
+  const auto measured = measure(batch_of({wedge, good_specimen()}), options_for());
+  ASSERT_FALSE(measured.ok());
+  EXPECT_EQ(quarantined(measured.status()), "cuda:0");
+  EXPECT_THAT(std::string(measured.status().message()), HasSubstr("device cuda:0 is quarantined"));
+  std::filesystem::remove(scratch.path("wedged"));
+  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for()).trials[0].outcome, Outcome::kCorrect);
+}
+
+TEST(FakeGpus, ArgumentsThatDoNotFitAreNobodysFault) {
+  const FakeGpu fake;
+  setenv("WARPLOOM_FAKE_MEMORY", "100000000", 1);
+  Batch batch = add_batch(int64_t{64} << 20, 1 << 20);
+  batch.candidates.push_back(gpu_candidate(0, kTarget, good_specimen()));
+  const auto measured = measure(batch, options_for());
+  EXPECT_TRUE(absl::IsResourceExhausted(measured.status())) << measured.status();
+  EXPECT_EQ(quarantined(measured.status()), std::nullopt);
+}
+
+TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
+  const FakeGpu fake;
+  Kept kept;
+  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&kept)).trials.size(), 1u);
+  ASSERT_TRUE(kept.runner.running());
+  const pid_t first = kept.runner.pid();
+  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&kept)).trials[0].outcome, Outcome::kCorrect);
+  EXPECT_EQ(kept.runner.pid(), first);
+  // An error of any kind ends it.
+  EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&kept)).trials[0].outcome, Outcome::kRuntimeError);
+  EXPECT_FALSE(kept.runner.running());
+}
+
+// Cancelled in the middle of a hang, by another thread: the process is gone and nothing is judged.
+TEST(FakeGpus, CancelEndsAHang) {
+  const FakeGpu fake;
+  std::atomic<bool> cancel = false;
+  MeasureOptions options = options_for();
+  options.cancel = &cancel;
+  options.progress = [&](const Progress& progress) { cancel = progress.phase == "check"; };
+  const Measured measured = run_all(batch_of({testing::kFaultZoo[2]}), options);
+  EXPECT_TRUE(measured.cancelled);
+  EXPECT_EQ(measured.trials.size(), 0u);
+}
+
+// The other API, by hand: its compilers make no code that the fake driver could run.
+TEST(FakeGpus, SpeakHipToo) {
+  const FakeGpu fake;
+  const Scratch scratch;
+  // A right kernel from the fake NVRTC, loaded as a module of HIP.
+  Batch batch = batch_of({good_specimen()});
+  batch.keep_objects = true;
+  const Measured made = run_all(batch, options_for());
+  ASSERT_EQ(made.objects.size(), 1u);
+  const std::string path = scratch.path("kernel");
+  std::ofstream(path, std::ios::binary) << made.objects.at(0);
+
+  auto runner = Runner::start({testing::options().runner, "hip:0", nullptr, nullptr});
+  ASSERT_TRUE(runner.ok()) << runner.status();
+  const int64_t deadline = monotonic_ns() + 20'000'000'000;
+  ASSERT_TRUE(runner->canary(deadline).ok());
+  SetupCommand setup;
+  setup.buffers = batch.problem.buffers;
+  setup.seed = 1;
+  ASSERT_TRUE(runner->setup(setup, deadline).ok());
+  const Source& source = batch.candidates[0].source;
+  ASSERT_TRUE(runner->load({0, path, source.entry, source.grid, source.threads, 0, deadline}, deadline).ok());
+  const auto checked = runner->check({0, true}, deadline);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->damage, "");
+  EXPECT_TRUE(checked->unwritten.empty());
+  const Check::Sample& sample = batch.checks[0].samples[3];
+  const auto peeked = runner->peek({{{sample.buffer, sample.index}}}, deadline);
+  ASSERT_TRUE(peeked.ok());
+  EXPECT_NEAR(peeked->values[0], sample.expected, sample.bound);
+  const auto timed = runner->time({{0}, batch.recipe}, deadline);
+  ASSERT_TRUE(timed.ok()) << timed.status();
+  EXPECT_GT(timed->slots[0].samples_ns.size(), 2u);
+  EXPECT_FALSE(runner->load({1, path, "wl_nothing", 1, 1, 0, deadline}, deadline).ok());
+}
+
+TEST(Gpus, NoSuchDeviceIsNobodysFault) {
+  MeasureOptions options = testing::options();
+  const auto measured = measure(batch_of({good_specimen()}), options);
+  ASSERT_FALSE(measured.ok());
+}
+
+// The zoo's texts are code that NVRTC takes: what goes wrong goes wrong on the device.
+TEST(Zoo, Compiles) {
+  if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
+  for (const testing::Specimen& specimen : testing::kFaultZoo) {
+    const Source source = gpu_candidate(0, kTarget, specimen).source;
+    const auto unit = compile_gpu({&source, 1}, ::testing::TempDir());
+    EXPECT_TRUE(unit.ok()) << specimen.name << ": " << unit.status();
+  }
+}
+
+// On this machine's own GPU: every specimen comes to its class, and the device is in order afterwards.
+TEST(Zoo, IsSurvivedByARealGpu) {
+  const Gpus gpus = find_gpus(testing::options().runner);
+  const auto at = std::find_if(gpus.found.begin(), gpus.found.end(),
+                               [](const Gpus::Gpu& gpu) { return gpu.device.target.starts_with("cuda:"); });
+  if (at == gpus.found.end()) GTEST_SKIP() << (gpus.missing.empty() ? "no CUDA device" : gpus.missing[0]);
+  MeasureOptions options = testing::options();
+  options.gpus = {*at};
+  for (const testing::Specimen& specimen : testing::kFaultZoo) {
+    SCOPED_TRACE(specimen.name);
+    const Measured measured = run_all(batch_of({specimen, good_specimen()}, at->device.target), options);
+    ASSERT_EQ(measured.trials.size(), 2u);
+    EXPECT_EQ(measured.trials[0].outcome, specimen.outcome) << measured.trials[0].message;
+    EXPECT_EQ(measured.trials[1].outcome, Outcome::kCorrect) << measured.trials[1].message;
+  }
+}
+
+}  // namespace
+}  // namespace wl

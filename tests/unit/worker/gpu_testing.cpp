@@ -1,0 +1,32 @@
+#include "tests/unit/worker/gpu_testing.h"
+
+#include "absl/strings/str_cat.h"
+#include "compiler/target/target.h"
+
+namespace wl::testing {
+
+Specimen good_specimen() {
+  return {"good", WL_GOOD, Outcome::kCorrect, ""};
+}
+
+Candidate gpu_candidate(int64_t trial, const std::string& target, const Specimen& specimen) {
+  Candidate made;
+  made.trial = trial;
+  made.plan = absl::StrCat("plan ", trial, " ", specimen.name);
+  Source& source = made.source;
+  source.target = target;
+  source.compiler = "nvrtc";
+  source.prelude = prelude_text(*target_named(target).value(), 4);
+  source.entry = absl::StrCat("wl_", specimen.name, "_", trial);
+  source.grid = 4;
+  source.threads = specimen.threads;
+  source.scratch_bytes = specimen.shared;
+  source.text =
+      absl::StrCat(specimen.before, "\nWL_KERNEL(", source.entry,
+                   ", 4, 256, WL_IN(f32, p0, 1024), WL_IN(f32, p1, 1024), WL_OUT(f32, p2, 1024)) {\n  WL_ENTER;\n",
+                   specimen.fault[0] != 0 ? absl::StrCat("  // fault: ", specimen.fault, "\n") : "",
+                   "  const int i = (int)block * 256 + thread;\n  ", specimen.body, "\n}\n");
+  return made;
+}
+
+}  // namespace wl::testing

@@ -1,0 +1,25 @@
+// The fake drivers for a test's children, and GPU candidates.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/unit/worker/fault_zoo.h"
+#include "tests/unit/worker/kernels.h"
+#include "worker/bench.h"
+
+namespace wl::testing {
+
+// While it lives, runners that this process starts find the fake drivers and the fake NVRTC.
+class FakeGpu {
+ public:
+  FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }
+  ~FakeGpu() {
+    unsetenv("LD_LIBRARY_PATH");
+    for (const char* name : {"WARPLOOM_FAKE_STATE", "WARPLOOM_FAKE_MEMORY", "WARPLOOM_FAKE_ABSENT"}) unsetenv(name);
+  }
+  FakeGpu(const FakeGpu&) = delete;
+  FakeGpu& operator=(const FakeGpu&) = delete;
+};
+
+}  // namespace wl::testing
