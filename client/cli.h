@@ -18,18 +18,28 @@ class Local {
   virtual ~Local() = default;
   // A coordinator in this process on the store; a channel to it. Once.
   virtual absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) = 0;
-  // What this machine is.
+  // What this machine is: its CPU.
   virtual const Device& device() = 0;
+  // What of this machine runs code for `target`: its CPU, simulated lanes included, or its first GPU of the target's
+  // family. Unavailable: it has no such GPU, why, and what to do. Without `must_run` a GPU that is not here is
+  // described as its target's row is, so that what the compiler makes for it can be looked at.
+  virtual absl::StatusOr<Device> device_for(const std::string& target, bool must_run) = 0;
   // Begins to work for the coordinator of open(). Repeated calls do nothing.
   virtual absl::Status start_worker() = 0;
   // Assembly text of a kernel as this machine's compiler makes it.
   virtual absl::StatusOr<std::string> assemble(const Source& source) = 0;
-  // Rows of the target table, and whether this machine runs code for each.
+  // Rows of the target table: what of this machine compiles and runs code for each, "" when nothing does, and then what
+  // is missing.
   struct TargetRow {
-    std::string name;
-    bool runs = false;
+    std::string name, compilers, runs_on, missing;
   };
   virtual std::vector<TargetRow> targets() = 0;
+  // The GPUs that the drivers of this machine show, "cuda:0", and why a family has none.
+  struct Gpus {
+    std::vector<std::pair<std::string, Device>> found;
+    std::vector<std::string> missing;
+  };
+  virtual Gpus gpus() = 0;
 };
 
 // Parses, does, and returns the exit code.

@@ -188,7 +188,9 @@ absl::StatusOr<int> inspect_command(Context& context) {
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
   WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
   TuneOptions tune = options.tune;
-  if (context.embedded) tune.device = context.local.device();
+  if (context.embedded) {
+    WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
+  }
   std::string stage = options.stage == "asm" ? "source" : options.stage;
   WL_ASSIGN_OR_RETURN(Inspection inspection, context.service.inspect(file.text, tune, stage, options.simplify_only));
   if (inspection.groups.empty()) std::fputs(inspection.graph.c_str(), stdout);
@@ -281,31 +283,43 @@ absl::StatusOr<int> list_command(Context& context) {
 
 absl::StatusOr<int> targets_command(const Options& options, Local& local) {
   const Device& device = local.device();
+  const Local::Gpus gpus = local.gpus();
   Table table({{"target"}, {"compile"}, {"run"}, {"missing"}}, wants_colour(STDOUT_FILENO));
   Json json = {{"format", kReportFormat},
                {"device", device.name},
                {"threads", device.threads},
                {"compilers", device.compilers},
                {"compiler_versions", device.compiler_versions},
+               {"gpus", Json::array()},
+               {"missing_gpus", gpus.missing},
                {"targets", Json::array()}};
-  bool compiles = !device.compilers.empty();
+  std::string text = cat(device.name, ", ", device.threads, " threads; ",
+                         device.compilers.empty() ? "no compiler found" : device.compiler_versions, "\n");
+  for (const auto& [name, gpu] : gpus.found) {
+    append(&text, name, ": ", gpu.name, ", ", gpu.target, ", ", gpu.threads, " units, L2 ", bytes_text(gpu.l2_bytes),
+           "; ", gpu.compiler_versions, "; ", gpu.details, "\n");
+    json["gpus"].push_back({{"name", name},
+                            {"device", gpu.name},
+                            {"target", gpu.target},
+                            {"units", gpu.threads},
+                            {"l2_bytes", gpu.l2_bytes},
+                            {"compiler_versions", gpu.compiler_versions},
+                            {"details", gpu.details},
+                            {"fingerprint", gpu.fingerprint()}});
+  }
+  for (const std::string& line : gpus.missing) append(&text, line, "\n");
   for (const Local::TargetRow& row : local.targets()) {
-    std::string missing;
-    if (!compiles) missing = "a compiler: apt-get install g++ (or clang)";
-    if (!row.runs) append(&missing, missing.empty() ? "" : "; ", "a CPU with its instructions");
-    table.add({row.name, compiles ? absl::StrJoin(device.compilers, ", ") : "no",
-               row.runs ? (row.name == device.target ? "yes, default" : "yes") : "no", missing});
+    const bool standard = row.name == device.target;
+    table.add({row.name, row.compilers.empty() ? "no" : row.compilers,
+               row.runs_on.empty() ? "no" : cat(row.runs_on, standard ? ", default" : ""), row.missing});
     json["targets"].push_back({{"name", row.name},
-                               {"compile", compiles},
-                               {"run", row.runs},
-                               {"default", row.name == device.target},
-                               {"missing", missing}});
+                               {"compile", !row.compilers.empty()},
+                               {"run", !row.runs_on.empty()},
+                               {"default", standard},
+                               {"missing", row.missing}});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
-  if (options.json != "-") {
-    std::printf("%s, %d threads; %s\n%s", device.name.c_str(), device.threads,
-                compiles ? device.compiler_versions.c_str() : "no compiler found", table.text().c_str());
-  }
+  if (options.json != "-") std::printf("%s%s", text.c_str(), table.text().c_str());
   return kExitDone;
 }
 

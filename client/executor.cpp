@@ -17,6 +17,9 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
   int64_t scratch = 0;
   std::vector<BlockFunction> entries;
   for (const ProgramKernel& kernel : program.kernels) {
+    if (kernel.source.target.starts_with("cuda:") || kernel.source.target.starts_with("hip:"))
+      return unimplemented("kernels for ", kernel.source.target,
+                           ": bundles run on CPUs and simulated GPUs; load a GPU's kernels with its driver");
     WL_ASSIGN_OR_RETURN(SharedObject object, SharedObject::open(kernel.object_path));
     WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
     entries.push_back(reinterpret_cast<BlockFunction>(entry));

@@ -129,7 +129,9 @@ absl::Status why_no_result(const Job& job) {
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   TuneOptions options = context.options.tune;
   if (!search) options.require_cached = true;
-  if (context.embedded) options.device = context.local.device();
+  if (context.embedded) {
+    WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
+  }
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));

@@ -51,9 +51,11 @@ std::string encode(const TuneOptions& options);
 std::string encode(const KernelRecord& record);
 std::string encode(const JobResult& result);
 std::string encode(const Device& device);
+std::string encode(const Batch& batch);
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
 absl::StatusOr<JobResult> decode_result(std::string_view bytes);
 absl::StatusOr<Device> decode_device(std::string_view bytes);
+absl::StatusOr<Batch> decode_batch(std::string_view bytes);
 
 }  // namespace wl

@@ -174,6 +174,10 @@ std::string encode(const Device& device) {
   return to_proto(device).SerializeAsString();
 }
 
+std::string encode(const Batch& batch) {
+  return to_proto(batch).SerializeAsString();
+}
+
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes) {
   return decode<v1::TuneOptions, TuneOptions>(bytes, "options");
 }
@@ -185,6 +189,9 @@ absl::StatusOr<JobResult> decode_result(std::string_view bytes) {
 }
 absl::StatusOr<Device> decode_device(std::string_view bytes) {
   return decode<v1::Device, Device>(bytes, "device");
+}
+absl::StatusOr<Batch> decode_batch(std::string_view bytes) {
+  return decode<v1::Batch, Batch>(bytes, "batch");
 }
 
 }  // namespace wl

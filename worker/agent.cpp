@@ -14,6 +14,7 @@
 #include "proto/wire.h"
 #include "warploom/v1/blob.grpc.pb.h"
 #include "warploom/v1/worker.grpc.pb.h"
+#include "worker/bench.h"
 
 namespace wl {
 namespace {
@@ -29,6 +30,8 @@ class Agent {
  public:
   Agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop)
       : options_(options),
+        devices_(options.devices),
+        gpus_(options.measure.gpus),
         stop_(std::move(stop)),
         workers_(v1::WorkerService::NewStub(channel)),
         blobs_(v1::BlobStore::NewStub(channel)),
@@ -109,7 +112,7 @@ class Agent {
     v1::RegisterWorkerRequest request;
     request.set_name(name_);
     request.set_epoch(epoch_);
-    for (const Device& device : options_.devices) *request.add_devices() = to_proto(device);
+    for (const Device& device : devices_) *request.add_devices() = to_proto(device);
     v1::RegisterWorkerResponse answer;
     WL_RETURN_IF_ERROR(from_grpc(workers_->RegisterWorker(&context, request, &answer)));
     renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
@@ -213,13 +216,15 @@ class Agent {
       MeasureOptions options = options_.measure;
       options.cancel = renewer.cancel();
       options.progress = [&](const Progress& progress) { renewer.progress(progress); };
+      options.gpus = gpus_;
+      options.kept = &kept_;
       measured = options_.measure_with ? options_.measure_with(*batch, options) : measure(*batch, options);
       lost = renewer.lost();
     }
     if (lost) return absl::OkStatus();
     if (!measured.ok()) {
       release(lease, std::string(measured.status().message()));
-      return measured.status();
+      return go_on_without(measured.status());
     }
     if (measured->cancelled || stop_.stop_requested()) {
       release(lease, "draining");
@@ -227,6 +232,20 @@ class Agent {
     }
     report(lease, *batch, *measured);
     return absl::OkStatus();
+  }
+
+  // A GPU that is out of order is offered no more; with the last device the worker ends.
+  absl::Status go_on_without(const absl::Status& status) {
+    const std::optional<std::string> name = quarantined(status);
+    const auto gpu =
+        std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpus::Gpu& known) { return known.name == name; });
+    if (gpu == gpus_.end()) return status;
+    spdlog::error("worker {}: {}", name_, std::string(status.message()));
+    if (const auto at = std::find(devices_.begin(), devices_.end(), gpu->device); at != devices_.end())
+      devices_.erase(at);
+    gpus_.erase(gpu);
+    registered_ = false;
+    return devices_.empty() ? status : absl::OkStatus();
   }
 
   // Until the coordinator has it, another attempt owns it, or the worker must go.
@@ -312,6 +331,9 @@ class Agent {
   }
 
   const AgentOptions& options_;
+  std::vector<Device> devices_;  // in order
+  std::vector<Gpus::Gpu> gpus_;
+  Kept kept_;
   std::stop_token stop_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
   std::unique_ptr<v1::BlobStore::Stub> blobs_;

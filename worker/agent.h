@@ -21,8 +21,8 @@ class Channel;
 namespace wl {
 
 struct AgentOptions {
-  std::string name;  // of the worker; empty = HOST-PID
-  std::vector<Device> devices;
+  std::string name;              // of the worker; empty = HOST-PID
+  std::vector<Device> devices;   // GPUs too; measure.gpus then has their names
   double exit_when_idle_s = -1;  // return after so long without work; negative = never
   double wait_s = 20;            // of one long poll
   MeasureOptions measure;        // runner, work folder; the agent sets cancel and progress
@@ -31,7 +31,8 @@ struct AgentOptions {
 };
 
 // Works until `stop` is requested (then finishes or releases its lease, at most about 5 s), the idle time is over (OK),
-// or another process takes the name (FailedPrecondition). Blocks; connection failures are retried for ever with
+// another process takes the name (FailedPrecondition), or the last device is quarantined (Unavailable; while others are
+// in order, it goes on with those). Blocks; connection failures are retried for ever with
 // backoff.
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
 

@@ -69,6 +69,7 @@ SetupCommand setup_of(const Batch& batch) {
 absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,
                                                     const std::string& folder,
                                                     const std::function<void(int done)>& progress) {
+  if (options.compiled != nullptr) return *options.compiled;
   CompileOptions compile;
   compile.folder = folder;
   compile.jobs = jobs_of(options);

@@ -16,6 +16,7 @@
 namespace wl {
 
 struct Kept;
+struct Compiled;
 
 // The machine this process runs on, compilers included (asks each for its version: some 10 ms, so ask once).
 Device describe_device();
@@ -47,7 +48,8 @@ struct MeasureOptions {
   int compile_jobs = 0;  // compilers at a time; 0 = as many as there are usable hardware threads
   int64_t compile_deadline_ns = 60'000'000'000;  // of one compiler process
   std::vector<Gpus::Gpu> gpus;  // what candidates for GPUs may run on: the first whose target they are for
-  Kept* kept = nullptr;         // worker/bench.h; outlives the call. Null: nothing lives on
+  const std::vector<Compiled>* compiled = nullptr;  // made elsewhere, one per candidate: nothing is compiled
+  Kept* kept = nullptr;                             // worker/bench.h; outlives the call. Null: nothing lives on
   bool fake = false;  // samples are a hash of the source text instead of times: the same on every machine and run
   const std::atomic<bool>* cancel = nullptr;      // may be set by another thread; stops within a tenth of a second
   std::function<void(const Progress&)> progress;  // called on the measuring thread, at least 5 times a second

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "proto/rpc.h"
@@ -23,10 +25,38 @@ std::string runner_beside_me() {
   return (self.parent_path() / "warploom-runner").string();
 }
 
+// Fills in what the worker offers; what is wrong with the names otherwise.
+std::string offer(const std::vector<std::string>& names, const std::string& runner, wl::AgentOptions& options) {
+  std::optional<wl::Gpus> gpus;
+  for (const std::string& name : names) {
+    if (name == "cpu" || name == "fake") {
+      wl::Device device = wl::describe_device();
+      if (name == "fake") device.name = "fake";
+      options.measure.fake = options.measure.fake || name == "fake";
+      options.devices.push_back(device);
+      continue;
+    }
+    if (!gpus) gpus = wl::find_gpus(runner);
+    const auto at =
+        std::find_if(gpus->found.begin(), gpus->found.end(), [&](const auto& gpu) { return gpu.name == name; });
+    if (at == gpus->found.end()) {
+      std::string known = "cpu";
+      for (const wl::Gpus::Gpu& gpu : gpus->found) known += ", " + gpu.name;
+      std::string why = "this machine has no device " + name + "; it has " + known;
+      for (const std::string& line : gpus->missing) why += "; " + line;
+      return why;
+    }
+    options.devices.push_back(at->device);
+    options.measure.gpus.push_back(*at);
+  }
+  return "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string server, devices = "cpu", name, runner = runner_beside_me();
+  std::string server, name, runner = runner_beside_me();
+  std::vector<std::string> devices = {"cpu"};
   std::string work_dir = std::filesystem::temp_directory_path().string();
   double exit_when_idle_s = -1;
   bool quiet = false;
@@ -34,8 +64,11 @@ int main(int argc, char** argv) {
   app.footer("Example: warploom-worker --server unix:/run/warploom.sock --exit-when-idle 60");
   app.set_version_flag("--version", WARPLOOM_VERSION);
   app.add_option("--server", server, "the coordinator: HOST:PORT or unix:PATH")->required();
-  app.add_option("--devices", devices, "what to offer: cpu, or fake (times are invented; for tests)")
-      ->check(CLI::IsMember({"cpu", "fake"}));
+  app.add_option("--devices", devices,
+                 "what to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
+                 "invented; for tests)")
+      ->delimiter(',')
+      ->default_str("cpu");
   app.add_option("--name", name,
                  "of this worker; a new process takes over an old one's work at once under the same name");
   app.add_option("--exit-when-idle", exit_when_idle_s, "stop after so many seconds without work");
@@ -66,10 +99,10 @@ int main(int argc, char** argv) {
   options.exit_when_idle_s = exit_when_idle_s;
   options.measure.runner = runner;
   options.measure.work_dir = work_dir;
-  options.measure.fake = devices == "fake";
-  wl::Device device = wl::describe_device();
-  if (options.measure.fake) device.name = "fake";
-  options.devices = {device};
+  if (const std::string wrong = offer(devices, runner, options); !wrong.empty()) {
+    std::fprintf(stderr, "warploom-worker: --devices: %s\n", wrong.c_str());
+    return kWrongUsage;
+  }
 
   std::stop_source stop;
   std::thread watcher([&] {

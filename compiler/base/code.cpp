@@ -19,12 +19,12 @@ absl::StatusOr<CodeFacts> parse_code(std::string_view text) {
   long long spill = 0, stack = 0, fixed = 0, dynamic = 0;
   int cas = 0, end = -1;
   const std::string line(text);
-  const int fields = std::sscanf(line.c_str(),
-                                 "registers=%9d spill=%15lld stack=%15lld shared=%15lld+%15lld load=%5d..%5d "
-                                 "store=%5d..%5d cas=%1d occupancy=%9lf%n",
-                                 &code.registers, &spill, &stack, &fixed, &dynamic, &code.narrowest_load,
-                                 &code.widest_load, &code.narrowest_store, &code.widest_store, &cas, &code.occupancy,
-                                 &end);
+  const int fields =
+      std::sscanf(line.c_str(),
+                  "registers=%9d spill=%15lld stack=%15lld shared=%15lld+%15lld load=%5d..%5d "
+                  "store=%5d..%5d cas=%1d occupancy=%9lf%n",
+                  &code.registers, &spill, &stack, &fixed, &dynamic, &code.narrowest_load, &code.widest_load,
+                  &code.narrowest_store, &code.widest_store, &cas, &code.occupancy, &end);
   if (fields != 11 || end != static_cast<int>(line.size()))
     return invalid("facts of a kernel's code: expected \"registers=N spill=N ...\", found \"", line.substr(0, 200),
                    "\" (field ", fields + 1, ")");

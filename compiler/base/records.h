@@ -40,8 +40,9 @@ struct Source {
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
-  // GPU ABI: the launch of ENTRY with pointers to the arguments, `grid` blocks of `threads` lanes and `scratch_bytes` of
-  // dynamic shared memory. What the text promises of its widest accesses of a lane to device memory, in bytes; 0: none.
+  // GPU ABI: the launch of ENTRY with pointers to the arguments, `grid` blocks of `threads` lanes and `scratch_bytes`
+  // of dynamic shared memory. What the text promises of its widest accesses of a lane to device memory, in bytes; 0:
+  // none.
   int load_bytes = 0, store_bytes = 0;
   bool operator==(const Source&) const = default;
 };
@@ -59,13 +60,13 @@ struct CodeLimits {
 // What a compiler made of a GPU kernel, known before anything runs; compiler/base/code.h has its text form. registers
 // 0: nothing is known.
 struct CodeFacts {
-  int registers = 0;                                        // of a lane
-  int64_t spill_bytes = 0, stack_bytes = 0;                 // of a lane, in device memory
-  int64_t static_shared = 0, dynamic_shared = 0;            // bytes of a block
-  int widest_load = 0, narrowest_load = 0;                  // bytes of one access of a lane to device memory; 0: none
-  int widest_store = 0, narrowest_store = 0;                // (or not known)
-  bool compare_and_swap = false;                            // an atomic became a loop
-  double occupancy = 0;                                     // share of a unit's threads that can be resident
+  int registers = 0;                              // of a lane
+  int64_t spill_bytes = 0, stack_bytes = 0;       // of a lane, in device memory
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of a block
+  int widest_load = 0, narrowest_load = 0;        // bytes of one access of a lane to device memory; 0: none
+  int widest_store = 0, narrowest_store = 0;      // (or not known)
+  bool compare_and_swap = false;                  // an atomic became a loop
+  double occupancy = 0;                           // share of a unit's threads that can be resident
   bool operator==(const CodeFacts&) const = default;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes that go to or from the device at a time
 constexpr int64_t kOptIn = 48 << 10;          // dynamic shared memory that needs no asking, CUDA
-constexpr int kMaxDynamicShared = 8;  // the attribute
+constexpr int kMaxDynamicShared = 8;          // the attribute
 
 }  // namespace
 

@@ -47,17 +47,35 @@ Problem random_problem(Random& r) {
   return {r.text(), r.list([&] { return random_buffer(r); })};
 }
 Source random_source(Random& r) {
-  return {r.text(),        r.text(), r.text(), r.text(), r.text(), r.below(1000), static_cast<int>(r.below(64)),
-          r.below(1 << 20), static_cast<int>(r.below(17)), static_cast<int>(r.below(17))};
+  return {r.text(),
+          r.text(),
+          r.text(),
+          r.text(),
+          r.text(),
+          r.below(1000),
+          static_cast<int>(r.below(64)),
+          r.below(1 << 20),
+          static_cast<int>(r.below(17)),
+          static_cast<int>(r.below(17))};
 }
 Device random_device(Random& r) {
   return {"cpu" + r.text(), r.text(),         1 + static_cast<int>(r.below(64)), r.below(1 << 20),
-          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.text(); }),  r.text(), r.text()};
+          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.text(); }),  r.text(),
+          r.text()};
 }
 CodeFacts random_code(Random& r) {
   const auto small = [&] { return static_cast<int>(r.below(100)); };
-  return {1 + small(), r.below(1 << 20), r.below(1 << 20), r.below(1 << 20), r.below(1 << 20), small(), small(), small(),
-          small(),     r.flip(),         static_cast<double>(r.below(9)) / 8};
+  return {1 + small(),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          small(),
+          small(),
+          small(),
+          small(),
+          r.flip(),
+          static_cast<double>(r.below(9)) / 8};
 }
 Trial random_trial(Random& r) {
   return {r.below(100),

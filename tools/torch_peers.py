@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""torch on the device check's workloads, in the same run: torch_peers.py INDEX RESULT adds its figures to RESULT.
+
+Each contender runs in a CUDA graph of many calls over rotated arguments whose bytes are three times the L2, after a warm-up;
+the figure is the median of repeated graphs. cuBLAS and cuDNN are torch's matmul and convolution, as a yardstick of the
+machine."""
+
+import json
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
+def inputs_of(row):
+    dtype, m, n = DTYPES[row["dtype"]], row["rows"], row["columns"]
+    new = lambda *shape: torch.randn(*shape, device="cuda", dtype=dtype)
+    if row["op"] == "rotary":
+        return [new(m, 32, 128), new(m, 128), new(m, 128)]
+    return [new(m, n), new(m, n), new(n), new(n)]
+
+
+def rotary(x, c, s):
+    low, high = x[..., :64], x[..., 64:]
+    return x * c[:, None] + torch.cat((-high, low), -1) * s[:, None]
+
+
+OPS = {
+    "softmax": lambda x, z, g, b: F.softmax(x, -1),
+    "log_softmax": lambda x, z, g, b: F.log_softmax(x, -1),
+    "layer_norm": lambda x, z, g, b: F.layer_norm(x, x.shape[-1:], g, b),
+    "residual_layer_norm": lambda x, z, g, b: F.layer_norm(x + z, x.shape[-1:], g, b),
+    "rms_norm": lambda x, z, g, b: F.rms_norm(x, x.shape[-1:], g, 1e-5),
+    "bias_gelu": lambda x, z, g, b: F.gelu(x + g),
+    "rotary": rotary,
+    "transpose_add": lambda x, z, g, b: x.t() + z,
+}
+
+
+def median_ns(function, sets):
+    """ns of one call, from graphs that go over all argument sets in turn."""
+    for arguments in sets:
+        function(*arguments)
+    torch.cuda.synchronize()
+    rounds = max(1, 20 // len(sets))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(rounds):
+            for arguments in sets:
+                function(*arguments)
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    samples = []
+    for repeat in range(25):
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        if repeat >= 5:
+            samples.append(begin.elapsed_time(end) * 1e6 / (rounds * len(sets)))
+    return statistics.median(samples)
+
+
+def measure(row, l2_bytes):
+    one = inputs_of(row)
+    size = sum(t.numel() * t.element_size() for t in one)
+    sets = [one] + [inputs_of(row) for _ in range(min(15, 3 * l2_bytes // size))]
+    function = OPS[row["op"]]
+    figures = {}
+    contenders = {
+        "eager": lambda: function,
+        "max_autotune": lambda: torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False),
+    }
+    for name, make in contenders.items():
+        try:
+            torch._dynamo.reset()
+            figures[name] = median_ns(make(), sets)
+        except Exception as error:  # a contender that fails is reported as such, the others go on
+            figures[name] = None
+            figures[f"{name}_error"] = str(error)[:300]
+    return figures
+
+
+def yardsticks():
+    a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(32, 256, 56, 56, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+    w = torch.randn(256, 256, 3, 3, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+    matmul = median_ns(lambda p: p @ p, [[a]])
+    convolution = median_ns(lambda p: F.conv2d(p, w, padding=1), [[x]])
+    return {
+        "cublas_bf16_8192_tflops": 2 * 8192**3 / matmul / 1e3,
+        "cudnn_conv3x3_bf16_tflops": 2 * 32 * 256 * 256 * 9 * 56 * 56 / convolution / 1e3,
+    }
+
+
+def main():
+    index, path = json.load(open(sys.argv[1])), sys.argv[2]
+    result = json.load(open(path))
+    properties = torch.cuda.get_device_properties(0)
+    l2 = getattr(properties, "L2_cache_size", 64 << 20)
+    rows = {row["name"]: row for row in result["workloads"]}
+    for row in index["workloads"]:
+        figures = measure(row, l2)
+        rows[row["name"]]["torch_ns"] = figures
+        print(row["name"], figures, file=sys.stderr, flush=True)
+    result["torch"] = {"version": torch.__version__, "device": properties.name, **yardsticks()}
+    with open(path, "w") as out:
+        json.dump(result, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()
