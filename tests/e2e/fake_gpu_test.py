@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The way to a GPU through the real programs, on drivers that fake one (tests/fake_gpu): found, tuned for, embedded and by a
+fleet, with the kernels' own text on simulated lanes; and what is said where there is no GPU."""
+
+import os
+import pathlib
+
+import graphs
+from harness import BIN, Scratch, expect, listening, until
+
+FAKE = BIN.parent / "fake_gpu"
+
+
+def with_fake(scratch, **more):
+    scratch.environment.update(LD_LIBRARY_PATH=str(FAKE), **more)
+
+
+def without_gpu(scratch, file):
+    """Clear, quick, and telling what to do instead."""
+    scratch.environment["WARPLOOM_FAKE_ABSENT"] = "1"
+    done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", expect=4)
+    for part in ("cuda:sm_90a", "no such device", "libcuda.so.1", "--server", "--target sim:cuda", "inspect --stage asm"):
+        expect(part in done.err, f"no {part!r} in {done.err}")
+    worker = scratch.run("warploom-worker", "--server", "unix:nobody", "--devices", "cuda:0", expect=1)
+    expect("this machine has no device cuda:0; it has cpu" in worker.err, worker.err)
+    del scratch.environment["WARPLOOM_FAKE_ABSENT"]
+
+
+def found(scratch):
+    listing = scratch.run("warploom", "targets", "--json", "-").json()
+    names = {gpu["name"]: gpu for gpu in listing["gpus"]}
+    expect(set(names) == {"cuda:0", "hip:0"}, listing["gpus"])
+    expect(names["cuda:0"]["target"] == "cuda:sm_90a" and "memory_mib=2048" in names["cuda:0"]["details"], names)
+    row = next(row for row in listing["targets"] if row["name"] == "cuda:sm_90a")
+    expect(row["run"] and row["compile"], row)
+
+
+def tuned(report, target="cuda:sm_90a"):
+    expect(report["target"]["name"] == target and report["target"]["device"] == "Fake GPU", report["target"])
+    for group in report["groups"]:
+        expect(f"target={target} " in group["plan"], group["plan"])
+        expect(group["trials"]["correct"] > 0 and group["best_ns"] > 0, group)
+        expect(group["max_error"] <= group["bound"], group)
+
+
+def fleet(scratch, file):
+    """A coordinator, a worker that offers its GPU alone, and a client that has neither."""
+    where = f"unix:{scratch.path('s')}"
+    scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", where)
+    until(lambda: listening(scratch.path("s")), 30, "warploomd listens")
+    worker = scratch.start("warploom-worker", "--server", where, "--devices", "cuda:0", "--exit-when-idle", 2)
+    tuned(scratch.run("warploom", "tune", file, "--target", "cuda", "--server", where, "--trials", 3, "--json", "-").json())
+    workers = scratch.run("warploom", "workers", "--server", where, "--json", "-").json()["workers"]
+    expect(workers[0]["devices"] == ["cuda:sm_90a Fake GPU"], workers)
+    expect(worker.wait(60) == 0, "the worker did not end in order")
+
+
+def main():
+    with Scratch() as scratch:
+        file = scratch.root / "softmax.graph"
+        file.write_text(graphs.SOFTMAX)
+        with_fake(scratch)
+        without_gpu(scratch, file)
+        found(scratch)
+        bundle = scratch.path("bundle")
+        tuned(scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 4, "--out", bundle, "--json", "-").json())
+        done = scratch.run("warploom", "run", bundle, expect=2)
+        expect("kernels for cuda:sm_90a" in done.err, done.err)
+        expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
+        fleet(scratch, file)
+        print("ok")
+
+
+if __name__ == "__main__":
+    main()
