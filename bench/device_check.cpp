@@ -46,9 +46,9 @@ void write_file(const std::string& path, const std::string& bytes) {
 }
 
 // Default schedules first, then what the portfolio proposes without having measured anything.
-std::vector<Candidate> candidates_of(const Graph& graph, const Machine& machine, int wanted) {
-  const Domain domain = analyze(graph, machine).value();
-  const Space space = space_of(graph, domain, machine).value();
+absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const Machine& machine, int wanted) {
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
   std::vector<Point> points = space.seeds;
   for (Point& point : strategy_named("portfolio").value()->propose(space, {}, 3 * wanted, 1))
     points.push_back(std::move(point));
@@ -140,6 +140,20 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
   return absl::OkStatus();
 }
 
+absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, const Machine& machine,
+                           const MeasureOptions& options, const std::string& folder, bool quick) {
+  Batch batch;
+  batch.id = workload.name;
+  batch.problem = {workload.name, buffers_of(graph)};
+  batch.limits = code_limits(machine.target->gpu);
+  for (uint64_t seed : {uint64_t{1}, uint64_t{20260501}}) {
+    WL_ASSIGN_OR_RETURN(Check check, make_check(graph, seed));
+    batch.checks.push_back(std::move(check));
+  }
+  WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(graph, machine, quick ? 2 : kCandidates));
+  return plan_one(std::move(batch), options, cat(folder, "/", workload.name));
+}
+
 int plan(const std::string& target, const std::string& runner, const std::string& folder, bool quick) {
   const auto row = target_named(target);
   if (!row.ok()) return kUsage;
@@ -157,21 +171,11 @@ int plan(const std::string& target, const std::string& runner, const std::string
   for (const DeviceWorkload& workload : device_workloads(quick)) {
     if (!status.ok()) break;
     const auto graph = parse(workload.graph);
-    if (!graph.ok()) {
-      status = invalid(workload.name, ": ", graph.status().message());
+    status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, quick) : graph.status();
+    if (!status.ok()) {
+      status = invalid(workload.name, ": ", status.message());
       break;
     }
-    Batch batch;
-    batch.id = workload.name;
-    batch.problem = {workload.name, buffers_of(*graph)};
-    batch.limits = code_limits((*row)->gpu);
-    for (uint64_t seed : {uint64_t{1}, uint64_t{20260501}}) {
-      auto check = make_check(*graph, seed);
-      if (!check.ok()) status = check.status();
-      if (check.ok()) batch.checks.push_back(*std::move(check));
-    }
-    batch.candidates = candidates_of(*graph, machine, quick ? 2 : kCandidates);
-    if (status.ok()) status = plan_one(std::move(batch), options, cat(folder, "/", workload.name));
     index["workloads"].push_back({{"name", workload.name},
                                   {"op", workload.op},
                                   {"dtype", workload.dtype},

@@ -73,11 +73,11 @@ std::string bias_gelu(Text t) {
   return t.done(t.full("mul", t.full("mul", x, t.constant(0.5)), t.full("add", e, t.constant(1))));
 }
 
-// x * cos + (-x's second half, x's first half) * sin, heads of 128.
+// x * cos + (x's second half, x's first half) * sin, heads of 128; the sine carries the sign. Halves change places in
+// memory's dtype: what is joined has to lie there.
 std::string rotary(int64_t tokens, const std::string& dtype) {
-  const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]"),
-                    angles = cat("[", tokens, ",128]");
-  const bool narrow = dtype != "f32";
+  const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]");
+  const std::string angles = cat("[", tokens, ",128]");
   std::string text;
   int next = 0;
   const auto add = [&](const std::string& what, const std::string& type) {
@@ -85,20 +85,21 @@ std::string rotary(int64_t tokens, const std::string& dtype) {
     return next++;
   };
   const auto input = [&](const char* name, const std::string& shape) {
-    append(&text, "  %", next, " = input \"", name, "\" : ", dtype, shape, " normal(0,1)\n");
-    const int at = next++;
-    return narrow ? add(cat("cast %", at), cat("f32", shape)) : at;
+    return add(cat("input \"", name, "\""), cat(dtype, shape, " normal(0,1)"));
+  };
+  const auto wide = [&](int a, const std::string& shape) {
+    return dtype == "f32" ? a : add(cat("cast %", a), cat("f32", shape));
   };
   const int x = input("x", whole), c = input("cos", angles), s = input("sin", angles);
-  const int low = add(cat("slice %", x, " starts=[0,0,0] steps=[1,1,1]"), cat("f32", half));
-  const int high = add(cat("slice %", x, " starts=[0,0,64] steps=[1,1,1]"), cat("f32", half));
-  const int turned =
-      add(cat("concat %", add(cat("neg %", high), cat("f32", half)), " %", low, " axis=[2]"), cat("f32", whole));
-  const auto wide = [&](int a) { return add(cat("broadcast %", a, " dims=[0,2]"), cat("f32", whole)); };
-  const int left = add(cat("mul %", x, " %", wide(c)), cat("f32", whole));
-  const int right = add(cat("mul %", turned, " %", wide(s)), cat("f32", whole));
+  const int low = add(cat("slice %", x, " starts=[0,0,0] steps=[1,1,1]"), cat(dtype, half));
+  const int high = add(cat("slice %", x, " starts=[0,0,64] steps=[1,1,1]"), cat(dtype, half));
+  const int turned = wide(add(cat("concat %", high, " %", low, " axis=[2]"), cat(dtype, whole)), whole);
+  const auto spread = [&](int a) { return add(cat("broadcast %", wide(a, angles), " dims=[0,2]"), cat("f32", whole)); };
+  const int straight = wide(x, whole), cosine = spread(c), sine = spread(s);
+  const int left = add(cat("mul %", straight, " %", cosine), cat("f32", whole));
+  const int right = add(cat("mul %", turned, " %", sine), cat("f32", whole));
   int y = add(cat("add %", left, " %", right), cat("f32", whole));
-  if (narrow) y = add(cat("cast %", y), cat(dtype, whole));
+  if (dtype != "f32") y = add(cat("cast %", y), cat(dtype, whole));
   return cat("graph {\n", text, "  output \"y\" %", y, "\n}\n");
 }
 
