@@ -16,7 +16,7 @@ constexpr int64_t kRamp = 200'000'000;  // ns; idle GPUs take about as long to r
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
 constexpr int kRelaxed = 2;
 constexpr unsigned kWord = 0x3f800000;  // 1.0f
-constexpr int kSteps = 1 << 16;
+constexpr int kCanarySteps = 1 << 16;
 constexpr int kCanaryBlocks = 64, kCanaryThreads = 128;
 
 // A known kernel with a known result, for every GPU that the driver compiles PTX for: out[i] = i after a long chain of
@@ -145,7 +145,7 @@ absl::Status GpuSession::compute_canary() {
   }
   void* out = canary_.data();
   float one = 1, zero = 0;
-  int steps = kSteps;
+  int steps = kCanarySteps;
   void* arguments[] = {&out, &one, &zero, &steps};
   return device_->check(
       api.launch(canary_function_, kCanaryBlocks, 1, 1, kCanaryThreads, 1, 1, 0, device_->stream(), arguments, nullptr),

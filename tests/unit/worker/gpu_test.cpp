@@ -25,7 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kTarget = "cuda:sm_90a";
-constexpr int64_t kElements = 1024;
 
 MeasureOptions options_for(Kept* kept = nullptr) {
   MeasureOptions options = testing::options();
@@ -38,7 +37,7 @@ MeasureOptions options_for(Kept* kept = nullptr) {
 }
 
 Batch batch_of(std::vector<testing::Specimen> specimens, const std::string& target = kTarget) {
-  Batch batch = add_batch(kElements);
+  Batch batch = add_batch(1024);
   batch.recipe.deadline_ns = 3'000'000'000;
   for (const testing::Specimen& specimen : specimens)
     batch.candidates.push_back(gpu_candidate(static_cast<int64_t>(batch.candidates.size()), target, specimen));
