@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from harness import BIN, SOURCE, Scratch, expect
+from harness import BIN, SOURCE, Scratch, expect, skip
 
 FAKE = BIN.parent / "fake_gpu"
 
@@ -25,6 +25,9 @@ def run(scratch, command, code, **environment):
 
 
 def main():
+    libraries = subprocess.run(["ldd", BIN / "device_check"], capture_output=True, text=True).stdout
+    if "san.so" in libraries:
+        skip("a sanitizer's libraries do not travel")
     with Scratch() as scratch:
         folder = scratch.path("check")
         # Code of the fake kind, which the fake driver can run.
