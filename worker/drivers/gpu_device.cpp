@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr unsigned kNonBlocking = 1;
+constexpr unsigned kInOrder = 0;  // with copies from the host, which go through the default stream
 constexpr unsigned char kZoneByte = 0xFF;  // a NaN in every float type: a read past the end spoils the result too
 constexpr int64_t kSpin = 200'000;         // ns; what takes longer is waited for asleep
 
@@ -116,7 +116,7 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::open(const std::string& na
   void* context = nullptr;
   WL_RETURN_IF_ERROR(device->check(api.context_retain(&context, number), "making a context"));
   WL_RETURN_IF_ERROR(device->check(api.context_use(context), "using the context"));
-  WL_RETURN_IF_ERROR(device->check(api.stream_create(&device->stream_, kNonBlocking), "making a stream"));
+  WL_RETURN_IF_ERROR(device->check(api.stream_create(&device->stream_, kInOrder), "making a stream"));
   device->l2_bytes_ = attribute(api, api.l2_bytes, number);
   device->clocks_ = GpuClocks::of(parts.first, bus_of(api, number));
   return device;
