@@ -9,11 +9,12 @@
 namespace wl {
 namespace {
 
-// Teams beyond the last row work on it again, and store nothing.
-void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard) {
+// Teams beyond the last row work on some other, and store nothing. A tile that is bounded may end before it begins.
+void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
-    guard_stores(kernel, instr.body, guard);
-    if (instr.op == InstrOp::kStore && kernel.buffers[instr.slice.buffer].level == Level::kGlobal)
+    guard_stores(kernel, instr.body, guard, but_bounded);
+    if (instr.op != InstrOp::kStore || (but_bounded && !kernel.tiles[instr.args[0]].bound.empty())) continue;
+    if (kernel.buffers[instr.slice.buffer].level == Level::kGlobal)
       instr.guards.push_back(guard);
   }
 }
@@ -49,7 +50,10 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   if (!split_) row.add(kTeamVar, 1);
   if (row_var_ >= 0) row.add(row_var_, at_once);
   const bool uneven = rows_ % chunk_ != 0;
-  const std::vector<Affine> clamp = uneven ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
+  // Where rows are parts of the vector atom alone, those beyond the last are empty.
+  const bool empty_beyond = row_atoms_.empty() && vector_extent_ % vector_tile_ != 0 && !vector_reduced_;
+  const std::vector<Affine> clamp =
+      uneven && !empty_beyond ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
   if (vector_extent_ % vector_tile_ != 0) {
     bound_ = {{}, {sum(fixed(vector_extent_), place_of(row, clamp).vector_base, -1)}};
   }
@@ -69,7 +73,7 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
                                [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   }
   Kernel kernel = out_.finish();
-  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_});
+  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_}, empty_beyond);
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)

@@ -62,7 +62,7 @@ class Generator {
   NodeId input(Shape shape) {
     Node result{.op = Op::input, .dtype = dtype_, .shape = std::move(shape)};
     result.text = cat("x", graph_.nodes.size());
-    result.fill = {.low = -3, .high = 4};
+    result.fill = {.low = -1000, .high = 1000};
     return add(std::move(result));
   }
 
@@ -121,7 +121,7 @@ class Generator {
       case 5: {  // picked
         const int64_t axis = below(rank);
         Shape table = shape_;
-        table[axis] = 1 + below(9);
+        table[axis] = 2 + below(9);
         Node index{.op = Op::input, .dtype = chance(50) ? DType::i64 : DType::i32, .shape = shape_};
         index.text = cat("x", graph_.nodes.size());
         index.fill = {.low = -table[axis], .high = table[axis]};
@@ -143,8 +143,11 @@ class Generator {
       if (!is_float(dtype_)) return apply(Op::neg, {x});
       return apply(op, {op == Op::exp ? apply(Op::tanh, {x}) : x});
     }
-    const NodeId y = chance(60) ? operand() : any(wide_);
-    return apply(kTwo[below(std::size(kTwo))], {x, y});
+    // Of a value and itself nothing may be left; integers keep away from the ends of their range.
+    NodeId y = any(wide_);
+    if (y == x || chance(60)) y = operand();
+    const Op op = kTwo[below(std::size(kTwo))];
+    return apply(op == Op::mul && !is_float(dtype_) ? Op::add : op, {x, y});
   }
 
   NodeId reduce() {
