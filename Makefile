@@ -58,6 +58,7 @@ test-long: build
 bench: build
 	build/venv/bin/python bench/run.py
 	build/venv/bin/python bench/compile_scale.py
+	build/release/bin/simulator_speed
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers

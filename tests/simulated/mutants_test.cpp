@@ -72,9 +72,11 @@ struct Case {
 
 // What the lines that one instruction prints, one for each register, have in common: its tile, buffer and calls.
 std::string instruction_of(const std::string& line) {
-  static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+");
+  static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
+      kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");
   std::smatch tile;
-  if (!std::regex_search(line, tile, kTile)) return std::regex_replace(line, kNumber, "#");
+  if (!std::regex_search(line, tile, kTile))
+    return std::regex_replace(std::regex_replace(line, kPlace, "place$1"), kNumber, "#");
   std::string out = tile.str();
   for (std::sregex_iterator name(line.begin(), line.end(), kName), end; name != end; ++name)
     append(&out, " ", name->str());
