@@ -75,6 +75,7 @@ class LoopLowering {
   void prefetch(Code& code);
   Code phase_code(int phase, RowPlace place);
   TileId stored_value(const Domain::Store& store, Code& code);
+  void store_once(const Access& access, const RowPlace& place, Instr& store) const;
   void fold(NodeId reduce, Code& code);
   void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);

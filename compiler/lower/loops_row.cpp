@@ -186,6 +186,14 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
   return get(store.source, code);
 }
 
+// A store within loops that it does not move along happens in their first turn.
+void LoopLowering::store_once(const Access& access, const RowPlace& place, Instr& store) const {
+  for (AtomId a : outer_reduced_)
+    if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});
+  if (chunk_var_ >= 0 && !access.moves_along(domain_.vector))
+    store.guards.push_back({affine(chunk_var_), {0, 0}, 1});
+}
+
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
   if (resident_) code = std::move(carried_);
@@ -212,6 +220,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
+      if (team_) store_once(store.access, code.place, instr);
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
       std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));

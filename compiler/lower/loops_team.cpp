@@ -40,11 +40,13 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   const int64_t resident = schedule_.get("resident", 0);  // 2 registers, 1 shared memory, 0 neither
   if (resident == 2 && !outer_reduced_.empty()) return invalid("a row of several loops does not stay in registers");
-  resident_ = resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty());
-  if (resident != 1) phases_.kept.clear();
+  // A row of nothing is a loop that does not run.
+  const bool nothing = vector_reduced_ && vector_extent_ == 0;
+  resident_ = !nothing && (resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty()));
+  if (resident != 1 || nothing) phases_.kept.clear();
   if (vector_reduced_ && !resident_) {
-    vector_tile_ = std::min(vector_extent_, schedule_.get("tile", 1) * lanes_);
-    if (vector_tile_ < vector_extent_) chunk_var_ = out_.loop_var("part");
+    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_.get("tile", 1) * lanes_));
+    if (vector_tile_ < vector_extent_ || nothing) chunk_var_ = out_.loop_var("part");
   }
   Affine row = affine(kBlockVar, chunk_);
   if (!split_) row.add(kTeamVar, 1);
@@ -66,12 +68,10 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     emit_row(std::move(codes));
   }
   if (row_var_ >= 0) out_.close_loop();
-  for (const Domain::Store& store : domain_.stores) {
-    const bool shared = split_ && inner(atoms_of(store.access)) && !store.access.moves_along(outer_reduced_[0]);
+  for (const Domain::Store& store : domain_.stores)
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
-        !shared && std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
-                               [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
-  }
+        std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
+                    [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
   if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_}, empty_beyond);
   insert_barriers(kernel);
