@@ -21,11 +21,17 @@ class Generator {
       if (chance(40)) axes_.push_back(i);
     wide_.push_back(input(shape_));
     const int64_t stages = axes_.empty() ? 0 : below(4);
+    bool powers = false;  // of exp(v - max v) the sum comes next
     for (int64_t stage = 0; stage <= stages; ++stage) {
-      for (int64_t i = below(4); i >= 0; --i) wide_.push_back(elementwise());
+      for (int64_t i = powers ? -1 : below(4); i >= 0; --i) wide_.push_back(elementwise());
       if (stage == stages) break;
-      const NodeId result = reduce();
+      const NodeId value = wide_.back(), result = reduce(powers);
       narrow_.push_back(result);
+      powers = node(result).op == Op::reduce_max && is_float(dtype_) && chance(70);
+      if (powers) {
+        wide_.push_back(apply(Op::exp, {apply(Op::sub, {value, back(result)})}));
+        continue;
+      }
       if (stage + 1 < stages || chance(70)) wide_.push_back(apply(Op::sub, {wide_.back(), back(result)}));
     }
     if (!narrow_.empty() && chance(40)) narrow_.push_back(apply(Op::neg, {narrow_.back()}));
@@ -150,8 +156,8 @@ class Generator {
     return apply(op == Op::mul && !is_float(dtype_) ? Op::add : op, {x, y});
   }
 
-  NodeId reduce() {
-    const Op op = chance(60) ? Op::reduce_sum : chance(50) ? Op::reduce_max : Op::reduce_min;
+  NodeId reduce(bool sum) {
+    const Op op = sum || chance(50) ? Op::reduce_sum : chance(60) ? Op::reduce_max : Op::reduce_min;
     return add({.op = op, .operands = {wide_.back()}, .ints = axes_});
   }
 
