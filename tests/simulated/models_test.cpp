@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "compiler/emit/emit.h"
 #include "compiler/import/import.h"
@@ -57,15 +59,22 @@ std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>&
   return groups;
 }
 
-class ModelGroups : public ::testing::TestWithParam<std::string> {
+constexpr int kParts = 4;  // of all models' groups, each a test
+
+// A target, and which part of the groups.
+class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
-  void check(const std::vector<std::filesystem::path>& files, int points) {
-    const Machine machine = testing::machine_named(GetParam());
-    const std::string missing = gpu_compiler_missing(GetParam());
+  void check(const std::vector<std::filesystem::path>& files, int points, int parts) {
+    const std::string target = std::get<0>(GetParam());
+    const int part = std::get<1>(GetParam());
+    const Machine machine = testing::machine_named(target);
+    const std::string missing = gpu_compiler_missing(target);
     if (!missing.empty()) std::printf("not compiled: %s\n", missing.c_str());
     const std::string folder = cat(::testing::TempDir(), "/models.", getpid());
     std::filesystem::create_directories(folder);
-    const std::map<std::string, Graph> groups = groups_of(files, machine);
+    std::map<std::string, Graph> groups = groups_of(files, machine);
+    int number_of = 0;
+    std::erase_if(groups, [&](const auto&) { return number_of++ % parts != part; });
     testing::CompiledChecks checks("models_simulated");
     int compiled = 0, plans = 0;
     int64_t largest = 0;
@@ -99,13 +108,12 @@ class ModelGroups : public ::testing::TestWithParam<std::string> {
           known[text] = *number;
           for (NodeId id = 0; id < static_cast<NodeId>(reduced->graph.nodes.size()); ++id)
             largest = std::max(largest, elements(reduced->graph.nodes[id].shape));
-          if (std::getenv("SHOW")) std::printf("%s---->\n%s%s\n", print(group).c_str(), text.c_str(), plan.c_str());
         }
         checks.add(known[text], reduced->source, plan);
       }
     }
     std::printf("%s: %zu groups, %d plans, %d compiled; %d reduced kernels, largest tensor of %lld elements\n",
-                GetParam().c_str(), groups.size(), plans, compiled, checks.kernels(), static_cast<long long>(largest));
+                target.c_str(), groups.size(), plans, compiled, checks.kernels(), static_cast<long long>(largest));
     const std::vector<std::string> wrong = checks.run();
     EXPECT_EQ(wrong.size(), 0u);
     for (size_t i = 0; i < wrong.size() && i < 5; ++i) ADD_FAILURE() << wrong[i];
@@ -113,10 +121,11 @@ class ModelGroups : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(ModelGroups, OfTestDataCompileAndRunReduced) {
+using SmallModelGroups = ModelGroups;
+TEST_P(SmallModelGroups, OfTestDataCompileAndRunReduced) {
   const auto files = models_in(WARPLOOM_SOURCE_DIR "/tests/data");
   EXPECT_GE(files.size(), 5u);
-  check(files, 0);
+  check(files, 0, 1);
 }
 
 TEST_P(ModelGroups, OfAllModelsCompileAndRunReduced) {
@@ -124,16 +133,20 @@ TEST_P(ModelGroups, OfAllModelsCompileAndRunReduced) {
   const char* set = std::getenv("WARPLOOM_MODELS");
   const std::filesystem::path folder = set != nullptr ? set : WARPLOOM_SOURCE_DIR "/../shared/data/models";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no model files in " << folder;
-  check(models_in(folder), 4);
+  check(models_in(folder), 4, kParts);
 }
 
-std::string name_of_target(const ::testing::TestParamInfo<std::string>& target) {
-  std::string name = target.param;
+std::string name_of_case(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
+  std::string name = cat(std::get<0>(info.param), "_", std::get<1>(info.param));
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Targets, ModelGroups, ::testing::Values("cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"),
-                         name_of_target);
+const std::string kModelTargets[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"};
+INSTANTIATE_TEST_SUITE_P(Targets, SmallModelGroups,
+                         ::testing::Combine(::testing::ValuesIn(kModelTargets), ::testing::Values(0)), name_of_case);
+INSTANTIATE_TEST_SUITE_P(Targets, ModelGroups,
+                         ::testing::Combine(::testing::ValuesIn(kModelTargets), ::testing::Range(0, kParts)),
+                         name_of_case);
 
 }  // namespace
 }  // namespace wl
