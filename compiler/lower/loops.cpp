@@ -10,7 +10,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
       schedule_(schedule),
       machine_(machine),
       out_(group, machine),
-      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)))) {
+      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)), schedule.get("online", 0) != 0)) {
   Kernel& kernel = out_.kernel();
   out_.set_launch(std::string(name_of(domain.cls)), schedule, machine);
   kernel.unroll = static_cast<int>(schedule.get("unroll", 1));
@@ -105,8 +105,7 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
     if (direct && inside == 1 && i == 0) {
       place.atom[a] = row;
     } else {
-      place.atom[a] =
-          affine(out_.derived(domain_.atoms[a].name, i == 0 ? clamp : within, inside, i == 0 ? 0 : extent));
+      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, i == 0 ? clamp : within, inside, i == 0 ? 0 : extent));
     }
     inside *= extent;
   }

@@ -14,8 +14,7 @@ void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGua
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
     if (instr.op != InstrOp::kStore || (but_bounded && !kernel.tiles[instr.args[0]].bound.empty())) continue;
-    if (kernel.buffers[instr.slice.buffer].level == Level::kGlobal)
-      instr.guards.push_back(guard);
+    if (kernel.buffers[instr.slice.buffer].level == Level::kGlobal) instr.guards.push_back(guard);
   }
 }
 
