@@ -2,21 +2,24 @@
 // seen so far, and multiplies what it has summed by exp(before - now) when that grows; when the row has ended, by
 // exp(its own - the row's).
 #include <algorithm>
+#include <optional>
 
 #include "compiler/lower/loops.h"
 
 namespace wl {
 namespace {
 
-// sum * exp(from - to), and just sum where nothing changes: of rows of -inf nothing else is defined.
-Instr rescale(TileId result, TileId sum, TileId from, TileId to, DType dtype) {
+// factor * exp(from - to), or factor itself where the two are equal: a thread that has seen nothing but -inf goes on.
+Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype) {
   Instr map;
   map.op = InstrOp::kMap;
   map.result = result;
-  const int s = push_arg(map, sum, dtype), a = push_arg(map, from, dtype), b = push_arg(map, to, dtype);
-  const int same = push_op(map, Op::eq, DType::b1, {a, b});
-  const int factor = push_op(map, Op::exp, dtype, {push_op(map, Op::sub, dtype, {a, b})});
-  push_op(map, Op::select, dtype, {same, s, push_op(map, Op::mul, dtype, {s, factor})});
+  const int s = factor ? push_arg(map, *factor, dtype) : push_constant(map, 1, dtype);
+  const int a = push_arg(map, from, dtype), b = push_arg(map, to, dtype);
+  const int same = equal ? push_op(map, Op::eq, DType::b1, {a, b}) : -1;
+  int value = push_op(map, Op::exp, dtype, {push_op(map, Op::sub, dtype, {a, b})});
+  if (factor) value = push_op(map, Op::mul, dtype, {s, value});
+  if (equal) push_op(map, Op::select, dtype, {same, s, value});
   return map;
 }
 
@@ -45,19 +48,14 @@ void LoopLowering::fold_online(NodeId largest, Code& code) {
     if (maximum != largest) continue;
     const TileId partial = out_.like(own, dtype), scaled = out_.like(own, dtype);
     code.fills.push_back(fill_instr(partial, 0));
-    code.inner.push_back(rescale(partial, partial, before, own, dtype));
-    Instr power;
-    power.op = InstrOp::kMap;
-    power.result = make_tile(dtype, true);
-    const int v = push_arg(power, value, dtype), m = push_arg(power, own, dtype);
-    push_op(power, Op::exp, dtype, {push_op(power, Op::sub, dtype, {v, m})});
-    const TileId term = power.result;
-    code.inner.push_back(std::move(power));
+    code.inner.push_back(times_power(partial, partial, before, own, true, dtype));
+    const TileId term = make_tile(dtype, true);
+    code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // After the row's maximum is known to all.
+    // After the row's maximum is known to all. A row of -inf, or with +inf, is NaN here as it would be there.
     Code last;
     cross(sum, Op::add, scaled, results_.at(sum)[0], last);
-    code.post.push_back(rescale(scaled, partial, own, row, dtype));
+    code.post.push_back(times_power(scaled, partial, own, row, false, dtype));
     std::move(last.exchange.begin(), last.exchange.end(), std::back_inserter(code.post));
     std::move(last.post.begin(), last.post.end(), std::back_inserter(code.post));
   }
