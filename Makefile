@@ -59,6 +59,7 @@ bench: build
 	build/venv/bin/python bench/run.py
 	build/venv/bin/python bench/compile_scale.py
 	build/venv/bin/python bench/gpu_compile.py
+	build/release/bin/simulator_speed
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers

@@ -210,6 +210,7 @@ void Printer::print_team_cross(const Instr& instr) {
     for (int distance = lanes / 2; distance > 0; distance /= 2)
       out_.line(
           cat(name, " = wl_", name_of(instr.combine), "(", name, ", wl_shuffle_xor<", distance, ">(", name, "));"));
+    if (lanes > 1) out_.line(cat("wl_agree<", lanes, ">(", name, ");"));
   }
 }
 

@@ -53,7 +53,7 @@ struct KernelBuffer {
   std::vector<int64_t> shape;  // row-major
   Level level = Level::kGlobal;
   bool output = false;      // global only; globals come first, in call order
-  bool once = false;        // output: no element is stored by two threads
+  bool once = false;        // output: no element is stored twice
   int64_t byte_offset = 0;  // shared: place in the arena, a multiple of 64
   bool operator==(const KernelBuffer&) const = default;
 };

@@ -10,7 +10,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
       schedule_(schedule),
       machine_(machine),
       out_(group, machine),
-      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)))) {
+      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)), schedule.get("online", 0) != 0)) {
   Kernel& kernel = out_.kernel();
   out_.set_launch(std::string(name_of(domain.cls)), schedule, machine);
   kernel.unroll = static_cast<int>(schedule.get("unroll", 1));
@@ -89,10 +89,13 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
   place.atom.assign(domain_.atoms.size(), fixed(0));
   clamp.insert(clamp.begin(), row);
   const bool direct = clamp.size() == 1;
+  // Of a row beyond the last, whose team stores nothing, only the outermost index can lie outside.
+  const std::vector<Affine> within = team_ ? std::vector<Affine>{row} : clamp;
   int64_t inside = vector_reduced_ ? 1 : vector_tiles_;
   if (!vector_reduced_ && vector_tiles_ > 1) {
     const bool only = row_atoms_.empty();
-    place.vector_base = direct && only ? row : affine(out_.derived("tile", clamp, 1, only ? 0 : vector_tiles_));
+    place.vector_base =
+        direct && only ? row : affine(out_.derived("tile", only ? clamp : within, 1, only ? 0 : vector_tiles_));
     for (auto& [var, coefficient] : place.vector_base.terms) coefficient *= vector_tile_;
     place.vector_base.base *= vector_tile_;
   }
@@ -102,7 +105,7 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
     if (direct && inside == 1 && i == 0) {
       place.atom[a] = row;
     } else {
-      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, clamp, inside, i == 0 ? 0 : extent));
+      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, i == 0 ? clamp : within, inside, i == 0 ? 0 : extent));
     }
     inside *= extent;
   }

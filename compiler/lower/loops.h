@@ -25,7 +25,7 @@ struct Phases : RowPhases {
 };
 
 // keep 0: only what is dear to compute again; 1: everything computed that crosses phases; 2: inputs too.
-Phases phases_of(const Graph& group, const Domain& domain, int keep);
+Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online);
 
 class LoopLowering {
  public:
@@ -75,7 +75,10 @@ class LoopLowering {
   void prefetch(Code& code);
   Code phase_code(int phase, RowPlace place);
   TileId stored_value(const Domain::Store& store, Code& code);
+  void store_once(const Access& access, const RowPlace& place, Instr& store) const;
+  TileId folded_value(NodeId reduce, DType dtype, Code& code);
   void fold(NodeId reduce, Code& code);
+  void fold_online(NodeId largest, Code& code);
   void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   Affine outer_trips(size_t loop);

@@ -13,6 +13,24 @@ int LoopLowering::product_expr(NodeId contract, int first, DType dtype, Instr& m
   return push_op(map, Op::mul, dtype, {factors[0], factors[1]});
 }
 
+// The operand of a reduction as a tile: its own, or a copy of an input.
+TileId LoopLowering::folded_value(NodeId reduce, DType dtype, Code& code) {
+  Instr operand;
+  operand.op = InstrOp::kMap;
+  int root = operand_expr(reduce, 0, operand, code);
+  if (class_of(group_.nodes[reduce].op) == OpClass::kContract) root = product_expr(reduce, root, dtype, operand, code);
+  const bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
+  TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
+  if (value < 0) {
+    operand.result = make_tile(dtype, is_wide);
+    value = operand.result;
+    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
+  }
+  // Counts once for every element along the vector atom.
+  if (!is_wide && vector_reduced_ && lanes_ > 1) value = spread(value, code.inner);
+  return value;
+}
+
 // Accumulates the reduction's operand in this phase and leaves the result, age 0, after it.
 void LoopLowering::fold(NodeId reduce, Code& code) {
   const Node& node = group_.nodes[reduce];
@@ -20,21 +38,8 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   const Op combine = products ? Op::add : combine_of(node.op);
   // Products of narrow floats are neither rounded nor summed in their own dtype.
   const DType dtype = products && is_float(node.dtype) && size_of(node.dtype) < 4 ? DType::f32 : node.dtype;
-  Instr operand;  // the operand as a tile: its own, or a copy of an input
-  operand.op = InstrOp::kMap;
-  int root = operand_expr(reduce, 0, operand, code);
-  if (products) root = product_expr(reduce, root, dtype, operand, code);
-  bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
-  TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
-  if (value < 0) {
-    operand.result = make_tile(dtype, is_wide);
-    value = operand.result;
-    (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
-  }
-  if (!is_wide && vector_reduced_ && lanes_ > 1) {  // counts once for every element along the vector atom
-    value = spread(value, code.inner);
-    is_wide = true;
-  }
+  const TileId value = folded_value(reduce, dtype, code);
+  const bool is_wide = is_wide_tile(value);
   const bool folds = is_wide && vector_reduced_;
   const TileId partial = !folds  ? make_tile(dtype, is_wide)
                          : team_ ? out_.team_tile(dtype, {1, lanes_}, 1, vector_)
@@ -186,13 +191,24 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
   return get(store.source, code);
 }
 
+// A store within loops that it does not move along happens in their first turn.
+void LoopLowering::store_once(const Access& access, const RowPlace& place, Instr& store) const {
+  for (AtomId a : outer_reduced_)
+    if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});
+  if (chunk_var_ >= 0 && !access.moves_along(domain_.vector)) store.guards.push_back({affine(chunk_var_), {0, 0}, 1});
+}
+
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
   if (resident_) code = std::move(carried_);
   code.phase = phase;
   code.place = std::move(place);
   for (NodeId reduce : phases_.reduces)
-    if (phases_.level[reduce] - 1 == phase) fold(reduce, code);
+    if (phases_.level[reduce] - 1 == phase && !phases_.online.contains(reduce)) {
+      const bool rides = std::any_of(phases_.online.begin(), phases_.online.end(),
+                                     [&](const auto& pair) { return pair.second == reduce; });
+      rides ? fold_online(reduce, code) : fold(reduce, code);
+    }
   const bool streaming = schedule_.get("stream", 0) != 0;
   for (int s : phases_.stores[phase]) {
     const Domain::Store& store = domain_.stores[s];
@@ -212,6 +228,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
+      if (team_) store_once(store.access, code.place, instr);
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
       std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));

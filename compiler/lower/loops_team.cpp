@@ -9,12 +9,12 @@
 namespace wl {
 namespace {
 
-// Teams beyond the last row work on it again, and store nothing.
-void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard) {
+// Teams beyond the last row work on some other, and store nothing. A tile that is bounded may end before it begins.
+void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
-    guard_stores(kernel, instr.body, guard);
-    if (instr.op == InstrOp::kStore && kernel.buffers[instr.slice.buffer].level == Level::kGlobal)
-      instr.guards.push_back(guard);
+    guard_stores(kernel, instr.body, guard, but_bounded);
+    if (instr.op != InstrOp::kStore || (but_bounded && !kernel.tiles[instr.args[0]].bound.empty())) continue;
+    if (kernel.buffers[instr.slice.buffer].level == Level::kGlobal) instr.guards.push_back(guard);
   }
 }
 
@@ -39,17 +39,22 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   const int64_t resident = schedule_.get("resident", 0);  // 2 registers, 1 shared memory, 0 neither
   if (resident == 2 && !outer_reduced_.empty()) return invalid("a row of several loops does not stay in registers");
-  resident_ = resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty());
-  if (resident != 1) phases_.kept.clear();
+  // A row of nothing is a loop that does not run.
+  const bool nothing = vector_reduced_ && vector_extent_ == 0;
+  resident_ = !nothing && (resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty()));
+  if (resident != 1 || nothing) phases_.kept.clear();
   if (vector_reduced_ && !resident_) {
-    vector_tile_ = std::min(vector_extent_, schedule_.get("tile", 1) * lanes_);
-    if (vector_tile_ < vector_extent_) chunk_var_ = out_.loop_var("part");
+    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_.get("tile", 1) * lanes_));
+    if (vector_tile_ < vector_extent_ || nothing) chunk_var_ = out_.loop_var("part");
   }
   Affine row = affine(kBlockVar, chunk_);
   if (!split_) row.add(kTeamVar, 1);
   if (row_var_ >= 0) row.add(row_var_, at_once);
   const bool uneven = rows_ % chunk_ != 0;
-  const std::vector<Affine> clamp = uneven ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
+  // Where rows are parts of the vector atom alone, those beyond the last are empty.
+  const bool empty_beyond = row_atoms_.empty() && vector_extent_ % vector_tile_ != 0 && !vector_reduced_;
+  const std::vector<Affine> clamp =
+      uneven && !empty_beyond ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
   if (vector_extent_ % vector_tile_ != 0) {
     bound_ = {{}, {sum(fixed(vector_extent_), place_of(row, clamp).vector_base, -1)}};
   }
@@ -62,14 +67,12 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     emit_row(std::move(codes));
   }
   if (row_var_ >= 0) out_.close_loop();
-  for (const Domain::Store& store : domain_.stores) {
-    const bool shared = split_ && inner(atoms_of(store.access)) && !store.access.moves_along(outer_reduced_[0]);
+  for (const Domain::Store& store : domain_.stores)
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
-        !shared && std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
-                               [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
-  }
+        std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
+                    [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
-  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_});
+  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_}, empty_beyond);
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)

@@ -57,8 +57,8 @@ struct Crossing {
 
 }  // namespace
 
-Phases phases_of(const Graph& group, const Domain& domain, int keep) {
-  Phases out{row_phases(group, domain), {}, {}, {}};
+Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online) {
+  Phases out{row_phases(group, domain, online), {}, {}, {}};
   out.uses.assign(group.nodes.size(), 0);
   for (const std::vector<Domain::Operand>& operands : domain.operands)
     for (const Domain::Operand& operand : operands)
@@ -71,7 +71,7 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep) {
   Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
   for (int phase = 0; phase < out.count; ++phase) {
     for (NodeId r : out.reduces)
-      if (out.level[r] - 1 == phase)
+      if (out.level[r] - 1 == phase && !out.online.contains(r))
         for (const Domain::Operand& operand : domain.operands[r])
           if (operand.source >= 0) crossing.demand(operand.source, phase);
     for (int s : out.stores[phase])

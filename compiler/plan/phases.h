@@ -2,6 +2,7 @@
 // walked once for each.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "compiler/plan/domain.h"
@@ -16,7 +17,9 @@ struct RowPhases {
   std::vector<int> level;        // per node: phases that must end before its value exists
   std::vector<NodeId> reduces;   // in node order; reduce r folds in phase level[r] - 1
   std::vector<int> store_phase;  // per domain.stores
+  // Sums of exp(v - max v) that are taken in the walk that finds the maximum: sum -> maximum.
+  std::map<NodeId, NodeId> online;
 };
-RowPhases row_phases(const Graph& group, const Domain& domain);
+RowPhases row_phases(const Graph& group, const Domain& domain, bool online = false);
 
 }  // namespace wl

@@ -138,7 +138,10 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
 Space space_team_rows(const Graph& group, const Domain& domain, const Machine& machine) {
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
   const bool plain = domain.reduced.size() == 1;  // one loop along the row, no loops around it
-  const bool several = row_phases(group, domain).count > 1;
+  const int phases = row_phases(group, domain).count;
+  const bool several = phases > 1;
+  // Sums that depend on a maximum need no walk of their own.
+  const bool online = plain && row_phases(group, domain, true).count < phases;
   const int64_t vector = std::min(aligned_vector(domain, widest_vector(group)), power_up(row));
   // The ladder of the norms that others tuned: 8 threads for 64 elements, a wave to 3072, 256 beyond 16384.
   const int64_t wanted = row <= 1       ? 1
@@ -163,10 +166,12 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   for (AtomId atom : domain.reduced)
     if (atom != domain.vector && longest == 1) longest = domain.atoms[atom].extent;
   space.axes.push_back(split_axis(!plain));
+  space.axes.push_back(axis_of("online", {0, 1}, [online](int64_t o) { return o == 0 || online; }));
   const int64_t whole = extent_of(domain, domain.reduced);
   space.legal = [machine, row, longest, whole](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
     const int64_t lanes = s["team"] * s["vector"];
+    if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
     if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
     const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
     if (s["resident"] == 1 && whole * rows * 16 > machine.target->gpu.block_shared) return false;
@@ -188,9 +193,14 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
       }
   for (int64_t threads : {team, 2 * team, 4 * team})
     if (plain) seed(2, threads, 1);
-  for (int64_t resident : {1, 0})
+  for (int64_t resident : {1, 0}) {
+    if (resident == 0 && online)
+      for (int64_t threads : {512, 1024, 256})
+        space.seeds.push_back(
+            point_of(space, {{"online", 1}, {"resident", 0}, {"team", threads}, {"teams", 1}, {"vector", vector}}));
     for (int64_t threads : {int64_t{256}, int64_t{512}, team})
       for (int64_t tile : {4, 2, 1}) seed(resident, threads, tile);
+  }
   return space;
 }
 

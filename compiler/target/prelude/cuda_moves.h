@@ -2,6 +2,9 @@
 WL_FN void wl_barrier() {
   __syncthreads();
 }
+// The simulator looks whether the lanes have the same.
+template <int Lanes, class T>
+WL_FN void wl_agree(T) {}
 template <int M, class T>
 WL_FN T wl_shuffle_xor(T x) {
   if constexpr (sizeof(T) == 8)

@@ -82,10 +82,10 @@ template <class V, class P>
 WL_FN V wl_load_in(P p, int low, int high, V other WL_LINE) {
   return wl_gather_in(p, 1, low, high, other WL_PASS);
 }
-// Element l is p[l * along + wrap(index[l]) * stride], for l < left; the rest is zero.
+// Element l is p[l * along + wrap(index[l]) * stride], for l < left.
 template <class V, class P, class I>
 WL_FN V wl_take(P p, long along, I index, long stride, long extent, int left WL_LINE) {
-  V v = wl_splat<V>(0);
+  V v = WL_OUTSIDE(V, 0);
   if constexpr (wl_n<V> == 1) {
     if (left > 0) wl_read<1>(&v, p + wl_wrap((long)index, extent) * stride WL_PASS);
   } else {

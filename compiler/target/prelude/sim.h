@@ -1,8 +1,8 @@
 // The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
 // ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
 // not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
-// without a barrier between, one of them writes), and elements of an output that two threads store though the kernel
-// says that one does. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so that a
+// without a barrier between, one of them writes), elements of an output that are stored twice though the kernel
+// says once, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so that a
 // kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
@@ -40,7 +40,7 @@ enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimEnded
 struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
-  int line, mask;
+  int line, mask;                   // mask: a negative one asks for the first lane of so many
   wl_sim_state state;
 };
 // Who touched an element of shared memory last; epochs count barriers and blocks.
@@ -123,8 +123,10 @@ static bool wl_sim_shuffle(wl_sim& s) {
     s.failed = true;
     return false;
   }
-  for (int i = s.first; i < s.end; ++i)
-    s.lanes[i].taken = s.lanes[s.first + ((i - s.first) ^ first.mask) % WL_WAVE].given;
+  for (int i = s.first; i < s.end; ++i) {
+    const int lane = i - s.first, from = first.mask < 0 ? lane & first.mask : (lane ^ first.mask) % WL_WAVE;
+    s.lanes[i].taken = s.lanes[s.first + from].given;
+  }
   for (int i = s.first; i < s.end; ++i) s.lanes[i].state = kSimRuns;
   return true;
 }

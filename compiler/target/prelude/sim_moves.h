@@ -66,7 +66,7 @@ WL_FN void wl_write(wl_global<T, N, O> to, const T* from, int line) {
     const unsigned long long me = s.launch | (unsigned long long)((s.block * s.threads + s.thread) & 0xffffff);
     for (int i = 0; to.stored != nullptr && i < W; ++i) {
       const unsigned long long before = to.stored[to.at + i];
-      if (before >> 24 == s.launch >> 24 && before != me) wl_sim_fail("element stored by two threads", line, to.at + i);
+      if (before >> 24 == s.launch >> 24) wl_sim_fail("element stored twice", line, to.at + i);
       to.stored[to.at + i] = me;
     }
   }
@@ -103,16 +103,26 @@ WL_FN void wl_barrier(int line = __builtin_LINE()) {
   s.lanes[s.thread].state = kSimWaits;
   wl_sim_next(s);
 }
-template <int M, class T>
-WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
+template <class T>
+WL_FN T wl_sim_exchange(T x, int mask, int line) {
   wl_sim& s = *wl_sim_now;
   wl_sim_lane& me = s.lanes[s.thread];
   __builtin_memcpy(&me.given, &x, sizeof x);
   me.line = line;
-  me.mask = M;
+  me.mask = mask;
   me.state = kSimShuffles;
   wl_sim_next(s);
   // The fiber's own stack tells which thread this is.
   __builtin_memcpy(&x, (void*)&me.taken, sizeof x);
   return x;
+}
+template <int M, class T>
+WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
+  return wl_sim_exchange(x, M, line);
+}
+template <int Lanes, class T>
+WL_FN void wl_agree(T x, int line = __builtin_LINE()) {
+  const T first = wl_sim_exchange(x, -Lanes, line);
+  const bool both_nan = x != x && first != first;
+  if (x != first && !both_nan) wl_sim_fail("lanes differ in the result of a reduction", line, Lanes);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "compiler/ir/eval.h"
 #include "compiler/ir/rules.h"
@@ -111,6 +112,46 @@ TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
     }
   std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
   EXPECT_GT(tally.kernels, 600);
+}
+
+// Rows of infinities and NaN, where the maximum and the sum are found in one walk.
+TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
+  constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+  Graph group = parsed(R"(graph {
+  %0 = input "x" : f32[6,83] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[6]
+  %2 = broadcast %1 dims=[0] : f32[6,83]
+  %3 = sub %0 %2 : f32[6,83]
+  %4 = exp %3 : f32[6,83]
+  %5 = reduce_sum %4 axes=[1] : f32[6]
+  %6 = log %5 : f32[6]
+  output "y" %6
+  output "z" %1
+})");
+  std::vector<double>& values = group.nodes[0].fill.literal;
+  for (int i = 0; i < 6 * 83; ++i) values.push_back(std::sin(i) * 20);
+  for (int i = 0; i < 83; ++i) values[i] = -kInf;
+  for (int i = 0; i < 80; ++i) values[83 + i] = -kInf;
+  for (int i = 3; i < 83; ++i) values[2 * 83 + i] = -kInf;
+  values[3 * 83 + 40] = kInf;
+  values[4 * 83 + 82] = kNan;
+  const Machine machine = machine_with("sim:cuda");
+  const Domain domain = analyze(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  int kernels = 0;
+  space.enumerate([&](const Point& point) {
+    const Schedule schedule = space.schedule(point);
+    if (schedule["online"] == 0 || schedule["rows"] > 2 || schedule["stream"] != 0) return true;
+    const auto kernel = lower(group, domain, schedule, machine);
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    if (kernel.ok()) {
+      const std::string difference = compare(group, *kernel);
+      EXPECT_EQ(difference, "") << space.text(point) << print(*kernel);
+    }
+    ++kernels;
+    return !::testing::Test::HasFailure();
+  });
+  EXPECT_GT(kernels, 10);
 }
 
 TEST(Lower, CoversOfRandomGraphsForLanesMeanTheirGroups) {

@@ -243,6 +243,21 @@ inline constexpr const char* kGroups[] = {
   %1 = exp %0 : f32[]
   output "y" %1
 })",
+    // Rows of nothing; and a value that is stored within a loop that repeats it.
+    R"(graph {
+  %0 = input "x" : f32[0] normal(0,1)
+  %1 = reduce_max %0 axes=[0] : f32[]
+  output "y" %1
+})",
+    R"(graph {
+  %0 = input "x" : f32[5] normal(0,1)
+  %1 = neg %0 : f32[5]
+  %2 = broadcast %1 dims=[0] : f32[5,6]
+  %3 = transpose %2 perm=[1,0] : f32[6,5]
+  %4 = reduce_max %3 axes=[0,1] : f32[]
+  output "y" %1
+  output "z" %4
+})",
     R"(graph {
   %0 = input "x" : f32[0,4] normal(0,1)
   %1 = exp %0 : f32[0,4]

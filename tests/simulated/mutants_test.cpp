@@ -1,12 +1,13 @@
 // What the simulated GPU catches: kernels are broken one at a time, as a compiler bug would break them (a barrier less,
-// a smaller bound, a mask that is not there, a shuffle over the wrong distance), and must then either be reported by
-// the simulator or give wrong values. Kernels are drawn from the spaces of random groups.
+// a bound that is off, a mask that is not there, a shuffle over the wrong distance), and must then either be reported
+// by the simulator or give wrong values. Kernels are drawn from the spaces of random groups.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <regex>
 #include <set>
 
@@ -15,6 +16,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
 #include "runtime/runtime.h"
+#include "tests/simulated/random_group.h"
+#include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/lower/groups.h"
@@ -23,7 +26,10 @@
 namespace wl {
 namespace {
 
+const char* const kMutantRows[] = {"cuda:sm_80", "hip:gfx90a", "hip:gfx1100"};
+
 struct Breakage {
+  const char* kind;  // a kernel is broken once in every kind that it has something of
   const char* name;
   std::regex what;
   const char* with;  // "$1": the first group
@@ -31,25 +37,29 @@ struct Breakage {
 
 const std::vector<Breakage>& breakages() {
   static const auto* const kAll = new std::vector<Breakage>{
-      {"a barrier is missing", std::regex("wl_barrier\\(\\);"), ";"},
-      {"a shuffle has half its distance", std::regex("wl_shuffle_xor<(16|8|4|2)>"), "wl_shuffle_xor<$1 / 2>"},
-      {"a shuffle has twice its distance", std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},
-      {"a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
-      {"a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
-      {"a store has no mask", std::regex("wl_store_n<(\\d)>(\\(.*), wl_left\\(.*\\)\\);"), "wl_store<$1>$2);"},
-      {"a fold has no mask", std::regex("wl_keep\\(([a-z0-9_]+), .*>\\(\\)\\)\\);"), "$1);"},
-      {"every thread stores what one should", std::regex("\\bplace == 0\\b|\\(place & \\d+\\) == 0"), "true"},
-      {"rows beyond the last are stored", std::regex("if \\(wl_within\\([^)]*, \\d+L\\)\\)"), "if (true)"},
-      {"a row less", std::regex("wl_within\\(([^)]*), (\\d+)L\\)"), "wl_within($1, $2L - 1)"},
-      {"not clamped to the last row", std::regex("wl_lmin\\((.*), (\\d+)L\\)\\)"), "$1)"},
-      {"an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
+      {"barrier", "a barrier is missing", std::regex("wl_barrier\\(\\);"), ";"},
+      {"shuffle", "a shuffle has half its distance", std::regex("wl_shuffle_xor<(16|8|4|2)>"),
+       "wl_shuffle_xor<$1 / 2>"},
+      {"shuffle", "a shuffle has twice its distance", std::regex("wl_shuffle_xor<(1|2|4|8)>"),
+       "wl_shuffle_xor<$1 * 2>"},
+      {"bound", "a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
+      {"bound", "a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
+      {"bound", "a row less", std::regex("wl_within\\(([^)]*), (\\d+)L\\)"), "wl_within($1, $2L - 1)"},
+      {"bound", "not clamped to the last row", std::regex("(const long v\\d+ = .*)wl_lmin\\(([^()]*), (\\d+)L\\)"),
+       "$1($2)"},
+      {"bound", "a piece is shorter", std::regex("(_high = .*wl_end_lane\\(.*), (\\d+)L\\)\\)"), "$1, $2L - 1))"},
+      {"mask", "a store has no mask", std::regex("wl_store_n<(\\d)>(\\(.*), wl_left\\(.*\\)\\);"), "wl_store<$1>$2);"},
+      {"mask", "a fold has no mask", std::regex("wl_keep\\(([a-z0-9_]+), .*>\\(\\)\\)\\);"), "$1);"},
+      {"mask", "every thread stores what one should", std::regex("\\bplace == 0\\b|\\(place & \\d+\\) == 0"), "true"},
+      {"mask", "rows beyond the last are stored", std::regex("if \\(wl_within\\([^)]*, \\d+L\\)\\)"), "if (true)"},
+      {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };
   return *kAll;
 }
 
 struct Mutant {
   int kernel = 0;
-  std::string breakage, line;
+  std::string kind, breakage, line;
   Source source;
 };
 
@@ -60,12 +70,17 @@ struct Case {
   Source source;
 };
 
-// What the lines that one instruction prints, one for each register, have in common.
+// What the lines that one instruction prints, one for each register, have in common: its tile, buffer and calls.
 std::string instruction_of(const std::string& line) {
-  static const std::regex kTile("t\\d+_"), kNumber("\\d+");
+  static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
+      kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");
   std::smatch tile;
-  const std::string first = std::regex_search(line, tile, kTile) ? tile.str() : "";
-  return cat(first, " ", std::regex_replace(line, kNumber, "#"));
+  if (!std::regex_search(line, tile, kTile))
+    return std::regex_replace(std::regex_replace(line, kPlace, "place$1"), kNumber, "#");
+  std::string out = tile.str();
+  for (std::sregex_iterator name(line.begin(), line.end(), kName), end; name != end; ++name)
+    append(&out, " ", name->str());
+  return out;
 }
 
 // Every instruction that a breakage fits, broken wherever it is printed; shuffles and barriers one by one.
@@ -84,7 +99,7 @@ void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants
           lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos;
       const std::string instruction = instruction_of(lines[i]);
       if (!alone && !seen.insert(instruction).second) continue;
-      Mutant mutant{number, breakage.name, lines[i], source};
+      Mutant mutant{number, breakage.kind, breakage.name, lines[i], source};
       mutant.source.text.clear();
       for (size_t j = 0; j < lines.size(); ++j) {
         const bool same = j == i || (!alone && instruction_of(lines[j]) == instruction);
@@ -130,43 +145,46 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-TEST(Simulated, CatchesBrokenKernels) {
-  const uint64_t seed = testing::test_seed(11);
-  std::vector<Case> cases;
-  std::vector<Mutant> all;
-  for (const char* target : {"sim:cuda", "sim:hip"}) {
-    const Machine machine = testing::machine_named(target);
-    for (const char* text : testing::kGroups) {
-      const Graph graph = parse(text).value();
-      const Domain domain = analyze(graph, machine).value();
-      const Space space = space_of(graph, domain, machine).value();
-      std::vector<Query> queries;
-      for (const Output& output : graph.outputs) {
-        queries.push_back({output.node, {}});
-        for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
-      }
-      const auto expected = evaluate(graph, generated_inputs(graph, 7), queries).value();
-      for (const Point& point : testing::sample_points(space, 6, seed + cases.size())) {
-        const auto kernel = lower(graph, domain, space.schedule(point), machine);
-        if (!kernel.ok()) continue;
-        const auto source = emit(*kernel, machine);
-        if (!source.ok()) continue;
-        cases.push_back({buffers_of(graph), expected, space.text(point), *source});
-        break_kernel(static_cast<int>(cases.size()) - 1, *source, all);
-      }
-    }
+// A kernel of a random group, and its values.
+std::optional<Case> random_case(uint64_t seed) {
+  const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
+  const Graph graph = testing::random_group(seed, 4000);
+  const auto domain = analyze(graph, machine);
+  if (!domain.ok()) return std::nullopt;
+  const Space space = space_of(graph, *domain, machine).value();
+  const Point point = testing::sample_points(space, 1, seed).back();
+  auto kernel = lower(graph, *domain, space.schedule(point), machine);
+  if (!kernel.ok()) return std::nullopt;
+  kernel->compiler = "gcc";
+  std::vector<Query> queries;
+  for (const Output& output : graph.outputs) {
+    queries.push_back({output.node, {}});
+    for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) queries.back().indices.push_back(i);
   }
-  // A share of every breakage, whatever the kernels are full of.
-  std::map<std::string, std::vector<Mutant*>> by_breakage;
-  for (Mutant& mutant : all) by_breakage[mutant.breakage].push_back(&mutant);
-  std::vector<Mutant*> chosen;
-  const size_t share = static_cast<size_t>(testing::scaled(8));
-  for (auto& [name, mutants] : by_breakage) {
-    for (size_t i = 0; i < std::min(share, mutants.size()); ++i)
-      chosen.push_back(mutants[i * mutants.size() / std::min(share, mutants.size())]);
+  Case one{buffers_of(graph), evaluate(graph, generated_inputs(graph, 7), queries).value(), space.text(point), {}};
+  one.source = emit(*kernel, testing::simulator_of(machine)).value();
+  return one;
+}
+
+TEST(Simulated, CatchesBrokenKernels) {
+  const uint64_t first = testing::test_seed(20260801);
+  const auto wanted = static_cast<size_t>(testing::scaled(20));
+  std::vector<Case> cases;
+  std::vector<Mutant> chosen;
+  for (uint64_t seed = first; cases.size() < wanted; ++seed) {
+    std::optional<Case> one = random_case(seed);
+    if (!one) continue;
+    std::vector<Mutant> all;
+    break_kernel(static_cast<int>(cases.size()), one->source, all);
+    if (all.empty()) continue;  // a kernel without tails, reductions and barriers
+    cases.push_back(*std::move(one));
+    std::map<std::string, std::vector<Mutant*>> by_kind;
+    for (Mutant& mutant : all) by_kind[mutant.kind].push_back(&mutant);
+    for (auto& [kind, mutants] : by_kind) chosen.push_back(std::move(*mutants[seed * 7919 % mutants.size()]));
   }
   std::vector<Candidate> candidates;
-  for (Mutant* mutant : chosen) {
+  for (Mutant& one : chosen) {
+    Mutant* const mutant = &one;
     Candidate& candidate = candidates.emplace_back();
     candidate.trial = static_cast<int64_t>(candidates.size());
     // Mutants of one kernel share a translation unit: each needs a name of its own.
@@ -188,18 +206,18 @@ TEST(Simulated, CatchesBrokenKernels) {
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Compiled& one = (*compiled)[i];
-    ASSERT_EQ(one.outcome, Outcome::kCorrect) << one.message << chosen[i]->source.text;
-    const std::string message = judge(cases[chosen[i]->kernel], chosen[i]->source, one.object);
-    auto& [hit, total] = tally[chosen[i]->breakage];
+    ASSERT_EQ(one.outcome, Outcome::kCorrect) << one.message << chosen[i].source.text;
+    const std::string message = judge(cases[chosen[i].kernel], chosen[i].source, one.object);
+    auto& [hit, total] = tally[chosen[i].breakage];
     ++total;
     if (!message.empty())
       ++hit, ++caught;
     else
-      std::printf("not caught: %s: %s\n  %s\n", chosen[i]->breakage.c_str(), chosen[i]->line.c_str(),
-                  cases[chosen[i]->kernel].plan.c_str());
+      std::printf("not caught: %s: %s\n  %s\n%s", chosen[i].breakage.c_str(), chosen[i].line.c_str(),
+                  cases[chosen[i].kernel].plan.c_str(), cases[chosen[i].kernel].source.text.c_str());
   }
   for (const auto& [name, count] : tally) std::printf("%3d of %3d: %s\n", count.first, count.second, name.c_str());
-  EXPECT_GE(chosen.size(), 90u);
+  std::printf("%d of %zu mutants of %zu kernels caught\n", caught, chosen.size(), cases.size());
   EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
   std::filesystem::remove_all(folder);
 }

@@ -1,0 +1,64 @@
+// One walk over a row for a maximum and for sums of exp(v - maximum): a thread subtracts the largest value that it has
+// seen so far, and multiplies what it has summed by exp(before - now) when that grows; when the row has ended, by
+// exp(its own - the row's).
+#include <algorithm>
+#include <optional>
+
+#include "compiler/lower/loops.h"
+
+namespace wl {
+namespace {
+
+// factor * exp(from - to), or factor itself where the two are equal: a thread that has seen nothing but -inf goes on.
+Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype) {
+  Instr map;
+  map.op = InstrOp::kMap;
+  map.result = result;
+  const int s = factor ? push_arg(map, *factor, dtype) : push_constant(map, 1, dtype);
+  const int a = push_arg(map, from, dtype), b = push_arg(map, to, dtype);
+  const int same = equal ? push_op(map, Op::eq, DType::b1, {a, b}) : -1;
+  int value = push_op(map, Op::exp, dtype, {push_op(map, Op::sub, dtype, {a, b})});
+  if (factor) value = push_op(map, Op::mul, dtype, {s, value});
+  if (equal) push_op(map, Op::select, dtype, {same, s, value});
+  return map;
+}
+
+Instr fold_instr(TileId into, TileId value, Op combine) {
+  Instr instr;
+  instr.op = InstrOp::kFold;
+  instr.result = into;
+  instr.args = {value};
+  instr.combine = combine;
+  instr.axes = {1};
+  return instr;
+}
+
+}  // namespace
+
+void LoopLowering::fold_online(NodeId largest, Code& code) {
+  const DType dtype = group_.nodes[largest].dtype;
+  const TileId value = folded_value(largest, dtype, code);
+  const TileId own = out_.team_tile(dtype, {1, lanes_}, 1, vector_), before = out_.like(own, dtype);
+  code.fills.push_back(fill_instr(own, identity_of(Op::max, dtype)));
+  code.inner.push_back(copy_instr(before, own, dtype));
+  code.inner.push_back(fold_instr(own, value, Op::max));
+  const TileId row = results_.at(largest)[0];
+  cross(largest, Op::max, own, row, code);
+  for (const auto& [sum, maximum] : phases_.online) {
+    if (maximum != largest) continue;
+    const TileId partial = out_.like(own, dtype), scaled = out_.like(own, dtype);
+    code.fills.push_back(fill_instr(partial, 0));
+    code.inner.push_back(times_power(partial, partial, before, own, true, dtype));
+    const TileId term = make_tile(dtype, true);
+    code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
+    code.inner.push_back(fold_instr(partial, term, Op::add));
+    // After the row's maximum is known to all. A row of -inf, or with +inf, is NaN here as it would be there.
+    Code last;
+    cross(sum, Op::add, scaled, results_.at(sum)[0], last);
+    code.post.push_back(times_power(scaled, partial, own, row, false, dtype));
+    std::move(last.exchange.begin(), last.exchange.end(), std::back_inserter(code.post));
+    std::move(last.post.begin(), last.post.end(), std::back_inserter(code.post));
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,75 @@
+#include "tests/simulated/reduced.h"
+
+#include <cctype>
+#include <regex>
+#include <set>
+
+#include "absl/strings/str_replace.h"
+#include "compiler/emit/emit.h"
+#include "compiler/lower/lower.h"
+#include "compiler/lower/verify.h"
+#include "tests/simulated/shrink.h"
+#include "tests/unit/emit/compiled.h"
+
+namespace wl::testing {
+namespace {
+
+absl::StatusOr<Kernel> lowered(const Graph& group, const std::string& plan, const Machine& machine) {
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(group, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
+  WL_ASSIGN_OR_RETURN(const Point point, space.parse(plan));
+  return lower(group, domain, space.schedule(point), machine);
+}
+
+}  // namespace
+
+std::string skeleton(const Kernel& kernel, const Machine& machine) {
+  // However many repeats a tile has, its instructions are the same.
+  static const std::regex kRepeats("r\\d+( r\\d+| \\d+r)*");
+  const std::string text = std::regex_replace(print(kernel), kRepeats, "r");
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+    const std::string number = text.substr(i, end - i);
+    if (number.empty())
+      out += text[i++];
+    else
+      out += number == "0" || number == "1" ? number : "#";
+    i = std::max(i, end);
+  }
+  // What the text calls tells tails and widths apart.
+  static const std::regex kCall("\\bwl_[a-z0-9_]+(<[0-9]+>)?");
+  const Source source = emit(kernel, machine).value();
+  const std::sregex_iterator first(source.text.begin(), source.text.end(), kCall), last;
+  std::set<std::string> calls;
+  for (auto call = first; call != last; ++call)
+    if (call->str() != source.entry) calls.insert(call->str());
+  for (const std::string& call : calls) append(&out, call, "\n");
+  return out;
+}
+
+Machine simulator_of(const Machine& gpu) {
+  return machine_named(gpu.target->gpu.wave == 64 ? "sim:hip" : "sim:cuda");
+}
+
+absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, const Machine& machine) {
+  WL_ASSIGN_OR_RETURN(const Kernel whole, lowered(group, plan, machine));
+  const std::string wanted = skeleton(whole, machine);
+  Reduced out;
+  out.plan = plan;
+  out.graph = shrink(group, [&](const Graph& smaller) {
+    const auto kernel = lowered(smaller, plan, machine);
+    return kernel.ok() && skeleton(*kernel, machine) == wanted;
+  });
+  WL_ASSIGN_OR_RETURN(Kernel kernel, lowered(out.graph, plan, machine));
+  WL_ASSIGN_OR_RETURN(const Source own, emit(kernel, machine));
+  kernel.compiler = "gcc";
+  WL_ASSIGN_OR_RETURN(out.source, emit(kernel, simulator_of(machine)));
+  if (absl::StrReplaceAll(own.text, {{own.entry, ""}}) !=
+      absl::StrReplaceAll(out.source.text, {{out.source.entry, ""}}))
+    return invalid(machine.target->name, " does not run the simulator's text:\n", own.text, out.source.text);
+  return out;
+}
+
+}  // namespace wl::testing
