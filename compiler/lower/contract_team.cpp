@@ -45,7 +45,7 @@ class TeamContract {
  private:
   struct Side {  // one operand
     int position = 0;
-    AtomId atom = -1;              // rows or columns
+    AtomId atom = -1;              // rows or columns; -1: there is one
     int64_t extent = 1, tile = 1;  // along it
     Affine first;                  // of the block
     bool along_k = false;          // read along k, else along the atom
@@ -60,8 +60,8 @@ class TeamContract {
     const int right = domain_.swapped ? 0 : 1;
     rows_.position = 1 - right;
     columns_.position = right;
-    rows_.atom = domain_.m.back();
-    columns_.atom = domain_.n.back();
+    if (!domain_.m.empty()) rows_.atom = domain_.m.back();
+    if (!domain_.n.empty()) columns_.atom = domain_.n.back();
     rows_.tile = schedule_["tile_rows"];
     columns_.tile = schedule_["tile_columns"];
     step_ = schedule_["k_step"];
@@ -88,7 +88,7 @@ class TeamContract {
 
     choose_k();
     for (Side* side : {&rows_, &columns_}) {
-      side->extent = domain_.atoms[side->atom].extent;
+      if (side->atom >= 0) side->extent = domain_.atoms[side->atom].extent;
       side->along_k = reads_along_k(*side);
       // Elements of one k go to neighbouring banks; what is read along k is put there across them.
       side->pitch = side->tile + (side->along_k ? vector_ : 0);
@@ -138,7 +138,7 @@ class TeamContract {
     int along = 0;
     for (const Access& access : leaves(side)) {
       if (k_atom_ >= 0 && access.strides[k_atom_] == 1 && k_extent_ > 1) ++along;
-      if (access.strides[side.atom] == 1 && side.extent > 1) --along;
+      if (side.extent > 1 && access.strides[side.atom] == 1) --along;
     }
     return along > 0;
   }
@@ -167,7 +167,7 @@ class TeamContract {
     };
     const auto tiles = [&](Side& side, const std::string& name) {
       side.first = sum(fixed(0), digit(name, (side.extent + side.tile - 1) / side.tile), side.tile);
-      block_[side.atom] = side.first;
+      if (side.atom >= 0) block_[side.atom] = side.first;
     };
     tiles(columns_, "tile_column");
     tiles(rows_, "tile_row");

@@ -56,21 +56,22 @@ double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t 
 
 Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const Gpu gpu = machine.target->gpu;
-  const int64_t rows = domain.atoms[domain.m.back()].extent, columns = domain.atoms[domain.n.back()].extent;
+  const int64_t rows = domain.m.empty() ? 1 : domain.atoms[domain.m.back()].extent;
+  const int64_t columns = domain.n.empty() ? 1 : domain.atoms[domain.n.back()].extent;
   int64_t outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) * extent_of(domain, domain.n);
   outer /= std::max<int64_t>(1, rows * columns);
   int64_t depth = 1;  // of the longest loop of K
   for (AtomId atom : domain.reduced) depth = std::max(depth, domain.atoms[atom].extent);
   const int64_t bytes = std::max(4, size_of(group.nodes[domain.contract].dtype));
-  const int64_t most_rows = std::max<int64_t>(8, next_power(rows));
-  const int64_t most_columns = std::max<int64_t>(8, next_power(columns));
+  const int64_t most_rows = std::max<int64_t>(16, next_power(rows));
+  const int64_t most_columns = std::max<int64_t>(16, next_power(columns));
   Space space;
   space.axes = {
       {"tile_rows", {}},
       {"tile_columns", {}},
       axis_of("k_step", {8, 16, 32, 4}, [&](int64_t k) { return k <= next_power(depth); }),
       axis_of("rows_each", {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
-      axis_of("columns_each", {8, 4, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
+      axis_of("columns_each", {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
       axis_of("vector", {4, 8, 2}),
       axis_of("stages", {2, 1}),
       axis_of("unroll", {8, 4, 2}),
