@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostSeeds = 10;
+constexpr int64_t kMostSeeds = 6;
 constexpr int64_t kOtherRegisters = 40;  // addresses, loop counters, what the compiler keeps in flight
 
 int64_t next_power(int64_t n) {

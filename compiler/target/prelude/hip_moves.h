@@ -20,26 +20,31 @@ WL_FN T wl_shuffle_xor(T x) {
     return (T)wl_permute_lanes((int)x, M);
   }
 }
+// Clang's vectors: of a struct the compiler loads only what is used, in pieces.
 template <int BYTES>
-struct alignas(BYTES) wl_chunk {
-  u32 x[BYTES / 4];
+struct wl_words {
+  typedef u32 t __attribute__((ext_vector_type(BYTES / 4)));
 };
 template <>
-struct wl_chunk<2> {
-  u16 x;
+struct wl_words<4> {
+  typedef u32 t;
 };
 template <>
-struct wl_chunk<1> {
-  u8 x;
+struct wl_words<2> {
+  typedef u16 t;
+};
+template <>
+struct wl_words<1> {
+  typedef u8 t;
 };
 template <int W, class T>
 WL_FN void wl_read(T* to, const T* from) {
-  typedef wl_chunk<W * sizeof(T)> C;
+  typedef typename wl_words<W * sizeof(T)>::t C;
   *(C*)to = *(const C*)from;
 }
 template <int W, class T>
 WL_FN void wl_write(T* to, const T* from) {
-  typedef wl_chunk<W * sizeof(T)> C;
+  typedef typename wl_words<W * sizeof(T)>::t C;
   *(C*)to = *(const C*)from;
 }
 template <int W, class T>
