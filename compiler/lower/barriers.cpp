@@ -45,14 +45,14 @@ Ring ring_of(const Kernel& kernel, const Slice& slice) {
 }
 
 // A shared access, and how often the loops around it have turned since the walk met them.
-struct Access {
+struct Met {
   Instr instr;
   std::map<VarId, int64_t> turns;
 };
 
 // Both are in rings of one buffer that turn with the same loops, which are as far apart as the walk says, and their
 // slots differ.
-bool other_slots(const Kernel& kernel, const Access& a, const Access& b) {
+bool other_slots(const Kernel& kernel, const Met& a, const Met& b) {
   const Ring mine = ring_of(kernel, a.instr.slice), theirs = ring_of(kernel, b.instr.slice);
   if (mine.var == nullptr || theirs.var == nullptr || mine.slot != theirs.slot) return false;
   const Affine &from = mine.var->of[0], &to = theirs.var->of[0];
@@ -66,7 +66,7 @@ bool other_slots(const Kernel& kernel, const Access& a, const Access& b) {
   return apart % mine.var->mod != 0;
 }
 
-bool hazard(const Kernel& kernel, const Access& earlier, const Access& later) {
+bool hazard(const Kernel& kernel, const Met& earlier, const Met& later) {
   const Instr &a = earlier.instr, &b = later.instr;
   if (a.slice.buffer != b.slice.buffer || (a.op != InstrOp::kStore && b.op != InstrOp::kStore)) return false;
   if (a.op == InstrOp::kGather || b.op == InstrOp::kGather) return true;
@@ -80,14 +80,14 @@ bool hazard(const Kernel& kernel, const Access& earlier, const Access& later) {
 struct Walk {
   const Kernel& kernel;
   bool insert = false;
-  std::vector<Access> pending = {};  // since the last barrier
+  std::vector<Met> pending = {};  // since the last barrier
   std::map<VarId, int64_t> turns = {};
   absl::Status found = {};
 
   void meet(const Instr& instr, std::vector<Instr>& body, size_t& at) {
-    const Access access{instr, turns};
+    const Met access{instr, turns};
     const auto clash = std::find_if(pending.begin(), pending.end(),
-                                    [&](const Access& earlier) { return hazard(kernel, earlier, access); });
+                                    [&](const Met& earlier) { return hazard(kernel, earlier, access); });
     if (clash != pending.end()) {
       if (!insert) {
         if (found.ok())
@@ -105,8 +105,8 @@ struct Walk {
   }
 
   // An access that pending has already says nothing new.
-  bool known(const Access& access) const {
-    return std::any_of(pending.begin(), pending.end(), [&](const Access& p) {
+  bool known(const Met& access) const {
+    return std::any_of(pending.begin(), pending.end(), [&](const Met& p) {
       return p.instr.op == access.instr.op && p.instr.slice == access.instr.slice && p.turns == access.turns &&
              accessed_tile(p.instr) == accessed_tile(access.instr);
     });
@@ -132,7 +132,7 @@ struct Walk {
     }
     turns.erase(loop.var);
     // From here on nothing is known of how far the loop has turned.
-    for (Access& access : pending) access.turns.erase(loop.var);
+    for (Met& access : pending) access.turns.erase(loop.var);
   }
 
   void walk(std::vector<Instr>& body, int depth = 0) {

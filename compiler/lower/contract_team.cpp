@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "compiler/lower/barriers.h"
+#include "compiler/lower/reads.h"
 #include "compiler/lower/tile_expr.h"
 
 namespace wl {
@@ -90,6 +91,8 @@ class TeamContract {
     for (Side* side : {&rows_, &columns_}) {
       if (side->atom >= 0) side->extent = domain_.atoms[side->atom].extent;
       side->along_k = reads_along_k(*side);
+      side->aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side->position),
+                                    side->along_k ? k_atom_ : side->atom, vector_);
       // Elements of one k go to neighbouring banks; what is read along k is put there across them.
       side->pitch = side->tile + (side->along_k ? vector_ : 0);
       side->buffer = out_.shared(side == &rows_ ? "a" : "b", dtype_, {stages_, step_, side->pitch});
@@ -104,7 +107,7 @@ class TeamContract {
     for (AtomId atom : domain_.reduced) {
       int64_t score = domain_.atoms[atom].extent;
       for (const Side* side : {&rows_, &columns_})
-        for (const Access& access : leaves(*side))
+        for (const Access& access : reads_of(domain_, domain_.contract, side->position))
           if (access.strides[atom] == 1 && score >= vector_) score += int64_t{1} << 40;
       if (score > best) {
         best = score;
@@ -118,43 +121,13 @@ class TeamContract {
     outer_ = extent_of(domain_, k_outer_);
   }
 
-  // What an operand reads.
-  std::vector<Access> leaves(const Side& side) const {
-    std::vector<Access> out;
-    const auto visit = [&](const auto& self, NodeId node, int position) -> void {
-      const Domain::Operand& operand = domain_.operands[node][position];
-      for (const Piece& piece : operand.pieces)
-        if (piece.source < 0 && !piece.constant) out.push_back(piece.access);
-      if (!operand.pieces.empty()) return;
-      if (operand.source < 0) return out.push_back(operand.access);
-      for (size_t i = 0; i < domain_.operands[operand.source].size(); ++i)
-        self(self, operand.source, static_cast<int>(i));
-    };
-    visit(visit, domain_.contract, side.position);
-    return out;
-  }
-
   bool reads_along_k(const Side& side) const {
     int along = 0;
-    for (const Access& access : leaves(side)) {
+    for (const Access& access : reads_of(domain_, domain_.contract, side.position)) {
       if (k_atom_ >= 0 && access.strides[k_atom_] == 1 && k_extent_ > 1) ++along;
       if (side.extent > 1 && access.strides[side.atom] == 1) --along;
     }
     return along > 0;
-  }
-
-  // Whether vectors along `atom` are aligned wherever the operand is read along it. Others would be moved element by
-  // element, lanes apart.
-  bool aligned_along(const Side& side, AtomId atom) const {
-    const std::vector<Access> all = leaves(side);
-    return atom >= 0 && std::all_of(all.begin(), all.end(), [&](const Access& access) {
-             if (access.strides[atom] != 1) return true;
-             if (access.offset % vector_ != 0) return false;
-             for (size_t a = 0; a < access.strides.size(); ++a)
-               if (static_cast<AtomId>(a) != atom && domain_.atoms[a].extent > 1 && access.strides[a] % vector_ != 0)
-                 return false;
-             return true;
-           });
   }
 
   void place_block() {
@@ -191,7 +164,7 @@ class TeamContract {
   // How a step's part of an operand is fetched: vectors, then threads, along what it is read along.
   Layout fetch_layout(const Side& side, bool slow, bool fast) const {
     const int64_t extents[] = {side.along_k ? side.tile : step_, side.along_k ? step_ : side.tile};
-    const bool wide = extents[1] >= vector_ && aligned_along(side, side.along_k ? k_atom_ : side.atom);
+    const bool wide = extents[1] >= vector_ && side.aligned;
     const int64_t vector = wide ? vector_ : 1;
     int threads = log2_of(out_team()), bit = 0;
     Deal down, across{vector, 'v', {}};

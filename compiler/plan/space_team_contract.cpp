@@ -2,6 +2,7 @@
 // which says how many threads there are. k_step: of K at a time through shared memory. vector: neighbouring elements of
 // a thread. stages 2: the next step is fetched while one is computed. unroll: outer products side by side.
 #include <algorithm>
+#include <bit>
 
 #include "compiler/plan/space_team.h"
 
@@ -11,10 +12,8 @@ namespace {
 constexpr int64_t kMostSeeds = 6;
 constexpr int64_t kOtherRegisters = 40;  // addresses, loop counters, what the compiler keeps in flight
 
-int64_t next_power(int64_t n) {
-  int64_t p = 1;
-  while (p < n) p *= 2;
-  return p;
+int64_t at_least(int64_t n) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }
 
 // 32-bit registers of a thread.
@@ -63,13 +62,13 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
   int64_t depth = 1;  // of the longest loop of K
   for (AtomId atom : domain.reduced) depth = std::max(depth, domain.atoms[atom].extent);
   const int64_t bytes = std::max(4, size_of(group.nodes[domain.contract].dtype));
-  const int64_t most_rows = std::max<int64_t>(16, next_power(rows));
-  const int64_t most_columns = std::max<int64_t>(16, next_power(columns));
+  const int64_t most_rows = std::max<int64_t>(16, at_least(rows));
+  const int64_t most_columns = std::max<int64_t>(16, at_least(columns));
   Space space;
   space.axes = {
       {"tile_rows", {}},
       {"tile_columns", {}},
-      axis_of("k_step", {8, 16, 32, 4}, [&](int64_t k) { return k <= next_power(depth); }),
+      axis_of("k_step", {8, 16, 32, 4}, [&](int64_t k) { return k <= at_least(depth); }),
       axis_of("rows_each", {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
       axis_of("columns_each", {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
       axis_of("vector", {4, 8, 2}),
