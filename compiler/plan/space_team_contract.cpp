@@ -25,7 +25,7 @@ int64_t registers_of(const Schedule& s, int64_t words) {
 }
 
 int64_t shared_of(const Schedule& s, int64_t bytes) {
-  return s["stages"] * s["k_step"] * (s["tile_rows"] + s["tile_columns"] + 2 * s["vector"]) * bytes;
+  return s["stages"] * s["k_step"] * (s["tile_rows"] + s["tile_columns"] + 2 * s["vector"]) * bytes + 128;
 }
 
 // Time of the whole in arbitrary units: waves of blocks, each as long as its arithmetic or what it reads.

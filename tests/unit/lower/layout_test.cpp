@@ -116,7 +116,7 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
       EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
     }
   // An operand has the bits of its own axis; the others are there as long as later ones need their number.
-  EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 v1 l0 l1");
+  EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
   EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
 }
