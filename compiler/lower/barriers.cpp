@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-constexpr int kDeepest = 8;          // every level doubles the work
+constexpr int kDeepest = 8;         // every level doubles the work
 constexpr int64_t kMostSlots = 16;  // of a ring
 
 bool touches_shared(const Kernel& kernel, const Instr& instr) {
