@@ -39,12 +39,14 @@ class Printer {
   void print_team_load(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_team_store(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_team_cross(const Instr& instr);
+  void print_team_convert(const Instr& instr);
   // With lanes: the first element along an axis of a thread's repeat; "" when that is 0 for every thread.
   std::string coordinate(const Layout& layout, int axis, int64_t repeat) const;
   // Bits of a thread's place in its team that a layout does not use.
   int64_t replicated(const Layout& layout) const;
   // Elements of a vector that one access may move at once: aligned whatever the variables are.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
+  bool whole_vectors(const SliceGuard& guard, const Tile& tile) const;
   std::string read_one(const std::string& address, DType dtype) const;
   void print_stretch(const Stretch& stretch);
   void print_unrolled(const Stretch& stretch);

@@ -132,6 +132,18 @@ void Printer::print_load(const Instr& instr, const Stretch& stretch, const Place
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
+// A guard along the lanes that holds for all elements of a vector or for none.
+bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
+  const int64_t lanes = tile.layout.lanes();
+  const int axis = tile.layout.vector_axis();
+  const auto whole = [lanes](int64_t n) { return n % lanes == 0; };
+  if (guard.strides[axis] != 1 || !whole(guard.extent) || !whole(guard.at.base)) return false;
+  for (int a = 0; a < tile.layout.rank(); ++a)
+    if (a != axis && tile.layout.shape[a] > 1 && !whole(guard.strides[a])) return false;
+  return std::all_of(guard.at.terms.begin(), guard.at.terms.end(),
+                     [&](const auto& term) { return whole(term.second); });
+}
+
 // Guards that do not move along the lanes are a condition; each of the others leaves a range of lanes.
 void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
@@ -143,12 +155,14 @@ void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Pl
                   : lanes == 1        ? constant
                                       : cat("wl_splat<", spell_type(tile.dtype, lanes), ">(", constant, ")"));
   std::string condition, low = "0L", high = place.left.empty() ? cat(lanes, "L") : cat("(long)", place.left);
+  bool ranges = !place.left.empty();
   for (const SliceGuard& guard : instr.guards) {
     const std::string at = index(guard.at, guard.strides, place);
     const int64_t along = lanes > 1 ? guard.strides[axis] : 0;
-    if (along == 0) {
+    if (along == 0 || (kernel_.wave > 0 && whole_vectors(guard, tile))) {
       append(&condition, condition.empty() ? "" : " && ", "wl_within(", at, ", ", guard.extent, "L)");
     } else {
+      ranges = true;
       low = cat("wl_lmax(", low, ", wl_first_lane(", at, ", ", along, "L, ", guard.extent, "L))");
       high = cat("wl_lmin(", high, ", wl_end_lane(", at, ", ", along, "L, ", guard.extent, "L))");
     }
@@ -158,6 +172,15 @@ void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Pl
   if (lanes == 1) {
     if (!place.left.empty()) condition = cat(place.left, " > 0", condition.empty() ? "" : " && ", condition);
     return set(cat(condition, " ? ", read_one(from, tile.dtype), " : ", other));
+  }
+  if (kernel_.wave > 0 && !ranges) {
+    const std::string vector = spell_memory(tile.dtype, lanes);
+    const int64_t along = instr.slice.strides[axis];
+    const std::string inside =
+        along == 0   ? cat("wl_splat<", vector, ">(", read_one(from, tile.dtype), ")")
+        : along == 1 ? cat("wl_load<", vector, ", ", access_width(instr.slice, tile, false), ">(", from, ")")
+                     : cat("wl_gather<", vector, ">(", from, ", ", along, "L)");
+    return set(cat(condition, " ? ", inside, " : ", other));
   }
   const std::string range = cat("g", temporary_++);
   out_.line(cat("const int ", range, "_low = wl_left(", low, "), ", range,

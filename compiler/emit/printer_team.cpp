@@ -72,7 +72,7 @@ std::string Printer::coordinate(const Layout& layout, int axis, int64_t repeat) 
     if (run.from + run.count < team_bits) text = cat("(", text, " & ", (1 << run.count) - 1, ")");
     terms.push_back(run.to == 0 ? text : cat(text, "*", 1 << run.to));
   }
-  if (repeat != 0) terms.push_back(cat(repeat * layout.width(axis)));
+  if (const int64_t first = layout.first_of(axis, repeat); first != 0) terms.push_back(cat(first));
   if (terms.empty()) return "0";
   return terms.size() == 1 ? terms[0] : cat("(", absl::StrJoin(terms, " + "), ")");
 }
@@ -118,7 +118,8 @@ void Printer::print_team_instr(const Instr& instr) {
   if (instr.op == InstrOp::kFence) return out_.line("wl_fence();");
   if (instr.op == InstrOp::kFill) return print_fill(instr);
   if (instr.op == InstrOp::kCross) return print_team_cross(instr);
-  if (instr.op == InstrOp::kConvert || instr.op == InstrOp::kPrefetch)
+  if (instr.op == InstrOp::kConvert) return print_team_convert(instr);
+  if (instr.op == InstrOp::kPrefetch)
     return fail(cat("instruction ", name_of(instr.op), " has no spelling for lanes yet"));
   Stretch stretch{{&instr}, space_tile(instr), true};
   const Tile& space = tile_of(stretch.space);
@@ -138,8 +139,8 @@ void Printer::print_team_instr(const Instr& instr) {
     place.left.clear();
     for (int axis = 0; axis < layout.rank(); ++axis) {
       place.element.push_back(coordinate(layout, axis, place.repeat[axis]));
-      const int64_t width = layout.width(axis);
-      if (static_extent(space, axis) && (place.repeat[axis] + 1) * width <= layout.shape[axis]) continue;
+      const int64_t last = layout.first_of(axis, place.repeat[axis]) + layout.reach(axis);
+      if (static_extent(space, axis) && last < layout.shape[axis]) continue;
       if (!place.left.empty() || (layout.lanes() > 1 && axis != layout.vector_axis()))
         return fail("a tile of lanes is bounded along one axis, that of its vectors");
       place.left = cat("wl_left(", extent(space, axis), " - ", place.element[axis], ")");
@@ -192,6 +193,33 @@ void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const
     store_bytes_ = std::max(store_bytes_, width * size_of(tile.dtype));
   out_.line(
       cat(head, instr.streaming ? "wl_stream" : "wl_store", masked, "<", width, ">(", at, ", ", value, tail, ");"));
+}
+
+// What stays in its thread, with elements of its vectors as vectors of their own.
+void Printer::print_team_convert(const Instr& instr) {
+  const Layout &from = tile_of(instr.args[0]).layout, &to = tile_of(instr.result).layout;
+  bool stays = to.lanes() == 1 && from.rank() == to.rank();
+  for (int axis = 0; axis < to.rank() && stays; ++axis) stays = coordinate(from, axis, 0) == coordinate(to, axis, 0);
+  const int along = from.vector_axis(), lanes = from.lanes();
+  if (!stays || along < 0)
+    return fail("a convert among lanes makes elements of a thread's vectors registers, and moves nothing else");
+  for (int64_t flat = 0; flat < repeats_of(tile_of(instr.result)); ++flat) {
+    std::vector<int64_t> repeat(to.rank(), 0), source(to.rank(), 0);
+    int64_t rest = flat, lane = 0;
+    for (int axis = to.rank() - 1; axis >= 0; --axis) {
+      repeat[axis] = rest % to.repeats(axis);
+      rest /= to.repeats(axis);
+      int64_t at = to.first_of(axis, repeat[axis]);
+      if (axis == along) {
+        lane = at % lanes;
+        at -= lane;
+      }
+      while (source[axis] < from.repeats(axis) && from.first_of(axis, source[axis]) != at) ++source[axis];
+      if (source[axis] == from.repeats(axis)) return fail("a convert among lanes between layouts that do not nest");
+    }
+    define(instr.result, element_name(instr.result, repeat),
+           cat("wl_part(", element_name(instr.args[0], source), ", ", lane, ")"));
+  }
 }
 
 // In the thread, then over the lanes of the wave by a butterfly, after which every lane has the result.

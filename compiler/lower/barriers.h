@@ -1,13 +1,16 @@
 // Barriers are not written by lowering: they follow from the hazards on shared buffers. Two accesses to one buffer, at
 // least one of them a store, need a barrier between them unless every thread meets only what it put there itself (the
-// same slice under the same layout). Loops are walked twice, so that the second iteration meets the first.
+// same slice under the same layout), or they are known to meet different slots of a ring: a buffer of as many equal
+// parts as a derived variable, (affine) % parts, counts through. Loops are walked twice, so that the second iteration
+// meets the first, and once more for every part of a ring that turns with them.
 #pragma once
 
 #include "compiler/lower/kernel.h"
 
 namespace wl {
 
-// Puts a barrier before every access that needs one, then takes away those without which no hazard returns.
+// Puts a barrier before every access that needs one, takes those out of loops that may stand before them, then takes
+// away those without which no hazard returns.
 void insert_barriers(Kernel& kernel);
 
 // Internal error naming the two instructions when a hazard has no barrier; also when a barrier stands in a loop that

@@ -80,11 +80,15 @@ TileId KernelBuilder::team_tile(DType dtype, std::vector<int64_t> shape, int axi
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
 }
 
-TileId KernelBuilder::like(TileId other, DType dtype) {
-  Tile tile = kernel_.tiles[other];
-  tile.dtype = dtype;
+TileId KernelBuilder::tile(Tile tile) {
   kernel_.tiles.push_back(std::move(tile));
   return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+TileId KernelBuilder::like(TileId other, DType dtype) {
+  Tile same = kernel_.tiles[other];
+  same.dtype = dtype;
+  return tile(std::move(same));
 }
 
 void KernelBuilder::open_loop(VarId var, std::vector<Affine> trips) {

@@ -29,6 +29,7 @@ class KernelBuilder {
   // With lanes: a tile that a team holds along `axis` (-1: every thread all of it).
   TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                    std::vector<std::vector<Affine>> bound = {});
+  TileId tile(Tile tile);
   TileId like(TileId other, DType dtype);  // same space, another dtype
 
   void open_loop(VarId var, std::vector<Affine> trips);

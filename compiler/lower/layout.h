@@ -44,8 +44,11 @@ struct Layout {
   int lanes() const;
   // Positions along an axis before registers repeat: vector, lane and unit bits.
   int64_t width(int axis) const;
-  // Register repeats along an axis: positions of kind r that move along it.
+  // Register repeats along an axis: positions of kind r that move along it; bits first, then the outermost.
   int64_t repeats(int axis) const;
+  // Along an axis, the coordinate of a repeat where all other bits are zero, and the most that these add to it.
+  int64_t first_of(int axis, int64_t repeat) const;
+  int64_t reach(int axis) const;
   std::string text() const;
 };
 
@@ -58,6 +61,16 @@ absl::StatusOr<Layout> read_layout(TextCursor& in);
 // The layout of a tile held by a team: along `axis` (-1: every thread holds all) first `vector` lanes of each thread,
 // then the lanes of a wave, then its waves, then register repeats. The team is a power of two.
 Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave);
+
+// How an axis is dealt to the threads of a team: `each` neighbouring elements to a thread (a power of two; kind v or
+// r), then one thread after the other as these bits of its place in the team count, then repeats.
+struct Deal {
+  int64_t each = 1;
+  char kind = 'r';
+  std::vector<int> bits = {};
+};
+// The layout of a tile held by the threads of a team as a grid: one Deal for every axis, each place bit in at most one.
+Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, int team, int wave);
 
 // The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything
 // else register repeats. Extents that lanes do not divide are covered by a partial last vector.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/lower/contract.h"
+#include "compiler/lower/contract_team.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/transpose.h"
 #include "compiler/lower/verify.h"
@@ -32,9 +33,7 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
     case LoopClass::kColumns:
       return LoopLowering(group, domain, schedule, machine).run();
     case LoopClass::kContract:
-      if (gpu)
-        return unimplemented("%", domain.contract, ": contractions have no lowering for ", machine.target->name,
-                             " yet");
+      if (gpu) return lower_team_contract(group, domain, schedule, machine);
       return ContractLowering(group, domain, schedule, machine).run();
   }
   return invalid("loop class ", static_cast<int>(domain.cls));

@@ -15,10 +15,12 @@ Slice slice_at(BufferId buffer, const Access& access, const Place& place, AtomId
 }
 
 TileId TileExpr::tile(DType dtype) const {
+  if (layout) return out.tile({dtype, layout(true, true), bound});
   return out.tile(dtype, {extent0, extent1}, lanes > 1 ? 1 : -1, lanes, bound);
 }
 
 TileId TileExpr::shaped(DType dtype, bool move0, bool move1) const {
+  if (layout) return out.tile({dtype, layout(move0, move1), move1 ? bound : std::vector<std::vector<Affine>>()});
   return out.tile(dtype, {move0 ? extent0 : 1, move1 ? extent1 : 1}, move1 && lanes > 1 ? 1 : -1, move1 ? lanes : 1,
                   move1 ? bound : std::vector<std::vector<Affine>>());
 }

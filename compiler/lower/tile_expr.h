@@ -29,6 +29,8 @@ struct TileExpr {
   std::map<NodeId, TileId> known;             // nodes whose tiles exist
   std::function<TileId(const Access&)> load;  // overrides how an input is read; -1: as usual
   std::vector<Instr> code;                    // loads, then the maps, in order
+  // Overrides how tiles are laid out, by the axes that they move along.
+  std::function<Layout(bool, bool)> layout = nullptr;
 
   // A tile of this shape.
   TileId tile(DType dtype) const;

@@ -117,10 +117,8 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  static bool moves_along_lanes(const SliceGuard& guard, const Layout& layout) {
-    for (int axis = 0; axis < layout.rank(); ++axis)
-      if (guard.strides[axis] != 0 && layout.width(axis) > 1) return true;
-    return false;
+  static bool moves_along_vectors(const SliceGuard& guard, const Layout& layout) {
+    return layout.lanes() > 1 && guard.strides[layout.vector_axis()] != 0;
   }
 
   absl::Status check_guards(const Instr& instr) const {
@@ -129,8 +127,8 @@ class Verifier {
       const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
       if (static_cast<int>(guard.strides.size()) != kernel_.tiles[tile].layout.rank())
         return fail(instr, "a guard needs one stride per axis of the tile");
-      if (instr.op == InstrOp::kStore && moves_along_lanes(guard, kernel_.tiles[tile].layout))
-        return fail(instr, "a store's guard does not move along its lanes: that is the tile's bound");
+      if (instr.op == InstrOp::kStore && moves_along_vectors(guard, kernel_.tiles[tile].layout))
+        return fail(instr, "a store's guard does not move along its vectors: that is the tile's bound");
     }
     if (instr.op == InstrOp::kStore || instr.args.empty()) return absl::OkStatus();
     const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];

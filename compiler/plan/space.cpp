@@ -140,7 +140,7 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
       space = (teams ? space_team_tiles : space_columns)(group, domain, machine);
       break;
     case LoopClass::kContract:
-      space = space_contract(group, domain, machine);
+      space = (teams ? space_team_contract : space_contract)(group, domain, machine);
       break;
   }
   space.prefix = cat("plan 1 target=", machine.target->name, " class=", name_of(domain.cls));

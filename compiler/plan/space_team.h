@@ -13,5 +13,7 @@ inline constexpr int64_t kStagedSide = 32;
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine);
 // Row reductions: a team owns a row.
 Space space_team_rows(const Graph& group, const Domain& domain, const Machine& machine);
+// Contractions: a block owns a tile of rows x columns, a thread a register tile of it.
+Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine);
 
 }  // namespace wl

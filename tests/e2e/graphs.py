@@ -29,6 +29,27 @@ SOFTMAX = """graph {
 }
 """
 
+# Two contractions with their biases, a GELU and a residual, of sizes that tiles do not divide.
+FEED_FORWARD = """graph {
+  %0 = input "x" : f32[40,72] normal(0,1)
+  %1 = input "w1" : f32[72,100] normal(0,1)
+  %2 = input "b1" : f32[100] normal(0,1)
+  %3 = input "w2" : f32[100,72] normal(0,1)
+  %4 = contract %0 %1 "mk,kn->mn" : f32[40,100]
+  %5 = broadcast %2 dims=[1] : f32[40,100]
+  %6 = add %4 %5 : f32[40,100]
+  %7 = constant 0.70710677 : f32[40,100]
+  %8 = mul %6 %7 : f32[40,100]
+  %9 = erf %8 : f32[40,100]
+  %10 = constant 1 : f32[40,100]
+  %11 = add %9 %10 : f32[40,100]
+  %12 = mul %6 %11 : f32[40,100]
+  %13 = contract %12 %3 "mk,kn->mn" : f32[40,72]
+  %14 = add %13 %0 : f32[40,72]
+  output "y" %14
+}
+"""
+
 SCALAR = """graph {
   %0 = input "x" : f32[] normal(0,1)
   %1 = input "y" : f32[] normal(0,1)

@@ -7,17 +7,22 @@ from harness import Scratch, expect
 
 def main():
     with Scratch() as scratch:
-        file = scratch.root / "softmax.graph"
-        file.write_text(graphs.SOFTMAX)
-        for target in ("sim:cuda", "sim:hip"):
-            bundle = scratch.path(target.replace(":", "_"))
-            report = scratch.run("warploom", "tune", file, "--target", target, "--trials", 6, "--out", bundle, "--json", "-").json()
-            expect(report["target"]["name"] == target, f"{target}: {report}")
-            plans = [group["plan"] for group in report["groups"]]
-            expect(all(f"target={target} " in plan for plan in plans), f"{target}: {plans}")
-            result = scratch.run("warploom", "run", bundle, "--check", "--repeat", 2, "--json", "-").json()
-            expect(result["correct"], f"{target}: {result}")
-            print(target, "ok", flush=True)
+        for name, text in (("softmax", graphs.SOFTMAX), ("feed_forward", graphs.FEED_FORWARD)):
+            file = scratch.root / f"{name}.graph"
+            file.write_text(text)
+            for target in ("sim:cuda", "sim:hip"):
+                where = f"{name} on {target}"
+                bundle = scratch.path(f"{name}_{target.replace(':', '_')}")
+                command = ("tune", file, "--target", target, "--trials", 6, "--out", bundle, "--json", "-")
+                report = scratch.run("warploom", *command).json()
+                expect(report["target"]["name"] == target, f"{where}: {report}")
+                plans = [group["plan"] for group in report["groups"]]
+                expect(all(f"target={target} " in plan for plan in plans), f"{where}: {plans}")
+                if name == "feed_forward":
+                    expect(sum("class=contract" in plan for plan in plans) == 2, f"{where}: {plans}")
+                result = scratch.run("warploom", "run", bundle, "--check", "--repeat", 2, "--json", "-").json()
+                expect(result["correct"], f"{where}: {result}")
+                print(where, "ok", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,10 @@ template <class T, int N>
 WL_FN long wl_lane(wl_vec<T, N> index, int l) {
   return (long)index.e[l];
 }
+template <class T, int N>
+WL_FN T wl_part(wl_vec<T, N> v, int i) {
+  return v.e[i];
+}
 template <class T, int Kind>  // of integers: 2 max, 3 min
 constexpr T wl_neutral() {
   if constexpr (wl_same<T, i32>) return Kind == 2 ? -2147483647 - 1 : 2147483647;

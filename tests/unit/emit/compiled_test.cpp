@@ -12,6 +12,7 @@
 #include "compiler/plan/cover.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
+#include "tests/unit/lower/contractions.h"
 #include "tests/unit/lower/groups.h"
 
 namespace wl {
@@ -115,6 +116,21 @@ TEST(Simulated, SampledSchedulesOfTheClassesMeanTheGraph) {
     add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed += 100);
     if (HasFatalFailure()) return;
   }
+  expect_right(checks);
+}
+
+TEST(Simulated, RandomContractionsMeanTheirGroups) {
+  const uint64_t first = testing::test_seed(20260502);
+  CompiledChecks checks("simulated_contractions");
+  Tally tally;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const auto group = parse(testing::ContractionText(seed, 200'000).text());
+    ASSERT_TRUE(group.ok()) << group.status();
+    add_group(checks, *group, {kSimulated[seed % kSimulated.size()]}, 0, tally, seed);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(tally.unimplemented, 0);
   expect_right(checks);
 }
 

@@ -31,6 +31,22 @@ constexpr const char* kSoftmax = R"(graph {
   output "y" %7
 })";
 
+constexpr const char* kGemmGelu = R"(graph {
+  %0 = input "a" : f32[2048,768] normal(0,1)
+  %1 = input "b" : f32[768,3072] normal(0,1)
+  %2 = input "bias" : f32[3072] normal(0,1)
+  %3 = contract %0 %1 "mk,kn->mn" : f32[2048,3072]
+  %4 = broadcast %2 dims=[1] : f32[2048,3072]
+  %5 = add %3 %4 : f32[2048,3072]
+  %6 = constant 0.70710677 : f32[2048,3072]
+  %7 = mul %5 %6 : f32[2048,3072]
+  %8 = erf %7 : f32[2048,3072]
+  %9 = constant 1 : f32[2048,3072]
+  %10 = add %8 %9 : f32[2048,3072]
+  %11 = mul %5 %10 : f32[2048,3072]
+  output "y" %11
+})";
+
 std::vector<std::string> gpu_targets() {
   std::vector<std::string> names;
   for (const Target& row : targets())
@@ -74,6 +90,27 @@ TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {
   EXPECT_EQ(code->narrowest_store, 16);
   EXPECT_FALSE(code->compare_and_swap);
   std::printf("%s: %s\n", GetParam().c_str(), code_text(*code).c_str());
+}
+
+// Every first choice, and the largest register tile with everything around it.
+TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(kGemmGelu).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  for (size_t i = 0; i < space.seeds.size(); i += 3) {
+    SCOPED_TRACE(space.text(space.seeds[i]));
+    const Kernel kernel = lower(graph, domain, space.schedule(space.seeds[i]), machine).value();
+    const auto code = compile_gpu(emit(kernel, machine).value(), folder_);
+    ASSERT_TRUE(code.ok()) << code.status();
+    EXPECT_EQ(code->spill_bytes, 0);
+    EXPECT_EQ(code->stack_bytes, 0);
+    EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
+    EXPECT_EQ(code->narrowest_load, 16);
+    EXPECT_EQ(code->narrowest_store, 16);
+    std::printf("%s: %d registers, %d threads, compiled in %.3f s\n", space.text(space.seeds[i]).c_str(),
+                code->registers, kernel.threads, code->seconds);
+  }
 }
 
 TEST_P(DeviceCode, OfEveryClassCompiles) {

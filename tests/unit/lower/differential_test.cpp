@@ -13,6 +13,7 @@
 #include "compiler/plan/cover.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
+#include "tests/unit/lower/contractions.h"
 #include "tests/unit/lower/groups.h"
 
 namespace wl {
@@ -101,7 +102,7 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Lanes of 32 and of 64; contractions have no lowering for lanes.
+// Lanes of 32 and of 64.
 TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
   Tally tally;
   for (const char* target : {"sim:cuda", "sim:hip", "cuda:sm_90a", "hip:gfx1100"})
@@ -111,6 +112,7 @@ TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
       if (HasFatalFailure()) return;
     }
   std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
+  EXPECT_EQ(tally.unimplemented, 0);
   EXPECT_GT(tally.kernels, 600);
 }
 
@@ -152,6 +154,21 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
     return !::testing::Test::HasFailure();
   });
   EXPECT_GT(kernels, 10);
+}
+
+TEST(Lower, RandomContractionsForLanesMeanTheirGroups) {
+  Tally tally;
+  const uint64_t first = testing::test_seed(20260501);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(30)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::ContractionText(seed, 20'000).text());
+    for (const char* target : {"sim:cuda", "hip:gfx90a"}) {
+      check_group(group, machine_with(target), 4, tally);
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
+  EXPECT_EQ(tally.unimplemented, 0);
 }
 
 TEST(Lower, CoversOfRandomGraphsForLanesMeanTheirGroups) {

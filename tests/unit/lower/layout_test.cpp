@@ -90,6 +90,37 @@ Layout random_layout(std::mt19937_64& random) {
   return layout;
 }
 
+// A grid of threads: every element has one register of one thread, and first_of and reach say where.
+TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
+  for (int wave : {4, 8})
+    for (int64_t each : {1, 2, 4}) {
+      const std::vector<Deal> deals = {{each, 'r', {2, 4}}, {2, 'v', {0, 1, 3}}};
+      const Layout layout = dealt_layout({8 * each, 48}, deals, 32, wave);
+      EXPECT_EQ(layout.count('l') * layout.count('u'), 32);
+      EXPECT_EQ(layout.lanes(), 2);
+      std::set<std::vector<int64_t>> seen;
+      for (int64_t v = 0; v < 2; ++v)
+        for (int64_t l = 0; l < layout.count('l'); ++l)
+          for (int64_t u = 0; u < layout.count('u'); ++u)
+            for (int64_t r = 0; r < layout.count('r'); ++r) {
+              const std::vector<int64_t> at = place_of(layout, "vlur", {v, l, u, r});
+              EXPECT_TRUE(seen.insert(at).second) << layout.text();
+              const int64_t inner = r % each, down = r / each / 3, across = r / each % 3;
+              EXPECT_LE(layout.first_of(0, inner + down * each), at[0]);
+              EXPECT_GE(layout.first_of(0, inner + down * each) + layout.reach(0), at[0]);
+              EXPECT_LE(layout.first_of(1, across), at[1]);
+              EXPECT_GE(layout.first_of(1, across) + layout.reach(1), at[1]);
+              const int64_t place = l + u * layout.count('l');
+              EXPECT_EQ(at[1] / 2 % 8, place % 4 + (place / 8 % 2) * 4) << layout.text();
+            }
+      EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
+    }
+  // An operand has the bits of its own axis; the others are there as long as later ones need their number.
+  EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
+  EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
+            "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
+}
+
 TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
