@@ -93,8 +93,9 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
         EXPECT_TRUE(kernel.ok()) << kernel.status();
         if (!kernel.ok()) continue;
         if (missing.empty() && i == 0) {
-          const auto code = compile_gpu(emit(*kernel, machine).value(), folder);
-          EXPECT_TRUE(code.ok()) << code.status() << emit(*kernel, machine)->text;
+          const Source source = emit(*kernel, machine).value();
+          const auto code = compile_gpu({&source, 1}, folder);
+          EXPECT_TRUE(code.ok()) << code.status() << source.text;
           ++compiled;
         }
         const auto reduced = testing::reduce(group, plan, machine);
