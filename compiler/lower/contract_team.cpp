@@ -50,6 +50,7 @@ class TeamContract {
     int64_t extent = 1, tile = 1;  // along it
     Affine first;                  // of the block
     bool along_k = false;          // read along k, else along the atom
+    bool aligned = false;          // whole vectors of what it is read along are
     BufferId buffer = -1;
     int64_t pitch = 1;  // from one k to the next
   };

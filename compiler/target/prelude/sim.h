@@ -2,8 +2,8 @@
 // ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
 // not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
 // without a barrier between, one of them writes), elements of an output that are stored twice though the kernel
-// says once, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so that a
-// kernel compiles in a fraction of a second.
+// says once, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and
+// clang++, x86-64 and AArch64; no include, so that a kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
