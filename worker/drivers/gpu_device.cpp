@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr unsigned kInOrder = 0;  // with copies from the host, which go through the default stream
+constexpr unsigned kInOrder = 0;           // with copies from the host, which go through the default stream
 constexpr unsigned char kZoneByte = 0xFF;  // a NaN in every float type: a read past the end spoils the result too
 constexpr int64_t kSpin = 200'000;         // ns; what takes longer is waited for asleep
 
