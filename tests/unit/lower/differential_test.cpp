@@ -162,7 +162,7 @@ TEST(Lower, RandomContractionsForLanesMeanTheirGroups) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(30)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph group = parsed(testing::ContractionText(seed, 20'000).text());
-    for (const char* target : {"sim:cuda", "hip:gfx90a"}) {
+    for (const char* target : {"sim:cuda", "sim:hip"}) {
       check_group(group, machine_with(target), 4, tally);
       if (HasFatalFailure()) return;
     }
