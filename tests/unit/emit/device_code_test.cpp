@@ -101,7 +101,7 @@ TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   for (size_t i = 0; i < space.seeds.size(); i += 3) {
     SCOPED_TRACE(space.text(space.seeds[i]));
     const Kernel kernel = lower(graph, domain, space.schedule(space.seeds[i]), machine).value();
-    const auto code = compile_gpu(emit(kernel, machine).value(), folder_);
+    const auto code = compile_one(emit(kernel, machine).value(), folder_);
     ASSERT_TRUE(code.ok()) << code.status();
     EXPECT_EQ(code->spill_bytes, 0);
     EXPECT_EQ(code->stack_bytes, 0);
