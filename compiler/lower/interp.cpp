@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/ir/ops.h"
+#include "compiler/lower/var_values.h"
 #include "compiler/lower/verify.h"
 
 namespace wl {
@@ -29,12 +30,12 @@ double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
 
 class Interpreter {
  public:
-  Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals) : kernel_(kernel), globals_(globals) {}
+  Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals)
+      : kernel_(kernel), globals_(globals), vars_(kernel) {}
 
   absl::Status run() {
-    values_.assign(kernel_.vars.size(), 0);
     for (int64_t block = 0; block < kernel_.grid; ++block) {
-      values_[0] = block;
+      vars_.set(0, block);
       scratch_.clear();
       for (const KernelBuffer& b : kernel_.buffers)
         scratch_.emplace_back(b.level == Level::kShared ? elements(b.shape) : 0,
@@ -48,23 +49,6 @@ class Interpreter {
   }
 
  private:
-  int64_t value(VarId var) const {
-    const Var& v = kernel_.vars[var];
-    if (v.kind != Var::Kind::kDerived) return values_[var];
-    const int64_t quotient = smallest(v.of) / v.div;
-    return v.mod == 0 ? quotient : quotient % v.mod;
-  }
-  int64_t value(const Affine& affine) const {
-    int64_t sum = affine.base;
-    for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
-    return sum;
-  }
-  int64_t smallest(const std::vector<Affine>& of) const {
-    int64_t least = value(of[0]);
-    for (const Affine& a : of) least = std::min(least, value(a));
-    return least;
-  }
-
   // Calls visit(index per axis, flat) for every element within the tile's bound.
   template <typename Visit>
   absl::Status each(TileId id, Visit visit) const {
@@ -72,7 +56,8 @@ class Interpreter {
     const std::vector<int64_t>& shape = tile.layout.shape;
     std::vector<int64_t> limit = shape, index(shape.size(), 0);
     for (size_t axis = 0; axis < tile.bound.size(); ++axis)
-      if (!tile.bound[axis].empty()) limit[axis] = std::clamp<int64_t>(smallest(tile.bound[axis]), 0, shape[axis]);
+      if (!tile.bound[axis].empty())
+        limit[axis] = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, shape[axis]);
     const int64_t total = elements(shape);
     for (int64_t flat = 0; flat < total; ++flat) {
       bool inside = true;
@@ -101,7 +86,7 @@ class Interpreter {
   }
 
   absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
-    int64_t at = value(instr.slice.offset) + extra;
+    int64_t at = vars_.value(instr.slice.offset) + extra;
     for (size_t axis = 0; axis < index.size(); ++axis) at += instr.slice.strides[axis] * index[axis];
     const BufferId id = instr.slice.buffer;
     std::vector<double>& data = kernel_.buffers[id].level == Level::kShared ? scratch_[id] : globals_[id];
@@ -113,7 +98,7 @@ class Interpreter {
 
   bool holds(const Instr& instr, const std::vector<int64_t>& index) const {
     return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
-      int64_t at = value(guard.at);
+      int64_t at = vars_.value(guard.at);
       for (size_t axis = 0; axis < index.size(); ++axis) at += guard.strides[axis] * index[axis];
       return at >= 0 && at < guard.extent;
     });
@@ -225,7 +210,7 @@ class Interpreter {
       case InstrOp::kIota: {
         std::vector<double>& result = tile(instr.result);
         return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-          result[flat] = static_cast<double>(value(instr.slice.offset) + index[instr.axis]);
+          result[flat] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
           return absl::OkStatus();
         });
       }
@@ -241,7 +226,7 @@ class Interpreter {
   }
 
   void be(int team) {
-    if (kernel_.wave > 0) values_[kTeamVar] = team;
+    if (kernel_.wave > 0) vars_.set(kTeamVar, team);
     now_ = team;
   }
 
@@ -264,21 +249,21 @@ class Interpreter {
     std::vector<int64_t> trips;
     for (int team : teams) {
       be(team);
-      trips.push_back(smallest(instr.trips));
+      trips.push_back(vars_.smallest(instr.trips));
     }
     for (int64_t i = 0; true; ++i) {
       std::vector<int> running;
       for (size_t t = 0; t < teams.size(); ++t)
         if (i < trips[t]) running.push_back(teams[t]);
       if (running.empty()) return absl::OkStatus();
-      values_[instr.var] = i;
+      vars_.set(instr.var, i);
       WL_RETURN_IF_ERROR(body(instr.body, running));
     }
   }
 
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
-  std::vector<int64_t> values_;
+  VarValues vars_;
   std::vector<std::vector<double>> scratch_;
   std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
   int now_ = 0;                                               // the team that runs

@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
+#include "compiler/lower/var_values.h"
+
 namespace wl {
 namespace {
 
 class Counter {
  public:
-  explicit Counter(const Kernel& kernel)
-      : kernel_(kernel), values_(kernel.vars.size(), 0), moved_(kernel.buffers.size(), 0) {}
+  explicit Counter(const Kernel& kernel) : kernel_(kernel), vars_(kernel), moved_(kernel.buffers.size(), 0) {}
 
   std::vector<int64_t> run() {
     for (int64_t block = 0; block < kernel_.grid; ++block) {
-      values_[0] = block;
+      vars_.set(0, block);
       for (int64_t team = 0; team < std::max(1, kernel_.teams); ++team) {
-        if (kernel_.wave > 0) values_[kTeamVar] = team;
+        if (kernel_.wave > 0) vars_.set(kTeamVar, team);
         const std::vector<int64_t> before = moved_;
         stored_ = 0;
         body(kernel_.body);
@@ -26,23 +27,6 @@ class Counter {
   }
 
  private:
-  int64_t value(VarId var) const {
-    const Var& v = kernel_.vars[var];
-    if (v.kind != Var::Kind::kDerived) return values_[var];
-    const int64_t quotient = smallest(v.of) / v.div;
-    return v.mod == 0 ? quotient : quotient % v.mod;
-  }
-  int64_t value(const Affine& affine) const {
-    int64_t sum = affine.base;
-    for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
-    return sum;
-  }
-  int64_t smallest(const std::vector<Affine>& of) const {
-    int64_t least = value(of[0]);
-    for (const Affine& affine : of) least = std::min(least, value(affine));
-    return least;
-  }
-
   // Along an axis of stride 0 the slice is one element, however many places it is copied to.
   int64_t size(const Instr& instr, const Tile& tile) const {
     std::vector<int64_t> extents;
@@ -50,7 +34,7 @@ class Counter {
     for (size_t axis = 0; axis < tile.layout.shape.size(); ++axis) {
       int64_t extent = tile.layout.shape[axis];
       if (axis < tile.bound.size() && !tile.bound[axis].empty())
-        extent = std::clamp<int64_t>(smallest(tile.bound[axis]), 0, extent);
+        extent = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, extent);
       const bool spread = instr.op == InstrOp::kGather || instr.slice.strides[axis] != 0;
       extents.push_back(spread ? extent : std::min<int64_t>(extent, 1));
       total *= extents.back();
@@ -63,7 +47,7 @@ class Counter {
 
   bool holds(const Instr& instr, const std::vector<int64_t>& extents, int64_t flat) const {
     return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
-      int64_t at = value(guard.at), rest = flat;
+      int64_t at = vars_.value(guard.at), rest = flat;
       for (size_t axis = extents.size(); axis-- > 0;) {
         at += guard.strides[axis] * (rest % extents[axis]);
         rest /= extents[axis];
@@ -75,9 +59,9 @@ class Counter {
   void body(const std::vector<Instr>& instrs) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {
-        const int64_t trips = smallest(instr.trips);
+        const int64_t trips = vars_.smallest(instr.trips);
         for (int64_t i = 0; i < trips; ++i) {
-          values_[instr.var] = i;
+          vars_.set(instr.var, i);
           body(instr.body);
         }
       } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) {
@@ -91,7 +75,7 @@ class Counter {
   }
 
   const Kernel& kernel_;
-  std::vector<int64_t> values_;
+  VarValues vars_;
   std::vector<int64_t> moved_;
   int64_t stored_ = 0;  // to device memory, by the team that runs
 };

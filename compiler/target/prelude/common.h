@@ -1,4 +1,21 @@
-// What every target says alike, in terms of its own operations: reciprocals, conditions, index arithmetic, guards.
+// What every target says alike, in terms of its own operations: rounding, reciprocals, conditions, index arithmetic,
+// guards.
+template <class V>
+WL_FN V wl_round(V x) {
+  return wl_round_to<0>(x);
+}
+template <class V>
+WL_FN V wl_floor(V x) {
+  return wl_round_to<1>(x);
+}
+template <class V>
+WL_FN V wl_ceil(V x) {
+  return wl_round_to<2>(x);
+}
+template <class V>
+WL_FN V wl_trunc(V x) {
+  return wl_round_to<3>(x);
+}
 template <class V>
 WL_FN V wl_rcp(V x) {
   return 1 / x;

@@ -28,18 +28,6 @@ template <>
 struct wl_words<8> {
   typedef uint2 t;
 };
-template <>
-struct wl_words<4> {
-  typedef u32 t;
-};
-template <>
-struct wl_words<2> {
-  typedef u16 t;
-};
-template <>
-struct wl_words<1> {
-  typedef u8 t;
-};
 template <int W, class T>
 WL_FN void wl_copy(T* to, const T* from) {
   typedef typename wl_words<W * sizeof(T)>::t C;

@@ -129,22 +129,6 @@ WL_FN V wl_round_to(V x) {
     return x;
 }
 template <class V>
-WL_FN V wl_round(V x) {
-  return wl_round_to<0>(x);
-}
-template <class V>
-WL_FN V wl_floor(V x) {
-  return wl_round_to<1>(x);
-}
-template <class V>
-WL_FN V wl_ceil(V x) {
-  return wl_round_to<2>(x);
-}
-template <class V>
-WL_FN V wl_trunc(V x) {
-  return wl_round_to<3>(x);
-}
-template <class V>
 WL_FN V wl_sqrt(V x) {
   if constexpr (wl_is64<V>)
     return __builtin_sqrt(x);

@@ -17,6 +17,22 @@ typedef unsigned short u16;
 typedef unsigned u32;
 typedef unsigned long long u64;
 
+// What as many bytes are moved as at once; of more than four each family has its own vectors.
+template <int BYTES>
+struct wl_words;
+template <>
+struct wl_words<4> {
+  typedef u32 t;
+};
+template <>
+struct wl_words<2> {
+  typedef u16 t;
+};
+template <>
+struct wl_words<1> {
+  typedef u8 t;
+};
+
 template <class T, int N>
 struct wl_vec {
   T e[N];

@@ -28,18 +28,6 @@ template <int BYTES>
 struct wl_words {
   typedef u32 t __attribute__((ext_vector_type(BYTES / 4)));
 };
-template <>
-struct wl_words<4> {
-  typedef u32 t;
-};
-template <>
-struct wl_words<2> {
-  typedef u16 t;
-};
-template <>
-struct wl_words<1> {
-  typedef u8 t;
-};
 template <int W, class T>
 WL_FN void wl_read(T* to, const T* from) {
   typedef typename wl_words<W * sizeof(T)>::t C;
