@@ -27,22 +27,35 @@ def attribute(schema, name):
             f"{str(known).lower()}, {integer}, {number}, {text(string)}}},")
 
 
+def takes(schema):
+    """[{name, needed}] of the inputs, the last of them any number of times?"""
+    option = onnx.defs.OpSchema.FormalParameterOption
+    rows = [f"    {{{text(i.name)}, {str(i.option == option.Single).lower()}}}," for i in schema.inputs]
+    return rows, any(i.option == option.Variadic for i in schema.inputs)
+
+
 def main():
     schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""]
     schemas.sort(key=lambda s: (s.name, s.since_version))
-    attributes, rows = [], []
+    attributes, inputs, rows = [], [], []
     for schema in schemas:
         names = sorted(schema.attributes)
+        own, variadic = takes(schema)
         rows.append(f"    {{{text(schema.name)}, {schema.since_version}, {str(schema.deprecated).lower()}, "
-                    f"{len(attributes)}, {len(names)}}},")
+                    f"{len(attributes)}, {len(names)}, {len(inputs)}, {len(own)}, {str(variadic).lower()}}},")
+        inputs += own
         attributes += [attribute(schema, name) for name in names]
     lines = ['#include "compiler/import/schema.h"', "", "namespace wl::onnx_import {", "namespace {",
              "constexpr SchemaAttribute kAttributes[] = {", *attributes, "};",
+             "constexpr SchemaInput kInputs[] = {", *inputs, "};",
              "constexpr Schema kSchemas[] = {", *rows, "};", "}  // namespace", "",
              "std::span<const Schema> schemas() { return kSchemas; }",
              "std::span<const SchemaAttribute> attributes_of(const Schema& schema) {",
              "  return std::span(kAttributes).subspan(static_cast<size_t>(schema.first), "
              "static_cast<size_t>(schema.count));", "}",
+             "std::span<const SchemaInput> inputs_of(const Schema& schema) {",
+             "  return std::span(kInputs).subspan(static_cast<size_t>(schema.first_input), "
+             "static_cast<size_t>(schema.inputs));", "}",
              f"int newest_opset() {{ return {onnx.defs.onnx_opset_version()}; }}",
              f"std::string_view schema_source() {{ return {text('onnx ' + onnx.__version__)}; }}", "",
              "}  // namespace wl::onnx_import", ""]

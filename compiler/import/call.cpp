@@ -244,18 +244,22 @@ T Call::iota(DType dtype, Shape shape, int64_t axis) {
   return checked(builder_.iota(dtype, std::move(shape), static_cast<int>(axis)));
 }
 
+Call& T::call() const {
+  if (call_ == nullptr) throw Rejected{absl::InvalidArgumentError("an input that the op needs is missing")};
+  return *call_;
+}
 Shape T::shape() const {
-  return call_->builder().node(id_).shape;
+  return call().builder().node(id_).shape;
 }
 int64_t T::extent(int64_t axis) const {
-  const Shape& own = call_->builder().node(id_).shape;
+  const Shape& own = call().builder().node(id_).shape;
   if (axis < 0 || axis >= static_cast<int64_t>(own.size())) {
     call_->fail("a tensor of shape ", shape_text(own), " has no axis ", axis);
   }
   return own[static_cast<size_t>(axis)];
 }
 DType T::dtype() const {
-  return call_->builder().node(id_).dtype;
+  return call().builder().node(id_).dtype;
 }
 
 }  // namespace wl::onnx_import

@@ -1,7 +1,8 @@
 // Call: one ONNX node being imported, as the rows of table.cpp see it; T: a handle on a tensor of the graph being
 // built, with arithmetic that broadcasts as NumPy does, so that a decomposition reads like its formula. A row stops at
 // its first mistake: everything here that cannot go on throws Rejected, which import.cpp alone catches and which never
-// leaves this folder. So a row needs no error handling of its own, and T is always a valid node.
+// leaves this folder. So a row needs no error handling of its own, and T is always a valid node or, where an input is
+// absent, fails when it is used.
 #pragma once
 
 #include <initializer_list>
@@ -30,7 +31,7 @@ class T {
  public:
   T() = default;  // no tensor: what a row returns after it has set its outputs itself
   T(Call* call, NodeId id) : call_(call), id_(id) {}
-  Call& call() const { return *call_; }
+  Call& call() const;  // fails where there is no tensor
   NodeId id() const { return id_; }
   bool valid() const { return call_ != nullptr; }
   Shape shape() const;  // a copy: the node moves as the graph grows

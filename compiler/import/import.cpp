@@ -158,7 +158,7 @@ absl::Status Importer::add_node(const onnx::NodeProto& node, const std::string& 
   const Row* row = find_row(domain, node.op_type(), version);
   if (domain.empty() && (row != nullptr || has_body(node))) {
     const Schema* schema = schema_of(node.op_type(), version);
-    if (schema != nullptr && !schema->deprecated) WL_RETURN_IF_ERROR(located(check_attributes(node, *schema)));
+    if (schema != nullptr && !schema->deprecated) WL_RETURN_IF_ERROR(located(check_node(node, *schema)));
   }
   if (domain.empty() && node.op_type() == "If") return located(add_if(node, context));
   if (domain.empty() && node.op_type() == "Loop") return located(add_loop(node, context));

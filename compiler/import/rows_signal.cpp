@@ -11,6 +11,7 @@ namespace {
 
 // cos or sin of 2 pi i j / n for i < rows, j < columns; the product is reduced while it is an integer.
 T angles(Call& c, DType dtype, int64_t rows, int64_t columns, int64_t n, Op op) {
+  c.check_shape({rows, columns});
   if (rows * columns <= kLiteralBytes / 8) {
     std::vector<double> values;
     for (int64_t i = 0; i < rows; ++i) {

@@ -23,6 +23,8 @@ const SchemaAttribute* attribute_of(const Schema& schema, std::string_view name)
   return nullptr;
 }
 
+namespace {
+
 absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema) {
   const auto known = attributes_of(schema);
   for (const AttributeProto& attribute : node.attribute()) {
@@ -48,6 +50,27 @@ absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema)
     if (!given) return invalid("attribute ", attribute.name, " is missing");
   }
   return absl::OkStatus();
+}
+
+absl::Status check_inputs(const onnx::NodeProto& node, const Schema& schema) {
+  const auto known = inputs_of(schema);
+  for (int i = 0; i < static_cast<int>(known.size()); ++i) {
+    const SchemaInput& input = known[static_cast<size_t>(i)];
+    const bool given = i < node.input_size() && !node.input(i).empty();
+    if (input.needed && !given) return invalid("input ", i, " (", input.name, ") is missing");
+  }
+  if (!schema.variadic && node.input_size() > schema.inputs) {
+    return invalid("has ", node.input_size(), " inputs; ", schema.op, ", version ", schema.since, ", has at most ",
+                   schema.inputs);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status check_node(const onnx::NodeProto& node, const Schema& schema) {
+  WL_RETURN_IF_ERROR(check_attributes(node, schema));
+  return check_inputs(node, schema);
 }
 
 }  // namespace wl::onnx_import

@@ -1,6 +1,6 @@
-// The standard ONNX operators as the installed onnx package defines them: names, versions and attributes. The build
-// generates the tables from that package (tools/onnx_schema.py); the importer checks nodes against them, and takes from
-// them the values of attributes that a node leaves out.
+// The standard ONNX operators as the installed onnx package defines them: names, versions, attributes and inputs. The
+// build generates the tables from that package (tools/onnx_schema.py); the importer checks nodes against them, and
+// takes from them the values of attributes that a node leaves out.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,23 @@ struct SchemaAttribute {
   std::string_view text;
 };
 
+struct SchemaInput {
+  std::string_view name;
+  bool needed;
+};
+
 struct Schema {
   std::string_view op;
-  int since;        // opset version
-  bool deprecated;  // from this version on
-  int first, count;
+  int since;         // opset version
+  bool deprecated;   // from this version on
+  int first, count;  // attributes
+  int first_input, inputs;
+  bool variadic;  // the last input stands for any number of them
 };
 
 std::span<const Schema> schemas();  // by name, then version
 std::span<const SchemaAttribute> attributes_of(const Schema& schema);
+std::span<const SchemaInput> inputs_of(const Schema& schema);
 int newest_opset();
 std::string_view schema_source();  // "onnx 1.23.2"
 
@@ -41,7 +49,8 @@ std::string_view schema_source();  // "onnx 1.23.2"
 const Schema* schema_of(std::string_view op, int version);
 const SchemaAttribute* attribute_of(const Schema& schema, std::string_view name);
 
-// Attributes of a node of the default domain: each is the schema's, of its type, and none that is required is left out.
-absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema);
+// A node of the default domain: each attribute is the schema's, of its type, and nothing that is required, attribute or
+// input, is left out; nor are there more inputs than the op has.
+absl::Status check_node(const onnx::NodeProto& node, const Schema& schema);
 
 }  // namespace wl::onnx_import

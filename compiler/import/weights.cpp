@@ -22,14 +22,26 @@ void append_elements(DType dtype, const Field& field, std::string* bytes) {
   }
 }
 
-// Empty when the tensor has no typed field of its element type.
+// From the field that the schema has for the element type; empty when that one is.
 std::string typed_bytes(const TensorProto& tensor, DType dtype) {
   std::string bytes;
-  if (tensor.float_data_size() > 0) append_elements(dtype, tensor.float_data(), &bytes);
-  if (tensor.double_data_size() > 0) append_elements(dtype, tensor.double_data(), &bytes);
-  if (tensor.int64_data_size() > 0) append_elements(dtype, tensor.int64_data(), &bytes);
-  if (tensor.uint64_data_size() > 0) append_elements(dtype, tensor.uint64_data(), &bytes);
-  if (tensor.int32_data_size() > 0) append_elements(dtype, tensor.int32_data(), &bytes);
+  switch (dtype) {
+    case DType::f32:
+      append_elements(dtype, tensor.float_data(), &bytes);
+      break;
+    case DType::f64:
+      append_elements(dtype, tensor.double_data(), &bytes);
+      break;
+    case DType::i64:
+      append_elements(dtype, tensor.int64_data(), &bytes);
+      break;
+    case DType::u32:
+    case DType::u64:
+      append_elements(dtype, tensor.uint64_data(), &bytes);
+      break;
+    default:
+      append_elements(dtype, tensor.int32_data(), &bytes);
+  }
   return bytes;
 }
 

@@ -1,12 +1,36 @@
-// Any bytes: the importer gives a verified graph or a Status, and the weights' bytes fit their shapes.
+// Any bytes: the importer gives a verified graph or a Status, and the weights' bytes fit their shapes. Most inputs are
+// models whose fields were changed, so that they get past the parser of protobuf; those that are no model any more are
+// replaced by the import tests' cases.
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
 #include <string_view>
 
 #include "compiler/base/status.h"
 #include "compiler/import/import.h"
 #include "compiler/import/weights.h"
 #include "compiler/ir/text.h"
+#include "tests/unit/import/cases.h"
+#include "tests/unit/import/mutate.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  std::mt19937_64 rng(seed);
+  if (rng() % 4 == 0) return LLVMFuzzerMutate(data, size, most);
+  static const auto cases = wl::testing::import_cases();
+  onnx::ModelProto model;
+  if (!model.ParsePartialFromArray(data, static_cast<int>(size)) || !model.has_graph() || rng() % 64 == 0) {
+    model = wl::testing::model_of(cases[rng() % cases.size()]);
+  }
+  wl::testing::mutate(model, 1 + static_cast<int>(rng() % 4), rng);
+  const std::string bytes = model.SerializePartialAsString();
+  if (bytes.size() > most) return LLVMFuzzerMutate(data, size, most);
+  std::memcpy(data, bytes.data(), bytes.size());
+  return bytes.size();
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -107,6 +107,18 @@ TEST(VisitWeights, ReadsOneInitializerAtATime) {
   EXPECT_TRUE(absl::IsInvalidArgument(visit_weights("not a model", visit)));
 }
 
+TEST(VisitWeights, TakesElementsFromTheFieldOfTheirTypeOnly) {
+  onnx::ModelProto model;
+  TensorProto* tensor = model.mutable_graph()->add_initializer();
+  tensor->set_name("w");
+  tensor->set_data_type(TensorProto::DOUBLE);
+  tensor->add_dims(2);
+  tensor->add_int32_data(1);
+  tensor->add_int32_data(2);
+  const auto status = visit_weights(model.SerializeAsString(), [](auto&&...) { return absl::OkStatus(); });
+  EXPECT_EQ(status.message(), "initializer w: f64[2] needs 16 bytes, the file has 0");
+}
+
 TEST_F(WeightsTest, ComeOutOfFoldersAndSingleFiles) {
   const std::string bytes = npy_bytes(DType::f32, {1}, bytes_of<float>({7}));
   ASSERT_TRUE(make_folders(root_ + "/w").ok());

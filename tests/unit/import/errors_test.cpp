@@ -125,7 +125,7 @@ TEST(ImportErrors, MissingValue) {
 TEST(ImportErrors, MissingInput) {
   auto model = sum_model();
   model.mutable_graph()->mutable_node(0)->mutable_input()->RemoveLast();
-  EXPECT_EQ(error_of(model), "node \"sum\" (Add): input 1 is needed, the node has 1");
+  EXPECT_EQ(error_of(model), "node \"sum\" (Add): input 1 (B) is missing");
 }
 
 TEST(ImportErrors, NamesThatOccurTwice) {

@@ -68,6 +68,17 @@ TEST(Schema, RefusesAttributesThatAreNotTheOps) {
   EXPECT_EQ(error_of(model_of("Cast")), "node \"n\" (Cast): attribute to is missing");
 }
 
+TEST(Schema, RefusesInputsThatAreNotTheOps) {
+  auto two = model_of("Softmax");
+  two.mutable_graph()->mutable_node(0)->add_input("x");
+  EXPECT_EQ(error_of(two), "node \"n\" (Softmax): has 2 inputs; Softmax, version 13, has at most 1");
+
+  auto none = model_of("QLinearMatMul");
+  auto& node = *none.mutable_graph()->mutable_node(0);
+  for (int i = 1; i < 8; ++i) node.add_input(i == 7 ? "" : "x");  // the zero point is left out
+  EXPECT_EQ(error_of(none), "node \"n\" (QLinearMatMul): input 7 (y_zero_point) is missing");
+}
+
 TEST(Schema, GivesTheValueOfWhatIsLeftOut) {
   // The axis is 1 until version 12, the last one from 13 on: of three axes these differ.
   for (const int version : {12, 13}) {
