@@ -80,8 +80,8 @@ T center_crop_pad(Call& c) {
   if (shape.size() != axes.size()) c.fail("shape ", shape_text(shape), " does not fit ", axes.size(), " axes");
   std::vector<int64_t> low(x.shape().size(), 0), high = low;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t has = x.extent(axes[i]), more = shape[i] - has;
     if (shape[i] < 0 || shape[i] > kMaxElements) c.fail("shape ", shape_text(shape), " is out of range");
+    const int64_t more = shape[i] - x.extent(axes[i]);
     if (more < 0) x = slice_axis(x, axes[i], -more / 2, 1, shape[i]);
     low[static_cast<size_t>(axes[i])] = std::max<int64_t>(more, 0) / 2;
     high[static_cast<size_t>(axes[i])] = std::max<int64_t>(more, 0) - low[static_cast<size_t>(axes[i])];
