@@ -18,13 +18,15 @@ class Transpose {
         ahead_(schedule.get("prefetch", 0)),
         level_(static_cast<int>(schedule.get("prefetch_level", 1))),
         rows_inner_(schedule.get("order", 0) == 1),
+        staged_(schedule.get("staged", 0) != 0),
         streaming_(schedule.get("stream", 0) != 0) {
     out_.set_launch("transpose", schedule, machine);
     out_.kernel().unroll = static_cast<int>(schedule.get("unroll", 1));
     open_tiles(schedule.get("tasks", 1));
   }
 
-  absl::StatusOr<Kernel> in_registers() {
+  // A tile by squares; staged: into scratch, from where whole rows go to memory.
+  absl::StatusOr<Kernel> lower() {
     const VarId outer = rows_inner_ ? column_ : row_, inner = rows_inner_ ? row_ : column_;
     out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
     out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
@@ -33,77 +35,31 @@ class Transpose {
     TileExpr expr{group_, domain_, out_,    place, domain_.second, domain_.vector, lanes_, lanes_, lanes_, {},
                   false,  {},      nullptr, {}};
     expr.load = [&](const Access& access) -> TileId {
+      if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
       if (!crosses(access)) return -1;
-      if (ahead_ > 0) {
+      if (ahead_ > 0 && !staged_) {
         Place later = place;
-        const AtomId along = rows_inner_ ? domain_.second : domain_.vector;
-        later[along] = sum(later[along], fixed(ahead_ * lanes_));
+        later[along()] = sum(later[along()], fixed(ahead_ * lanes_));
         crossed.push_back(fetch(access, later, domain_.second, domain_.vector, {lanes_, lanes_}, 0));
       }
       return turned(access, place, crossed);
     };
-    WL_RETURN_IF_ERROR(store_all(expr));
+    for (const Domain::Store& store : domain_.stores) {
+      WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
+      expr.code.push_back(staged_ ? store_instr(value, scratch(store), false)
+                                  : store_instr(value,
+                                                slice_at(out_.output_buffer(store.output), store.access, place,
+                                                         domain_.second, domain_.vector),
+                                                streaming_));
+    }
     out_.push_all(std::move(crossed));
     out_.push_all(std::move(expr.code));
     out_.close_loop();
     out_.close_loop();
-    return finish();
-  }
-
-  // First the tile's transposed inputs go to scratch, then whole rows of it are computed. Meanwhile what the next tile
-  // will transpose is fetched, as evenly as the two extents allow.
-  absl::StatusOr<Kernel> staged() {
-    const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
-    const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
-    Place next = origin_, place = origin_;
-    const AtomId along = rows_inner_ ? domain_.second : domain_.vector;
-    next[along] = sum(next[along], fixed(rows_inner_ ? rows_ : columns_));
-    next[domain_.vector] = sum(next[domain_.vector], affine(step, columns_ / steps));
-    Affine row = affine(step, rows_each);
-    row.add(part, 1);
-    place[domain_.second] = sum(place[domain_.second], row);
-
-    std::vector<Instr> fill, below, later;  // fetches come last: they would hold up the loads of this row
-    TileExpr expr{group_, domain_, out_, place, -1, domain_.vector, 1, columns_, lanes_, {}, false, {}, nullptr, {}};
-    expr.load = [&](const Access& access) -> TileId {
-      if (!crosses(access)) {
-        if (ahead_ > 0 && access.strides[domain_.vector] != 0 && access.strides[domain_.second] != 0) {
-          Place under = place;
-          under[domain_.second] = sum(under[domain_.second], fixed(ahead_));
-          below.push_back(fetch(access, under, -1, domain_.vector, {1, columns_}, 1));
-        }
-        return -1;
-      }
-      for (const auto& [known, tile] : rows_known_)
-        if (known == access) return tile;
-      const DType dtype = group_.nodes[access.input].dtype;
-      const int64_t pitch = columns_ + lanes_;  // rows of a square fall into different cache sets
-      const BufferId buffer = out_.shared(cat("tile", rows_known_.size()), dtype, {rows_, pitch});
-      const TileId result = turned(access, square(), fill);
-      Affine to = affine(row_, lanes_ * pitch);
-      to.add(column_, lanes_);
-      fill.push_back(store_instr(result, {buffer, to, {pitch, 1}}, false));
-      if (ahead_ > 0)
-        later.push_back(fetch(access, next, domain_.vector, domain_.second, {columns_ / steps, rows_}, 1));
-      const TileId whole = expr.tile(dtype);
-      expr.code.push_back(load_instr(whole, {buffer, sum(fixed(0), row, pitch), {0, 1}}));
-      rows_known_.emplace_back(access, whole);
-      return whole;
-    };
-    WL_RETURN_IF_ERROR(store_all(expr));
-    out_.open_loop(column_, {fixed(columns_ / lanes_)});
-    out_.open_loop(row_, {fixed(rows_ / lanes_)});
-    out_.push_all(std::move(fill));
+    if (staged_) write_rows();
     out_.close_loop();
-    out_.close_loop();
-    out_.open_loop(step, {fixed(steps)});
-    out_.open_loop(part, {fixed(rows_each)});
-    out_.push_all(std::move(expr.code));
-    out_.push_all(std::move(below));
-    out_.close_loop();
-    out_.push_all(std::move(later));
-    out_.close_loop();
-    return finish();
+    if (streaming_) out_.push(fence_instr());
+    return out_.finish();
   }
 
  private:
@@ -160,6 +116,9 @@ class Transpose {
     return place;
   }
 
+  // What the innermost loop walks.
+  AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
+
   bool crosses(const Access& access) const {
     return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
   }
@@ -191,20 +150,53 @@ class Transpose {
     return instr;
   }
 
-  absl::Status store_all(TileExpr& expr) {
-    for (const Domain::Store& store : domain_.stores) {
-      WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
-      expr.code.push_back(store_instr(
-          value, slice_at(out_.output_buffer(store.output), store.access, expr.place, expr.axis0, expr.axis1),
-          streaming_));
-    }
-    return absl::OkStatus();
+  // Where the square of a store lies in its tile of scratch.
+  Slice scratch(const Domain::Store& store) {
+    const DType dtype = group_.nodes[store.source].dtype;
+    const int64_t pitch = columns_ + lanes_;  // rows of a square fall into different cache sets
+    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype, {rows_, pitch}));
+    Affine to = affine(row_, lanes_ * pitch);
+    to.add(column_, lanes_);
+    return {scratch_.back(), to, {pitch, 1}};
   }
 
-  Kernel finish() {
+  // The tile goes from scratch to memory in whole rows. Meanwhile, as evenly as the two extents allow, what the tile
+  // `ahead_` from here will read is fetched: this half of the work reads no memory, and the other half writes none.
+  void write_rows() {
+    const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
+    const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
+    Affine row = affine(step, rows_each);
+    row.add(part, 1);
+    Place place = origin_, next = origin_;
+    next[along()] = sum(next[along()], fixed(ahead_ * (rows_inner_ ? rows_ : columns_)));
+    Place below = next;
+    place[domain_.second] = sum(place[domain_.second], row);
+    below[domain_.second] = sum(below[domain_.second], row);
+    next[domain_.vector] = sum(next[domain_.vector], affine(step, columns_ / steps));
+
+    out_.open_loop(step, {fixed(steps)});
+    out_.open_loop(part, {fixed(rows_each)});
+    for (size_t i = 0; i < scratch_.size(); ++i) {
+      const Domain::Store& store = domain_.stores[i];
+      const TileId whole = out_.tile(group_.nodes[store.source].dtype, {1, columns_}, 1, lanes_);
+      out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, columns_ + lanes_), {0, 1}}));
+      out_.push(store_instr(whole, slice_at(out_.output_buffer(store.output), store.access, place, -1, domain_.vector),
+                            streaming_));
+    }
+    const auto fetch_all = [&](bool crossing) {
+      for (const Access& access : read_) {
+        if (ahead_ == 0 || crosses(access) != crossing) continue;
+        if (crossing) {
+          out_.push(fetch(access, next, domain_.vector, domain_.second, {columns_ / steps, rows_}, 1));
+        } else if (access.strides[domain_.vector] != 0 && access.strides[domain_.second] != 0) {
+          out_.push(fetch(access, below, -1, domain_.vector, {1, columns_}, 1));
+        }
+      }
+    };
+    fetch_all(false);
     out_.close_loop();
-    if (streaming_) out_.push(fence_instr());
-    return out_.finish();
+    fetch_all(true);
+    out_.close_loop();
   }
 
   const Graph& group_;
@@ -214,10 +206,12 @@ class Transpose {
   const int64_t rows_, columns_;  // of a tile
   const int64_t ahead_;
   const int level_;  // cache that is fetched into
-  const bool rows_inner_, streaming_;
+  const bool rows_inner_, staged_, streaming_;
   VarId row_ = -1, column_ = -1;  // of a square within the tile
   Place origin_;
-  std::vector<std::pair<Access, TileId>> squares_known_, rows_known_;
+  std::vector<Access> read_;  // by a tile
+  std::vector<std::pair<Access, TileId>> squares_known_;
+  std::vector<BufferId> scratch_;  // a tile of each store
 };
 
 }  // namespace
@@ -232,8 +226,7 @@ bool transposes(const Domain& domain, const Machine& machine) {
 
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                        const Machine& machine) {
-  Transpose lowering(group, domain, schedule, machine);
-  return schedule.get("staged", 0) != 0 ? lowering.staged() : lowering.in_registers();
+  return Transpose(group, domain, schedule, machine).lower();
 }
 
 }  // namespace wl

@@ -19,8 +19,8 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       // Elements along the vector atom; short tiles only where another atom is contiguous in memory that is read.
       transposes ? axis_of("tile", {64, 32, 16, 256})
                  : axis_of("tile", {4096, 1024}, [&](int64_t t) { return t < row; }),
-      // Transposes: elements along the other atom, which of the two is walked innermost, and whether a tile is turned
-      // in scratch before whole rows of it are computed.
+      // Transposes: elements along the other atom, which of the two is walked innermost, and whether a tile is computed
+      // in scratch before whole rows of it are written; `prefetch` counts such tiles.
       axis_of("tile_rows", {64, 32, 16, 128}, [&](int64_t) { return transposes; }),
       axis_of("order", {0, 1}, [&](int64_t) { return transposes; }),
       axis_of("staged", {0, 1}, [&](int64_t) { return transposes; }),
@@ -43,22 +43,22 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
   const int64_t unroll = largest_up_to(space.axes[kUnroll], 4), ahead = largest_up_to(space.axes[kPrefetch], 1);
   if (transposes) {
     // From memory: along the rows of what is turned, the next tile on its way.
-    const auto staged = [&](int64_t rows) {
-      add_seed(space, {{"tile", 64},
+    const auto staged = [&](int64_t tile, int64_t rows) {
+      add_seed(space, {{"tile", tile},
                        {"tile_rows", rows},
                        {"order", 1},
                        {"staged", 1},
-                       {"unroll", largest_up_to(space.axes[kUnroll], 64 / lanes)},
                        {"stream", stream},
-                       {"prefetch", largest_up_to(space.axes[kPrefetch], cached ? 0 : 2)},
+                       {"prefetch", largest_up_to(space.axes[kPrefetch], cached ? 0 : 1)},
+                       {"prefetch_level", cached ? 1 : 2},
                        {"threads", threads}});
     };
     const auto turned = [&](int64_t tile, int64_t rows) {
       add_seed(space, {{"tile", tile}, {"tile_rows", rows}, {"stream", stream}, {"threads", threads}});
     };
-    if (!cached) staged(64), staged(32);
+    if (!cached) staged(32, 16), staged(64, 64);
     turned(64, 16), turned(16, 16);
-    if (cached) staged(64);
+    if (cached) staged(64, 64);
     return space;
   }
   add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"prefetch", ahead}, {"threads", threads}});
