@@ -155,7 +155,7 @@ TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
       ++kernels;
     }
   }
-  EXPECT_GT(kernels, 8);
+  EXPECT_GE(kernels, testing::scaled(8));
   std::printf("%d kernels\n", kernels);
 }
 
