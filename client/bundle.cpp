@@ -40,6 +40,10 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
   manifest["target"] = {{"name", program.target}, {"device", program.device}, {"fingerprint", program.fingerprint}};
   manifest["bind"] = program.bind;
   manifest["weights"] = program.weights;
+  manifest["folded"] = Json::array();
+  for (const FoldedWeight& folded : program.folded) {
+    manifest["folded"].push_back({{"name", folded.name}, {"graph", print(folded.from)}});
+  }
   manifest["arena_bytes"] = program.arena_bytes;
   manifest["buffers"] = Json::array();
   for (const ProgramBuffer& buffer : program.buffers) {
@@ -106,6 +110,16 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
   program.fingerprint = target.at("fingerprint").get<std::string>();
   program.bind = json.at("bind").get<std::map<std::string, int64_t>>();
   program.weights = json.at("weights").get<std::vector<std::string>>();
+  for (const Json& row : json.value("folded", Json::array())) {
+    FoldedWeight folded{row.at("name").get<std::string>(), {}};
+    auto from = parse(row.at("graph").get<std::string>());
+    if (!from.ok() || from->outputs.size() != 1) {
+      return invalid("manifest.json: folded weight ", folded.name, ": its graph is broken", from.ok() ? "" : ": ",
+                     from.ok() ? "" : from.status().message());
+    }
+    folded.from = *std::move(from);
+    program.folded.push_back(std::move(folded));
+  }
   program.arena_bytes = json.at("arena_bytes").get<int64_t>();
   for (const Json& row : json.at("buffers")) {
     ProgramBuffer buffer;
@@ -168,6 +182,14 @@ absl::Status check_program(const Program& program) {
     if (buffer.place == Place::kArena && !inside) {
       return wrong("buffer ", buffer.name, " lies outside the arena");
     }
+  }
+  for (const FoldedWeight& folded : program.folded) {
+    const Node& value = folded.from.nodes[folded.from.outputs[0].node];
+    const bool fits = std::any_of(program.buffers.begin(), program.buffers.end(), [&](const ProgramBuffer& buffer) {
+      return buffer.place == Place::kInput && buffer.name == folded.name && buffer.dtype == value.dtype &&
+             buffer.shape == value.shape;
+    });
+    if (!fits) return wrong("folded weight ", folded.name, " is no input of the type that its graph computes");
   }
   auto is_buffer = [&](int index) { return index >= 0 && static_cast<size_t>(index) < program.buffers.size(); };
   for (const ProgramOutput& output : program.outputs) {

@@ -13,7 +13,8 @@
 
 namespace wl {
 
-inline constexpr int kBundleFormat = 1;
+// 2: weights may be folded; format 1 has none.
+inline constexpr int kBundleFormat = 2;
 
 // Whether write_bundle() would refuse `folder`; to ask before a long search.
 absl::Status may_become_bundle(const std::string& folder);

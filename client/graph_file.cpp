@@ -29,8 +29,10 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   } else {
     auto imported = import_onnx(bytes, ImportOptions{bind, files_beside(path)});
     if (!imported.ok()) return named(imported.status());
-    file.graph = std::move(imported->graph);
-    file.weights = std::move(imported->weights);
+    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights));
+    file.graph = std::move(folding.graph);
+    file.weights = std::move(folding.weights);
+    file.folded = std::move(folding.folded);
   }
   file.text = print(file.graph);
   return file;
@@ -44,6 +46,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   program.device = result.device.name;
   program.fingerprint = result.device.fingerprint();
   program.weights = file.weights;
+  program.folded = file.folded;
   program.bind = file.bind;
 
   for (const ResultBuffer& buffer : result.buffers) {

@@ -14,7 +14,8 @@ namespace wl {
 struct GraphFile {
   Graph graph;
   std::string text;                     // canonical
-  std::vector<std::string> weights;     // names of the inputs that are weights
+  std::vector<std::string> weights;     // names of the inputs that are weights, folded ones among them
+  std::vector<FoldedWeight> folded;     // what computes those that are made from other weights
   std::string label;                    // the file's name without its folder
   std::map<std::string, int64_t> bind;  // extents given to its symbolic dimensions
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/bundle.h"
 #include "client/executor.h"
+#include "client/folded.h"
 #include "client/weights.h"
 
 namespace wl {
@@ -20,7 +21,10 @@ struct Model::Impl {
   std::vector<std::unique_ptr<Program>> programs;
   std::vector<std::optional<Executor>> executors;
   Shared shared;
-  std::set<std::string> missing;  // weights without values
+  std::set<std::string> missing;  // weights of the program without values
+  std::optional<FoldedWeights> folded;
+
+  absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
 
   absl::Status open(size_t bucket);
   bool is_weight(const std::string& name) const;
@@ -37,9 +41,21 @@ absl::Status Model::Impl::open(size_t bucket) {
   return absl::OkStatus();
 }
 
+// Of the program: folded ones too.
 bool Model::Impl::is_weight(const std::string& name) const {
   const std::vector<std::string>& weights = programs[0]->weights;
   return std::find(weights.begin(), weights.end(), name) != weights.end();
+}
+
+absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
+  if (folded->reads(name)) {
+    WL_RETURN_IF_ERROR(folded->set(name, dtype, shape, bytes, *executors[0]));
+    if (!is_weight(name)) return absl::OkStatus();
+  }
+  WL_ASSIGN_OR_RETURN(const int buffer, weight_buffer(name));
+  WL_RETURN_IF_ERROR(executors[0]->set(buffer, dtype, shape, bytes));
+  missing.erase(name);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
@@ -48,7 +64,9 @@ absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
     if (buffers[i].place == Place::kInput && buffers[i].name == name && is_weight(name)) return static_cast<int>(i);
   }
   std::string names;
-  for (const std::string& weight : programs[0]->weights) append(&names, names.empty() ? "" : ", ", weight);
+  for (const std::string& weight : programs[0]->weights) {
+    if (!folded->is_folded(weight)) append(&names, names.empty() ? "" : ", ", weight);
+  }
   return invalid("no weight is named ", name, "; the weights are ", names.empty() ? "none" : names);
 }
 
@@ -66,11 +84,12 @@ absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions&
   WL_RETURN_IF_ERROR(impl->open(0));
   // Small weights lie in the bundle.
   const Program& first = *impl->programs[0];
+  impl->folded.emplace(first);
   for (size_t i = 0; i < first.buffers.size(); ++i) {
     const ProgramBuffer& buffer = first.buffers[i];
     if (buffer.place != Place::kInput || !impl->is_weight(buffer.name)) continue;
     if (buffer.fill.literal.empty()) {
-      impl->missing.insert(buffer.name);
+      if (!impl->folded->is_folded(buffer.name)) impl->missing.insert(buffer.name);
     } else {
       impl->executors[0]->generate(static_cast<int>(i), 0);
     }
@@ -95,7 +114,10 @@ std::vector<TensorInfo> Model::inputs(size_t size) const {
 std::vector<TensorInfo> Model::weights() const {
   std::vector<TensorInfo> infos;
   for (const TensorInfo& buffer : impl_->buckets[0].inputs) {
-    if (impl_->is_weight(buffer.name)) infos.push_back(buffer);
+    if (impl_->is_weight(buffer.name) && !impl_->folded->is_folded(buffer.name)) infos.push_back(buffer);
+  }
+  for (TensorInfo& operand : impl_->folded->operands()) {
+    if (!impl_->is_weight(operand.name)) infos.push_back(std::move(operand));
   }
   return infos;
 }
@@ -106,22 +128,18 @@ std::vector<TensorInfo> Model::outputs(size_t size) const {
 
 absl::Status Model::set_weight(const std::string& name, const Array& value) {
   const std::lock_guard lock(impl_->mutex);
-  WL_ASSIGN_OR_RETURN(const int buffer, impl_->weight_buffer(name));
-  WL_RETURN_IF_ERROR(impl_->executors[0]->set(buffer, value));
-  impl_->missing.erase(name);
-  return absl::OkStatus();
+  WL_RETURN_IF_ERROR(impl_->set(name, value.dtype, value.shape, value.bytes));
+  return impl_->folded->finish(*impl_->executors[0]);
 }
 
 absl::Status Model::load_weights(const std::string& path) {
   const std::lock_guard lock(impl_->mutex);
-  return visit_arrays(
+  WL_RETURN_IF_ERROR(visit_arrays(
       path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
-        if (!impl_->is_weight(name)) return absl::OkStatus();
-        WL_ASSIGN_OR_RETURN(const int buffer, impl_->weight_buffer(name));
-        WL_RETURN_IF_ERROR(impl_->executors[0]->set(buffer, dtype, shape, bytes));
-        impl_->missing.erase(name);
-        return absl::OkStatus();
-      });
+        if (!impl_->is_weight(name) && !impl_->folded->reads(name)) return absl::OkStatus();
+        return impl_->set(name, dtype, shape, bytes);
+      }));
+  return impl_->folded->finish(*impl_->executors[0]);
 }
 
 absl::Status Model::generate_weights(uint64_t seed) {
@@ -131,13 +149,16 @@ absl::Status Model::generate_weights(uint64_t seed) {
     impl_->executors[0]->generate(buffer, seed);
   }
   impl_->missing.clear();
+  impl_->folded->generate(seed, *impl_->executors[0]);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::string, Array>& inputs) {
   const std::lock_guard lock(impl_->mutex);
-  if (!impl_->missing.empty()) {
-    return absl::FailedPreconditionError(cat("weight ", *impl_->missing.begin(), " and ", impl_->missing.size() - 1,
+  std::set<std::string> missing = impl_->folded->missing();
+  missing.insert(impl_->missing.begin(), impl_->missing.end());
+  if (!missing.empty()) {
+    return absl::FailedPreconditionError(cat("weight ", *missing.begin(), " and ", missing.size() - 1,
                                              " others have no values; call load_weights() or set_weight()"));
   }
   std::map<std::string, Shape> shapes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/base/records.h"
+#include "compiler/ir/fold_weights.h"
 #include "compiler/ir/graph.h"
 
 namespace wl {
@@ -50,7 +51,8 @@ struct Program {
   std::string graph_hash;
   std::string target, device, fingerprint;
   std::map<std::string, int64_t> bind;  // extents of the symbolic dimensions it was tuned for, by name
-  std::vector<std::string> weights;     // names of the inputs that are weights
+  std::vector<std::string> weights;     // names of the inputs that are weights, folded ones among them
+  std::vector<FoldedWeight> folded;     // what computes those that are made from other weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
   std::vector<ProgramKernel> kernels;  // distinct ones

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "client/compose.h"
 #include "client/files.h"
+#include "client/folded.h"
 #include "client/weights.h"
 #include "compiler/ir/text.h"
 
@@ -15,47 +17,71 @@ namespace {
 // The oracle of the whole graph takes seconds up to here; what is larger is checked step by step.
 constexpr double kWholeWork = 2e9;
 
-std::string input_names(const Program& program) {
-  std::string names;
+std::string input_names(const Program& program, const FoldedWeights& folded) {
+  std::vector<std::string> names;
   for (const ProgramBuffer& buffer : program.buffers) {
-    if (buffer.place == Place::kInput) append(&names, names.empty() ? "" : ", ", buffer.name);
+    if (buffer.place == Place::kInput && !folded.is_folded(buffer.name)) names.push_back(buffer.name);
   }
-  return names;
+  for (const TensorInfo& operand : folded.operands()) {
+    if (std::find(names.begin(), names.end(), operand.name) == names.end()) names.push_back(operand.name);
+  }
+  return absl::StrJoin(names, ", ");
 }
 
 absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResult& result) {
   const Program& program = executor.program();
+  FoldedWeights folded(program);
   std::map<std::string, int> buffer_of;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     if (program.buffers[i].place == Place::kInput) buffer_of[program.buffers[i].name] = static_cast<int>(i);
   }
+  for (const auto& [name, buffer] : buffer_of) {
+    if (folded.is_folded(name) && !program.buffers[buffer].fill.literal.empty()) executor.generate(buffer, 0);
+  }
   std::set<std::string> given;
+  // False: nothing reads an array of that name.
+  const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
+                       std::string_view bytes) -> absl::StatusOr<bool> {
+    const auto found = buffer_of.find(name);
+    if (folded.reads(name)) WL_RETURN_IF_ERROR(folded.set(name, dtype, shape, bytes, executor));
+    if (found != buffer_of.end()) {
+      WL_RETURN_IF_ERROR(executor.set(found->second, dtype, shape, bytes));
+    } else if (!folded.reads(name)) {
+      return false;
+    }
+    given.insert(name);
+    return true;
+  };
   for (const std::string& path : options.weights) {
     size_t used = 0;
     WL_RETURN_IF_ERROR(visit_arrays(
         path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
           // Files hold more than is read: what was folded away, other models' weights.
-          const auto found = buffer_of.find(name);
-          if (found == buffer_of.end()) return absl::OkStatus();
-          ++used;
-          given.insert(name);
-          return executor.set(found->second, dtype, shape, bytes);
+          WL_ASSIGN_OR_RETURN(const bool read, set(name, dtype, shape, bytes));
+          used += read ? 1 : 0;
+          return absl::OkStatus();
         }));
     if (used == 0 && !program.weights.empty()) {
-      return invalid("no array in ", path, " bears the name of an input; the inputs are ", input_names(program));
+      return invalid("no array in ", path, " bears the name of an input; the inputs are ",
+                     input_names(program, folded));
     }
   }
   for (const auto& [name, path] : options.inputs) {
-    const auto found = buffer_of.find(name);
-    if (found == buffer_of.end()) return invalid("no input is named ", name, "; the inputs are ", input_names(program));
     WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
-    WL_RETURN_IF_ERROR(executor.set(found->second, array));
-    given.insert(name);
+    WL_ASSIGN_OR_RETURN(const bool read, set(name, array.dtype, array.shape, array.bytes));
+    if (!read) return invalid("no input is named ", name, "; the inputs are ", input_names(program, folded));
   }
   for (const auto& [name, buffer] : buffer_of) {
-    if (!given.contains(name)) executor.generate(buffer, options.seed);
+    if (!given.contains(name) && !folded.is_folded(name)) executor.generate(buffer, options.seed);
   }
+  WL_RETURN_IF_ERROR(folded.finish(executor));
+  const std::set<std::string> missing = folded.missing(/*begun=*/true);
+  if (!missing.empty()) {
+    return invalid("weight ", *missing.begin(),
+                   " is not given, but one that is multiplied with it before the first run is; give both");
+  }
+  folded.generate(options.seed, executor);
   result.given.assign(given.begin(), given.end());
   return absl::OkStatus();
 }

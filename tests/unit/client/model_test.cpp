@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client/bundle.h"
+#include "compiler/ir/text.h"
 #include "tests/unit/client/programs.h"
 
 namespace wl {
@@ -143,6 +144,46 @@ TEST(Buckets, OnlyWhatFitsExactlyServes) {
     EXPECT_EQ(wrong.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("tuned for n=64"));
   }
+}
+
+// The program's weight w is a * b; both have no value in the bundle.
+TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
+  Program program = program_of("y[i] = x[i] + w[i];");
+  NEEDS_COMPILER(program);
+  program.folded.push_back(
+      {"w", parse("graph {\n  %0 = input \"a\" : f32[32] normal(0,1)\n  %1 = input \"b\" : f32[32] "
+                  "normal(0,1)\n  %2 = mul %0 %1 : f32[32]\n  output \"w\" %2\n}\n")
+                .value()});
+  const std::string folder = root_ + "/bundle";
+  ASSERT_TRUE(write_buckets(folder, {{program, "{}"}}).ok());
+  auto model = Model::load(folder, {.threads = 1});
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_EQ(model->weights().size(), 2u);
+  EXPECT_EQ(model->weights()[0].name, "a");
+  EXPECT_EQ(model->weights()[1].name, "b");
+
+  const Array x = array_of({6, 32}, 0), a = array_of({32}, 2), b = array_of({32}, 3);
+  const auto first = [&] {
+    const auto outputs = model->run({{"x", x}});
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    return outputs.ok() ? at(outputs->at("y"), 0) : -1;
+  };
+  EXPECT_THAT(model->run({{"x", x}}).status().message(), HasSubstr("weight a and 1 others"));
+  ASSERT_TRUE(model->set_weight("b", b).ok());
+  EXPECT_THAT(model->run({{"x", x}}).status().message(), HasSubstr("weight a and 0 others"));
+  EXPECT_TRUE(absl::IsInvalidArgument(model->set_weight("a", array_of({31}, 2))));
+  ASSERT_TRUE(model->set_weight("a", a).ok());
+  EXPECT_EQ(first(), 12) << "twice 2 * 3";
+
+  // Both are forgotten: half of a new pair does not make a weight.
+  ASSERT_TRUE(model->set_weight("a", array_of({32}, 5)).ok());
+  EXPECT_EQ(model->run({{"x", x}}).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(model->set_weight("b", b).ok());
+  EXPECT_EQ(first(), 30);
+
+  auto random = Model::load(folder, {.threads = 1});
+  ASSERT_TRUE(random.ok() && random->generate_weights(1).ok());
+  EXPECT_TRUE(random->run({{"x", x}}).ok());
 }
 
 }  // namespace

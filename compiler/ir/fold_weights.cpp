@@ -1,0 +1,341 @@
+#include "compiler/ir/fold_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "compiler/ir/build.h"
+#include "compiler/ir/eval.h"
+
+namespace wl {
+namespace {
+
+// Of every node: whether it is computed from weights and constants alone, with a weight among them.
+std::vector<bool> known_early(const Graph& graph, const std::vector<std::string>& weights) {
+  const std::set<std::string> names(weights.begin(), weights.end());
+  std::vector<bool> early(graph.nodes.size()), fixed(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto leaf = [&](NodeId id) { return early[id] || fixed[id]; };
+    if (node.op == Op::input) {
+      early[i] = names.contains(node.text);
+    } else if (class_of(node.op) == OpClass::kLeaf) {
+      fixed[i] = true;
+    } else if (std::all_of(node.operands.begin(), node.operands.end(), leaf)) {
+      early[i] = std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId id) { return early[id]; });
+      fixed[i] = !early[i];
+    }
+  }
+  return early;
+}
+
+// One factor for each position of some axes of a tensor.
+struct Factor {
+  NodeId values;              // of the graph being built: those axes' extents
+  std::vector<int64_t> axes;  // ascending
+};
+
+constexpr int kDeepest = 16;  // adds and views between a factor and its product
+
+// A product plus one value per slice.
+struct Sum {
+  NodeId product, values;
+  NodeId shown = -1;  // the values, stretched
+};
+
+// Moves factors into weights while it copies a graph.
+class FactorMover {
+ public:
+  FactorMover(const Graph& graph, const std::vector<std::string>& weights)
+      : graph_(graph), early_(known_early(graph, weights)), uses_(graph.nodes.size()), copy_(graph.nodes.size()) {
+    for (const Node& node : graph.nodes)
+      for (NodeId operand : node.operands) ++uses_[operand];
+    for (const Output& output : graph.outputs) ++uses_[output.node];
+  }
+
+  absl::StatusOr<Graph> run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      std::optional<NodeId> moved = move_factor(graph_.nodes[i]);
+      if (!moved) moved = merge_sum(graph_.nodes[i]);
+      Node node = graph_.nodes[i];
+      for (NodeId& operand : node.operands) operand = copy_[operand];
+      copy_[i] = moved ? *moved : to_.add_node(std::move(node));
+    }
+    for (const Output& output : graph_.outputs) to_.output(output.name, copy_[output.node]);
+    return to_.finish();
+  }
+
+ private:
+  std::optional<NodeId> move_factor(const Node& node) {
+    if (node.op != Op::mul || (node.dtype != DType::f32 && node.dtype != DType::f64)) return std::nullopt;
+    for (int side = 0; side < 2; ++side) {
+      const NodeId factor = node.operands[side], rest = node.operands[1 - side];
+      const Node& stretched = graph_.nodes[factor];
+      if (!early_[factor] || early_[rest] || stretched.op != Op::broadcast) continue;
+      return times(rest, {copy_[stretched.operands[0]], stretched.ints});
+    }
+    return std::nullopt;
+  }
+
+  // The value of `id` times the factor, computed with no more late operations than `id` is; nullopt: there is no way.
+  std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
+    const Node& node = graph_.nodes[id];
+    if (early_[id]) {
+      // Before it is stretched, if it is: what is computed early should be small.
+      if (node.op == Op::broadcast && node.ints == factor.axes)
+        return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
+      return to_.mul(copy_[id], to_.broadcast(factor.values, node.shape, factor.axes));
+    }
+    if (uses_[id] > 1 || depth > kDeepest) return std::nullopt;
+    switch (node.op) {
+      case Op::add:
+      case Op::sub: {
+        if (!early_[node.operands[0]] && !early_[node.operands[1]]) return std::nullopt;
+        const auto left = times(node.operands[0], factor, depth + 1),
+                   right = times(node.operands[1], factor, depth + 1);
+        if (!left || !right) return std::nullopt;
+        return sum(node.op, *left, *right, early_[node.operands[0]]);
+      }
+      case Op::transpose: {
+        std::vector<int64_t> before;
+        for (int64_t axis : factor.axes) before.push_back(node.ints[axis]);
+        const auto below = times(node.operands[0], sorted(factor.values, before), depth + 1);
+        return below ? std::optional(to_.transpose(*below, node.ints)) : std::nullopt;
+      }
+      case Op::reshape: {
+        const auto before = through_reshape(graph_.nodes[node.operands[0]].shape, node.shape, factor);
+        const auto below = before ? times(node.operands[0], *before, depth + 1) : std::nullopt;
+        return below ? std::optional(to_.reshape(*below, node.shape)) : std::nullopt;
+      }
+      case Op::contract:
+        return into_operand(node, factor);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // left + right, or left - right, where one is known early: beside a product that a factor has left, all such sums
+  // per slice become one.
+  NodeId sum(Op op, NodeId left, NodeId right, bool early_left) {
+    if (early_left && op == Op::add) std::swap(left, right);
+    const Node early = to_.node(right);
+    if ((early_left && op == Op::sub) || early.op != Op::broadcast) return to_.elementwise(op, {left, right});
+    const NodeId own = early.operands[0];
+    Sum result{left, op == Op::add ? own : to_.elementwise(Op::neg, {own})};
+    const auto known = sums_.find(left);
+    if (known != sums_.end() && to_.node(known->second.shown).ints == early.ints)
+      result = {known->second.product, to_.add(known->second.values, result.values)};
+    result.shown = to_.broadcast(result.values, early.shape, early.ints);
+    const NodeId id = to_.add(result.product, result.shown);
+    sums_[id] = result;
+    return id;
+  }
+
+  std::optional<NodeId> merge_sum(const Node& node) {
+    if (node.op != Op::add && node.op != Op::sub) return std::nullopt;
+    for (int side = 0; side < 2; ++side) {
+      const NodeId early = node.operands[side], rest = node.operands[1 - side];
+      if (!early_[early] || early_[rest] || uses_[rest] > 1 || !sums_.contains(copy_[rest])) continue;
+      return sum(node.op, copy_[node.operands[0]], copy_[node.operands[1]], side == 0);
+    }
+    return std::nullopt;
+  }
+
+  // Into the operand that is known early and has all axes of the factor.
+  std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
+    const auto einsum = parse_einsum(node.text);
+    if (!einsum.ok()) return std::nullopt;
+    for (int side = 0; side < 2; ++side) {
+      const NodeId weight = node.operands[side];
+      if (!early_[weight]) continue;
+      const std::string& letters = side == 0 ? einsum->a : einsum->b;
+      std::vector<int64_t> axes;
+      for (int64_t axis : factor.axes) {
+        const size_t at = letters.find(einsum->out[axis]);
+        if (at != std::string::npos) axes.push_back(static_cast<int64_t>(at));
+      }
+      if (axes.size() != factor.axes.size()) continue;
+      const Factor own = sorted(factor.values, axes);
+      const NodeId scaled = to_.mul(copy_[weight], to_.broadcast(own.values, graph_.nodes[weight].shape, own.axes));
+      std::vector<NodeId> operands = {copy_[node.operands[0]], copy_[node.operands[1]]};
+      operands[side] = scaled;
+      return to_.contract(operands[0], operands[1], node.text);
+    }
+    return std::nullopt;
+  }
+
+  // `values` with its axes, which lie at `axes`, in ascending order.
+  Factor sorted(NodeId values, std::vector<int64_t> axes) {
+    std::vector<int64_t> order(axes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return axes[a] < axes[b]; });
+    if (!std::is_sorted(axes.begin(), axes.end())) values = to_.transpose(values, order);
+    std::sort(axes.begin(), axes.end());
+    return {values, std::move(axes)};
+  }
+
+  // The factor before the reshape, where each of its axes is one or several whole axes.
+  std::optional<Factor> through_reshape(const Shape& before, const Shape& after, const Factor& factor) {
+    std::vector<int64_t> axes;
+    Shape extents;
+    size_t i = 0, j = 0;
+    while (i < before.size() || j < after.size()) {
+      // The shortest stretches of both that have as many elements.
+      const size_t first = i, own = j;
+      int64_t left = 1, right = 1;
+      do {
+        if ((left <= right && i < before.size()) || j == after.size()) {
+          if (i == before.size()) return std::nullopt;
+          left *= before[i++];
+        } else {
+          right *= after[j++];
+        }
+      } while (left != right);
+      bool part = false, whole = true;
+      for (size_t axis = own; axis < j; ++axis) {
+        const bool mine = std::find(factor.axes.begin(), factor.axes.end(), axis) != factor.axes.end();
+        part |= mine;
+        whole &= mine || after[axis] == 1;
+      }
+      if (!part) continue;
+      if (!whole) return std::nullopt;
+      for (size_t axis = first; axis < i; ++axis) {
+        axes.push_back(static_cast<int64_t>(axis));
+        extents.push_back(before[axis]);
+      }
+    }
+    return Factor{to_.reshape(factor.values, std::move(extents)), std::move(axes)};
+  }
+
+  const Graph& graph_;
+  const std::vector<bool> early_;
+  std::vector<int> uses_;
+  std::vector<NodeId> copy_;    // of every node so far
+  std::map<NodeId, Sum> sums_;  // of the graph being built, that a factor has left
+  Builder to_;
+};
+
+// Cuts a graph where what is known early meets what is not.
+class Cutter {
+ public:
+  Cutter(const Graph& graph, const std::vector<std::string>& weights)
+      : graph_(graph),
+        early_(known_early(graph, weights)),
+        read_(graph.nodes.size()),
+        largest_(graph.nodes.size(), -1),
+        late_(graph.nodes.size()),
+        cut_(graph.nodes.size()) {}
+
+  absl::StatusOr<WeightFolding> run() {
+    mark();
+    WeightFolding result;
+    Builder to;
+    std::vector<NodeId> copy(graph_.nodes.size(), -1);
+    for (NodeId i = 0; i < static_cast<NodeId>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (cut_[i]) {
+        WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
+        WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded.from, graph_.nodes[largest_[i]].fill));
+        copy[i] = to.input(folded.name, node.dtype, node.shape, std::move(fill));
+        result.weights.push_back(folded.name);
+        result.folded.push_back(std::move(folded));
+      } else if (late_[i] || (node.op == Op::input && !early_[i])) {
+        Node own = node;
+        for (NodeId& operand : own.operands) operand = copy[operand];
+        copy[i] = to.add_node(std::move(own));
+        if (node.op == Op::input && early_[i]) result.weights.push_back(node.text);
+      }
+    }
+    for (const Output& output : graph_.outputs) to.output(output.name, copy[output.node]);
+    WL_ASSIGN_OR_RETURN(result.graph, to.finish());
+    return result;
+  }
+
+ private:
+  void mark() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!early_[i]) continue;
+      if (node.op == Op::input) {
+        read_[i] = graph_.bytes(static_cast<NodeId>(i));
+        largest_[i] = static_cast<NodeId>(i);
+      }
+      for (NodeId operand : node.operands) {
+        read_[i] += read_[operand];
+        if (!early_[operand]) continue;
+        if (largest_[i] < 0 || graph_.bytes(largest_[operand]) > graph_.bytes(largest_[i]))
+          largest_[i] = largest_[operand];
+      }
+    }
+    for (const Output& output : graph_.outputs) late_[output.node] = true;
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      late_[i] = late_[i] || (!early_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
+      if (!late_[i]) continue;
+      for (NodeId operand : graph_.nodes[i].operands) (pays(operand) ? cut_ : late_)[operand] = true;
+    }
+  }
+
+  // Whether a value is worth keeping: it takes work, and no more memory than what it is made from.
+  bool pays(NodeId id) const {
+    const OpClass cls = class_of(graph_.nodes[id].op);
+    return early_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
+  }
+
+  absl::StatusOr<FoldedWeight> fold(NodeId id) {
+    std::map<NodeId, NodeId> number;  // of what the value needs
+    std::vector<NodeId> open = {id};
+    while (!open.empty()) {
+      const NodeId at = open.back();
+      open.pop_back();
+      if (!number.emplace(at, 0).second) continue;
+      open.insert(open.end(), graph_.nodes[at].operands.begin(), graph_.nodes[at].operands.end());
+    }
+    FoldedWeight folded;
+    for (auto& [old, now] : number) {
+      now = static_cast<NodeId>(folded.from.nodes.size());
+      folded.from.nodes.push_back(graph_.nodes[old]);
+      for (NodeId& operand : folded.from.nodes.back().operands) operand = number.at(operand);
+    }
+    const std::string stem = cat(graph_.nodes[largest_[id]].text, ":folded");
+    const int count = ++names_[stem];
+    folded.name = count == 1 ? stem : cat(stem, count);
+    folded.from.outputs = {{folded.name, number.at(id)}};
+    WL_RETURN_IF_ERROR(verify(folded.from));
+    return folded;
+  }
+
+  // The values themselves where all that they are made from is at hand, else numbers like those of `otherwise`.
+  static absl::StatusOr<Fill> fill_of(const Graph& from, Fill otherwise) {
+    for (NodeId input : from.inputs()) {
+      if (!from.nodes[input].fill.literal.empty()) continue;
+      otherwise.literal.clear();
+      return otherwise;
+    }
+    Query all{from.outputs[0].node, {}};
+    all.indices.resize(static_cast<size_t>(elements(from.nodes[all.node].shape)));
+    std::iota(all.indices.begin(), all.indices.end(), 0);
+    WL_ASSIGN_OR_RETURN(const auto values, evaluate(from, generated_inputs(from, 0), {all}));
+    Fill fill;
+    for (const Value& value : values[0]) fill.literal.push_back(round_to(from.nodes[all.node].dtype, value.value));
+    return fill;
+  }
+
+  const Graph& graph_;
+  const std::vector<bool> early_;
+  std::vector<int64_t> read_;     // of every early value: bytes of the weights that it reads
+  std::vector<NodeId> largest_;   // of them
+  std::vector<bool> late_, cut_;  // what every run computes; what is kept
+  std::map<std::string, int> names_;
+};
+
+}  // namespace
+
+absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights) {
+  if (weights.empty()) return WeightFolding{graph, weights, {}};
+  WL_ASSIGN_OR_RETURN(const Graph moved, FactorMover(graph, weights).run());
+  return Cutter(moved, weights).run();
+}
+
+}  // namespace wl

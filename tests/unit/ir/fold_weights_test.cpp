@@ -1,0 +1,170 @@
+// Folding of weights: what is folded, what is not, and that the values stay.
+#include "compiler/ir/fold_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "compiler/ir/build.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+#include "random_graph.h"
+#include "tests/unit/fuzz.h"
+
+namespace wl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::vector<std::string> names_of(const WeightFolding& folding) {
+  std::vector<std::string> names;
+  for (const FoldedWeight& folded : folding.folded) names.push_back(folded.name);
+  return names;
+}
+
+// All elements of an output, from the inputs that `read` gives by name.
+using ByName = std::function<double(const std::string& name, int64_t index)>;
+std::vector<Value> values_of(const Graph& graph, const Output& output, const ByName& read) {
+  Query query{output.node, {}};
+  for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) query.indices.push_back(i);
+  const auto values =
+      evaluate(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); }, {query});
+  EXPECT_TRUE(values.ok()) << values.status();
+  return values.ok() ? (*values)[0] : std::vector<Value>(query.indices.size());
+}
+
+// The outputs of `graph` and of what folding leaves of it agree.
+void expect_same_values(const Graph& graph, const WeightFolding& folding, uint64_t seed) {
+  const InputReader generated = generated_inputs(graph, seed);
+  std::map<std::string, NodeId> inputs;
+  for (NodeId input : graph.inputs()) inputs[graph.nodes[input].text] = input;
+  const ByName original = [&](const std::string& name, int64_t index) { return generated(inputs.at(name), index); };
+  std::map<std::string, std::vector<double>> folded;
+  for (const FoldedWeight& weight : folding.folded) {
+    const DType dtype = weight.from.nodes[weight.from.outputs[0].node].dtype;
+    for (const Value& value : values_of(weight.from, weight.from.outputs[0], original))
+      folded[weight.name].push_back(round_to(dtype, value.value));
+  }
+  const ByName after = [&](const std::string& name, int64_t index) {
+    const auto found = folded.find(name);
+    return found == folded.end() ? original(name, index) : found->second[static_cast<size_t>(index)];
+  };
+  ASSERT_EQ(folding.graph.outputs.size(), graph.outputs.size());
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    ASSERT_EQ(folding.graph.outputs[o].name, graph.outputs[o].name);
+    const std::vector<Value> expected = values_of(graph, graph.outputs[o], original);
+    const std::vector<Value> got = values_of(folding.graph, folding.graph.outputs[o], after);
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double bound = got[i].bound + expected[i].bound;
+      if (!std::isfinite(bound) || (std::isnan(got[i].value) && std::isnan(expected[i].value))) continue;
+      if (got[i].value == expected[i].value) continue;
+      ASSERT_LE(std::fabs(got[i].value - expected[i].value), bound) << "element " << i << "\n"
+                                                                    << print(graph) << "\nfolded:\n"
+                                                                    << print(folding.graph);
+    }
+  }
+}
+
+// relu(batch norm(convolution)) in primitives; the product's channels are axis 1 of [1,6,5,5].
+struct Normalised {
+  Builder b;
+  NodeId product, result;
+  std::vector<std::string> weights = {"w", "gamma", "beta", "mean", "var"};
+
+  explicit Normalised(int64_t groups = 1) {
+    const NodeId x = b.input("x", DType::f32, {1, groups, 4 / groups, 5, 5});
+    const NodeId w = b.input("w", DType::f32, {groups, 6 / groups, 4 / groups});
+    const auto channel = [&](const char* name) { return b.input(name, DType::f32, {6}); };
+    const NodeId gamma = channel("gamma"), beta = channel("beta"), mean = channel("mean"), var = channel("var");
+    const auto along = [&](NodeId v) { return b.broadcast(v, {1, 6, 5, 5}, {1}); };
+    product = b.reshape(b.contract(x, w, "agcpq,goc->agopq"), {1, 6, 5, 5});
+    const NodeId positive = b.add(b.mul(var, var), b.constant(0.5, DType::f32, {6}));
+    const NodeId factor = b.mul(gamma, b.elementwise(Op::rsqrt, {positive}));
+    result = b.add(b.mul(b.sub(product, along(mean)), along(factor)), along(beta));
+  }
+};
+
+TEST(FoldWeights, ABatchNormMovesIntoTheProductBeforeIt) {
+  for (const int64_t groups : {1, 2}) {
+    Normalised n(groups);
+    n.b.output("y", n.result);
+    const Graph graph = n.b.finish().value();
+    const WeightFolding folding = fold_weights(graph, n.weights).value();
+    // The factor is in w, mean and shift are one sum: the same graph as that of a model whose exporter folds.
+    EXPECT_THAT(names_of(folding), ElementsAre("w:folded", "mean:folded"));
+    EXPECT_THAT(folding.weights, ElementsAre("w:folded", "mean:folded"));
+    const std::string text = print(folding.graph);
+    EXPECT_THAT(text, Not(HasSubstr(" mul ")));
+    EXPECT_THAT(text, Not(HasSubstr(" sub ")));
+    EXPECT_THAT(text, HasSubstr(" add "));
+    expect_same_values(graph, folding, 7);
+  }
+}
+
+TEST(FoldWeights, AProductThatIsReadTwiceKeepsItsWeights) {
+  Normalised n;
+  n.b.output("y", n.result);
+  n.b.output("product", n.product);
+  const Graph graph = n.b.finish().value();
+  const WeightFolding folding = fold_weights(graph, n.weights).value();
+  EXPECT_THAT(names_of(folding), ElementsAre("gamma:folded"));
+  expect_same_values(graph, folding, 7);
+}
+
+TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
+  Builder b;
+  const NodeId x = b.input("x", DType::f32, {4, 8});
+  const NodeId w = b.transpose(b.input("w", DType::f32, {8, 4}), {1, 0});
+  const NodeId q = b.cast(b.input("q", DType::i8, {8, 8}), DType::f32);
+  b.output("y", b.contract(b.add(x, w), q, "ab,bc->ac"));
+  const Graph graph = b.finish().value();
+  const WeightFolding folding = fold_weights(graph, {"w", "q"}).value();
+  EXPECT_THAT(names_of(folding), IsEmpty());
+  EXPECT_EQ(print(folding.graph), print(graph));
+}
+
+TEST(FoldWeights, SmallWeightsAreComputedAtOnce) {
+  Builder b;
+  const NodeId x = b.input("x", DType::f32, {3});
+  const NodeId v = b.input("v", DType::f32, {3}, {.literal = {1, 2, 3}});
+  const NodeId w = b.input("w", DType::f32, {3}, {.literal = {10, 20, 30}});
+  b.output("y", b.add(x, b.mul(v, w)));
+  const WeightFolding folding = fold_weights(b.finish().value(), {"v", "w"}).value();
+  ASSERT_THAT(names_of(folding), ElementsAre("v:folded"));
+  for (const Node& node : folding.graph.nodes) {
+    if (node.text != "v:folded") continue;
+    EXPECT_THAT(node.fill.literal, ElementsAre(10, 40, 90));
+  }
+}
+
+class FoldWeightsFuzz : public testing::Sharded {};
+INSTANTIATE_TEST_SUITE_P(Shards, FoldWeightsFuzz, ::testing::Range(0, testing::kShards));
+
+TEST_P(FoldWeightsFuzz, KeepsTheValuesOfRandomGraphs) {
+  const auto [first, last] = seeds(20'000, 0);
+  int folded = 0;
+  for (uint64_t seed = first; seed < last && !HasFatalFailure(); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed);
+    std::mt19937_64 random(seed);
+    std::vector<std::string> weights;
+    for (NodeId input : graph.inputs())
+      if (random() % 4 != 0) weights.push_back(graph.nodes[input].text);
+    const auto folding = fold_weights(graph, weights);
+    ASSERT_TRUE(folding.ok()) << folding.status();
+    ASSERT_TRUE(verify(folding->graph).ok()) << verify(folding->graph);
+    folded += static_cast<int>(folding->folded.size());
+    expect_same_values(graph, *folding, seed);
+  }
+  EXPECT_GT(folded, static_cast<int>(last - first) / 20);
+}
+
+}  // namespace
+}  // namespace wl
