@@ -67,10 +67,11 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     }
   }
   for (const auto& [name, path] : options.inputs) {
+    if (!buffer_of.contains(name) && !folded.reads(name))
+      return invalid("no input is named ", name, "; the inputs are ", input_names(program, folded));
     WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
-    WL_ASSIGN_OR_RETURN(const bool read, set(name, array.dtype, array.shape, array.bytes));
-    if (!read) return invalid("no input is named ", name, "; the inputs are ", input_names(program, folded));
+    WL_RETURN_IF_ERROR(set(name, array.dtype, array.shape, array.bytes).status());
   }
   for (const auto& [name, buffer] : buffer_of) {
     if (!given.contains(name) && !folded.is_folded(name)) executor.generate(buffer, options.seed);
