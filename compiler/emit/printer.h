@@ -35,6 +35,7 @@ class Printer {
   void print_derived(VarId source);
   void print_head();
   void print_team_head();
+  int64_t resident_blocks() const;
   void print_team_instr(const Instr& instr);
   void print_team_load(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_team_store(const Instr& instr, const Stretch& stretch, const Place& place);

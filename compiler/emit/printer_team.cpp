@@ -19,6 +19,14 @@ int bits_of(int64_t power) {
 
 }  // namespace
 
+// What the prelude's macro takes: blocks of a multiprocessor on CUDA, waves of one of its 4 (wave 32: 2) SIMD units on
+// HIP.
+int64_t Printer::resident_blocks() const {
+  if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
+  const int64_t waves = int64_t{kernel_.blocks} * kernel_.threads / kernel_.wave, units = kernel_.wave == 64 ? 4 : 2;
+  return std::max<int64_t>(1, (waves + units - 1) / units);
+}
+
 void Printer::print_team_head() {
   std::vector<std::string> parameters;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
@@ -29,8 +37,8 @@ void Printer::print_team_head() {
                                          : "WL_OUT(",
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
-  out_.open(
-      cat("WL_KERNEL(", entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
+  out_.open(cat(kernel_.blocks == 0 ? "WL_KERNEL(" : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "), entry_, ", ",
+                kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
   out_.line("WL_ENTER;");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];

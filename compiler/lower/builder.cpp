@@ -24,6 +24,7 @@ void KernelBuilder::set_launch(std::string name, const Schedule& schedule, const
     kernel_.team = static_cast<int>(schedule.get("team", 1));
     kernel_.teams = static_cast<int>(schedule.get("teams", kernel_.wave));
     kernel_.threads = kernel_.team * kernel_.teams;
+    kernel_.blocks = static_cast<int>(schedule.get("blocks", 0));
     kernel_.compiler = machine.target->family == "sim"    ? (machine.gcc ? "gcc" : "clang")
                        : machine.target->family == "cuda" ? "nvrtc"
                                                           : "hip";

@@ -162,6 +162,7 @@ struct Kernel {
   int64_t grid = 1;
   int threads = 1;  // with lanes: of a block, team * teams
   int wave = 0, team = 1, teams = 1;
+  int blocks = 0;        // with lanes: blocks that a multiprocessor must have registers for; 0: the compiler's choice
   int unroll = 1;        // repeats per loop step of a stretch
   int accumulators = 1;  // independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";

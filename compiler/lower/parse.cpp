@@ -95,6 +95,7 @@ class KernelParser {
       WL_RETURN_IF_ERROR(setting("teams", kernel_.teams));
       kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
     }
+    if (in_.peek() == 'b') WL_RETURN_IF_ERROR(setting("blocks", kernel_.blocks));
     WL_RETURN_IF_ERROR(in_.expect("{"));
     return end_line();
   }

@@ -158,7 +158,8 @@ std::string print(const Kernel& kernel) {
       cat("kernel \"", absl::CHexEscape(kernel.name), "\" target=\"", absl::CHexEscape(kernel.target),
           "\" grid=", kernel.grid, " threads=", kernel.threads, " unroll=", kernel.unroll,
           " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\"",
-          kernel.wave == 0 ? "" : cat(" wave=", kernel.wave, " team=", kernel.team, " teams=", kernel.teams), " {\n");
+          kernel.wave == 0 ? "" : cat(" wave=", kernel.wave, " team=", kernel.team, " teams=", kernel.teams),
+          kernel.blocks == 0 ? "" : cat(" blocks=", kernel.blocks), " {\n");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     append(&out, "  p", i, " = ", buffer_text(kernel.buffers[i]), "\n");
   for (VarId v = kernel.wave > 0 ? 2 : 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {

@@ -70,6 +70,7 @@ std::vector<Axis> common_axes(const Graph& group, int64_t row, int64_t vector, i
 
 bool fits_block(const Schedule& s, const Machine& machine, int64_t row) {
   const int64_t threads = s["team"] * s["teams"];
+  if (!may_reside(s["blocks"], threads, machine.target->gpu)) return false;
   if (threads > machine.target->gpu.block_threads || threads < machine.target->gpu.wave) return false;
   return row <= 1 || s["team"] * s["vector"] > 1;
 }
@@ -94,6 +95,16 @@ bool splits(const Schedule& s, int64_t longest) {
 
 }  // namespace
 
+Axis blocks_axis() {
+  return axis_of("blocks", {0, 2, 4, 8, 16});
+}
+
+bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu) {
+  constexpr int64_t kLeastRegisters = 24;
+  return blocks == 0 || (blocks <= gpu.unit_blocks && blocks * threads <= gpu.unit_threads &&
+                         blocks * threads * kLeastRegisters <= gpu.unit_registers);
+}
+
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine) {
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
   const int64_t vector = std::min(aligned_vector(domain, widest_vector(group)), power_up(row));
@@ -106,6 +117,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   space.axes.push_back(axis_of("tile", {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || t * vector * least <= row; }));
   space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("stream", {0, 1}));
+  space.axes.push_back(blocks_axis());
   space.axes.push_back(split_axis(columns));
   const bool staged = stages(group, domain);
   space.axes.push_back(axis_of("staged", {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
@@ -162,6 +174,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   space.axes.push_back(axis_of("tile", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
   space.axes.push_back(axis_of("stream", {0, 1}));
+  space.axes.push_back(blocks_axis());
   int64_t longest = 1;  // of the loops around the row, the outermost
   for (AtomId atom : domain.reduced)
     if (atom != domain.vector && longest == 1) longest = domain.atoms[atom].extent;

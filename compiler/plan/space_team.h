@@ -9,6 +9,11 @@ namespace wl {
 // Elements along each side of the square that a block stages in shared memory, and threads of its teams.
 inline constexpr int64_t kStagedSide = 32;
 
+// Occupancy: blocks that a multiprocessor is to have registers for, 0: as many as the compiler's choice leaves; and
+// whether so many blocks of so many threads can be.
+Axis blocks_axis();
+bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu);
+
 // Maps and column reductions: a team owns a tile along the vector atom.
 Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& machine);
 // Row reductions: a team owns a row.

@@ -74,6 +74,7 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
       axis_of("vector", {4, 8, 2}),
       axis_of("stages", {2, 1}),
       axis_of("unroll", {8, 4, 2}),
+      blocks_axis(),
   };
   for (int64_t tile : {128, 64, 32, 16, 8, 256}) {
     if (tile <= most_rows) space.axes[0].values.push_back(tile);
@@ -84,7 +85,7 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
     if (rows_each > s["tile_rows"] || columns_each > s["tile_columns"] || columns_each % vector != 0) return false;
     const int64_t threads = (s["tile_rows"] / rows_each) * (s["tile_columns"] / columns_each);
     if (threads < gpu.wave || threads > gpu.block_threads || s["unroll"] > s["k_step"]) return false;
-    if (shared_of(s, bytes) > gpu.block_shared) return false;
+    if (shared_of(s, bytes) > gpu.block_shared || !may_reside(s["blocks"], threads, gpu)) return false;
     // 8 x 16 accumulators are as many as leave room for what is fetched.
     const int64_t registers = registers_of(s, bytes / 4);
     return registers <= std::min(gpu.lane_registers, 232) && registers * threads <= gpu.unit_registers;

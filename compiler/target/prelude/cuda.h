@@ -7,6 +7,8 @@
 #define WL_UNROLL _Pragma("unroll")
 #define WL_SERIAL _Pragma("unroll 1")
 #define WL_KERNEL(name, grid, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
+#define WL_RESIDENT_KERNEL(blocks, name, grid, threads, ...) \
+  extern "C" __global__ void __launch_bounds__(threads, blocks) name(__VA_ARGS__)
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT

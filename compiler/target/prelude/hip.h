@@ -8,6 +8,9 @@
 #define WL_KERNEL(name, grid, threads, ...)                                                              \
   extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(threads, threads))) \
   name(__VA_ARGS__)
+#define WL_RESIDENT_KERNEL(waves, name, grid, threads, ...)                                              \
+  extern "C" __attribute__((global)) void __attribute__((amdgpu_flat_work_group_size(threads, threads))) \
+  __attribute__((amdgpu_waves_per_eu(waves))) name(__VA_ARGS__)
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT

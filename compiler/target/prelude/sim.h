@@ -246,6 +246,7 @@ template <class... P>
 static inline void wl_sim_call(void (*f)(P...)) {
   wl_sim_apply(f, wl_sim_now->args, wl_sim_list<P...>{});
 }
+#define WL_RESIDENT_KERNEL(blocks, ...) WL_KERNEL(__VA_ARGS__)
 #define WL_KERNEL(name, grid, threads, ...)                                                                        \
   static void name##_body(__VA_ARGS__);                                                                            \
   static void name##_call() {                                                                                      \

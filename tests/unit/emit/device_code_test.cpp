@@ -92,6 +92,25 @@ TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {
   std::printf("%s: %s\n", GetParam().c_str(), code_text(*code).c_str());
 }
 
+// What `blocks` asks for is kept: registers are left for so many.
+TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
+  const Machine machine = testing::machine_named(GetParam());
+  const Gpu& gpu = machine.target->gpu;
+  const Graph graph = parse(kSoftmax).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  for (const int64_t blocks : {2, 4, 8}) {
+    schedule.set("blocks", blocks);
+    if (!space.legal(schedule)) continue;
+    const Kernel kernel = lower(graph, domain, schedule, machine).value();
+    const auto code = compile_one(emit(kernel, machine).value(), folder_);
+    ASSERT_TRUE(code.ok()) << code.status();
+    EXPECT_LE(code->registers * blocks * kernel.threads, gpu.unit_registers) << blocks << " blocks";
+    std::printf("%d blocks of %d threads: %d registers\n", kernel.blocks, kernel.threads, code->registers);
+  }
+}
+
 // Every first choice, and the largest register tile with everything around it.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
