@@ -149,7 +149,7 @@ class FactorMover {
     if (!einsum.ok()) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
-      if (!early_[weight]) continue;
+      if (!early_[weight] || graph_.nodes[weight].dtype != node.dtype) continue;
       const std::string& letters = side == 0 ? einsum->a : einsum->b;
       std::vector<int64_t> axes;
       for (int64_t axis : factor.axes) {
@@ -230,6 +230,7 @@ class Cutter {
 
   absl::StatusOr<WeightFolding> run() {
     mark();
+    for (NodeId input : graph_.inputs()) names_.insert(graph_.nodes[input].text);
     WeightFolding result;
     Builder to;
     std::vector<NodeId> copy(graph_.nodes.size(), -1);
@@ -299,8 +300,8 @@ class Cutter {
       for (NodeId& operand : folded.from.nodes.back().operands) operand = number.at(operand);
     }
     const std::string stem = cat(graph_.nodes[largest_[id]].text, ":folded");
-    const int count = ++names_[stem];
-    folded.name = count == 1 ? stem : cat(stem, count);
+    folded.name = stem;
+    for (int copy = 2; !names_.insert(folded.name).second; ++copy) folded.name = cat(stem, copy);
     folded.from.outputs = {{folded.name, number.at(id)}};
     WL_RETURN_IF_ERROR(verify(folded.from));
     return folded;
@@ -327,7 +328,7 @@ class Cutter {
   std::vector<int64_t> read_;     // of every early value: bytes of the weights that it reads
   std::vector<NodeId> largest_;   // of them
   std::vector<bool> late_, cut_;  // what every run computes; what is kept
-  std::map<std::string, int> names_;
+  std::set<std::string> names_;   // of inputs
 };
 
 }  // namespace
