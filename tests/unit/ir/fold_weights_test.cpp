@@ -118,6 +118,17 @@ TEST(FoldWeights, AProductThatIsReadTwiceKeepsItsWeights) {
   expect_same_values(graph, folding, 7);
 }
 
+TEST(FoldWeights, AFactorThatDiffersAlongTheDataStays) {
+  Normalised n;
+  const NodeId v = n.b.input("v", DType::f32, {6, 5});
+  n.b.output("y", n.b.mul(n.product, n.b.broadcast(v, {1, 6, 5, 5}, {1, 2})));
+  n.weights.push_back("v");
+  const Graph graph = n.b.finish().value();
+  const WeightFolding folding = fold_weights(graph, n.weights).value();
+  EXPECT_THAT(names_of(folding), IsEmpty());
+  expect_same_values(graph, folding, 7);
+}
+
 TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   Builder b;
   const NodeId x = b.input("x", DType::f32, {4, 8});
