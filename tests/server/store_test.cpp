@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -197,6 +198,35 @@ TEST(Store, SecondOpenerIsToldWho) {
               HasSubstr(cat("in use by another coordinator (process ", getpid())));
   store.reset();
   EXPECT_TRUE(Store::open({.file = scratch.path("a.db")}).ok());
+}
+
+// A file of format 1, which said nothing of what a GPU's compiler made of a kernel.
+TEST(Store, AnOlderFormatIsBroughtUpToDate) {
+  Scratch scratch;
+  const StoreOptions options{.file = scratch.path("a.db")};
+  int64_t search = 0;
+  {
+    auto store = open_or_die(options);
+    const JobRow job = *store->create_job(some_job("r1"));
+    search = store->open_search(job.id, {0, "key", "env", "random", 0, 7}, false)->id;
+    ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {some_trial(0)}).ok());
+  }
+  sqlite3* file = nullptr;
+  ASSERT_EQ(sqlite3_open(options.file.c_str(), &file), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(file,
+                         "ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN clock_mhz; "
+                         "PRAGMA user_version = 1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(file);
+  sqlite3_close(file);
+  for (int opened = 0; opened < 2; ++opened) {
+    auto store = open_or_die(options);
+    const auto trials = store->trials(search);
+    ASSERT_TRUE(trials.ok()) << trials.status();
+    ASSERT_EQ(trials->size(), 1u);
+    EXPECT_TRUE((*trials)[0].trial == some_trial(0));
+  }
 }
 
 TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
