@@ -22,7 +22,6 @@ using testing::FakeGpu;
 using testing::good_specimen;
 using testing::gpu_candidate;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr const char* kTarget = "cuda:sm_90a";
 
