@@ -1,4 +1,5 @@
-// How long the compiler takes before it searches, stage by stage: import, canonicalise, cover, keys, loop domains.
+// How long the compiler takes before it searches, stage by stage: import, folding of weights, canonicalise, cover,
+// keys, loop domains.
 //
 //   compile_scale [--rules] MODEL.onnx...    one JSON object per file on stdout:
 //   {"file": ..., "nodes": ..., "simple_nodes": ..., "groups": ..., "keys": ...,
@@ -17,6 +18,7 @@
 #include <unordered_map>
 
 #include "compiler/import/import.h"
+#include "compiler/ir/fold_weights.h"
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/cover.h"
@@ -64,7 +66,9 @@ absl::Status measure(const std::string& path, bool each_rule) {
     return import_onnx(bytes.str());
   });
   WL_RETURN_IF_ERROR(imported.status());
-  const Graph& graph = imported->graph;
+  const auto folding = timed("fold", stages, [&] { return fold_weights(imported->graph, imported->weights); });
+  WL_RETURN_IF_ERROR(folding.status());
+  const Graph& graph = folding->graph;
   if (each_rule) {
     std::set<std::string, std::less<>> all;
     for (const Rule& rule : rules()) all.emplace(rule.name);
