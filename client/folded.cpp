@@ -1,16 +1,8 @@
 #include "client/folded.h"
 
 #include <algorithm>
-#include <numeric>
-
-#include "compiler/ir/eval.h"
 
 namespace wl {
-namespace {
-
-constexpr int64_t kElements = 1 << 16;  // computed at a time
-
-}  // namespace
 
 FoldedWeights::FoldedWeights(const Program& program) {
   for (const FoldedWeight& weight : program.folded) {
@@ -96,16 +88,8 @@ absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
     return array != nullptr ? load_element(array->dtype, array->bytes.data(), at)
                             : from.nodes[input].fill.literal[static_cast<size_t>(at)];
   };
-  const NodeId result = from.outputs[0].node;
-  const Node& node = from.nodes[result];
-  std::string bytes(static_cast<size_t>(from.bytes(result)), '\0');
-  for (int64_t begin = 0; begin < elements(node.shape); begin += kElements) {
-    Query query{result, std::vector<int64_t>(std::min(kElements, elements(node.shape) - begin))};
-    std::iota(query.indices.begin(), query.indices.end(), begin);
-    WL_ASSIGN_OR_RETURN(const auto values, evaluate(from, read, {query}));
-    for (size_t i = 0; i < query.indices.size(); ++i)
-      store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
-  }
+  WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(*folded.weight, read));
+  const Node& node = from.nodes[from.outputs[0].node];
   folded.set.clear();
   folded.computed = true;
   return executor.set(folded.buffer, node.dtype, node.shape, bytes);

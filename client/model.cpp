@@ -50,7 +50,7 @@ bool Model::Impl::is_weight(const std::string& name) const {
 absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
   if (folded->reads(name)) {
     WL_RETURN_IF_ERROR(folded->set(name, dtype, shape, bytes, *executors[0]));
-    if (!is_weight(name)) return absl::OkStatus();
+    if (folded->is_folded(name) || !is_weight(name)) return absl::OkStatus();
   }
   WL_ASSIGN_OR_RETURN(const int buffer, weight_buffer(name));
   WL_RETURN_IF_ERROR(executors[0]->set(buffer, dtype, shape, bytes));

@@ -43,12 +43,10 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
   const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
                        std::string_view bytes) -> absl::StatusOr<bool> {
     const auto found = buffer_of.find(name);
+    if (found == buffer_of.end() && !folded.reads(name)) return false;
     if (folded.reads(name)) WL_RETURN_IF_ERROR(folded.set(name, dtype, shape, bytes, executor));
-    if (found != buffer_of.end()) {
+    if (found != buffer_of.end() && !folded.is_folded(name))
       WL_RETURN_IF_ERROR(executor.set(found->second, dtype, shape, bytes));
-    } else if (!folded.reads(name)) {
-      return false;
-    }
     given.insert(name);
     return true;
   };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/import/typed_field.h"
 #include "onnx/onnx_pb.h"
 
 namespace wl::onnx_import {
@@ -23,47 +24,34 @@ class TensorReader {
       const auto bytes = static_cast<int64_t>(tensor_.raw_data().size());
       return bytes % size_of(dtype_) == 0 ? bytes / size_of(dtype_) : -1;
     }
-    switch (dtype_) {
-      case DType::f32:
-        return tensor_.float_data_size();
-      case DType::f64:
-        return tensor_.double_data_size();
-      case DType::i64:
-        return tensor_.int64_data_size();
-      case DType::u32:
-      case DType::u64:
-        return tensor_.uint64_data_size();
-      default:
-        return tensor_.int32_data_size();
-    }
+    return with_typed_field(tensor_, dtype_, [](const auto& field) { return static_cast<int64_t>(field.size()); });
   }
 
   double at(int64_t index) const {
     if (tensor_.has_raw_data()) return load_element(dtype_, tensor_.raw_data().data(), static_cast<uint64_t>(index));
-    const int i = static_cast<int>(index);
-    switch (dtype_) {
-      case DType::f32:
-        return tensor_.float_data(i);
-      case DType::f64:
-        return tensor_.double_data(i);
-      case DType::i64:
-        return static_cast<double>(tensor_.int64_data(i));
-      case DType::u32:
-      case DType::u64:
-        return static_cast<double>(tensor_.uint64_data(i));
-      case DType::f16:
-      case DType::bf16:
-      case DType::f8e4m3fn:
-      case DType::f8e5m2: {
-        const auto bits = static_cast<uint16_t>(tensor_.int32_data(i));
-        return load_element(dtype_, &bits, 0);
+    return with_typed_field(tensor_, dtype_, [&](const auto& field) {
+      const auto value = field.Get(static_cast<int>(index));
+      switch (dtype_) {
+        case DType::f32:
+        case DType::f64:
+        case DType::i64:
+        case DType::u32:
+        case DType::u64:
+          return static_cast<double>(value);
+        case DType::f16:
+        case DType::bf16:
+        case DType::f8e4m3fn:
+        case DType::f8e5m2: {
+          const auto bits = static_cast<uint16_t>(value);
+          return load_element(dtype_, &bits, 0);
+        }
+        default: {  // narrower integers and b1 come widened; whatever does not fit saturates
+          uint64_t memory = 0;
+          store_element(dtype_, &memory, 0, static_cast<double>(value));
+          return load_element(dtype_, &memory, 0);
+        }
       }
-      default: {  // narrower integers and b1 come widened; whatever does not fit saturates
-        uint64_t memory = 0;
-        store_element(dtype_, &memory, 0, tensor_.int32_data(i));
-        return load_element(dtype_, &memory, 0);
-      }
-    }
+    });
   }
 
  private:

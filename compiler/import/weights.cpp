@@ -1,6 +1,7 @@
 #include "compiler/import/weights.h"
 
 #include "compiler/import/literal.h"
+#include "compiler/import/typed_field.h"
 #include "onnx/onnx_pb.h"
 
 namespace wl {
@@ -12,35 +13,13 @@ using onnx::TensorProto;
 
 // Typed fields hold narrow elements widened.
 template <typename Field>
-void append_elements(DType dtype, const Field& field, std::string* bytes) {
+std::string bytes_of(DType dtype, const Field& field) {
   const size_t size = static_cast<size_t>(size_of(dtype));
-  bytes->resize(size * static_cast<size_t>(field.size()));
+  std::string bytes(size * static_cast<size_t>(field.size()), '\0');
   for (int i = 0; i < field.size(); ++i) {
     const auto value = field.Get(i);
-    std::char_traits<char>::copy(bytes->data() + size * static_cast<size_t>(i), reinterpret_cast<const char*>(&value),
+    std::char_traits<char>::copy(bytes.data() + size * static_cast<size_t>(i), reinterpret_cast<const char*>(&value),
                                  size);
-  }
-}
-
-// From the field that the schema has for the element type; empty when that one is.
-std::string typed_bytes(const TensorProto& tensor, DType dtype) {
-  std::string bytes;
-  switch (dtype) {
-    case DType::f32:
-      append_elements(dtype, tensor.float_data(), &bytes);
-      break;
-    case DType::f64:
-      append_elements(dtype, tensor.double_data(), &bytes);
-      break;
-    case DType::i64:
-      append_elements(dtype, tensor.int64_data(), &bytes);
-      break;
-    case DType::u32:
-    case DType::u64:
-      append_elements(dtype, tensor.uint64_data(), &bytes);
-      break;
-    default:
-      append_elements(dtype, tensor.int32_data(), &bytes);
   }
   return bytes;
 }
@@ -52,7 +31,9 @@ absl::Status visit_one(TensorProto& tensor, const WeightVisitor& visit, const Ex
   WL_RETURN_IF_ERROR(onnx_import::check_shape(shape, what));
   WL_RETURN_IF_ERROR(onnx_import::embed(tensor, external, what));
   std::string typed;
-  if (!tensor.has_raw_data()) typed = typed_bytes(tensor, dtype);
+  if (!tensor.has_raw_data()) {
+    typed = onnx_import::with_typed_field(tensor, dtype, [&](const auto& field) { return bytes_of(dtype, field); });
+  }
   const std::string_view bytes = tensor.has_raw_data() ? std::string_view(tensor.raw_data()) : typed;
   if (static_cast<int64_t>(bytes.size()) != elements(shape) * size_of(dtype)) {
     return invalid(what, ": ", type_text(dtype, shape), " needs ", elements(shape) * size_of(dtype),

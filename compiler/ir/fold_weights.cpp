@@ -7,7 +7,6 @@
 #include <set>
 
 #include "compiler/ir/build.h"
-#include "compiler/ir/eval.h"
 
 namespace wl {
 namespace {
@@ -238,7 +237,7 @@ class Cutter {
       const Node& node = graph_.nodes[i];
       if (cut_[i]) {
         WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
-        WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded.from, graph_.nodes[largest_[i]].fill));
+        WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[i]].fill));
         copy[i] = to.input(folded.name, node.dtype, node.shape, std::move(fill));
         result.weights.push_back(folded.name);
         result.folded.push_back(std::move(folded));
@@ -308,18 +307,18 @@ class Cutter {
   }
 
   // The values themselves where all that they are made from is at hand, else numbers like those of `otherwise`.
-  static absl::StatusOr<Fill> fill_of(const Graph& from, Fill otherwise) {
+  static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
+    const Graph& from = folded.from;
     for (NodeId input : from.inputs()) {
       if (!from.nodes[input].fill.literal.empty()) continue;
       otherwise.literal.clear();
       return otherwise;
     }
-    Query all{from.outputs[0].node, {}};
-    all.indices.resize(static_cast<size_t>(elements(from.nodes[all.node].shape)));
-    std::iota(all.indices.begin(), all.indices.end(), 0);
-    WL_ASSIGN_OR_RETURN(const auto values, evaluate(from, generated_inputs(from, 0), {all}));
+    WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(folded, generated_inputs(from, 0)));
+    const Node& value = from.nodes[from.outputs[0].node];
     Fill fill;
-    for (const Value& value : values[0]) fill.literal.push_back(round_to(from.nodes[all.node].dtype, value.value));
+    for (int64_t i = 0; i < elements(value.shape); ++i)
+      fill.literal.push_back(load_element(value.dtype, bytes.data(), static_cast<uint64_t>(i)));
     return fill;
   }
 
@@ -332,6 +331,22 @@ class Cutter {
 };
 
 }  // namespace
+
+absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
+  constexpr int64_t kElements = 1 << 16;  // computed at a time
+  const NodeId result = weight.from.outputs[0].node;
+  const Node& node = weight.from.nodes[result];
+  const int64_t count = elements(node.shape);
+  std::string bytes(static_cast<size_t>(weight.from.bytes(result)), '\0');
+  for (int64_t begin = 0; begin < count; begin += kElements) {
+    Query query{result, std::vector<int64_t>(static_cast<size_t>(std::min(kElements, count - begin)))};
+    std::iota(query.indices.begin(), query.indices.end(), begin);
+    WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}));
+    for (size_t i = 0; i < query.indices.size(); ++i)
+      store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
+  }
+  return bytes;
+}
 
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/eval.h"
 #include "compiler/ir/graph.h"
 
 namespace wl {
@@ -15,6 +16,9 @@ struct FoldedWeight {
   std::string name;
   Graph from;
 };
+
+// Its value from those of its operands, row-major in the memory form of its dtype.
+absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands);
 
 struct WeightFolding {
   Graph graph;                       // what runs; reads folded weights by name

@@ -150,14 +150,16 @@ class Transpose {
     return instr;
   }
 
+  // Of a row of scratch: rows of a square fall into different cache sets.
+  int64_t pitch() const { return columns_ + lanes_; }
+
   // Where the square of a store lies in its tile of scratch.
   Slice scratch(const Domain::Store& store) {
     const DType dtype = group_.nodes[store.source].dtype;
-    const int64_t pitch = columns_ + lanes_;  // rows of a square fall into different cache sets
-    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype, {rows_, pitch}));
-    Affine to = affine(row_, lanes_ * pitch);
+    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype, {rows_, pitch()}));
+    Affine to = affine(row_, lanes_ * pitch());
     to.add(column_, lanes_);
-    return {scratch_.back(), to, {pitch, 1}};
+    return {scratch_.back(), to, {pitch(), 1}};
   }
 
   // The tile goes from scratch to memory in whole rows. Meanwhile, as evenly as the two extents allow, what the tile
@@ -179,7 +181,7 @@ class Transpose {
     for (size_t i = 0; i < scratch_.size(); ++i) {
       const Domain::Store& store = domain_.stores[i];
       const TileId whole = out_.tile(group_.nodes[store.source].dtype, {1, columns_}, 1, lanes_);
-      out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, columns_ + lanes_), {0, 1}}));
+      out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, pitch()), {0, 1}}));
       out_.push(store_instr(whole, slice_at(out_.output_buffer(store.output), store.access, place, -1, domain_.vector),
                             streaming_));
     }
