@@ -36,7 +36,7 @@ class RealGroup : public GroupCompiler {
       auto point = space_.parse(trial.plan);
       if (!point.ok()) continue;
       seen.insert(*point);
-      observed.push_back({*std::move(point), trial.correct, trial.ns});
+      observed.push_back({*std::move(point), trial.correct, trial.ns, trial.code});
     }
     std::vector<std::string> plans;
     for (const Point& point : (*row)->propose(space_, observed, n, seed)) {

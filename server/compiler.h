@@ -16,6 +16,7 @@ struct PlanOutcome {
   std::string plan;
   bool correct = false;
   double ns = 0;
+  CodeFacts code = {};
 };
 
 class GroupCompiler {

@@ -24,7 +24,7 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
 std::vector<PlanOutcome> outcomes_of(const std::vector<Trial>& trials) {
   std::vector<PlanOutcome> outcomes;
   for (const Trial& trial : trials) {
-    outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, median_of(trial.samples_ns)});
+    outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, median_of(trial.samples_ns), trial.code});
   }
   return outcomes;
 }

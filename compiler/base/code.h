@@ -10,6 +10,10 @@
 
 namespace wl {
 
+// Bytes of device memory that a lane may spill to: a few registers saved over a call cost nothing, a tile that lives
+// there does. Workers reject what spills more, and strategies keep away from it.
+inline constexpr int64_t kMostSpill = 32;
+
 std::string code_text(const CodeFacts& code);
 // What code_text wrote; InvalidArgument names the part that is not.
 absl::StatusOr<CodeFacts> parse_code(std::string_view text);

@@ -1,6 +1,9 @@
 #include "compiler/search/proposal.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "compiler/base/code.h"
 
 namespace wl {
 namespace {
@@ -32,6 +35,13 @@ bool Proposal::offer(const Point& point) {
   seen_.insert(point);
   points_.push_back(point);
   return true;
+}
+
+double blame(const Observed& trial) {
+  constexpr double kLeast = 0.5, kMost = 3;
+  if (trial.correct || trial.code.spill_bytes <= kMostSpill) return 1;
+  const double times = static_cast<double>(trial.code.spill_bytes) / static_cast<double>(kMostSpill);
+  return std::min(kMost, kLeast + std::log2(times) / 2);
 }
 
 std::vector<const Observed*> Proposal::ranked() const {

@@ -58,6 +58,11 @@ class Proposal {
   std::vector<Point> points_;
 };
 
+// How much a trial that is not among the good ones speaks against its choices. 1: it failed, or was merely slow. What
+// was rejected because it spills is graded: just over the bound is close to where the best may be, a tile in device
+// memory is far from it.
+double blame(const Observed& trial);
+
 // Parts that `portfolio` is made of; each offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

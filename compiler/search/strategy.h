@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/base/records.h"
 #include "compiler/plan/space.h"
 
 namespace wl {
@@ -15,7 +16,8 @@ namespace wl {
 struct Observed {
   Point point;
   bool correct = false;
-  double ns = 0;  // median; meaningful when correct
+  double ns = 0;        // median; meaningful when correct
+  CodeFacts code = {};  // of GPU kernels that compiled, whether they were run or not
 };
 
 struct Strategy {

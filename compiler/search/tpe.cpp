@@ -64,7 +64,7 @@ void offer_tpe(Proposal& proposal, int count) {
     (i < best ? good : bad)
         .add(ranked[i]->point, i < best ? 1 + static_cast<double>(best - i) / static_cast<double>(best) : 1);
   for (const Observed& trial : proposal.trials())
-    if (!trial.correct) bad.add(trial.point);
+    if (!trial.correct) bad.add(trial.point, blame(trial));
   for (const Point& asked : proposal.points()) bad.add(asked);
 
   std::vector<Point> local;

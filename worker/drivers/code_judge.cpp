@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/base/code.h"
 
 namespace wl {
 namespace {
 
 // Registers are given out to waves in such portions, shared memory to blocks.
 constexpr int kRegisterPortion = 8, kSharedPortion = 128;
-// Of device memory, by one lane. A few registers saved over a call cost nothing; a tile that lives there does.
-constexpr int64_t kMostSpill = 32;
 // Memory-bound kernels have enough in flight at half of the threads.
 constexpr double kEnough = 0.5;
 

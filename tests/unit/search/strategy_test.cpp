@@ -123,6 +123,38 @@ TEST_P(EveryStrategy, GuidedOnesBeatRandom) {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(strategies().begin(), strategies().end()),
                          [](const auto& row) { return std::string(row.param.name); });
 
+// A register file that is as in life: what the first axes multiply to is a tile, what does not fit of it spills, and
+// the more of it the larger the tile; larger is faster as long as it fits.
+Observed judged(const Point& point, bool facts) {
+  const int64_t tile = int64_t{1} << (point[0] + point[1] + point[2]);
+  Observed trial{point, true, 0};
+  if (facts) trial.code = {.registers = 255, .spill_bytes = std::max<int64_t>(0, (tile - 32) * 16)};
+  trial.correct = tile <= 32;
+  trial.ns = 1e4 / static_cast<double>(tile) + 10 * std::abs(point[3] - 2);
+  return trial;
+}
+
+int64_t rejected_of(const Strategy& strategy, const Space& space, bool facts, uint64_t seed) {
+  std::vector<Observed> trials;
+  while (trials.size() < 96)
+    for (const Point& point : strategy.propose(space, trials, 8, seed)) trials.push_back(judged(point, facts));
+  return std::count_if(trials.begin(), trials.end(), [](const Observed& trial) { return !trial.correct; });
+}
+
+TEST(Strategies, LearnFromSpillsWhatAFlatFailureDoesNotSay) {
+  const Space space = large_space();
+  for (const char* name : {"tpe_local", "portfolio"}) {
+    int64_t with = 0, without = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      with += rejected_of(**strategy_named(name), space, true, seed);
+      without += rejected_of(**strategy_named(name), space, false, seed);
+    }
+    std::printf("%-10s rejected of 96: %.1f with facts, %.1f without\n", name, static_cast<double>(with) / 20,
+                static_cast<double>(without) / 20);
+    EXPECT_LT(with, without) << name;
+  }
+}
+
 TEST(Strategies, AskTheSeedsFirst) {
   const Space space = large_space();
   const std::vector<Point> points = (*strategy_named("portfolio"))->propose(space, {}, 4, 1);
