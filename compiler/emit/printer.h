@@ -48,7 +48,8 @@ class Printer {
   // Elements of a vector that one access may move at once: aligned whatever the variables are.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
   bool whole_vectors(const SliceGuard& guard, const Tile& tile) const;
-  std::string read_one(const std::string& address, DType dtype) const;
+  static const char* load_name(const Instr& load);
+  std::string read_one(const std::string& address, const Instr& load) const;
   void print_stretch(const Stretch& stretch);
   void print_unrolled(const Stretch& stretch);
   void print_looped(const Stretch& stretch);

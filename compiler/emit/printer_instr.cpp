@@ -171,14 +171,14 @@ void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Pl
   const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
   if (lanes == 1) {
     if (!place.left.empty()) condition = cat(place.left, " > 0", condition.empty() ? "" : " && ", condition);
-    return set(cat(condition, " ? ", read_one(from, tile.dtype), " : ", other));
+    return set(cat(condition, " ? ", read_one(from, instr), " : ", other));
   }
   if (kernel_.wave > 0 && !ranges) {
     const std::string vector = spell_memory(tile.dtype, lanes);
     const int64_t along = instr.slice.strides[axis];
     const std::string inside =
-        along == 0   ? cat("wl_splat<", vector, ">(", read_one(from, tile.dtype), ")")
-        : along == 1 ? cat("wl_load<", vector, ", ", access_width(instr.slice, tile, false), ">(", from, ")")
+        along == 0   ? cat("wl_splat<", vector, ">(", read_one(from, instr), ")")
+        : along == 1 ? cat(load_name(instr), "<", vector, ", ", access_width(instr.slice, tile, false), ">(", from, ")")
                      : cat("wl_gather<", vector, ">(", from, ", ", along, "L)");
     return set(cat(condition, " ? ", inside, " : ", other));
   }

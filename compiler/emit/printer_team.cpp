@@ -19,6 +19,10 @@ int bits_of(int64_t power) {
 
 }  // namespace
 
+const char* Printer::load_name(const Instr& load) {
+  return load.streaming ? "wl_load_past" : "wl_load";
+}
+
 // What the prelude's macro takes: blocks of a multiprocessor on CUDA, waves of one of its 4 (wave 32: 2) SIMD units on
 // HIP.
 int64_t Printer::resident_blocks() const {
@@ -117,8 +121,9 @@ int Printer::access_width(const Slice& slice, const Tile& tile, bool masked) con
   return static_cast<int>(common);
 }
 
-std::string Printer::read_one(const std::string& address, DType dtype) const {
-  return kernel_.wave == 0 ? cat("*(", address, ")") : cat("wl_load<", spell_memory(dtype, 1), ", 1>(", address, ")");
+std::string Printer::read_one(const std::string& address, const Instr& load) const {
+  if (kernel_.wave == 0) return cat("*(", address, ")");
+  return cat(load_name(load), "<", spell_memory(tile_of(load.result).dtype, 1), ", 1>(", address, ")");
 }
 
 void Printer::print_team_instr(const Instr& instr) {
@@ -170,14 +175,14 @@ void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const 
     return set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", value_of(instr.args[0], stretch, place, lanes), ", ",
                    instr.gather_stride, "L, ", instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left,
                    ")"));
-  if (along == 0) return set(cat("wl_splat<", type, ">(", read_one(at, tile.dtype), ")"));
+  if (along == 0) return set(cat("wl_splat<", type, ">(", read_one(at, instr), ")"));
   const std::string masked = place.left.empty() ? "" : "_n";
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
   if (along != 1) return set(cat("wl_gather", masked, "<", type, ">(", at, ", ", along, "L", tail, ")"));
   const int width = lanes == 1 ? 1 : access_width(instr.slice, tile, !place.left.empty());
   if (kernel_.buffers[instr.slice.buffer].level == Level::kGlobal)
     load_bytes_ = std::max(load_bytes_, width * size_of(tile.dtype));
-  set(cat("wl_load", masked, "<", type, ", ", width, ">(", at, tail, ")"));
+  set(cat(load_name(instr), masked, "<", type, ", ", width, ">(", at, tail, ")"));
 }
 
 void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const Place& place) {

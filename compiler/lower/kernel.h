@@ -133,7 +133,7 @@ struct Instr {
   int64_t gather_stride =
       0;  // gather: element address = slice + index tile * stride; negative index counts from extent
   int64_t gather_extent = 0;
-  bool streaming = false;     // store: non-temporal
+  bool streaming = false;     // load (of an input), store: used once, caches need not keep it
   int level = 1;              // prefetch: cache level
   VarId var = -1;             // loop
   std::vector<Affine> trips;  // loop: 0 <= var < min(trips)

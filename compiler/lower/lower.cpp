@@ -5,6 +5,7 @@
 #include "compiler/lower/contract.h"
 #include "compiler/lower/contract_team.h"
 #include "compiler/lower/loops.h"
+#include "compiler/lower/moves.h"
 #include "compiler/lower/transpose.h"
 #include "compiler/lower/verify.h"
 
@@ -57,6 +58,7 @@ absl::Status check_functions(const std::vector<Instr>& body, const Target& targe
 absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
                              const Machine& machine) {
   WL_ASSIGN_OR_RETURN(Kernel kernel, lower_class(group, domain, schedule, machine));
+  if (schedule.get("load_past", 0) != 0) stream_loads(kernel, group, domain);
   const Target& target = *machine.target;
   if (target.is_gpu() && (target.gpu.features & kF64Functions) == 0)
     WL_RETURN_IF_ERROR(check_functions(kernel.body, target));

@@ -318,6 +318,7 @@ class KernelParser {
     switch (instr.op) {
       case InstrOp::kLoad:
         WL_RETURN_IF_ERROR(slice(instr.slice));
+        instr.streaming = in_.take("streaming");
         if (!in_.take("where")) return absl::OkStatus();
         WL_RETURN_IF_ERROR(guards(instr));
         WL_RETURN_IF_ERROR(in_.expect("else"));

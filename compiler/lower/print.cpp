@@ -70,8 +70,7 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
   };
   switch (instr.op) {
     case InstrOp::kLoad:
-      out += slice_text(kernel, instr.slice);
-      out += guards_text(kernel, instr);
+      append(&out, slice_text(kernel, instr.slice), instr.streaming ? " streaming" : "", guards_text(kernel, instr));
       if (!instr.guards.empty())
         append(&out, " else ", instr.args.empty() ? real_text(instr.value) : cat("%", instr.args[0]));
       break;

@@ -114,6 +114,8 @@ class Verifier {
       return fail(instr, "the tile's dtype is not the buffer's");
     if (instr.op == InstrOp::kStore && buffer.level == Level::kGlobal && !buffer.output)
       return fail(instr, "stores to an input");
+    if (instr.op == InstrOp::kLoad && instr.streaming && (buffer.level == Level::kShared || buffer.output))
+      return fail(instr, "a streaming load is of an input");
     return absl::OkStatus();
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/plan/moves.h"
 #include "compiler/plan/phases.h"
 
 namespace wl {
@@ -89,6 +90,11 @@ bool stages(const Graph& group, const Domain& domain) {
 Axis split_axis(bool loops) {
   return axis_of("split", {0, 1}, [loops](int64_t s) { return s == 0 || loops; });
 }
+// Whether what a kernel reads once is to go past the caches.
+Axis load_past_axis(const Graph& group, const Domain& domain) {
+  const bool once = !inputs_read_once(group, domain).empty();
+  return axis_of("load_past", {0, 1}, [once](int64_t l) { return l == 0 || once; });
+}
 bool splits(const Schedule& s, int64_t longest) {
   return s["split"] == 0 || (s["teams"] > 1 && s["teams"] <= 32 && s["teams"] <= longest);
 }
@@ -121,8 +127,10 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   space.axes.push_back(split_axis(columns));
   const bool staged = stages(group, domain);
   space.axes.push_back(axis_of("staged", {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
-  space.legal = [machine, row, longest](const Schedule& s) {
-    if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
+  space.axes.push_back(load_past_axis(group, domain));
+  const bool walks = columns && row_phases(group, domain).count > 1;  // more than once
+  space.legal = [machine, row, longest, walks](const Schedule& s) {
+    if (!fits_block(s, machine, row) || !splits(s, longest) || (s["load_past"] != 0 && walks)) return false;
     const int64_t lanes = s["team"] * s["vector"];
     if (s["staged"])
       return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
@@ -144,6 +152,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{"tile", tile}}));
   space.seeds.push_back(point_of(space, {{"stream", 1}}));
   space.seeds.push_back(point_of(space, {{"rows", 2}}));
+  space.seeds.push_back(point_of(space, {{"load_past", 1}}));
   return space;
 }
 
@@ -180,9 +189,11 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (atom != domain.vector && longest == 1) longest = domain.atoms[atom].extent;
   space.axes.push_back(split_axis(!plain));
   space.axes.push_back(axis_of("online", {0, 1}, [online](int64_t o) { return o == 0 || online; }));
+  space.axes.push_back(load_past_axis(group, domain));
   const int64_t whole = extent_of(domain, domain.reduced);
-  space.legal = [machine, row, longest, whole](const Schedule& s) {
+  space.legal = [machine, row, longest, whole, several](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
+    if (s["load_past"] != 0 && s["resident"] != 2 && several) return false;  // read again in every phase
     const int64_t lanes = s["team"] * s["vector"];
     if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
     if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
@@ -190,11 +201,12 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (s["resident"] == 1 && whole * rows * 16 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
-  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile) {
+  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile, int64_t past = 0) {
     Point point = point_of(space, {{"resident", resident},
                                    {"team", std::min<int64_t>(threads, power_up(row))},
                                    {"teams", std::max<int64_t>(1, 128 / threads)},
-                                   {"tile", tile}});
+                                   {"tile", tile},
+                                   {"load_past", past}});
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
   if (!plain)
@@ -206,6 +218,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
       }
   for (int64_t threads : {team, 2 * team, 4 * team})
     if (plain) seed(2, threads, 1);
+  if (plain) seed(2, team, 1, 1);
   for (int64_t resident : {1, 0}) {
     if (resident == 0 && online)
       for (int64_t threads : {512, 1024, 256})

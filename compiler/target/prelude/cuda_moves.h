@@ -41,6 +41,27 @@ template <int W, class T>
 WL_FN void wl_read(T* to, wl_shared<T> from) {
   wl_copy<W>(to, from.p);
 }
+// Of what no thread reads again: the first cache keeps nothing of it.
+template <int W, class T>
+WL_FN void wl_read_past(T* to, const T* from) {
+  if constexpr (W * sizeof(T) == 16) {
+    uint4 c;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(c.x), "=r"(c.y), "=r"(c.z), "=r"(c.w)
+        : "l"(from));
+    *(uint4*)to = c;
+  } else if constexpr (W * sizeof(T) == 8) {
+    uint2 c;
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(c.x), "=r"(c.y) : "l"(from));
+    *(uint2*)to = c;
+  } else if constexpr (W * sizeof(T) == 4) {
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(*(u32*)to) : "l"(from));
+  } else if constexpr (W * sizeof(T) == 2) {
+    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(*(u16*)to) : "l"(from));
+  } else {
+    wl_copy<W>(to, from);
+  }
+}
 template <int W, class T>
 WL_FN void wl_write(wl_shared<T> to, const T* from) {
   wl_copy<W>(to.p, from);

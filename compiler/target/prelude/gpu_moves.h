@@ -1,58 +1,48 @@
 // The GPU preludes, memory: vectors move in pieces of W elements, each aligned to its size. Elements past `left` are
 // not touched, and hold nothing that a kernel may use (WL_OUTSIDE; the simulator makes that NaN); a piece is moved
 // whole, so `left` is a multiple of W (or more than the vector has).
-template <class V, int W, class P>
-WL_FN V wl_load(P p WL_LINE) {
-  V v;
-  if constexpr (wl_n<V> == 1) {
-    wl_read<1>(&v, p WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_read<W>(v.e + i, p + i WL_PASS);
+#define WL_LOADS(load, load_n, read)                                                                \
+  template <class V, int W, class P>                                                                \
+  WL_FN V load(P p WL_LINE) {                                                                       \
+    V v;                                                                                            \
+    if constexpr (wl_n<V> == 1) {                                                                   \
+      read<1>(&v, p WL_PASS);                                                                       \
+    } else {                                                                                        \
+      WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) read<W>(v.e + i, p + i WL_PASS);               \
+    }                                                                                               \
+    return v;                                                                                       \
+  }                                                                                                 \
+  template <class V, int W, class P>                                                                \
+  WL_FN V load_n(P p, int left, wl_e<V> fill WL_LINE) {                                             \
+    V v = WL_OUTSIDE(V, fill);                                                                      \
+    if constexpr (wl_n<V> == 1) {                                                                   \
+      if (left > 0) read<1>(&v, p WL_PASS);                                                         \
+    } else {                                                                                        \
+      WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) read<W>(v.e + i, p + i WL_PASS); \
+    }                                                                                               \
+    return v;                                                                                       \
   }
-  return v;
-}
-template <class V, int W, class P>
-WL_FN V wl_load_n(P p, int left, wl_e<V> fill WL_LINE) {
-  V v = WL_OUTSIDE(V, fill);
-  if constexpr (wl_n<V> == 1) {
-    if (left > 0) wl_read<1>(&v, p WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_read<W>(v.e + i, p + i WL_PASS);
+WL_LOADS(wl_load, wl_load_n, wl_read)
+WL_LOADS(wl_load_past, wl_load_past_n, wl_read_past)  // caches need not keep it
+#define WL_STORES(store, store_n, write)                                                             \
+  template <int W, class P, class V>                                                                 \
+  WL_FN void store(P p, V v WL_LINE) {                                                               \
+    if constexpr (wl_n<V> == 1) {                                                                    \
+      write<1>(p, &v WL_PASS);                                                                       \
+    } else {                                                                                         \
+      WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) write<W>(p + i, v.e + i WL_PASS);               \
+    }                                                                                                \
+  }                                                                                                  \
+  template <int W, class P, class V>                                                                 \
+  WL_FN void store_n(P p, V v, int left WL_LINE) {                                                   \
+    if constexpr (wl_n<V> == 1) {                                                                    \
+      if (left > 0) write<1>(p, &v WL_PASS);                                                         \
+    } else {                                                                                         \
+      WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) write<W>(p + i, v.e + i WL_PASS); \
+    }                                                                                                \
   }
-  return v;
-}
-template <int W, class P, class V>
-WL_FN void wl_store(P p, V v WL_LINE) {
-  if constexpr (wl_n<V> == 1) {
-    wl_write<1>(p, &v WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_write<W>(p + i, v.e + i WL_PASS);
-  }
-}
-template <int W, class P, class V>
-WL_FN void wl_store_n(P p, V v, int left WL_LINE) {
-  if constexpr (wl_n<V> == 1) {
-    if (left > 0) wl_write<1>(p, &v WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_write<W>(p + i, v.e + i WL_PASS);
-  }
-}
-template <int W, class P, class V>
-WL_FN void wl_stream(P p, V v WL_LINE) {
-  if constexpr (wl_n<V> == 1) {
-    wl_write_past<1>(p, &v WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) wl_write_past<W>(p + i, v.e + i WL_PASS);
-  }
-}
-template <int W, class P, class V>
-WL_FN void wl_stream_n(P p, V v, int left WL_LINE) {
-  if constexpr (wl_n<V> == 1) {
-    if (left > 0) wl_write_past<1>(p, &v WL_PASS);
-  } else {
-    WL_UNROLL for (int i = 0; i < wl_n<V>; i += W) if (i < left) wl_write_past<W>(p + i, v.e + i WL_PASS);
-  }
-}
+WL_STORES(wl_store, wl_store_n, wl_write)
+WL_STORES(wl_stream, wl_stream_n, wl_write_past)
 // Strided moves, in elements.
 template <class V, class P>
 WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {

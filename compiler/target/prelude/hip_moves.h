@@ -34,6 +34,11 @@ WL_FN void wl_read(T* to, const T* from) {
   *(C*)to = *(const C*)from;
 }
 template <int W, class T>
+WL_FN void wl_read_past(T* to, const T* from) {
+  typedef typename wl_words<W * sizeof(T)>::t C;
+  *(C*)to = __builtin_nontemporal_load((const C*)from);
+}
+template <int W, class T>
 WL_FN void wl_write(T* to, const T* from) {
   typedef typename wl_words<W * sizeof(T)>::t C;
   *(C*)to = *(const C*)from;

@@ -93,6 +93,10 @@ WL_FN V wl_sim_outside() {
   __builtin_memset(&v, 0xff, sizeof v);
   return v;
 }
+template <int W, class T, class P>
+WL_FN void wl_read_past(T* to, P from, int line) {
+  wl_read<W>(to, from, line);
+}
 template <int W, class P, class T>
 WL_FN void wl_write_past(P to, const T* from, int line) {
   wl_write<W>(to, from, line);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "compiler/base/code.h"
 #include "compiler/emit/emit.h"
@@ -149,8 +150,32 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
   EXPECT_GT(kernels, 5);
 }
 
-// Every dtype, cast and op that random graphs come up with has a spelling.
 using DeviceCodeOfFamilies = DeviceCode;
+// Loads of what is read once tell the caches so, and are as wide.
+TEST_P(DeviceCodeOfFamilies, OfStreamingLoadsGoesPastTheCaches) {
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(kSoftmax).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  const std::regex hint(machine.target->family == "cuda" ? "ld\\.global\\.nc\\.L1::no_allocate\\.v4"
+                                                         : "global_load_(dwordx4|b128).*(slc|nt)");
+  std::string binaries[2];
+  for (const int64_t past : {0, 1}) {
+    schedule.set("load_past", past);
+    const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
+    const auto unit = compile_gpu({&source, 1}, folder_);
+    ASSERT_TRUE(unit.ok()) << unit.status();
+    const GpuCode& code = unit->kernels.front();
+    EXPECT_EQ(std::regex_search(code.assembly, hint), past != 0) << code.assembly;
+    EXPECT_EQ(code.narrowest_load, 16);
+    EXPECT_EQ(code.spill_bytes, 0);
+    binaries[past] = unit->binary;
+  }
+  EXPECT_NE(binaries[0], binaries[1]);
+}
+
+// Every dtype, cast and op that random graphs come up with has a spelling.
 TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
   const Machine machine = testing::machine_named(GetParam());
   const uint64_t first = testing::test_seed(20260501);
