@@ -2,12 +2,13 @@
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
 #   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
+#   make bench-parts   the memory-bound parts of models, beside the other frameworks
 #   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
 #   make test-long | lint | format | asan | tsan | fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers bench-models format lint asan tsan fuzz clean
+.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
@@ -63,6 +64,9 @@ bench: build
 
 bench-peers: peers build
 	build/venv/bin/python bench/run.py --peers
+
+bench-parts: peers build
+	build/venv/bin/python bench/run.py --peers --parts
 
 bench-models: python peers build
 	build/venv/bin/python bench/models.py $(MODELS)

@@ -1,9 +1,12 @@
 // The machine's own limits, to divide every figure of the benchmarks by: copying memory with plain and with
-// non-temporal vector stores, and fused multiply-adds in registers. Built with -O3 -march=native by bench/run.py.
+// non-temporal vector stores, reading it, and in registers and the first cache fused multiply-adds, exp and erf. Built
+// with -O3 -march=native by bench/run.py.
 //
 //   machine_limit THREADS SECONDS    then one request per line of stdin, one JSON object per line of stdout:
 //   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
+//   read BYTES   -> {"read": [ns...]}                   one sample per sum over BYTES
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
+//   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
 //
 // Every thread works on its own contiguous part, as a kernel would; THREADS counts the calling one.
 #include <chrono>
@@ -86,6 +89,48 @@ __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   Vector sum{};
   for (int c = 0; c < kChains; ++c) sum += chain[c];
   return sum[0];
+}
+
+__attribute__((noinline)) float sum_of(const Vector* from, int64_t n) {
+  Vector sums[8] = {};
+  for (int64_t i = 0; i < n; i += 8)
+    for (int64_t k = 0; k < 8; ++k) sums[k] += from[i + k];
+  Vector sum{};
+  for (const Vector& part : sums) sum += part;
+  return sum[0];
+}
+
+using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
+
+// 2^k * e^r with |r| <= ln 2 / 2 and a polynomial of degree 6.
+inline Vector exp_of(Vector x) {
+  const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  const Vector shifted = x * 1.44269504f + magic;
+  const Vector k = shifted - magic;
+  const Vector r = x - k * 0.693147181f;
+  Vector p = r * 1.388889e-3f + 8.333333e-3f;
+  p = p * r + 4.1666667e-2f;
+  p = p * r + 1.6666667e-1f;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return reinterpret_cast<Vector>(reinterpret_cast<Integers>(p) + (reinterpret_cast<Integers>(shifted) << 23));
+}
+
+// Abramowitz and Stegun 7.1.26, for x >= 0: error 1.5e-7.
+inline Vector erf_of(Vector x) {
+  const Vector t = 1.0f / (x * 0.3275911f + 1.0f);
+  Vector p = t * 1.061405429f - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  return 1.0f - p * t * exp_of(-x * x);
+}
+
+template <Vector (*F)(Vector)>
+__attribute__((noinline)) void apply(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < n; ++i) to[i] = F(from[i]);
 }
 
 // Threads that wait for the next piece of work, so that starting one is no part of a sample.
@@ -183,6 +228,42 @@ std::vector<double> rate_fma(Team& team, double seconds) {
   });
 }
 
+std::vector<double> time_read(Team& team, double seconds, int64_t bytes) {
+  const int64_t per_thread = bytes / team.size() / static_cast<int64_t>(sizeof(Vector)) / 8 * 8;
+  if (per_thread == 0) return {};
+  const size_t size = static_cast<size_t>(per_thread) * sizeof(Vector) * static_cast<size_t>(team.size());
+  std::unique_ptr<void, decltype(&std::free)> from(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096), &std::free);
+  if (from == nullptr) return {};
+  std::memset(from.get(), 0, size);
+  std::vector<float> sink(static_cast<size_t>(team.size()) * 64);
+  return repeat(seconds, [&] {
+    const int64_t start = now_ns();
+    team.run([&](int t) {
+      sink[static_cast<size_t>(t) * 64] = sum_of(static_cast<const Vector*>(from.get()) + t * per_thread, per_thread);
+    });
+    return static_cast<double>(now_ns() - start);
+  });
+}
+
+// 10^9 elements a second, within the first cache.
+template <Vector (*F)(Vector)>
+std::vector<double> rate_of(Team& team, double seconds) {
+  constexpr int64_t kVectors = 4096 / sizeof(Vector), kTurns = 2000;
+  return repeat(seconds, [&] {
+    const int64_t start = now_ns();
+    team.run([&](int) {
+      alignas(64) Vector from[kVectors], to[kVectors];
+      for (Vector& value : from) value = Vector{} + 0.5f;
+      for (int64_t turn = 0; turn < kTurns; ++turn) {
+        apply<F>(from, to, kVectors);
+        asm volatile("" : : "r"(to) : "memory");
+      }
+    });
+    const double elements = static_cast<double>(kLanes * kVectors * kTurns) * team.size();
+    return elements / static_cast<double>(now_ns() - start);
+  });
+}
+
 std::string list(const std::vector<double>& values) {
   std::ostringstream text;
   text << "[";
@@ -209,10 +290,17 @@ int main(int argc, char** argv) {
       const std::vector<double> plain = time_copy(team, seconds, bytes, false);
       std::cout << "{\"plain\": " << list(plain) << ", \"nt\": " << list(time_copy(team, seconds, bytes, true)) << "}"
                 << std::endl;
+    } else if (request == "read") {
+      std::cout << "{\"read\": " << list(time_read(team, seconds, bytes)) << "}" << std::endl;
     } else if (request == "fma") {
       std::cout << "{\"gflops\": " << list(rate_fma(team, seconds)) << "}" << std::endl;
+    } else if (request == "exp" || request == "erf") {
+      const std::vector<double> rates =
+          request == "exp" ? rate_of<exp_of>(team, seconds) : rate_of<erf_of>(team, seconds);
+      std::cout << "{\"gelements\": " << list(rates) << "}" << std::endl;
     } else {
-      std::cerr << "machine_limit: expected 'copy BYTES' or 'fma', found '" << line << "'\n";
+      std::cerr << "machine_limit: expected 'copy BYTES', 'read BYTES', 'fma', 'exp' or 'erf', found '" << line
+                << "'\n";
       return 1;
     }
   }

@@ -14,6 +14,7 @@ import sys
 import time
 
 import numpy as np
+import parts
 import workloads
 
 MAX_CALLS = 300
@@ -150,6 +151,7 @@ def torch_module(name, weights):
             "transpose_add": lambda _, x, z: x.t() + z,
             "sgemm": lambda _, a, b: a @ b,
             "bert_layer": bert_layer,
+            **parts.torch_functions(),
         }[name]
     )
 
@@ -212,6 +214,7 @@ def jax_function(name, w):
         "transpose_add": lambda x, z: x.T + z,
         "sgemm": lambda a, b: jnp.matmul(a, b),
         "bert_layer": bert_layer,
+        **parts.jax_functions(),
     }[name]
 
 

@@ -3,11 +3,12 @@
 
 Every contender runs in a process of its own; after all have prepared, rounds over them are interleaved with gaps, because some
 frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in the same rounds: the
-better of plain and non-temporal copy of the same bytes, or the peak rate of multiply-adds.
+better of plain and non-temporal copy of the same bytes (or reading them), or the peak rate of multiply-adds or of exp and erf.
 
   bench/run.py                    Warploom and the machine's limit
   bench/run.py --peers            and the other frameworks, from build/venv-peers
   bench/run.py --only sgemm ...   some workloads
+  bench/run.py --parts            the memory-bound parts of models
 """
 
 import argparse
@@ -23,6 +24,7 @@ import time
 
 import numpy as np
 import onnx
+import parts
 import peers
 import workloads
 
@@ -42,19 +44,27 @@ class Limit:
         self.workload = workload
         self.bytes = workloads.moved_bytes(workload.model())
         self.kinds = {}
+        self.rates = {}
         self.child = Child([machine_limit(), str(options.threads), str(options.seconds / 2)])
 
     def time(self, seconds):
-        if self.workload.limit == "copy":
-            reply = self.child.ask(f"copy {self.bytes}")
+        for function in self.workload.elementary:
+            self.rates.setdefault(function, []).extend(self.child.ask(function)["gelements"])
+        if self.workload.limit != "fma":
+            reply = self.child.ask(f"{self.workload.limit} {self.bytes}")
             for kind, samples in reply.items():
                 self.kinds.setdefault(kind, []).extend(samples)
             return []
         return [self.workload.flops / rate for rate in self.child.ask("fma")["gflops"]]
 
+    def arithmetic_ns(self):
+        return sum(self.workload.elementary[function] / max(rates) for function, rates in self.rates.items())
+
     def samples(self, collected):
-        """The copy with the better median, plain or non-temporal; the one best rate of multiply-adds, as that is a peak."""
-        return min(self.kinds.values(), key=statistics.median) if self.kinds else [min(collected)]
+        """The copy with the better median, plain or non-temporal; the one best rate of arithmetic, as that is a peak, where it
+        takes longer."""
+        samples = min(self.kinds.values(), key=statistics.median) if self.kinds else [min(collected)]
+        return samples if statistics.median(samples) >= self.arithmetic_ns() else [self.arithmetic_ns()]
 
     def close(self):
         self.child.close()
@@ -222,6 +232,8 @@ def bench(workload, options):
         "flops": workload.flops,
         "contenders": {},
     }
+    if running[LIMIT].rates:
+        row["limit"]["arithmetic_ns"] = running[LIMIT].arithmetic_ns()
     if running[LIMIT].kinds:
         row["limit"]["copies"] = {kind: statistics.median(samples) for kind, samples in running[LIMIT].kinds.items()}
     for name, samples in timed.items():
@@ -265,6 +277,21 @@ def print_summary(rows):
         print(f"| {row['title']} | " + " | ".join(cells) + " |")
 
 
+def print_ratios(rows):
+    """Against the best of the others, part by part and as a geometric mean."""
+    ratios = []
+    for row in rows:
+        figures = {name: c["median_ns"] for name, c in row["contenders"].items()}
+        own = figures.pop(WARPLOOM, None)
+        if own is None or not figures:
+            continue
+        best = min(figures, key=figures.get)
+        ratios.append(figures[best] / own)
+        print(f"{row['title']}: {ratios[-1]:.2f} x {peers.TITLES[best]}, the best of the others")
+    if ratios:
+        print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
+
+
 def machine():
     model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
     flags = next((l.split(":")[1].split() for l in open("/proc/cpuinfo") if l.startswith("flags")), [])
@@ -275,7 +302,8 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", action="store_true", help="the other frameworks too")
-    parser.add_argument("--only", nargs="+", default=[w.name for w in workloads.WORKLOADS], metavar="WORKLOAD")
+    parser.add_argument("--parts", action="store_true", help="the memory-bound parts of models instead")
+    parser.add_argument("--only", nargs="+", metavar="WORKLOAD")
     parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
@@ -285,6 +313,8 @@ def main():
     parser.add_argument("--reuse", action="store_true", help="keep what an earlier run tuned")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
+    every = [*parts.ALSO, *(w.name for w in parts.PARTS)] if options.parts else [w.name for w in workloads.WORKLOADS]
+    options.only = options.only or every
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 
     WORK.mkdir(parents=True, exist_ok=True)
@@ -297,6 +327,7 @@ def main():
         print_row(rows[-1])
         sys.stdout.flush()
     print_summary(rows)
+    print_ratios(rows)
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {
         "date": now.isoformat(timespec="seconds"),
@@ -307,7 +338,7 @@ def main():
         "workloads": rows,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    kind = "peers" if options.peers else "warploom"
+    kind = ("parts-" if options.parts else "") + ("peers" if options.peers else "warploom")
     cpu = "-".join("".join(c if c.isalnum() else " " for c in result["machine"]["cpu"].lower()).split())
     path = options.out / f"{kind}-{cpu}-{result['machine']['cores']}c-{now:%Y%m%d-%H%M}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")

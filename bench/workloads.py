@@ -1,8 +1,8 @@
 """The workloads of the benchmarks: fp32, static shapes, one ONNX file each.
 
 A workload's `bytes` are what a perfect single kernel moves: every input read once, every output written once. Its figure is
-the time of a copy of as many bytes, or of its multiply-adds at the machine's peak, over the time it took. To add one: append
-to WORKLOADS, and say in peers.py how each framework writes it.
+the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the machine's peak, over the time it took.
+To add one: append to WORKLOADS, and say in peers.py how each framework writes it. parts.py has the parts of models.
 """
 
 import dataclasses
@@ -23,7 +23,8 @@ class Workload:
     name: str
     title: str
     build: object  # () -> onnx.ModelProto, what Warploom tunes
-    limit: str  # "copy" or "fma"
+    limit: str  # "copy", "read" (little is written) or "fma"
+    elementary: dict = dataclasses.field(default_factory=dict)  # how many of "exp" or "erf" it takes; the limit where they are slower
     flops: int = 0  # multiply and add counted apart; contractions only
     build_peer: object = None  # () -> onnx.ModelProto in the form that ONNX runtimes do best, when it is another one
 
@@ -33,6 +34,10 @@ class Workload:
 
 def tensor(name, *shape):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def integers(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.INT64, shape)
 
 
 def constant(name, value):
@@ -131,7 +136,7 @@ WORKLOADS = (
     Workload("log_softmax", "log-softmax 2048x32000", softmax("LogSoftmax", 2048, 32000), "copy"),
     Workload("layer_norm", "residual + layer norm 16384x1024", residual_layer_norm(16384, 1024), "copy"),
     Workload("layer_norm_cached", "residual + layer norm 512x768", residual_layer_norm(512, 768), "copy"),
-    Workload("bias_gelu", "bias + GELU(erf) 16384x3072", bias_gelu(16384, 3072), "copy"),
+    Workload("bias_gelu", "bias + GELU(erf) 16384x3072", bias_gelu(16384, 3072), "copy", {"erf": 16384 * 3072}),
     Workload(
         "group_norm_silu",
         "group norm(32) + SiLU 8x320x64x64",
@@ -146,17 +151,24 @@ WORKLOADS = (
 
 
 def by_name(name):
-    return next(workload for workload in WORKLOADS if workload.name == name)
+    import parts
+
+    return next(workload for workload in WORKLOADS + parts.PARTS if workload.name == name)
 
 
 def shapes(values):
     return {v.name: tuple(d.dim_value for d in v.type.tensor_type.shape.dim) for v in values}
 
 
+def dtypes(values):
+    return {v.name: helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type) for v in values}
+
+
 def moved_bytes(made):
     """Bytes of every input and output of a model, each once."""
-    sizes = {**shapes(made.graph.input), **shapes(made.graph.output)}
-    return sum(4 * math.prod(shape) for shape in sizes.values())
+    values = [*made.graph.input, *made.graph.output]
+    sizes, kinds = shapes(values), dtypes(values)
+    return sum(kinds[name].itemsize * math.prod(shape) for name, shape in sizes.items())
 
 
 def weight_names(made):
@@ -165,12 +177,16 @@ def weight_names(made):
 
 
 def make_inputs(made, seed=7):
-    """Normal data for every input, by name; weights as the file's own statistics say. Equal in every process."""
+    """Normal data for every input, by name; weights as the file's own statistics say; integers below 1000. Equal in every
+    process."""
     stats = json.loads({e.key: e.value for e in made.metadata_props}.get("warploom.weight_stats", "{}"))
-    inputs = {}
+    inputs, kinds = {}, dtypes(made.graph.input)
     for position, (name, shape) in enumerate(shapes(made.graph.input).items()):
         mean, deviation = stats.get(name, (0.0, 1.0))
         generator = np.random.default_rng((seed, position))
+        if kinds[name].kind == "i":
+            inputs[name] = generator.integers(0, 1000, shape, kinds[name])
+            continue
         inputs[name] = generator.standard_normal(shape, dtype=np.float32) * np.float32(deviation) + np.float32(mean)
     return inputs
 
