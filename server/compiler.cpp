@@ -9,6 +9,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/verify.h"
+#include "compiler/plan/stitch.h"
 #include "compiler/search/strategy.h"
 
 namespace wl {
@@ -84,7 +85,7 @@ class RealCompiler : public Compiler {
     return cover_greedy(graph, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
-    WL_ASSIGN_OR_RETURN(Domain domain, analyze(group, machine));
+    WL_ASSIGN_OR_RETURN(Domain domain, analyze_or_stitch(group, machine));
     WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
     if (space.seeds.empty()) return unimplemented("no schedule is legal for the group\n", print(group));
     return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space));

@@ -4,6 +4,7 @@
 #include "compiler/emit/printer.h"
 #include "compiler/lower/lower.h"
 #include "compiler/plan/space.h"
+#include "compiler/plan/stitch.h"
 
 namespace wl {
 
@@ -38,7 +39,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
 }
 
 absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(group, machine));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(group, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
   WL_ASSIGN_OR_RETURN(const Point point, space.parse(plan_text));
   WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(group, domain, space.schedule(point), machine));

@@ -50,8 +50,9 @@ bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
     return i.op == InstrOp::kLoad || i.op == InstrOp::kStore || i.op == InstrOp::kGather;
   };
   if (!touches(earlier) || !touches(later)) return false;
-  if (earlier.slice.buffer != later.slice.buffer) return false;
   if (earlier.op != InstrOp::kStore && later.op != InstrOp::kStore) return false;
+  if (kernel.overlap(earlier.slice.buffer, later.slice.buffer)) return true;
+  if (earlier.slice.buffer != later.slice.buffer) return false;
   if (earlier.op == InstrOp::kGather || later.op == InstrOp::kGather) return true;
   return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
 }

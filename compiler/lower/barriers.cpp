@@ -68,7 +68,9 @@ bool other_slots(const Kernel& kernel, const Met& a, const Met& b) {
 
 bool hazard(const Kernel& kernel, const Met& earlier, const Met& later) {
   const Instr &a = earlier.instr, &b = later.instr;
-  if (a.slice.buffer != b.slice.buffer || (a.op != InstrOp::kStore && b.op != InstrOp::kStore)) return false;
+  if (a.op != InstrOp::kStore && b.op != InstrOp::kStore) return false;
+  if (kernel.overlap(a.slice.buffer, b.slice.buffer)) return true;
+  if (a.slice.buffer != b.slice.buffer) return false;
   if (a.op == InstrOp::kGather || b.op == InstrOp::kGather) return true;
   if (other_slots(kernel, earlier, later)) return false;
   if (!(a.slice == b.slice)) return true;

@@ -1,8 +1,8 @@
-// Barriers are not written by lowering: they follow from the hazards on shared buffers. Two accesses to one buffer, at
-// least one of them a store, need a barrier between them unless every thread meets only what it put there itself (the
-// same slice under the same layout), or they are known to meet different slots of a ring: a buffer of as many equal
-// parts as a derived variable, (affine) % parts, counts through. Loops are walked twice, so that the second iteration
-// meets the first, and once more for every part of a ring that turns with them.
+// Barriers are not written by lowering: they follow from the hazards on shared buffers. Two accesses to one buffer (or
+// to two that share memory), at least one of them a store, need a barrier between them unless every thread meets only
+// what it put there itself (the same slice under the same layout), or they are known to meet different slots of a ring:
+// a buffer of as many equal parts as a derived variable, (affine) % parts, counts through. Loops are walked twice, so
+// that the second iteration meets the first, and once more for every part of a ring that turns with them.
 #pragma once
 
 #include "compiler/lower/kernel.h"

@@ -13,6 +13,10 @@ constexpr InstrInfo kInstrs[] = {
     {InstrOp::kBarrier, "barrier"},
 };
 
+int64_t bytes_of(const KernelBuffer& buffer) {
+  return elements(buffer.shape) * size_of(buffer.dtype);
+}
+
 }  // namespace
 
 std::span<const InstrInfo> instrs() {
@@ -35,13 +39,16 @@ Affine& Affine::add(VarId var, int64_t coefficient) {
 
 int64_t Kernel::scratch_bytes() const {
   int64_t end = 0;
-  for (const KernelBuffer& buffer : buffers) {
-    if (buffer.level != Level::kShared) continue;
-    int64_t bytes = size_of(buffer.dtype);
-    for (int64_t extent : buffer.shape) bytes *= extent;
-    end = std::max(end, buffer.byte_offset + bytes);
-  }
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == Level::kShared) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
   return (end + 63) / 64 * 64;
+}
+
+bool Kernel::overlap(BufferId a, BufferId b) const {
+  const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
+  return a != b && mine.level == Level::kShared && theirs.level == Level::kShared &&
+         mine.byte_offset < theirs.byte_offset + bytes_of(theirs) &&
+         theirs.byte_offset < mine.byte_offset + bytes_of(mine);
 }
 
 int Kernel::vector_lanes() const {

@@ -166,8 +166,11 @@ struct Kernel {
   int unroll = 1;        // repeats per loop step of a stretch
   int accumulators = 1;  // independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
-  int64_t scratch_bytes() const;  // end of the last shared buffer
-  int vector_lanes() const;       // the most vector lanes of a tile
+  // End of the shared buffer that ends last; those that are never needed at the same time may overlap.
+  int64_t scratch_bytes() const;
+  // Whether two different shared buffers have memory in common.
+  bool overlap(BufferId a, BufferId b) const;
+  int vector_lanes() const;  // the most vector lanes of a tile
   bool operator==(const Kernel&) const = default;
 };
 

@@ -50,18 +50,31 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // Where in the body a buffer is first and last met, by instruction outside of all loops.
+  struct Life {
+    size_t first = SIZE_MAX, last = 0;
+  };
+  void live(const Instr& instr, size_t at, std::vector<Life>& lives) const {
+    for (const Instr& inner : instr.body) live(inner, at, lives);
+    if (instr.slice.buffer < 0 || instr.slice.buffer >= static_cast<BufferId>(lives.size())) return;
+    Life& life = lives[instr.slice.buffer];
+    life.first = std::min(life.first, at);
+    life.last = at;
+  }
+
+  // Buffers share memory only when one is done with before the other is met.
   absl::Status check_scratch() const {
-    std::vector<std::pair<int64_t, int64_t>> ranges;
-    for (const KernelBuffer& b : kernel_.buffers) {
-      if (b.level != Level::kShared) continue;
-      if (b.byte_offset % 64 != 0)
+    std::vector<Life> lives(kernel_.buffers.size());
+    for (size_t i = 0; i < kernel_.body.size(); ++i) live(kernel_.body[i], i, lives);
+    for (BufferId a = 0; a < static_cast<BufferId>(kernel_.buffers.size()); ++a) {
+      const KernelBuffer& buffer = kernel_.buffers[a];
+      if (buffer.level == Level::kShared && buffer.byte_offset % 64 != 0)
         return absl::InternalError(
-            cat("scratch ", b.name, " starts at byte ", b.byte_offset, ", not a multiple of 64"));
-      ranges.emplace_back(b.byte_offset, b.byte_offset + elements(b.shape) * size_of(b.dtype));
+            cat("scratch ", buffer.name, " starts at byte ", buffer.byte_offset, ", not a multiple of 64"));
+      for (BufferId b = 0; b < a; ++b)
+        if (kernel_.overlap(a, b) && lives[a].first <= lives[b].last && lives[b].first <= lives[a].last)
+          return absl::InternalError(cat("scratch buffers overlap: ", kernel_.buffers[b].name, " and ", buffer.name));
     }
-    std::sort(ranges.begin(), ranges.end());
-    for (size_t i = 1; i < ranges.size(); ++i)
-      if (ranges[i].first < ranges[i - 1].second) return absl::InternalError("scratch buffers overlap");
     return absl::OkStatus();
   }
 

@@ -35,7 +35,8 @@ struct Read {
 
 class Analysis {
  public:
-  explicit Analysis(const Graph& group) : graph_(group), axes_(group.nodes.size()), summed_(group.nodes.size()) {}
+  Analysis(const Graph& group, const std::vector<std::vector<int64_t>>& pitches)
+      : graph_(group), pitches_(pitches), axes_(group.nodes.size()), summed_(group.nodes.size()) {}
 
   absl::StatusOr<Domain> run() {
     reach();
@@ -254,8 +255,10 @@ class Analysis {
     Domain::Store& store = draft_.domain.stores.emplace_back();
     store.output = index;
     store.access.input = stored;
+    const auto at = static_cast<size_t>(index);
+    const std::vector<int64_t> pitch = at < pitches_.size() ? pitches_[at] : std::vector<int64_t>();
     // A reshape of a whole row-major buffer moves nothing.
-    while (node(stored).op == Op::reshape) stored = node(stored).operands[0];
+    while (pitch.empty() && node(stored).op == Op::reshape) stored = node(stored).operands[0];
     const std::vector<NodeId> views = views_of(graph_, stored, source);
     Axes axes;
     if (is_computed(node(source))) {
@@ -272,7 +275,7 @@ class Analysis {
     Pending pending;
     int64_t stride = 1;
     for (size_t i = axes.size(); i-- > 0;) {
-      pending.terms.push_back({axes[i], stride, {}});
+      pending.terms.push_back({axes[i], pitch.empty() ? stride : pitch[i], {}});
       for (int leaf : factors_.expand(axes[i])) stride *= factors_.extent(leaf);
     }
     writes_.push_back(std::move(pending));
@@ -398,6 +401,7 @@ class Analysis {
   }
 
   const Graph& graph_;
+  const std::vector<std::vector<int64_t>>& pitches_;
   Factors factors_;
   std::vector<Axes> axes_;          // of computed nodes
   std::vector<FactorList> summed_;  // of reduces and contractions
@@ -421,11 +425,11 @@ int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
   return product;
 }
 
-absl::StatusOr<Domain> analyze(const Graph& group, const Machine&) {
+absl::StatusOr<Domain> analyze(const Graph& group, const Machine&, const std::vector<std::vector<int64_t>>& pitches) {
   if (std::all_of(group.outputs.begin(), group.outputs.end(),
                   [&](const Output& output) { return elements(group.nodes[output.node].shape) == 0; }))
     return nothing_to_compute(group);
-  return Analysis(group).run();
+  return Analysis(group, pitches).run();
 }
 
 }  // namespace wl

@@ -5,6 +5,7 @@
 // and why.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,10 +49,12 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-enum class LoopClass { kMap, kRows, kColumns, kContract };
+enum class LoopClass { kMap, kRows, kColumns, kContract, kStitched };
 std::string_view name_of(LoopClass cls);
 
 bool holds(const std::vector<AtomId>& list, AtomId atom);
+
+struct Stitch;  // stitch.h
 
 struct Domain {
   LoopClass cls = LoopClass::kMap;
@@ -87,12 +90,17 @@ struct Domain {
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
   // Operand 1 moves along m and operand 0 along n: what is stored is contiguous along n wherever it can be.
   bool swapped = false;
+  std::shared_ptr<const Stitch>
+      stitch;  // kStitched: several loop nests one after the other; nothing above is filled in
   std::string text() const;
 };
 
 // A group that is not one loop nest is an InvalidArgument Status naming the nodes that disagree: cut there. When every
 // output has zero elements the domain is one parallel atom of extent 0 (class kMap) and nothing else is filled in.
-absl::StatusOr<Domain> analyze(const Graph& group, const Machine& machine);
+// `pitches`: for outputs that are part of a larger buffer, how far a step along each axis moves in it; others are
+// empty.
+absl::StatusOr<Domain> analyze(const Graph& group, const Machine& machine,
+                               const std::vector<std::vector<int64_t>>& pitches = {});
 
 // How often a loop over all of `atoms` turns.
 int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms);

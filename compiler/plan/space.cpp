@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/plan/space_team.h"
+#include "compiler/plan/stitch.h"
 
 namespace wl {
 namespace {
@@ -141,6 +142,9 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
       break;
     case LoopClass::kContract:
       space = (teams ? space_team_contract : space_contract)(group, domain, machine);
+      break;
+    case LoopClass::kStitched:
+      space = space_stitched(domain, machine);
       break;
   }
   space.prefix = cat("plan 1 target=", machine.target->name, " class=", name_of(domain.cls));

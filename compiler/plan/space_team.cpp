@@ -45,7 +45,9 @@ int64_t aligned_vector(const Domain& domain, int64_t widest) {
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
   Axis axis{"team", {}};
-  const int64_t most = std::min<int64_t>(machine.target->gpu.block_threads, power_up(row));
+  // A wave is never too many: it may be all that a block has.
+  const Gpu& gpu = machine.target->gpu;
+  const int64_t most = std::min<int64_t>(gpu.block_threads, std::max<int64_t>(gpu.wave, power_up(row)));
   for (int64_t team : {wanted, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}, int64_t{256},
                        int64_t{512}, int64_t{1024}, int64_t{1}})
     if (team <= most && std::find(axis.values.begin(), axis.values.end(), team) == axis.values.end())

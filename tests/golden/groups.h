@@ -216,6 +216,86 @@ inline const std::vector<Golden> kGoldens = {
   %5 = add %3 %4 : f32[4,32,16]
   output "y" %5
 })"},
+    {"attention",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "q" : f32[12,128,64] normal(0,1)
+  %1 = input "k" : f32[12,128,64] normal(0,1)
+  %2 = input "v" : f32[12,128,64] normal(0,1)
+  %3 = input "mask" : f32[128] normal(0,1)
+  %4 = contract %0 %1 "bmk,bnk->bmn" : f32[12,128,128]
+  %5 = constant 0.125 : f32[12,128,128]
+  %6 = mul %4 %5 : f32[12,128,128]
+  %7 = broadcast %3 dims=[2] : f32[12,128,128]
+  %8 = add %6 %7 : f32[12,128,128]
+  %9 = reduce_max %8 axes=[2] : f32[12,128]
+  %10 = broadcast %9 dims=[0,1] : f32[12,128,128]
+  %11 = sub %8 %10 : f32[12,128,128]
+  %12 = exp %11 : f32[12,128,128]
+  %13 = reduce_sum %12 axes=[2] : f32[12,128]
+  %14 = broadcast %13 dims=[0,1] : f32[12,128,128]
+  %15 = div %12 %14 : f32[12,128,128]
+  %16 = contract %15 %2 "bmn,bnd->mbd" : f32[128,12,64]
+  %17 = reshape %16 : f32[128,768]
+  output "y" %17
+})"},
+    {"layer_norm_gemm",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[128,64] normal(0,1)
+  %1 = input "gamma" : f32[64] normal(0,1)
+  %2 = input "w" : f32[64,96] normal(0,1)
+  %3 = reduce_sum %0 axes=[1] : f32[128]
+  %4 = constant 0.015625 : f32[128]
+  %5 = mul %3 %4 : f32[128]
+  %6 = broadcast %5 dims=[0] : f32[128,64]
+  %7 = sub %0 %6 : f32[128,64]
+  %8 = mul %7 %7 : f32[128,64]
+  %9 = reduce_sum %8 axes=[1] : f32[128]
+  %10 = mul %9 %4 : f32[128]
+  %11 = constant 1e-05 : f32[128]
+  %12 = add %10 %11 : f32[128]
+  %13 = rsqrt %12 : f32[128]
+  %14 = broadcast %13 dims=[0] : f32[128,64]
+  %15 = mul %7 %14 : f32[128,64]
+  %16 = broadcast %1 dims=[1] : f32[128,64]
+  %17 = mul %15 %16 : f32[128,64]
+  %18 = contract %17 %2 "mk,kn->mn" : f32[128,96]
+  output "y" %18
+})"},
+    {"feed_forward",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[128,64] normal(0,1)
+  %1 = input "up" : f32[64,256] normal(0,1)
+  %2 = input "bias" : f32[256] normal(0,1)
+  %3 = input "down" : f32[256,64] normal(0,1)
+  %4 = contract %0 %1 "mk,kn->mn" : f32[128,256]
+  %5 = broadcast %2 dims=[1] : f32[128,256]
+  %6 = add %4 %5 : f32[128,256]
+  %7 = constant 0.70710678 : f32[128,256]
+  %8 = mul %6 %7 : f32[128,256]
+  %9 = erf %8 : f32[128,256]
+  %10 = constant 1 : f32[128,256]
+  %11 = add %9 %10 : f32[128,256]
+  %12 = mul %6 %11 : f32[128,256]
+  %13 = contract %12 %3 "mk,kn->mn" : f32[128,64]
+  output "y" %13
+})"},
+    {"two_reductions",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[64,32,48] normal(0,1)
+  %1 = reduce_sum %0 axes=[2] : f32[64,32]
+  %2 = broadcast %1 dims=[0,1] : f32[64,32,48]
+  %3 = sub %0 %2 : f32[64,32,48]
+  %4 = reduce_max %3 axes=[1] : f32[64,48]
+  output "y" %4
+})"},
     {"scalar",
      "cpu:avx512",
      {},

@@ -1,0 +1,47 @@
+// Stitched groups as compiled code: on this machine's CPU, and as GPU targets print them on the simulated GPU.
+#include <gtest/gtest.h>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/plan/stitch.h"
+#include "tests/simulated/random_group.h"
+#include "tests/simulated/reduced.h"
+#include "tests/unit/emit/compiled.h"
+#include "tests/unit/lower/groups.h"
+#include "tests/unit/lower/stitched_groups.h"
+
+namespace wl {
+namespace {
+
+TEST(StitchedCode, MeansItsGraph) {
+  testing::CompiledChecks checks("stitched");
+  std::vector<Machine> machines = {testing::machine_with("cuda:sm_80"), testing::machine_with("hip:gfx90a")};
+  for (const std::string& name : testing::runnable_targets()) machines.push_back(testing::machine_named(name));
+  for (const Machine& machine : machines) {
+    for (const char* text : testing::kStitched) {
+      const Graph group = parse(text).value();
+      const Domain domain = analyze_or_stitch(group, machine).value();
+      ASSERT_EQ(domain.cls, LoopClass::kStitched);
+      const Space space = space_of(group, domain, machine).value();
+      const int number = checks.group(group).value();
+      std::vector<Point> points = testing::sample_points(space, 2, 3);
+      points.erase(points.begin() + 1, points.end() - 2);
+      for (const Point& point : points) {
+        auto kernel = lower(group, domain, space.schedule(point), machine);
+        ASSERT_TRUE(kernel.ok()) << kernel.status() << text << space.text(point);
+        const bool gpu = machine.target->is_gpu();
+        if (gpu) kernel->compiler = "gcc";
+        const auto source = emit(*kernel, gpu ? testing::simulator_of(machine) : machine);
+        ASSERT_TRUE(source.ok()) << source.status() << text << space.text(point);
+        checks.add(number, *source, space.text(point));
+      }
+    }
+  }
+  const std::vector<std::string> wrong = checks.run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
+}  // namespace
+}  // namespace wl
