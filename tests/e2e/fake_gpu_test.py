@@ -4,6 +4,7 @@ fleet, with the kernels' own text on simulated lanes; and what is said where the
 
 import os
 import pathlib
+import sqlite3
 
 import graphs
 from harness import BIN, Scratch, expect, listening, until
@@ -43,6 +44,20 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
+def spilling(scratch, file):
+    """Kernels of 256 lanes spill: none is launched (they would trap), and strategies and store know why."""
+    store = scratch.path("spill.db")
+    scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN"
+    report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
+    del scratch.environment["WARPLOOM_FAKE_SPILL"]
+    trials = report["groups"][0]["trials"]
+    expect(trials["rejected"] > 0 and trials["correct"] > 0 and trials["runtime_error"] == 0, trials)
+    with sqlite3.connect(store) as database:
+        rows = database.execute("SELECT message, code FROM trials WHERE code LIKE '% spill=8192 %'").fetchall()
+    expect(len(rows) >= trials["rejected"], rows)
+    expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
+
+
 def fleet(scratch, file):
     """A coordinator, a worker that offers its GPU alone, and a client that has neither."""
     where = f"unix:{scratch.path('s')}"
@@ -67,6 +82,7 @@ def main():
         done = scratch.run("warploom", "run", bundle, expect=2)
         expect("kernels for cuda:sm_90a" in done.err, done.err)
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
+        spilling(scratch, file)
         fleet(scratch, file)
         print("ok")
 

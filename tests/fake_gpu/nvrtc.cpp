@@ -1,6 +1,7 @@
 // NVRTC for machines where the code shall run on the fake driver: takes the prelude off a program, puts the simulator's
 // in its place, has g++ make a shared object of it and wraps that as image.h says. A line "// fault: NAME" in a
-// kernel's text is handed to the driver.
+// kernel's text is handed to the driver. Kernels whose text has what WARPLOOM_FAKE_SPILL says spill a tile, and trap
+// when somebody launches them nevertheless.
 #include <unistd.h>
 
 #include <cstdio>
@@ -30,6 +31,7 @@ std::string read_file(const std::string& path) {
 struct Kernel {
   std::string entry, fault = "-", text;
   int arguments = 0;
+  int spill = 0;  // bytes of a lane
 };
 
 // What lies between "#line 1 "ENTRY"" and the next such line.
@@ -50,6 +52,10 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
     if (const size_t fault = kernel.text.find(kFault); fault != std::string::npos) {
       std::istringstream word(kernel.text.substr(fault + std::strlen(kFault)));
       word >> kernel.fault;
+    }
+    if (const char* word = std::getenv("WARPLOOM_FAKE_SPILL"); word && kernel.text.find(word) != std::string::npos) {
+      kernel.fault = "trap";
+      kernel.spill = 4096;
     }
     kernels.push_back(std::move(kernel));
     at = next;
@@ -99,8 +105,8 @@ int compile(Program& program) {
     sections.emplace_back(".text." + kernel.entry, instructions());
     list += kernel.entry + " " + std::to_string(kernel.arguments) + " " + kernel.fault + "\n";
     program.log += "ptxas info    : Compiling entry function '" + kernel.entry + "' for 'sm_90a'\n" +
-                   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n" +
-                   "ptxas info    : Used 32 registers\n";
+                   "    0 bytes stack frame, " + std::to_string(kernel.spill) + " bytes spill stores, " +
+                   std::to_string(kernel.spill) + " bytes spill loads\n" + "ptxas info    : Used 32 registers\n";
     program.ptx += ".visible .entry " + kernel.entry + "()\n{\n}\n";
   }
   sections.emplace_back(".wl.kernels", list);
