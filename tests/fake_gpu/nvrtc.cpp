@@ -1,15 +1,17 @@
-// NVRTC for machines where the code shall run on the fake driver: takes the prelude off a program, puts the simulator's
-// in its place, has g++ make a shared object of it and wraps that as image.h says. A line "// fault: NAME" in a
-// kernel's text is handed to the driver. Kernels whose text has what WARPLOOM_FAKE_SPILL says spill a tile, and trap
-// when somebody launches them nevertheless.
+// NVRTC and hipRTC for machines where the code shall run on the fake driver: takes the prelude off a program, puts the
+// simulator's in its place, has g++ make a shared object of it and wraps that as image.h says. A line "// fault: NAME"
+// in a kernel's text is handed to the driver. Kernels whose text has what WARPLOOM_FAKE_SPILL says spill a tile, and
+// trap when somebody launches them nevertheless.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/target/prelude/prelude.h"
@@ -17,8 +19,11 @@
 
 namespace {
 
+enum Result { kOk = 0, kOutOfMemory = 1, kInvalidInput = 3, kInvalidOption = 5, kCompilation = 6, kInternal = 11 };
+
 struct Program {
   std::string text, log, code, ptx;
+  bool hip = false;
 };
 
 std::string read_file(const std::string& path) {
@@ -73,17 +78,46 @@ std::string instructions() {
   return text;
 }
 
-int compile(Program& program) {
+// As the libraries' manuals have them, as far as anybody here asks for them.
+bool is_option(std::string_view option, bool hip) {
+  using List = std::vector<std::string_view>;
+  static const List kBoth = {"--std=c++17", "-std=c++17", "-w"};
+  static const List kCuda = {"--device-as-default-execution-space", "--device-int128", "--ptxas-options=-v",
+                             "--minimal"};
+  static const List kHip = {"-O3", "-ffp-contract=fast"};
+  for (const List& list : {kBoth, hip ? kHip : kCuda})
+    if (std::find(list.begin(), list.end(), option) != list.end()) return true;
+  return option.starts_with(hip ? "--gpu-architecture=gfx" : "--gpu-architecture=sm_");
+}
+
+// What ptxas says of a kernel, or the note that lies in an AMD code object (MessagePack; small numbers are one byte).
+std::string facts_of(const Kernel& kernel, bool hip) {
+  if (hip) {
+    const char registers = 32, spilled = kernel.spill > 0 ? 127 : 0;
+    return std::string("\xab.vgpr_count") + registers + "\xb1.vgpr_spill_count" + spilled;
+  }
+  const std::string spill = std::to_string(kernel.spill);
+  return "ptxas info    : Compiling entry function '" + kernel.entry + "' for 'sm_90a'\n    0 bytes stack frame, " +
+         spill + " bytes spill stores, " + spill + " bytes spill loads\nptxas info    : Used 32 registers\n";
+}
+
+int compile(Program& program, int count, const char* const* options) {
+  for (int i = 0; i < count; ++i)
+    if (!is_option(options[i], program.hip)) {
+      program.log = std::string("fake: unrecognized option ") + options[i];
+      return kInvalidOption;
+    }
+  if (program.text.find("// silent") != std::string::npos) return kInternal;
   size_t prelude_ends = 0;
   const std::vector<Kernel> kernels = kernels_of(program.text, &prelude_ends);
   if (kernels.empty()) {
-    program.log = "fake nvrtc: error: no kernel whose name starts with wl_";
-    return 6;
+    program.log = "fake: error: no kernel whose name starts with wl_";
+    return kCompilation;
   }
   const char* folder = std::getenv("TMPDIR");
   std::string stem = std::string(folder != nullptr ? folder : "/tmp") + "/fake_nvrtc_XXXXXX";
   const int file = mkstemp(stem.data());
-  if (file < 0) return 1;
+  if (file < 0) return kOutOfMemory;
   close(file);
   {
     std::ofstream out(stem + ".cpp");
@@ -100,20 +134,19 @@ int compile(Program& program) {
   const bool made = std::system(command.c_str()) == 0;
   program.log = read_file(stem + ".log");
   fake_gpu::Sections sections;
-  std::string list;
+  std::string list, notes;
   for (const Kernel& kernel : kernels) {
     sections.emplace_back(".text." + kernel.entry, instructions());
     list += kernel.entry + " " + std::to_string(kernel.arguments) + " " + kernel.fault + "\n";
-    program.log += "ptxas info    : Compiling entry function '" + kernel.entry + "' for 'sm_90a'\n" +
-                   "    0 bytes stack frame, " + std::to_string(kernel.spill) + " bytes spill stores, " +
-                   std::to_string(kernel.spill) + " bytes spill loads\n" + "ptxas info    : Used 32 registers\n";
+    (program.hip ? notes : program.log) += facts_of(kernel, program.hip);
     program.ptx += ".visible .entry " + kernel.entry + "()\n{\n}\n";
   }
   sections.emplace_back(".wl.kernels", list);
+  if (program.hip) sections.emplace_back(".note", notes);
   sections.emplace_back(".wl.object", made ? read_file(stem + ".so") : "");
   program.code = fake_gpu::make_image(sections);
   for (const char* end : {"", ".cpp", ".so", ".log"}) unlink((stem + end).c_str());
-  return made ? 0 : 6;
+  return made ? kOk : kCompilation;
 }
 
 int give(const std::string& text, char* out) {
@@ -123,49 +156,80 @@ int give(const std::string& text, char* out) {
 
 }  // namespace
 
-extern "C" {
+// X(name without its prefix, parameters, body): what both libraries have.
+#define WL_RTC(name, parameters, ...) \
+  extern "C" int nvrtc##name parameters __VA_ARGS__ extern "C" int hiprtc##name parameters __VA_ARGS__
 
-int nvrtcVersion(int* major, int* minor) {
+WL_RTC(Version, (int* major, int* minor), {
   *major = 13;
   *minor = 99;
-  return 0;
+  return kOk;
+})
+WL_RTC(CompileProgram, (void* program, int count, const char* const* options),
+       { return compile(*static_cast<Program*>(program), count, options); })
+WL_RTC(DestroyProgram, (void** program), {
+  delete static_cast<Program*>(*program);
+  return kOk;
+})
+WL_RTC(GetProgramLogSize, (void* program, size_t* bytes), {
+  *bytes = static_cast<Program*>(program)->log.size();
+  return kOk;
+})
+WL_RTC(GetProgramLog, (void* program, char* out), { return give(static_cast<Program*>(program)->log, out); })
+
+namespace {
+
+int create(void** out, const char* text, int headers, bool hip) {
+  if (text == nullptr || headers != 0) return kInvalidInput;
+  *out = new Program{text, "", "", "", hip};
+  return kOk;
+}
+
+int code_size(void* program, size_t* bytes) {
+  *bytes = static_cast<Program*>(program)->code.size();
+  return kOk;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvrtcCreateProgram(void** out, const char* text, const char*, int headers, const char* const*, const char* const*) {
+  return create(out, text, headers, false);
+}
+int hiprtcCreateProgram(void** out, const char* text, const char*, int headers, const char* const*,
+                        const char* const*) {
+  return create(out, text, headers, true);
+}
+const char* nvrtcGetErrorString(int error) {
+  return error == kInternal ? "NVRTC_ERROR_INTERNAL_ERROR" : "NVRTC_ERROR_OTHER";
+}
+const char* hiprtcGetErrorString(int error) {
+  return error == kInternal ? "HIPRTC_ERROR_INTERNAL_ERROR" : "HIPRTC_ERROR_OTHER";
 }
 int nvrtcGetNumSupportedArchs(int* count) {
   *count = 1;
-  return 0;
+  return kOk;
 }
 int nvrtcGetSupportedArchs(int* archs) {
   archs[0] = 90;
-  return 0;
-}
-int nvrtcCreateProgram(void** out, const char* text, const char*, int, const char* const*, const char* const*) {
-  *out = new Program{text, "", "", ""};
-  return 0;
-}
-int nvrtcCompileProgram(void* program, int, const char* const*) {
-  return compile(*static_cast<Program*>(program));
-}
-int nvrtcDestroyProgram(void** program) {
-  delete static_cast<Program*>(*program);
-  return 0;
-}
-int nvrtcGetProgramLogSize(void* program, size_t* bytes) {
-  *bytes = static_cast<Program*>(program)->log.size();
-  return 0;
-}
-int nvrtcGetProgramLog(void* program, char* out) {
-  return give(static_cast<Program*>(program)->log, out);
+  return kOk;
 }
 int nvrtcGetCUBINSize(void* program, size_t* bytes) {
-  *bytes = static_cast<Program*>(program)->code.size();
-  return 0;
+  return code_size(program, bytes);
 }
 int nvrtcGetCUBIN(void* program, char* out) {
   return give(static_cast<Program*>(program)->code, out);
 }
+int hiprtcGetCodeSize(void* program, size_t* bytes) {
+  return code_size(program, bytes);
+}
+int hiprtcGetCode(void* program, char* out) {
+  return give(static_cast<Program*>(program)->code, out);
+}
 int nvrtcGetPTXSize(void* program, size_t* bytes) {
   *bytes = static_cast<Program*>(program)->ptx.size();
-  return 0;
+  return kOk;
 }
 int nvrtcGetPTX(void* program, char* out) {
   return give(static_cast<Program*>(program)->ptx, out);

@@ -21,7 +21,7 @@ struct RtcRow {
   const char* prefix;  // of every function
   const char* size_of_code;
   const char* code;
-  const char* libraries[5];
+  const char* libraries[6];
   std::vector<std::string> flags;  // beside the architecture
 };
 
@@ -45,7 +45,10 @@ const std::vector<RtcRow>& rows() {
        "hiprtc",
        "GetCodeSize",
        "GetCode",
-       {"libhiprtc.so.6", "libhiprtc.so.7", "libhiprtc.so", "libamdhip64.so.5", "/opt/rocm/lib/libhiprtc.so"},
+       // In the order of the drivers in runtime/gpu_api.cpp; up to ROCm 5.2 the functions were in the runtime's
+       // library.
+       {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
+        "/opt/rocm/lib/libhiprtc.so"},
        {"-std=c++17", "-O3", "-w", "-ffp-contract=fast"}},
   };
   return *kRows;
@@ -62,6 +65,7 @@ struct Rtc {
   int (*code_size)(Program, size_t*);
   int (*code)(Program, char*);
   int (*version)(int*, int*);
+  const char* (*error_string)(int);
   // NVRTC only.
   int (*ptx_size)(Program, size_t*);
   int (*ptx)(Program, char*);
@@ -93,6 +97,7 @@ const Rtc* open_rtc(const RtcRow& row) {
   find(found->code_size, row.size_of_code);
   find(found->code, row.code);
   find(found->version, "Version");
+  find(found->error_string, "GetErrorString");
   find(found->ptx_size, "GetPTXSize", false);
   find(found->ptx, "GetPTX", false);
   find(found->architectures, "GetNumSupportedArchs", false);
@@ -190,8 +195,9 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   std::string text = sources[0].prelude;
   for (const Source& source : sources) absl::StrAppend(&text, "\n#line 1 \"", source.entry, "\"\n", source.text);
   Rtc::Program program = nullptr;
-  if (library.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0)
-    return absl::UnavailableError(absl::StrCat(library.row->name, " does not start a program; is there memory left?"));
+  if (const int error = library.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr); error != 0)
+    return absl::UnavailableError(absl::StrCat(library.row->name, " starts no program: ", library.error_string(error),
+                                               "; is there memory left?"));
   std::vector<std::string> flags = library.row->flags;
   flags.push_back(absl::StrCat("--gpu-architecture=", architecture));
   std::vector<const char*> options;
@@ -207,7 +213,12 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
     ptx = text_of(library.ptx_size, library.ptx, program);
   }
   library.destroy(&program);
-  if (result != 0) return absl::InvalidArgumentError(log.substr(0, kMostMessage));
+  if (result != 0) {
+    // Its log ends with a zero byte, and is that alone where the library has nothing to say.
+    const std::string said = log.substr(0, std::min(log.find('\0'), kMostMessage));
+    return absl::InvalidArgumentError(
+        !said.empty() ? said : absl::StrCat(library.row->name, ": ", library.error_string(result)));
+  }
   if (unit.binary.empty()) return absl::InternalError(absl::StrCat(library.row->name, " made no code"));
   for (const Source& source : sources) {
     GpuCode code;

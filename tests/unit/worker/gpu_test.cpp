@@ -158,6 +158,36 @@ TEST(FakeGpus, ACompileErrorIsOneTrial) {
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
 }
 
+// Options, log, code object and texts of errors are as hipRTC's manual has them.
+TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
+  const FakeGpu fake;
+  const Scratch scratch;
+  std::ofstream(scratch.path("clang++")) << "#!/bin/sh\nexit 1\n";
+  std::filesystem::permissions(scratch.path("clang++"), std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", absl::StrCat(scratch.path(""), ":", path).c_str(), 1);
+  setenv("WARPLOOM_FAKE_SPILL", "SPILLING", 1);
+  Batch batch = batch_of({good_specimen(),
+                          {"bad", "this is not C++", Outcome::kCompileError, ""},
+                          {"silent", "// silent", Outcome::kCompileError, ""},
+                          {"spilling", "// SPILLING", Outcome::kRejected, ""}},
+                         "hip:gfx90a");
+  MeasureOptions options = options_for();
+  options.gpus[0].name = "hip:0";
+  options.gpus[0].device.target = "hip:gfx90a";
+  const Measured measured = run_all(batch, options);
+  setenv("PATH", path.c_str(), 1);
+  ASSERT_EQ(measured.trials.size(), 4u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
+  EXPECT_EQ(measured.trials[0].code.registers, 32);
+  EXPECT_EQ(measured.trials[1].outcome, Outcome::kCompileError);
+  EXPECT_THAT(measured.trials[1].message, HasSubstr("error: "));
+  EXPECT_EQ(measured.trials[2].outcome, Outcome::kCompileError);
+  EXPECT_EQ(measured.trials[2].message, "hiprtc: HIPRTC_ERROR_INTERNAL_ERROR");
+  EXPECT_EQ(measured.trials[3].outcome, Outcome::kRejected);
+  EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
+}
+
 // A device that computes wrong things from then on is found by the canary of the next process, and nothing more is
 // blamed on candidates.
 TEST(FakeGpus, AWedgedDeviceIsQuarantined) {

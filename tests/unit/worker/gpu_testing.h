@@ -16,7 +16,9 @@ class FakeGpu {
   FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }
   ~FakeGpu() {
     unsetenv("LD_LIBRARY_PATH");
-    for (const char* name : {"WARPLOOM_FAKE_STATE", "WARPLOOM_FAKE_MEMORY", "WARPLOOM_FAKE_ABSENT"}) unsetenv(name);
+    for (const char* name :
+         {"WARPLOOM_FAKE_STATE", "WARPLOOM_FAKE_MEMORY", "WARPLOOM_FAKE_ABSENT", "WARPLOOM_FAKE_SPILL"})
+      unsetenv(name);
   }
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
