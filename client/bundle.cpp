@@ -16,10 +16,14 @@ namespace {
 constexpr std::string_view kPlaces[] = {"input", "output", "arena"};
 
 std::string source_path(const ProgramKernel& kernel) {
-  return cat("kernels/", kernel.source.entry, ".cpp");
+  const std::string& target = kernel.source.target;
+  const char* kind = target.starts_with("cuda:") ? ".cu" : target.starts_with("hip:") ? ".hip" : ".cpp";
+  return cat("kernels/", kernel.source.entry, kind);
 }
 std::string object_path(const ProgramKernel& kernel) {
-  return cat("kernels/", kernel.source.entry, ".so");
+  const std::string& target = kernel.source.target;
+  const char* kind = target.starts_with("cuda:") ? ".cubin" : target.starts_with("hip:") ? ".hsaco" : ".so";
+  return cat("kernels/", kernel.source.entry, kind);
 }
 
 std::string graph_path(const ProgramKernel& kernel) {

@@ -2,6 +2,7 @@
 //   manifest.json     buffers, kernels, calls and the SHA-256 of every other file; its own digest is its last key
 //   graph.txt         canonical text of the graph
 //   kernels/ENTRY.graph, kernels/ENTRY.cpp, kernels/ENTRY.so    what it computes, its source, its object
+//                     (.cu and .cubin, .hip and .hsaco where it is a GPU's)
 //   report.json       what was stored about each group
 // Equal programs give equal bytes. A changed byte in any of these files is found on loading. The digests protect
 // against damage, not against malice: running a bundle runs its code.

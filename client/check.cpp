@@ -118,8 +118,8 @@ absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_
       return invalid("step ", s, " has ", step.args.size(), " arguments, its graph ", inputs.size(), " + ",
                      graph.outputs.size());
     }
-    executor.poison_step(static_cast<int>(s));
-    executor.run_step(static_cast<int>(s));
+    WL_RETURN_IF_ERROR(executor.poison_step(static_cast<int>(s)));
+    WL_RETURN_IF_ERROR(executor.run_step(static_cast<int>(s)));
 
     std::vector<int> argument(graph.nodes.size(), -1);
     for (size_t i = 0; i < inputs.size(); ++i) argument[inputs[i]] = step.args[i];

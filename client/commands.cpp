@@ -44,6 +44,7 @@ Json run_json(const Program& program, const RunOptions& options, const RunResult
                  {"intermediates", memory.intermediates},
                  {"live", memory.live}}},
                {"threads", result.threads},
+               {"device", result.device},
                {"seed", options.seed},
                {"given_inputs", result.given}};
   if (options.check) {
@@ -118,10 +119,10 @@ absl::StatusOr<int> run_and_tell(const Program& program, const Options& options)
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
   if (options.json != "-") {
     const std::string size = bind_text(program.bind);
-    std::printf("ran %zu kernels on %d threads, %s%s%s; intermediates take %s (%s without reuse)\n",
-                program.steps.size(), result.threads, program.target.c_str(), size.empty() ? "" : ", tuned for ",
-                size.c_str(), bytes_text(program.arena_bytes).c_str(),
-                bytes_text(memory_of(program).intermediates).c_str());
+    const std::string where = result.threads > 0 ? cat(result.threads, " threads") : result.device;
+    std::printf("ran %zu kernels on %s, %s%s%s; intermediates take %s (%s without reuse)\n", program.steps.size(),
+                where.c_str(), program.target.c_str(), size.empty() ? "" : ", tuned for ", size.c_str(),
+                bytes_text(program.arena_bytes).c_str(), bytes_text(memory_of(program).intermediates).c_str());
     tell_checks(result);
     if (!result.samples_ns.empty()) {
       std::printf(

@@ -1,6 +1,7 @@
 #include "client/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "client/arena.h"
@@ -10,30 +11,35 @@ std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
 }
 
-absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
-  Executor executor;
-  executor.program_ = &program;
+absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shared) {
   int wanted = 1;
   int64_t scratch = 0;
-  std::vector<BlockFunction> entries;
-  for (const ProgramKernel& kernel : program.kernels) {
-    if (kernel.source.target.starts_with("cuda:") || kernel.source.target.starts_with("hip:"))
-      return unimplemented("kernels for ", kernel.source.target,
-                           ": bundles run on CPUs and simulated GPUs; load a GPU's kernels with its driver");
+  for (const ProgramKernel& kernel : program_->kernels) {
     WL_ASSIGN_OR_RETURN(SharedObject object, SharedObject::open(kernel.object_path));
     WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
-    entries.push_back(reinterpret_cast<BlockFunction>(entry));
-    executor.objects_.push_back(std::move(object));
+    entries_.push_back(reinterpret_cast<BlockFunction>(entry));
+    objects_.push_back(std::move(object));
     wanted = std::max(wanted, kernel.source.threads);
     scratch = std::max(scratch, kernel.source.scratch_bytes);
   }
-  if (shared != nullptr) executor.pool_ = shared->pool;
-  if (!executor.pool_) {
+  if (shared != nullptr) pool_ = shared->pool;
+  if (!pool_) {
     const int threads = options.threads > 0 ? std::min(options.threads, wanted) : wanted;
-    executor.pool_ = std::make_shared<Pool>(threads, options.pin);
-    if (shared != nullptr) shared->pool = executor.pool_;
+    pool_ = std::make_shared<Pool>(threads, options.pin);
+    if (shared != nullptr) shared->pool = pool_;
   }
-  WL_RETURN_IF_ERROR(executor.pool_->reserve_scratch(scratch));
+  return pool_->reserve_scratch(scratch);
+}
+
+absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
+  Executor executor;
+  executor.program_ = &program;
+  if (is_for_gpu(program)) {
+    WL_ASSIGN_OR_RETURN(executor.gpu_,
+                        GpuProgram::load(program, options.device, shared != nullptr ? &shared->gpu : nullptr));
+  } else {
+    WL_RETURN_IF_ERROR(executor.load_objects(options, shared));
+  }
 
   WL_ASSIGN_OR_RETURN(Buffer arena, Buffer::create(program.arena_bytes));
   int64_t index = 0;
@@ -64,19 +70,21 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
   executor.buffers_.push_back(std::make_shared<Buffer>(std::move(arena)));
 
   for (const ProgramStep& step : program.steps) {
+    if (executor.gpu_) break;
     const Source& source = program.kernels[step.kernel].source;
     Call call;
-    call.launch = {entries[step.kernel], source.grid, source.threads, source.scratch_bytes};
+    call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
     executor.calls_.push_back(std::move(call));
   }
   return executor;
 }
 
-void Executor::generate(int buffer, uint64_t seed) {
+absl::Status Executor::generate(int buffer, uint64_t seed) {
   const ProgramBuffer& value = program_->buffers[buffer];
   fill_range(value.fill, value.dtype, seed, value.stream, 0, static_cast<uint64_t>(elements(value.shape)),
              data(buffer));
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
 }
 
 absl::Status Executor::set(int buffer, const Array& array) {
@@ -89,32 +97,67 @@ absl::Status Executor::set(int buffer, DType dtype, const Shape& shape, std::str
     return invalid("input ", value.name, " is ", type_text(value), ", the given array is ", type_text(dtype, shape));
   }
   std::memcpy(data(buffer), bytes.data(), bytes.size());
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+}
+
+absl::Status Executor::poison(int buffer) {
+  const ProgramBuffer& value = program_->buffers[buffer];
+  wl::poison(value.dtype, data(buffer), elements(value.shape));
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+}
+
+absl::Status Executor::poison_results() {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (program_->buffers[i].place != Place::kInput) WL_RETURN_IF_ERROR(poison(static_cast<int>(i)));
+  }
+  if (pool_) pool_->spoil_scratch();
   return absl::OkStatus();
 }
 
-void Executor::poison_results() {
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    const ProgramBuffer& value = program_->buffers[i];
-    if (value.place != Place::kInput) poison(value.dtype, arguments_[i], elements(value.shape));
-  }
-  pool_->spoil_scratch();
-}
-
-void Executor::poison_step(int step) {
+absl::Status Executor::poison_step(int step) {
   const ProgramStep& call = program_->steps[step];
-  for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a) {
-    const ProgramBuffer& value = program_->buffers[call.args[a]];
-    poison(value.dtype, arguments_[call.args[a]], elements(value.shape));
+  for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a)
+    WL_RETURN_IF_ERROR(poison(call.args[a]));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::run() {
+  if (!gpu_) {
+    for (int i = 0; i < static_cast<int>(calls_.size()); ++i) WL_RETURN_IF_ERROR(run_step(i));
+    return absl::OkStatus();
   }
+  WL_RETURN_IF_ERROR(gpu_->run());
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (program_->buffers[i].place != Place::kOutput) continue;
+    WL_RETURN_IF_ERROR(gpu_->read(static_cast<int>(i), arguments_[i]));
+  }
+  return absl::OkStatus();
 }
 
-void Executor::run() {
-  for (int i = 0; i < static_cast<int>(calls_.size()); ++i) run_step(i);
+absl::Status Executor::run_step(int step) {
+  if (!gpu_) {
+    const Call& call = calls_[step];
+    if (call.launch.grid > 0) pool_->launch(call.launch, call.args.data());
+    return absl::OkStatus();
+  }
+  WL_RETURN_IF_ERROR(gpu_->run_step(step));
+  const ProgramStep& call = program_->steps[step];
+  for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a)
+    WL_RETURN_IF_ERROR(gpu_->read(call.args[a], data(call.args[a])));
+  return absl::OkStatus();
 }
 
-void Executor::run_step(int step) {
-  const Call& call = calls_[step];
-  if (call.launch.grid > 0) pool_->launch(call.launch, call.args.data());
+absl::StatusOr<std::vector<int64_t>> Executor::time(int repeats) {
+  if (gpu_) return gpu_->time(repeats);
+  using Clock = std::chrono::steady_clock;
+  std::vector<int64_t> samples;
+  for (int i = 0; i < repeats + 2; ++i) {
+    const Clock::time_point start = Clock::now();
+    WL_RETURN_IF_ERROR(run());
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+    if (i >= 2) samples.push_back(time.count());
+  }
+  return samples;
 }
 
 }  // namespace wl

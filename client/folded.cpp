@@ -95,14 +95,15 @@ absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
   return executor.set(folded.buffer, node.dtype, node.shape, bytes);
 }
 
-void FoldedWeights::generate(uint64_t seed, Executor& executor) {
+absl::Status FoldedWeights::generate(uint64_t seed, Executor& executor) {
   for (Folded& folded : all_) {
     if (folded.computed && folded.set.empty()) continue;
-    executor.generate(folded.buffer, seed);
+    WL_RETURN_IF_ERROR(executor.generate(folded.buffer, seed));
     folded.computed = true;
     folded.set.clear();
   }
   forget();
+  return absl::OkStatus();
 }
 
 bool FoldedWeights::is_folded(const std::string& name) const {

@@ -29,7 +29,7 @@ class FoldedWeights {
   // Ends a round of set(): computes those of which only some operands were set, where the others are known.
   absl::Status finish(Executor& executor);
   // Random values for those without any, from their own fills.
-  void generate(uint64_t seed, Executor& executor);
+  absl::Status generate(uint64_t seed, Executor& executor);
   // Operands without a value, of the folded weights that are not computed; if `begun`, of those only of which some
   // operand was set.
   std::set<std::string> missing(bool begun = false) const;

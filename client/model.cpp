@@ -35,8 +35,10 @@ absl::Status Model::Impl::open(size_t bucket) {
   if (executors[bucket]) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
   programs[bucket] = std::make_unique<Program>(std::move(program));
-  WL_ASSIGN_OR_RETURN(Executor executor,
-                      Executor::create(*programs[bucket], {.threads = options.threads, .pin = options.pin}, &shared));
+  WL_ASSIGN_OR_RETURN(
+      Executor executor,
+      Executor::create(*programs[bucket], {.threads = options.threads, .pin = options.pin, .device = options.device},
+                       &shared));
   executors[bucket].emplace(std::move(executor));
   return absl::OkStatus();
 }
@@ -91,7 +93,7 @@ absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions&
     if (buffer.fill.literal.empty()) {
       if (!impl->folded->is_folded(buffer.name)) impl->missing.insert(buffer.name);
     } else {
-      impl->executors[0]->generate(static_cast<int>(i), 0);
+      WL_RETURN_IF_ERROR(impl->executors[0]->generate(static_cast<int>(i), 0));
     }
   }
   return Model(std::move(impl));
@@ -146,11 +148,10 @@ absl::Status Model::generate_weights(uint64_t seed) {
   const std::lock_guard lock(impl_->mutex);
   for (const std::string& name : impl_->missing) {
     WL_ASSIGN_OR_RETURN(const int buffer, impl_->weight_buffer(name));
-    impl_->executors[0]->generate(buffer, seed);
+    WL_RETURN_IF_ERROR(impl_->executors[0]->generate(buffer, seed));
   }
   impl_->missing.clear();
-  impl_->folded->generate(seed, *impl_->executors[0]);
-  return absl::OkStatus();
+  return impl_->folded->generate(seed, *impl_->executors[0]);
 }
 
 absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::string, Array>& inputs) {
@@ -181,7 +182,7 @@ absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::stri
       return invalid("no input is named ", name, "; the inputs are ", absl::StrJoin(known, ", "));
     }
   }
-  executor.run();
+  WL_RETURN_IF_ERROR(executor.run());
   std::map<std::string, Array> outputs;
   for (const ProgramOutput& output : program.outputs) {
     const ProgramBuffer& buffer = program.buffers[output.buffer];

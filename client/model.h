@@ -19,15 +19,17 @@
 namespace wl {
 
 struct ModelOptions {
-  int threads = 0;   // at most so many; 0: what the kernels were tuned with
-  bool pin = false;  // pin the threads to CPUs, the one that loads the model among them
+  int threads = 0;          // at most so many; 0: what the kernels were tuned with
+  bool pin = false;         // pin the threads to CPUs, the one that loads the model among them
+  std::string device = {};  // of GPU bundles: "cuda:1"; empty: the first that the kernels run on
 };
 
 // Threads: every function may be called from any thread at any time. Calls of run() on one Model take turns, each using
 // all of its threads; for runs side by side load the bundle more than once, with fewer threads each.
 class Model {
  public:
-  // Errors: those of load_bundle(), ResourceExhausted.
+  // Errors: those of load_bundle(), ResourceExhausted, Unavailable when the kernels are a GPU's that is not
+  // here.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;

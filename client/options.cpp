@@ -144,6 +144,8 @@ void add_run(CLI::App* sub, Options& options) {
   sub->add_option("--output-dir", run.output_dir, "write NAME.npy of every output")->type_name("DIR");
   sub->add_flag("--save-inputs", run.save_inputs, "and inputs/NAME.npy of every input beside them");
   sub->add_option("--seed", run.seed, "of inputs that are not given")->capture_default_str()->type_name("N");
+  sub->add_option("--device", run.device, "the GPU that kernels for one run on (default: the first that can)")
+      ->type_name("cuda:N|hip:N");
   sub->add_option("--threads", run.threads, "at most so many (default: as tuned)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");

@@ -1,7 +1,6 @@
 #include "client/run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "absl/strings/str_join.h"
@@ -36,7 +35,8 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     if (program.buffers[i].place == Place::kInput) buffer_of[program.buffers[i].name] = static_cast<int>(i);
   }
   for (const auto& [name, buffer] : buffer_of) {
-    if (folded.is_folded(name) && !program.buffers[buffer].fill.literal.empty()) executor.generate(buffer, 0);
+    if (folded.is_folded(name) && !program.buffers[buffer].fill.literal.empty())
+      WL_RETURN_IF_ERROR(executor.generate(buffer, 0));
   }
   std::set<std::string> given;
   // False: nothing reads an array of that name.
@@ -72,7 +72,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     WL_RETURN_IF_ERROR(set(name, array.dtype, array.shape, array.bytes).status());
   }
   for (const auto& [name, buffer] : buffer_of) {
-    if (!given.contains(name) && !folded.is_folded(name)) executor.generate(buffer, options.seed);
+    if (!given.contains(name) && !folded.is_folded(name)) WL_RETURN_IF_ERROR(executor.generate(buffer, options.seed));
   }
   WL_RETURN_IF_ERROR(folded.finish(executor));
   const std::set<std::string> missing = folded.missing(/*begun=*/true);
@@ -80,7 +80,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     return invalid("weight ", *missing.begin(),
                    " is not given, but one that is multiplied with it before the first run is; give both");
   }
-  folded.generate(options.seed, executor);
+  WL_RETURN_IF_ERROR(folded.generate(options.seed, executor));
   result.given.assign(given.begin(), given.end());
   return absl::OkStatus();
 }
@@ -96,17 +96,14 @@ absl::Status save(const Executor& executor, const std::string& folder, const std
 }
 
 absl::Status run_and_check(Executor& executor, const RunOptions& options, RunResult& result) {
-  executor.poison_results();
-  if (!options.check) {
-    executor.run();
-    return absl::OkStatus();
-  }
+  WL_RETURN_IF_ERROR(executor.poison_results());
+  if (!options.check) return executor.run();
   const Program& program = executor.program();
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(program.graph_text));
   result.by_steps =
       options.check_by == CheckBy::kSteps || (options.check_by == CheckBy::kAuto && work_of(graph) > kWholeWork);
   if (!result.by_steps) {
-    executor.run();
+    WL_RETURN_IF_ERROR(executor.run());
     WL_ASSIGN_OR_RETURN(result.checks, check_outputs(executor, options.seed, result.given.empty()));
     return absl::OkStatus();
   }
@@ -123,8 +120,10 @@ bool RunResult::correct() const {
 
 absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& options) {
   RunResult result;
-  WL_ASSIGN_OR_RETURN(Executor executor, Executor::create(program, {.threads = options.threads}));
+  WL_ASSIGN_OR_RETURN(Executor executor,
+                      Executor::create(program, {.threads = options.threads, .device = options.device}));
   result.threads = executor.threads();
+  result.device = executor.device();
   WL_RETURN_IF_ERROR(fill_inputs(executor, options, result));
   WL_RETURN_IF_ERROR(run_and_check(executor, options, result));
   if (!options.output_dir.empty()) {
@@ -142,13 +141,7 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
     }
   }
   if (options.repeat > 0) {
-    for (int i = 0; i < 2; ++i) executor.run();
-    for (int i = 0; i < options.repeat; ++i) {
-      auto start = std::chrono::steady_clock::now();
-      executor.run();
-      auto time = std::chrono::steady_clock::now() - start;
-      result.samples_ns.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
-    }
+    WL_ASSIGN_OR_RETURN(result.samples_ns, executor.time(options.repeat));
   }
   return result;
 }

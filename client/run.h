@@ -20,13 +20,15 @@ struct RunOptions {
   std::string output_dir;                     // NAME.npy of every output
   bool save_inputs = false;                   // and inputs/NAME.npy beside them
   int threads = 0;
+  std::string device;  // of GPU bundles: "cuda:1"; empty: the first that the kernels run on
   int repeat = 0;
   bool check = false;
   CheckBy check_by = CheckBy::kAuto;  // auto: by steps where the oracle of the whole would take long
 };
 
 struct RunResult {
-  int threads = 1;
+  int threads = 1;             // 0: on a GPU
+  std::string device = "cpu";  // or "cuda:0"
   std::vector<OutputCheck> checks;
   bool by_steps = false;
   bool composed = false;            // by steps: the steps together are the graph, proven by simplification

@@ -14,6 +14,7 @@
 #include "client/files.h"
 #include "compiler/base/code.h"
 #include "compiler/target/target.h"
+#include "runtime/gpu_device.h"
 #include "server/coordinator.h"
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
@@ -22,7 +23,6 @@
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/cpu_tables.h"
 #include "worker/drivers/gpu_code.h"
-#include "worker/drivers/gpu_device.h"
 #include "worker/measure.h"
 
 namespace {

@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "compiler/base/status.h"
+#include "runtime/gpu_device.h"
 #include "runtime/pool.h"
 #include "worker/bench.h"
 #include "worker/drivers/code_judge.h"
-#include "worker/drivers/gpu_device.h"
 
 namespace wl {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "worker/drivers/frame.h"
 #include "worker/drivers/gpu_code.h"
-#include "worker/drivers/gpu_device.h"
+#include "worker/drivers/gpu_describe.h"
 #include "worker/drivers/process.h"
 #include "worker/drivers/sandbox.h"
 #include "worker/drivers/session.h"

@@ -44,6 +44,45 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
+# Two kernels, with an intermediate between them.
+TWO_KERNELS = """graph {
+  %0 = input "x" : f32[32,200] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[32]
+  %2 = broadcast %1 dims=[0] : f32[32,200]
+  %3 = sub %0 %2 : f32[32,200]
+  %4 = exp %3 : f32[32,200]
+  %5 = reduce_sum %4 axes=[0] : f32[200]
+  output "y" %5
+}
+"""
+
+
+def run_bundle(scratch, bundle):
+    """On the device, through the driver alone: right, timed, and clear where there is no such device."""
+    expect(any(path.suffix == ".cubin" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no cubin in the bundle")
+    for by in "whole", "steps":
+        report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--json", "-").json()
+        expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
+    expect(report["calls"] == 2 and report["memory"]["intermediates"] > 0, report)
+    done = scratch.run("warploom", "run", bundle)
+    expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
+    model = scratch.run("run_model", bundle)  # wl::Model; its inputs are zeros
+    expect("output y f32[200]: first element 32" in model.out, model.out)
+
+    def refused(code, says, *options, **environment):
+        scratch.environment.update(environment)
+        done = scratch.run("warploom", "run", bundle, *options, expect=code)
+        expect(says in done.err, done.err)
+        for name in environment:
+            del scratch.environment[name]
+
+    refused(4, "kernels for cuda:sm_90a run on no device of this machine; cuda:0 is cuda:sm_80; tune for that target",
+            WARPLOOM_FAKE_CAPABILITY="80")
+    refused(4, "run on no cuda:3; cuda:0 is cuda:sm_90a", "--device", "cuda:3")
+    refused(4, "kernels for cuda:sm_90a need its driver and device; CUDA: libcuda.so.1 finds no device", WARPLOOM_FAKE_ABSENT="1")
+    refused(7, "out of memory", WARPLOOM_FAKE_MEMORY="20000")
+
+
 def spilling(scratch, file):
     """Kernels of 256 lanes spill: none is launched (they would trap), and strategies and store know why."""
     store = scratch.path("spill.db")
@@ -56,6 +95,24 @@ def spilling(scratch, file):
         rows = database.execute("SELECT message, code FROM trials WHERE code LIKE '% spill=8192 %'").fetchall()
     expect(len(rows) >= trials["rejected"], rows)
     expect(all("a lane spills 8192 bytes; at most 32 pay" in message for message, _ in rows), rows)
+
+
+def hip(scratch, file):
+    """The other family: hipRTC, where clang does not know the architecture, and libamdhip64."""
+    tools = scratch.root / "tools"
+    tools.mkdir()
+    (tools / "clang++").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "clang++").chmod(0o755)
+    path = scratch.environment["PATH"]
+    scratch.environment["PATH"] = f"{tools}:{path}"
+    bundle = scratch.path("hip_bundle")
+    report = scratch.run("warploom", "tune", file, "--target", "hip:gfx90a", "--trials", 1, "--out", bundle, "--json", "-").json()
+    tuned(report, "hip:gfx90a")
+    expect("hiprtc=13.99" in report["environment"]["compiler"], report["environment"])
+    scratch.environment["PATH"] = path
+    expect(any(path.suffix == ".hsaco" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no hsaco in the bundle")
+    done = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
+    expect(done["correct"] and done["device"] == "hip:0", done)
 
 
 def fleet(scratch, file):
@@ -78,11 +135,14 @@ def main():
         without_gpu(scratch, file)
         found(scratch)
         bundle = scratch.path("bundle")
-        tuned(scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 4, "--out", bundle, "--json", "-").json())
-        done = scratch.run("warploom", "run", bundle, expect=2)
-        expect("kernels for cuda:sm_90a" in done.err, done.err)
+        tuned(scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 4, "--json", "-").json())
+        two = scratch.root / "two.graph"
+        two.write_text(TWO_KERNELS)
+        tuned(scratch.run("warploom", "tune", two, "--target", "cuda:sm_90a", "--trials", 1, "--out", bundle, "--json", "-").json())
+        run_bundle(scratch, bundle)
         expect(not list(pathlib.Path(scratch.root).glob("fake_nvrtc*")), os.listdir(scratch.root))
         spilling(scratch, file)
+        hip(scratch, two)
         fleet(scratch, file)
         print("ok")
 

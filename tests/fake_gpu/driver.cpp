@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -185,6 +186,11 @@ int attribute(int* value, int number, bool cuda) {
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
   static const std::map<int, int> kHip = {{63, 4},  {19, 1 << 20}, {5, 1'000'000}, {60, 2'000'000},
                                           {59, 64}, {23, 9},       {61, 0},        {74, 64 << 10}};
+  const char* capability = std::getenv("WARPLOOM_FAKE_CAPABILITY");  // "80"
+  if (cuda && capability != nullptr && (number == 75 || number == 76)) {
+    *value = number == 75 ? std::atoi(capability) / 10 : std::atoi(capability) % 10;
+    return kOk;
+  }
   const auto& rows = cuda ? kCuda : kHip;
   const auto row = rows.find(number);
   *value = row != rows.end() ? row->second : 0;
@@ -272,13 +278,15 @@ WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t 
 })
 WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
   // A wedged HIP device shows in what its fill writes.
-  for (size_t i = 0; i < words; ++i) static_cast<unsigned*>(to)[i] = wedged() ? ~word : word;
+  const unsigned value = wedged() ? ~word : word;
+  std::fill_n(static_cast<unsigned*>(to), words, value);
   return query();
 })
 WL_BOTH(cuStreamCreate, hipStreamCreateWithFlags, (void** stream, unsigned), {
   *stream = &memory;
   return 0;
 })
+WL_BOTH(cuStreamDestroy_v2, hipStreamDestroy, (void*), { return 0; })
 WL_BOTH(cuStreamQuery, hipStreamQuery, (void*), { return query(); })
 WL_BOTH(cuModuleLoadData, hipModuleLoadData, (void** module, const void* image), { return load(module, image); })
 WL_BOTH(cuModuleUnload, hipModuleUnload, (void* module), {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/gpu_device.h"
 #include "runtime/pool.h"
-#include "worker/drivers/gpu_device.h"
 #include "worker/drivers/session.h"
 
 namespace wl {

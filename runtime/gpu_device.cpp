@@ -1,33 +1,28 @@
-#include "worker/drivers/gpu_device.h"
+#include "runtime/gpu_device.h"
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cstring>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
-#include "worker/drivers/gpu_code.h"
-#include "worker/drivers/process.h"
 
 namespace wl {
 namespace {
 
-constexpr unsigned kInOrder = 0;           // with copies from the host, which go through the default stream
-constexpr unsigned char kZoneByte = 0xFF;  // a NaN in every float type: a read past the end spoils the result too
-constexpr int64_t kSpin = 200'000;         // ns; what takes longer is waited for asleep
-
-int attribute(const GpuApi& api, int number, int device) {
-  int value = 0;
-  return api.device_attribute(&value, number, device) == 0 ? value : 0;
-}
+constexpr unsigned kInOrder = 0;                 // with copies from the host, which go through the default stream
+constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type: a read past the end spoils the result too
+constexpr std::chrono::microseconds kSpin{200};  // what takes longer is waited for asleep
 
 // "sm_90a", "gfx90a". Hopper's and Blackwell's own instructions need the architecture's full name.
 std::string architecture_of(const GpuApi& api, int device) {
   if (api.family == "cuda") {
-    const int version = 10 * attribute(api, api.major, device) + attribute(api, api.minor, device);
+    const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
     return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
   }
   // The struct differs between versions of ROCm; the one string in it that starts so is the architecture.
@@ -42,63 +37,47 @@ std::string architecture_of(const GpuApi& api, int device) {
   return "gfx";
 }
 
-std::string bus_of(const GpuApi& api, int device) {
+}  // namespace
+
+int gpu_attribute(const GpuApi& api, int number, int device) {
+  int value = 0;
+  return api.device_attribute(&value, number, device) == 0 ? value : 0;
+}
+
+std::string gpu_bus(const GpuApi& api, int device) {
   char bus[32] = "";
   return api.device_bus_id(bus, sizeof bus, device) == 0 ? bus : "";
 }
 
-Device describe(const GpuApi& api, int device) {
-  Device out;
-  out.target = absl::StrCat(api.family, ":", architecture_of(api, device));
-  char name[256] = "";
-  (void)api.device_name(name, sizeof name, device);
-  out.name = name;
-  out.threads = std::max(1, attribute(api, api.units, device));
-  out.l1_bytes = attribute(api, api.unit_shared, device);
-  out.l2_bytes = attribute(api, api.l2_bytes, device);
-  out.l3_bytes = 0;
-  const std::string compiler = gpu_compiler_version(api.family);
-  if (gpu_compiler_missing(out.target).empty()) out.compilers.emplace_back(compiler.substr(0, compiler.find('=')));
-  int driver = 0;
-  (void)api.driver_version(&driver);
-  // The driver's major version only: it may change what code does, its minor one is provenance.
-  const int major = api.family == "cuda" ? driver / 1000 : driver / 10'000'000;
-  out.compiler_versions = absl::StrCat(compiler, "; ", api.family, "=", major);
-  size_t memory = 0;
-  (void)api.device_memory(&memory, device);
-  out.details = absl::StrCat("memory_mib=", memory >> 20, " api=", driver,
-                             " clock_rated_mhz=", attribute(api, api.clock_khz, device) / 1000,
-                             " memory_rated_mhz=", attribute(api, api.memory_clock_khz, device) / 1000,
-                             " bus_bits=", attribute(api, api.bus_bits, device));
-  if (const std::string more = GpuClocks::of(api.family, bus_of(api, device)).details(); !more.empty())
-    absl::StrAppend(&out.details, " ", more);
-  return out;
+std::string gpu_target(const GpuApi& api, int device) {
+  return absl::StrCat(api.family, ":", architecture_of(api, device));
 }
 
-}  // namespace
+bool gpu_runs(std::string_view target, std::string_view device_target) {
+  if (target == device_target) return true;
+  // A cubin runs on later devices of its major version; what uses an architecture's own instructions on that one alone.
+  constexpr std::string_view kCuda = "cuda:sm_";
+  int code = 0, device = 0;
+  if (!target.starts_with(kCuda) || !device_target.starts_with(kCuda)) return false;
+  device_target.remove_suffix(std::isalpha(static_cast<unsigned char>(device_target.back())) != 0 ? 1 : 0);
+  return absl::SimpleAtoi(std::string(target.substr(kCuda.size())), &code) &&
+         absl::SimpleAtoi(std::string(device_target.substr(kCuda.size())), &device) && code / 10 == device / 10 &&
+         code <= device;
+}
+
+absl::StatusOr<std::vector<std::string>> gpu_targets(const std::string& family) {
+  WL_ASSIGN_OR_RETURN(const GpuApi* api, gpu_api(family));
+  int count = 0, device = 0;
+  if (api->device_count(&count) != 0 || count == 0)
+    return absl::FailedPreconditionError(absl::StrCat(family, ": the driver is here and shows no device"));
+  std::vector<std::string> targets;
+  for (int ordinal = 0; ordinal < count; ++ordinal)
+    targets.push_back(api->device_get(&device, ordinal) == 0 ? gpu_target(*api, device) : absl::StrCat(family, ":"));
+  return targets;
+}
 
 bool is_gpu_name(std::string_view name) {
   return name.starts_with("cuda:") || name.starts_with("hip:");
-}
-
-DescribeAnswer describe_gpus() {
-  DescribeAnswer answer;
-  for (const char* family : {"cuda", "hip"}) {
-    const absl::StatusOr<const GpuApi*> api = gpu_api(family);
-    if (!api.ok()) {
-      answer.missing.emplace_back(api.status().message());
-      continue;
-    }
-    int count = 0, device = 0;
-    if ((*api)->device_count(&count) != 0 || count == 0) {
-      answer.missing.push_back(absl::StrCat(family, ": the driver is here and shows no device"));
-      continue;
-    }
-    for (int ordinal = 0; ordinal < count; ++ordinal)
-      if ((*api)->device_get(&device, ordinal) == 0)
-        answer.found.push_back({absl::StrCat(family, ":", ordinal), describe(**api, device)});
-  }
-  return answer;
 }
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::open(const std::string& name) {
@@ -113,22 +92,30 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::open(const std::string& na
   if (ordinal >= count)
     return absl::FailedPreconditionError(absl::StrCat("device ", name, ": the driver shows ", count, " devices"));
   WL_RETURN_IF_ERROR(device->check(api.device_get(&number, ordinal), "opening the device"));
-  void* context = nullptr;
-  WL_RETURN_IF_ERROR(device->check(api.context_retain(&context, number), "making a context"));
-  WL_RETURN_IF_ERROR(device->check(api.context_use(context), "using the context"));
+  WL_RETURN_IF_ERROR(device->check(api.context_retain(&device->context_, number), "making a context"));
+  WL_RETURN_IF_ERROR(device->use());
   WL_RETURN_IF_ERROR(device->check(api.stream_create(&device->stream_, kInOrder), "making a stream"));
-  device->l2_bytes_ = attribute(api, api.l2_bytes, number);
-  device->clocks_ = GpuClocks::of(parts.first, bus_of(api, number));
+  device->l2_bytes_ = gpu_attribute(api, api.l2_bytes, number);
+  device->clocks_ = GpuClocks::of(parts.first, gpu_bus(api, number));
   return device;
 }
 
+// The context stays: it is the process' primary one, which others may use.
+GpuDevice::~GpuDevice() {
+  if (stream_ != nullptr) (void)api_->stream_destroy(stream_);
+}
+
+absl::Status GpuDevice::use() const {
+  return check(api_->context_use(context_), "using the context");
+}
+
 absl::Status GpuDevice::wait(const std::function<void()>& tick, const std::string& doing) const {
-  const int64_t begin = monotonic_ns();
+  const auto begin = std::chrono::steady_clock::now();
   for (int64_t rounds = 0;; ++rounds) {
     const int result = api_->stream_query(stream_);
     if (result == 0) return absl::OkStatus();
     if (result != api_->not_ready) return check(result, doing);
-    if (monotonic_ns() - begin < kSpin) continue;
+    if (std::chrono::steady_clock::now() - begin < kSpin) continue;
     if (rounds % 64 == 0 && tick) tick();
     usleep(50);
   }

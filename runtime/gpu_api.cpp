@@ -1,4 +1,4 @@
-#include "worker/drivers/gpu_api.h"
+#include "runtime/gpu_api.h"
 
 #include <dlfcn.h>
 
@@ -40,6 +40,7 @@ void resolve(void* library, const char* name, F& function, bool needed, const ch
   X(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", true)                                \
   X(fill, "cuMemsetD32Async", "hipMemsetD32Async", true)                                     \
   X(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags", true)                       \
+  X(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", true)                          \
   X(stream_query, "cuStreamQuery", "hipStreamQuery", true)                                   \
   X(module_load, "cuModuleLoadData", "hipModuleLoadData", true)                              \
   X(module_unload, "cuModuleUnload", "hipModuleUnload", true)                                \

@@ -1,4 +1,4 @@
-#include "worker/drivers/gpu_clocks.h"
+#include "runtime/gpu_clocks.h"
 
 #include <dlfcn.h>
 

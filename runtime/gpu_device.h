@@ -1,28 +1,46 @@
-// One GPU as a device: its context and stream, its description, and waiting for it without wedging the caller's
-// deadline. In a runner only: the worker itself never talks to a driver.
+// One GPU as a device: its context and stream, memory on it, and waiting for it without wedging the caller's deadline.
+// In a runner, which may be shot, or in the process of whoever runs a bundle; the worker itself never talks to a
+// driver.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "worker/drivers/gpu_api.h"
-#include "worker/drivers/gpu_clocks.h"
-#include "worker/drivers/messages.h"
+#include "runtime/gpu_api.h"
+#include "runtime/gpu_clocks.h"
 
 namespace wl {
 
 // Whether a device's name ("cuda:0") or a target's ("hip:gfx90a") is of a GPU family.
 bool is_gpu_name(std::string_view name);
 
-// Every GPU that the drivers of this machine show, and for each family without one the reason.
-DescribeAnswer describe_gpus();
+// What the driver says of a device, by its number; 0 or "" where it says nothing. The bus is PCI's, "0000:3b:00.0".
+int gpu_attribute(const GpuApi& api, int attribute, int device);
+std::string gpu_bus(const GpuApi& api, int device);
+std::string gpu_target(const GpuApi& api, int device);  // "cuda:sm_90a"
+
+// Targets of a family's devices ("cuda", "hip"), by ordinal. FailedPrecondition: no driver or no device, and why.
+absl::StatusOr<std::vector<std::string>> gpu_targets(const std::string& family);
+
+// Whether code made for `target` runs on a device of `device_target`.
+bool gpu_runs(std::string_view target, std::string_view device_target);
 
 class GpuDevice {
  public:
   // `name`: family and ordinal. FailedPrecondition: no driver, or no such device.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> open(const std::string& name);
+
+  // Makes it the calling thread's device; open() has done so for its caller.
+  absl::Status use() const;
+
+  GpuDevice() = default;
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+  ~GpuDevice();
 
   const GpuApi& api() const { return *api_; }
   void* stream() const { return stream_; }
@@ -36,7 +54,7 @@ class GpuDevice {
 
  private:
   const GpuApi* api_ = nullptr;
-  void* stream_ = nullptr;
+  void *context_ = nullptr, *stream_ = nullptr;
   int64_t l2_bytes_ = 0;
   GpuClocks clocks_;
 };

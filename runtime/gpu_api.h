@@ -33,6 +33,7 @@ struct GpuApi {
   int (*copy)(void* to, void* from, size_t, void* stream) = nullptr;
   int (*fill)(void* to, unsigned word, size_t words, void* stream) = nullptr;
   int (*stream_create)(void**, unsigned flags) = nullptr;
+  int (*stream_destroy)(void*) = nullptr;
   int (*stream_query)(void*) = nullptr;  // not_ready while it works
   int (*module_load)(void**, const void* image) = nullptr;
   int (*module_unload)(void*) = nullptr;
