@@ -1,30 +1,48 @@
-// Best-first climbing: unseen neighbours of the fastest point, one step along an axis before any other value of it.
-// When a point has none left it is a local optimum, and the next fastest is climbed from; one draw in eight is a
-// restart.
+// Best-first climbing with restarts: unseen neighbours of the fastest point, one step along an axis before any other
+// value of it, in turn with those of the other local optima of the record: a random restart that came out well is
+// climbed from although it is not yet as fast as the best. One draw in eight is such a restart.
 #include "compiler/search/proposal.h"
 
 namespace wl {
 namespace {
 
 constexpr int kRestartEvery = 8;
+constexpr size_t kOptima = 4;   // climbed from beside the fastest point
+constexpr int kOtherEvery = 3;  // one step in so many is from another optimum
 
 }  // namespace
 
 void offer_climb(Proposal& proposal, int count) {
-  for (const Observed* from : proposal.ranked())
-    for (bool steps_only : {true, false}) {
-      std::vector<Point> around = proposal.neighbours(from->point, steps_only);
-      proposal.random().shuffle(around);
-      for (const Point& point : around) {
-        if (count <= 0 || proposal.full()) return;
-        if (!proposal.is_new(point)) continue;
-        if (proposal.random().below(kRestartEvery) == 0) {
-          if (proposal.offer_random()) --count;
-          continue;
-        }
-        if (proposal.offer(point)) --count;
-      }
+  Sequence& random = proposal.random();
+  // Unseen neighbours of each centre, the nearest last.
+  const auto around = [&](const Observed& from) {
+    std::vector<Point> points;
+    for (bool steps_only : {false, true}) {
+      std::vector<Point> some = proposal.neighbours(from.point, steps_only);
+      random.shuffle(some);
+      for (Point& point : some)
+        if (proposal.is_new(point)) points.push_back(std::move(point));
     }
+    return points;
+  };
+  std::vector<std::vector<Point>> others;
+  const std::vector<const Observed*> optima = proposal.optima(kOptima + 1);
+  for (size_t i = 1; i < optima.size(); ++i) others.push_back(around(*optima[i]));
+  size_t turn = 0;
+  for (const Observed* from : proposal.ranked()) {
+    for (std::vector<Point> near = around(*from); !near.empty() && count > 0 && !proposal.full();) {
+      if (random.below(kRestartEvery) == 0) {
+        if (proposal.offer_random()) --count;
+        continue;
+      }
+      std::vector<Point>* of = &near;
+      if (!others.empty() && random.below(kOtherEvery) == 0) of = &others[turn++ % others.size()];
+      if (of->empty()) of = &near;
+      if (proposal.offer(of->back())) --count;
+      of->pop_back();
+    }
+    if (count <= 0 || proposal.full()) return;
+  }
 }
 
 }  // namespace wl

@@ -8,7 +8,9 @@
 namespace wl {
 namespace {
 
+constexpr int kBasin = 2;              // axes: a slower trial as near as that belongs to the faster one
 constexpr int kDraws = 256;            // random points tried before the space is walked
+constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
 constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
 
 uint64_t mix(uint64_t z) {
@@ -18,6 +20,12 @@ uint64_t mix(uint64_t z) {
 }
 
 }  // namespace
+
+int apart(const Point& a, const Point& b) {
+  int axes = 0;
+  for (size_t i = 0; i < a.size(); ++i) axes += a[i] != b[i] ? 1 : 0;
+  return axes;
+}
 
 Sequence::Sequence(uint64_t seed, uint64_t stream) : state_(mix(seed + 0x9e3779b97f4a7c15u) ^ mix(~stream)) {}
 
@@ -52,6 +60,17 @@ std::vector<const Observed*> Proposal::ranked() const {
   return best;
 }
 
+std::vector<const Observed*> Proposal::optima(size_t most) const {
+  std::vector<const Observed*> found;
+  for (const Observed* trial : ranked()) {
+    if (found.size() == most) break;
+    if (std::none_of(found.begin(), found.end(),
+                     [&](const Observed* faster) { return apart(trial->point, faster->point) <= kBasin; }))
+      found.push_back(trial);
+  }
+  return found;
+}
+
 std::vector<Point> Proposal::neighbours(const Point& point, bool steps_only) const {
   std::vector<Point> found;
   for (size_t axis = 0; axis < space_.axes.size(); ++axis)
@@ -69,6 +88,21 @@ std::vector<Point> Proposal::neighbours(const Point& point, bool steps_only) con
       if (space_.is_legal(other)) found.push_back(std::move(other));
     }
   return found;
+}
+
+void Proposal::offer_randoms(int count) {
+  for (; count > 0 && offer_random(); --count) {
+  }
+}
+
+std::vector<Point> Proposal::some_legal(int count) {
+  std::set<Point> found;
+  Point point(space_.axes.size());
+  for (int draw = 0; draw < kDrawsEach * count && static_cast<int>(found.size()) < count; ++draw) {
+    for (size_t i = 0; i < point.size(); ++i) point[i] = random_.below(static_cast<int>(space_.axes[i].values.size()));
+    if (is_new(point) && space_.is_legal(point)) found.insert(point);
+  }
+  return {found.begin(), found.end()};
 }
 
 bool Proposal::offer_random() {

@@ -43,11 +43,17 @@ class Proposal {
 
   // Correct trials, fastest first.
   std::vector<const Observed*> ranked() const;
+  // Local optima of the record, fastest first: correct trials with no faster one within kBasin axes.
+  std::vector<const Observed*> optima(size_t most) const;
   // Legal points that differ from `point` in one axis, nearest values first in `steps`; an axis that only matters under
   // other choices goes back to its first value with them.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
   // A random legal new point, offered; false when there seems to be none left.
   bool offer_random();
+  // As many of those as there are.
+  void offer_randoms(int count);
+  // Up to `count` distinct legal new points at random, none of them offered; fewer where they are rare.
+  std::vector<Point> some_legal(int count);
 
  private:
   const Space& space_;
@@ -63,9 +69,14 @@ class Proposal {
 // memory is far from it.
 double blame(const Observed& trial);
 
+// Axes in which two points differ.
+int apart(const Point& a, const Point& b);
+
 // Parts that `portfolio` is made of; each offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);
 void offer_tpe(Proposal& proposal, int count);
+void offer_bayes(Proposal& proposal, int count);
+void offer_genetic(Proposal& proposal, int count);
 
 }  // namespace wl

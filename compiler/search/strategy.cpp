@@ -15,8 +15,7 @@ void offer_seeds(Proposal& proposal, int count) {
 namespace {
 
 void fill_randomly(Proposal& proposal) {
-  while (!proposal.full() && proposal.offer_random()) {
-  }
+  proposal.offer_randoms(proposal.missing());
 }
 
 std::vector<Point> propose_random(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
@@ -50,23 +49,40 @@ std::vector<Point> propose_tpe_local(const Space& space, const std::vector<Obser
   return proposal.take();
 }
 
+std::vector<Point> propose_genetic(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (trials.empty()) offer_seeds(proposal, n);
+  offer_genetic(proposal, n);
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
+std::vector<Point> propose_bayes(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (trials.empty()) offer_seeds(proposal, n);
+  offer_bayes(proposal, n);
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
 std::vector<Point> propose_portfolio(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
   Proposal proposal(space, trials, n, seed);
   offer_seeds(proposal, n);
   const int rest = proposal.missing();
-  offer_climb(proposal, (rest + 2) / 4);
-  offer_tpe(proposal, proposal.missing());
+  offer_climb(proposal, (rest + 1) / 2);
+  offer_bayes(proposal, proposal.missing());
   fill_randomly(proposal);
   return proposal.take();
 }
 
 constexpr Strategy kStrategies[] = {
     {"random", "uniform over the legal points", propose_random},
-    {"hill_climb", "neighbours of the best point, then of the next best; random when those are spent",
-     propose_hill_climb},
+    {"hill_climb", "neighbours of the best points and of other local optima, with random restarts", propose_hill_climb},
     {"tpe_local", "tree-structured Parzen estimator over the axes, with moves around the best points",
      propose_tpe_local},
-    {"portfolio", "the analytic seeds, then three parts tpe_local and one part hill_climb", propose_portfolio},
+    {"genetic", "children of the fastest trials, with mutations", propose_genetic},
+    {"bayes", "expected improvement under a Gaussian process over the axes", propose_bayes},
+    {"portfolio", "the analytic seeds, then half hill_climb, half bayes", propose_portfolio},
     {"exhaustive", "every legal point in order", propose_exhaustive},
 };
 

@@ -26,7 +26,7 @@ struct Strategy {
   // At most n distinct legal points, none of them among `trials`; fewer (or none) when the space is exhausted.
   std::vector<Point> (*propose)(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
 };
-std::span<const Strategy> strategies();  // kStrategies: random, hill_climb, tpe_local, portfolio, exhaustive
+std::span<const Strategy> strategies();  // kStrategies
 absl::StatusOr<const Strategy*> strategy_named(std::string_view name);
 
 }  // namespace wl

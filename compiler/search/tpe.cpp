@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kStart = 8;       // correct trials before densities mean anything
 constexpr double kGood = 0.2;      // the fastest part of the correct trials
 constexpr int kCandidates = 48;    // drawn from the good density for each point asked
-constexpr size_t kLocal = 3;       // best points whose neighbours are candidates too
+constexpr size_t kLocal = 3;       // local optima whose neighbours are candidates too
 constexpr int kExploreEvery = 10;  // one point in so many is random
 constexpr double kPrior = 0.5;     // pseudo-count of every value
 
@@ -53,11 +53,7 @@ class Density {
 
 void offer_tpe(Proposal& proposal, int count) {
   const std::vector<const Observed*> ranked = proposal.ranked();
-  if (ranked.size() < kStart) {
-    for (; count > 0 && proposal.offer_random(); --count) {
-    }
-    return;
-  }
+  if (ranked.size() < kStart) return proposal.offer_randoms(count);
   Density good(proposal.space()), bad(proposal.space());
   const size_t best = std::max<size_t>(3, static_cast<size_t>(std::ceil(kGood * static_cast<double>(ranked.size()))));
   for (size_t i = 0; i < ranked.size(); ++i)
@@ -68,9 +64,9 @@ void offer_tpe(Proposal& proposal, int count) {
   for (const Point& asked : proposal.points()) bad.add(asked);
 
   std::vector<Point> local;
-  for (size_t i = 0; i < std::min(kLocal, ranked.size()); ++i)
+  for (const Observed* optimum : proposal.optima(kLocal))
     for (bool steps_only : {true, false})
-      for (Point& point : proposal.neighbours(ranked[i]->point, steps_only))
+      for (Point& point : proposal.neighbours(optimum->point, steps_only))
         if (proposal.is_new(point)) local.push_back(std::move(point));
 
   while (count > 0 && !proposal.full()) {

@@ -164,8 +164,9 @@ TEST(Strategies, AskTheSeedsFirst) {
 }
 
 TEST(Strategies, UnknownNameListsTheRows) {
-  EXPECT_EQ(strategy_named("annealing").status().message(),
-            "unknown strategy \"annealing\"; known: random, hill_climb, tpe_local, portfolio, exhaustive");
+  EXPECT_EQ(
+      strategy_named("annealing").status().message(),
+      "unknown strategy \"annealing\"; known: random, hill_climb, tpe_local, genetic, bayes, portfolio, exhaustive");
 }
 
 }  // namespace

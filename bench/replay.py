@@ -1,0 +1,48 @@
+"""Judges every search strategy on recorded spaces, without a device (bench/replay.cpp): ours in bench/replay/spaces and
+the tables of ../shared/data/replay. Constants of strategies were chosen on the first half of each; the second half says
+what that is worth elsewhere. Writes bench/results/replay-DATE.json.
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+OWN = ROOT / "bench" / "replay" / "spaces"
+SHARED = ROOT.parent / "shared" / "data" / "replay"
+WORK = ROOT / "build" / "bench"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--strategies", default="", help="names with commas between; all unless said")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    options = parser.parse_args()
+    result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}
+    WORK.mkdir(parents=True, exist_ok=True)
+    for title, folder in (("own", OWN), ("shared", SHARED)):
+        tables = sorted(folder.glob("*.T4.json.gz"))
+        if not tables:
+            print(f"skipped: no tables in {folder}")
+            continue
+        print(f"== {title}")
+        sys.stdout.flush()
+        part = WORK / f"replay-{title}.json"
+        words = ["--seeds", options.seeds, "--trials", options.trials, "--out", part]
+        if options.strategies:
+            words += ["--strategies", options.strategies]
+        subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables], check=True)
+        result[title] = json.loads(part.read_text())
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"replay-{result['date'][:10].replace('-', '')}.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\nWritten to {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+// Recorded tuning spaces in the T4 form of the auto-tuning community: JSON, perhaps gzipped, one object for every point
+// with its configuration, raw run times and failure class. Others' tables and ours are read and written alike; what T4
+// has no place for (order of values, seeds, graph) stands in "metadata" under "warploom".
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compiler/search/strategy.h"
+
+namespace wl {
+
+// A space whose legal points are those that were measured.
+struct Recording {
+  struct Result {
+    bool correct = false;
+    double ns = 0;  // what the point is worth: the median of its samples, or the quantile that a file of ours names
+    std::vector<double> samples_ns;  // raw
+    double cost_s = 0;               // of compiling and running it, as recorded
+  };
+  std::string name, device;
+  Space space;  // `legal` refers to `results`: a Recording does not move
+  std::map<Point, Result> results;
+  double best_ns = 0;       // of all correct points
+  std::string graph;        // ours: the group's text
+  nlohmann::json warploom;  // ours: that part of the metadata
+};
+
+// InvalidArgument: not T4, or no correct point in it.
+absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
+absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
+
+// One result row. `plan` as Space::text makes it; its knobs become the configuration.
+nlohmann::json t4_result(const std::string& plan, Outcome outcome, const std::vector<int64_t>& samples_ns,
+                         double compile_s);
+nlohmann::json t4_file(const nlohmann::json& warploom, const nlohmann::json& results);
+
+}  // namespace wl

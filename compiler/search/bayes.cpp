@@ -1,0 +1,49 @@
+// Bayesian optimisation: of some hundred candidates (random ones and the surroundings of the best points) those of
+// which a Gaussian process expects most, one after the other as if the one before had been tried.
+#include <algorithm>
+#include <set>
+
+#include "compiler/search/gaussian.h"
+#include "compiler/search/proposal.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kStart = 12;  // trials before a process is fitted
+constexpr int kRandom = 600;   // random candidates
+constexpr size_t kAround = 6;  // best points, and local optima, whose surroundings are candidates
+
+}  // namespace
+
+void offer_bayes(Proposal& proposal, int count) {
+  const std::vector<const Observed*> ranked = proposal.ranked();
+  if (ranked.empty() || proposal.trials().size() < kStart) return proposal.offer_randoms(count);
+  std::vector<const Observed*> centres(ranked.begin(), ranked.begin() + std::min(kAround, ranked.size()));
+  for (const Observed* optimum : proposal.optima(kAround)) centres.push_back(optimum);
+  std::set<Point> candidates;
+  for (const Observed* centre : centres)
+    for (bool steps_only : {true, false})
+      for (Point& point : proposal.neighbours(centre->point, steps_only))
+        if (proposal.is_new(point)) candidates.insert(std::move(point));
+  for (Point& point : proposal.some_legal(kRandom)) candidates.insert(std::move(point));
+
+  const std::vector<Point> points(candidates.begin(), candidates.end());
+  const Gaussian process(proposal.space(), proposal.trials());
+  Gaussian::Belief belief(process, points);
+  while (count > 0 && !proposal.full()) {
+    size_t chosen = points.size();
+    double best = -1;
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (!proposal.is_new(points[i])) continue;
+      if (const double gain = belief.improvement(i); gain > best) {
+        best = gain;
+        chosen = i;
+      }
+    }
+    if (chosen == points.size()) return;
+    belief.assume(chosen);
+    if (proposal.offer(points[chosen])) --count;
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,49 @@
+// A Gaussian process over the points of a space: what the trials so far say of a point's time, and how sure that is.
+// Times are logarithms; an axis has a weight of its own, fitted to the trials (automatic relevance determination,
+// Rasmussen and Williams, 2006, chapter 5). Deterministic: fitting is a search over a fixed grid.
+#pragma once
+
+#include <vector>
+
+#include "compiler/search/strategy.h"
+
+namespace wl {
+
+class Gaussian {
+ public:
+  // Fits the process to the trials; at least one must be correct. Failures count as slower than every correct one.
+  Gaussian(const Space& space, const std::vector<Observed>& trials);
+
+  // What is believed of some points together, so that one of them can be asked for on top of another.
+  class Belief {
+   public:
+    Belief(const Gaussian& process, const std::vector<Point>& points);
+    // Expected improvement over the best trial, in standard deviations of all times.
+    double improvement(size_t i) const;
+    double mean(size_t i) const { return mean_[i]; }
+    // Believes that point `i` was tried and came out as expected: its neighbours become surer, so that a batch spreads.
+    void assume(size_t i);
+
+   private:
+    const Gaussian& process_;
+    const std::vector<Point>& points_;
+    std::vector<double> mean_, variance_;
+    std::vector<std::vector<double>> solved_;  // a row for every trial and every assumption, of all points
+  };
+
+ private:
+  double kernel(const Point& a, const Point& b) const;
+  // Log marginal likelihood of the weights and noise that are set; fills the factor.
+  double fit(const std::vector<size_t>& which);
+
+  std::vector<std::vector<double>> distance_;  // values x values of an axis, 0 .. 1
+  std::vector<size_t> axis_, values_;          // which axis each is of, and how many values that has
+  std::vector<double> weight_;
+  double noise_ = 0.01;
+  std::vector<Point> points_;
+  std::vector<double> y_;  // standardised
+  double best_ = 0;
+  std::vector<double> factor_, solution_;  // Cholesky factor, and its solve of y
+};
+
+}  // namespace wl

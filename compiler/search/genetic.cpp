@@ -1,0 +1,42 @@
+// A genetic search whose population is the record itself: parents come from the fastest trials, a child takes every
+// axis from one or the other, and some axes move to another value, mostly the next one.
+#include <algorithm>
+
+#include "compiler/search/proposal.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kPopulation = 16;  // correct trials, the fastest
+constexpr int kTournament = 3;      // drawn for one parent; the fastest of them is it
+constexpr int kTries = 64;          // children for each that is wanted
+constexpr int kFarEvery = 3;        // one mutation in so many goes anywhere
+
+}  // namespace
+
+void offer_genetic(Proposal& proposal, int count) {
+  const std::vector<const Observed*> ranked = proposal.ranked();
+  if (ranked.size() < 2) return proposal.offer_randoms(count);
+  Sequence& random = proposal.random();
+  const auto population = static_cast<int>(std::min(kPopulation, ranked.size()));
+  const auto parent = [&]() -> const Point& {
+    int best = population;
+    for (int i = 0; i < kTournament; ++i) best = std::min(best, random.below(population));
+    return ranked[static_cast<size_t>(best)]->point;
+  };
+  const std::vector<Axis>& axes = proposal.space().axes;
+  for (int tries = kTries * count; tries > 0 && count > 0 && !proposal.full(); --tries) {
+    const Point &mother = parent(), &father = parent();
+    Point child = mother;
+    for (size_t i = 0; i < child.size(); ++i) {
+      const auto values = static_cast<int>(axes[i].values.size());
+      if (random.below(2) == 0) child[i] = father[i];
+      if (values < 2 || random.below(static_cast<int>(axes.size())) != 0) continue;
+      child[i] = random.below(kFarEvery) == 0 ? random.below(values)
+                                              : std::clamp(child[i] + (random.below(2) == 0 ? 1 : -1), 0, values - 1);
+    }
+    if (proposal.offer(child)) --count;
+  }
+}
+
+}  // namespace wl
