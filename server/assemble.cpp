@@ -23,65 +23,89 @@ class Chooser {
     for (NodeId input : plan.graph.inputs()) available_[input] = true;
   }
 
-  absl::StatusOr<std::vector<int>> choose() {
-    for (size_t f = 0; f < plan_.fused.size(); ++f) {
-      const KernelRecord* fused = record_of(plan_.fused[f]);
-      const double parts_ns = parts_time(f);
-      const bool split = parts_ns >= 0 && (fused == nullptr || parts_ns < kSplitGain * best_of(*fused));
-      if (split && run_parts(f)) continue;
-      if (fused == nullptr) return whole_default();
-      launches_.push_back(static_cast<int>(f));
-      for (NodeId value : plan_.fused[f].stores) available_[value] = true;
-    }
-    return launches_;
+  absl::StatusOr<std::vector<Chosen>> choose() {
+    for (int launch = 0; launch < static_cast<int>(plan_.levels[0].launches.size()); ++launch)
+      if (!run({0, launch})) return whole_default();
+    return chosen_;
   }
 
  private:
-  const KernelRecord* record_of(const Launch& launch) const {
-    const auto found = records_.find(plan_.groups[launch.group].key);
+  const Launch& launch_of(Chosen at) const { return plan_.levels[at.level].launches[at.launch]; }
+
+  const KernelRecord* record_of(Chosen at) const {
+    const auto found = records_.find(plan_.groups[launch_of(at).group].key);
     return found == records_.end() ? nullptr : &found->second;
   }
 
-  // Time of the parts of a fused launch; negative when it is one itself or some part has no record.
-  double parts_time(size_t fused) const {
-    const std::vector<int>& parts = plan_.parts_of[fused];
-    if (parts.empty() || (parts.size() == 1 && plan_.parts[parts[0]].group == plan_.fused[fused].group)) return -1;
+  std::vector<Chosen> parts_of(Chosen at) const {
+    std::vector<Chosen> parts;
+    if (at.level + 1 < static_cast<int>(plan_.levels.size()))
+      for (int part : plan_.levels[at.level].parts_of[at.launch]) parts.push_back({at.level + 1, part});
+    return parts;
+  }
+
+  // Time of the parts of a launch, each as itself or in parts again; negative when some part has no record.
+  double parts_time(Chosen at) const {
     double sum = 0;
-    for (int p : parts) {
-      const KernelRecord* record = record_of(plan_.parts[p]);
-      if (record == nullptr) return -1;
-      sum += best_of(*record);
+    for (Chosen part : parts_of(at)) {
+      const double best = best_time(part);
+      if (best < 0) return -1;
+      sum += best;
     }
     return sum;
   }
 
-  // Parts may read a value that the fused neighbours never store; then they cannot stand in.
-  bool run_parts(size_t fused) {
-    std::vector<bool> available = available_;
-    for (int p : plan_.parts_of[fused]) {
-      const Launch& part = plan_.parts[p];
-      for (NodeId value : part.arguments) {
-        const bool stored_here = std::find(part.stores.begin(), part.stores.end(), value) != part.stores.end();
-        if (!stored_here && !available[value]) return false;
-      }
-      for (NodeId value : part.stores) available[value] = true;
+  bool splits(Chosen at) const {
+    const std::vector<Chosen> parts = parts_of(at);
+    if (parts.empty()) return false;
+    const double parts_ns = parts_time(at);
+    const KernelRecord* own = record_of(at);
+    // The same group again is taken apart where the level below says so.
+    if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
+    return parts_ns >= 0 && (own == nullptr || parts_ns < kSplitGain * best_of(*own));
+  }
+
+  double best_time(Chosen at) const {
+    if (splits(at)) return parts_time(at);
+    const KernelRecord* own = record_of(at);
+    return own == nullptr ? -1 : best_of(*own);
+  }
+
+  // Runs a launch, or its parts where they are faster. Parts may read a value that fused neighbours never store; then
+  // they cannot stand in. False, and nothing has changed, when neither can run.
+  bool run(Chosen at) {
+    if (splits(at)) {
+      const std::vector<bool> available = available_;
+      const size_t before = chosen_.size();
+      const std::vector<Chosen> parts = parts_of(at);
+      const auto stored = [&](NodeId value) { return available_[value]; };
+      const std::vector<NodeId>& stores = launch_of(at).stores;
+      if (std::all_of(parts.begin(), parts.end(), [&](Chosen part) { return run(part); }) &&
+          std::all_of(stores.begin(), stores.end(), stored))
+        return true;
+      available_ = available;
+      chosen_.resize(before);
     }
-    for (NodeId value : plan_.fused[fused].stores) {
-      if (!available[value]) return false;
-    }
-    available_ = std::move(available);
-    for (int p : plan_.parts_of[fused]) launches_.push_back(~p);
+    if (record_of(at) == nullptr) return false;
+    const Launch& launch = launch_of(at);
+    const auto exists = [&](NodeId value) {
+      return available_[value] || std::find(launch.stores.begin(), launch.stores.end(), value) != launch.stores.end();
+    };
+    if (!std::all_of(launch.arguments.begin(), launch.arguments.end(), exists)) return false;
+    for (NodeId value : launch.stores) available_[value] = true;
+    chosen_.push_back(at);
     return true;
   }
 
-  absl::StatusOr<std::vector<int>> whole_default() const {
-    std::vector<int> launches;
-    for (size_t p = 0; p < plan_.parts.size(); ++p) {
-      if (record_of(plan_.parts[p]) == nullptr) {
+  absl::StatusOr<std::vector<Chosen>> whole_default() const {
+    std::vector<Chosen> launches;
+    const int last = static_cast<int>(plan_.levels.size()) - 1;
+    for (int p = 0; p < static_cast<int>(plan_.levels.back().launches.size()); ++p) {
+      if (record_of({last, p}) == nullptr) {
         return absl::NotFoundError(
-            cat("no correct kernel was found for the group\n", plan_.groups[plan_.parts[p].group].text));
+            cat("no correct kernel was found for the group\n", plan_.groups[launch_of({last, p}).group].text));
       }
-      launches.push_back(~static_cast<int>(p));
+      launches.push_back({last, p});
     }
     return launches;
   }
@@ -89,11 +113,16 @@ class Chooser {
   const JobPlan& plan_;
   const Records& records_;
   std::vector<bool> available_;
-  std::vector<int> launches_;
+  std::vector<Chosen> chosen_;
 };
 
-const Launch& launch_of(const JobPlan& plan, int number) {
-  return number >= 0 ? plan.fused[number] : plan.parts[~number];
+// The launches of the default cover that one of any cover replaces.
+std::vector<int> default_parts(const JobPlan& plan, Chosen at) {
+  if (at.level + 1 == static_cast<int>(plan.levels.size())) return {at.launch};
+  std::vector<int> parts;
+  for (int part : plan.levels[at.level].parts_of[at.launch])
+    for (int own : default_parts(plan, {at.level + 1, part})) parts.push_back(own);
+  return parts;
 }
 
 class Assembler {
@@ -105,13 +134,13 @@ class Assembler {
   }
 
   absl::StatusOr<JobResult> run() {
-    WL_ASSIGN_OR_RETURN(std::vector<int> launches, choose_launches(plan_, records_));
+    WL_ASSIGN_OR_RETURN(const std::vector<Chosen> launches, choose_launches(plan_, records_));
     for (NodeId input : plan_.graph.inputs()) {
       const int buffer = add_buffer(input, plan_.graph.nodes[input].text, ResultBuffer::Kind::kInput);
       result_.inputs.push_back({plan_.graph.nodes[input].text, buffer});
     }
     name_outputs();
-    for (int number : launches) add_step(number);
+    for (Chosen chosen : launches) add_step(chosen);
     for (const Output& output : plan_.graph.outputs) {
       WL_CHECK(buffer_of_[output.node] >= 0, "no launch stores output ", output.name);
       result_.outputs.push_back({output.name, buffer_of_[output.node]});
@@ -135,10 +164,10 @@ class Assembler {
     }
   }
 
-  void add_step(int number) {
-    const Launch& launch = launch_of(plan_, number);
+  void add_step(Chosen chosen) {
+    const Launch& launch = plan_.levels[chosen.level].launches[chosen.launch];
     Step step;
-    step.group = group_result(launch.group, number);
+    step.group = group_result(launch.group, chosen);
     for (NodeId value : launch.arguments) {
       if (buffer_of_[value] < 0) {
         add_buffer(value, cat("t", intermediates_++), ResultBuffer::Kind::kIntermediate);
@@ -149,7 +178,7 @@ class Assembler {
     ++result_.groups[result_.steps.back().group].count;
   }
 
-  int group_result(int group, int number) {
+  int group_result(int group, Chosen chosen) {
     const auto [known, is_new] = result_of_.try_emplace(group, static_cast<int>(result_.groups.size()));
     if (!is_new) return known->second;
     const PlannedGroup& planned = plan_.groups[group];
@@ -170,9 +199,9 @@ class Assembler {
     out.bound = record.bound;
     out.plan = record.plan;
     out.record_digest = record.digest;
-    std::vector<int> parts = number >= 0 ? plan_.parts_of[number] : std::vector<int>{~number};
+    const std::vector<int> parts = default_parts(plan_, chosen);
     for (int p : parts) {
-      const PlannedGroup& part = plan_.groups[plan_.parts[p].group];
+      const PlannedGroup& part = plan_.groups[plan_.levels.back().launches[p].group];
       ++out.kernels_default;
       out.bytes_default += part.bytes;
       if (const auto found = records_.find(part.key); found != records_.end())
@@ -224,15 +253,14 @@ class Assembler {
 
 }  // namespace
 
-absl::StatusOr<std::vector<int>> choose_launches(const JobPlan& plan, const Records& records) {
+absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records) {
   return Chooser(plan, records).choose();
 }
 
-std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<int>& launches) {
+std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches) {
   std::set<std::string> keys;
-  for (int number : launches) {
-    if (number < 0) keys.insert(plan.groups[plan.parts[~number].group].key);
-  }
+  for (Chosen chosen : launches)
+    if (chosen.level > 0) keys.insert(plan.groups[plan.levels[chosen.level].launches[chosen.launch].group].key);
   return keys;
 }
 

@@ -78,11 +78,13 @@ class RealGroup : public GroupCompiler {
 class RealCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
-  absl::StatusOr<Cover> default_cover(const Graph& graph, const Machine& machine) const override {
-    return cover_one_per_op(graph, machine);
-  }
-  absl::StatusOr<Cover> fused_cover(const Graph& graph, const Machine& machine) const override {
-    return cover_greedy(graph, machine);
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine) const override {
+    std::vector<Cover> covers(3);
+    WL_ASSIGN_OR_RETURN(covers[0], cover_stitched(graph, machine));
+    WL_ASSIGN_OR_RETURN(covers[1], cover_greedy(graph, machine));
+    WL_ASSIGN_OR_RETURN(covers[2], cover_one_per_op(graph, machine));
+    if (covers[0].groups == covers[1].groups) covers.erase(covers.begin());
+    return covers;
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
     WL_ASSIGN_OR_RETURN(Domain domain, analyze_or_stitch(group, machine));

@@ -37,8 +37,8 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
-  virtual absl::StatusOr<Cover> default_cover(const Graph& graph, const Machine& machine) const = 0;
-  virtual absl::StatusOr<Cover> fused_cover(const Graph& graph, const Machine& machine) const = 0;
+  // Covers to choose from group by group once times are known, from the one that fuses most to one kernel per op.
+  virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine) const = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;
   virtual absl::Status known_strategy(const std::string& name) const = 0;
 };

@@ -277,7 +277,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
       int64_t missing = 0;
       for (const PlannedGroup& group : plan->groups) {
         const auto record = records.find(group.key);
-        const int64_t needed = group.fused_count > 0 && !options.require_cached ? row.options.trials : 1;
+        const int64_t needed = group.searched() && !options.require_cached ? row.options.trials : 1;
         missing += options.retune || record == records.end() || !satisfies(record->second, needed, options.budget_s);
       }
       if (missing == 0) {

@@ -20,8 +20,10 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   GroupProgress out;
   out.key = group.key;
   out.name = group.name;
-  out.is_default = group.fused_count == 0;
-  out.count = out.is_default ? group.part_count : group.fused_count;
+  out.is_default = !group.searched();
+  out.count = group.fused_count > 0     ? group.fused_count
+              : group.between_count > 0 ? group.between_count
+                                        : group.part_count;
   if (const auto wanted = job.wanted.find(group.key); wanted != job.wanted.end()) out.trials_total = wanted->second;
   const auto record = job.records.find(group.key);
   if (record != job.records.end() && (search == nullptr || search->end != Search::End::kOpen)) {
@@ -94,7 +96,7 @@ void Engine::Impl::adopt(JobRow row, std::optional<JobPlan> plan) {
                    std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(job.row.options.budget_s));
   }
   for (const PlannedGroup& group : job.plan->groups) {
-    const absl::Status status = want(job, group, group.fused_count > 0 ? job.row.options.trials : 1);
+    const absl::Status status = want(job, group, group.searched() ? job.row.options.trials : 1);
     if (!status.ok()) return finish(job, JobState::kFailed, status);
   }
   if (job.row.cancelling) stop_searches(job, true);

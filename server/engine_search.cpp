@@ -176,7 +176,8 @@ absl::Status Engine::Impl::offer(Search& search, Round round, const std::optiona
   item.batch = std::move(batch);
   item.search_id = search.row.id;
   item.device = search.device;
-  const double launches = static_cast<double>(std::max(search.group.fused_count, search.group.part_count));
+  const double launches =
+      static_cast<double>(std::max({search.group.fused_count, search.group.between_count, search.group.part_count}));
   item.order = {round.first / kRoundSize, search.jobs.empty() ? 0 : *search.jobs.begin(),
                 -launches * static_cast<double>(search.group.bytes)};
   item.attempt = row->attempt;

@@ -39,7 +39,8 @@ class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
-  absl::StatusOr<Launch> add(const Group& group, bool fused) {
+  // `counted`: which count of the planned group the launch adds to.
+  Launch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     std::string key = problem_key(graph, plan_->device, options_);
     const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
@@ -59,7 +60,7 @@ class PlanBuilder {
       plan_->groups.push_back(std::move(planned));
     }
     PlannedGroup& planned = plan_->groups[known->second];
-    ++(fused ? planned.fused_count : planned.part_count);
+    ++(planned.*counted);
     Launch launch;
     launch.group = known->second;
     launch.stores = group.stores;
@@ -137,24 +138,23 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
   plan.graph_hash = graph_hash(whole);
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
-  WL_ASSIGN_OR_RETURN(Cover fused, compiler.fused_cover(plan.graph, plan.machine));
-  WL_ASSIGN_OR_RETURN(Cover parts, compiler.default_cover(plan.graph, plan.machine));
+  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine));
   PlanBuilder builder(&plan, options);
   // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
   const auto nothing_to_do = [&](const Group& group) {
     return std::all_of(group.stores.begin(), group.stores.end(),
                        [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });
   };
-  for (Cover* cover : {&fused, &parts}) std::erase_if(cover->groups, nothing_to_do);
-  for (const Group& group : fused.groups) {
-    WL_ASSIGN_OR_RETURN(Launch launch, builder.add(group, true));
-    plan.fused.push_back(std::move(launch));
+  for (size_t level = 0; level < covers.size(); ++level) {
+    std::erase_if(covers[level].groups, nothing_to_do);
+    const auto counted = level == 0                  ? &PlannedGroup::fused_count
+                         : level + 1 < covers.size() ? &PlannedGroup::between_count
+                                                     : &PlannedGroup::part_count;
+    plan.levels.emplace_back();
+    for (const Group& group : covers[level].groups) plan.levels.back().launches.push_back(builder.add(group, counted));
   }
-  for (const Group& group : parts.groups) {
-    WL_ASSIGN_OR_RETURN(Launch launch, builder.add(group, false));
-    plan.parts.push_back(std::move(launch));
-  }
-  plan.parts_of = match_parts(fused, parts);
+  for (size_t level = 0; level + 1 < covers.size(); ++level)
+    plan.levels[level].parts_of = match_parts(covers[level], covers[level + 1]);
   plan.enumerate_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return plan;
 }

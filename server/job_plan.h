@@ -1,7 +1,7 @@
-// From a graph and a machine to what has to be known: the distinct groups of the fused cover and of the default cover
-// (one kernel per op), their keys, and how launches of both pass values around. A pure function, so a restarted
-// coordinator comes to the same plan; and from the records of those groups to the answer (assemble), which is one as
-// well.
+// From a graph and a machine to what has to be known: the distinct groups of several covers, from the one that fuses
+// most to the default (one kernel per op), their keys, and how launches of each pass values around. A pure function, so
+// a restarted coordinator comes to the same plan; and from the records of those groups to the answer (assemble), which
+// is one as well.
 #pragma once
 
 #include <map>
@@ -23,7 +23,9 @@ struct PlannedGroup {
   Problem problem;
   int64_t ops = 0, bytes = 0;
   double flops = 0;
-  int64_t fused_count = 0, part_count = 0;  // launches in either cover
+  // Launches in the first cover, in the last (the default), and in those between.
+  int64_t fused_count = 0, part_count = 0, between_count = 0;
+  bool searched() const { return fused_count + between_count > 0; }  // not only measured, to compare with
 };
 
 // One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
@@ -38,9 +40,12 @@ struct JobPlan {
   std::string graph_hash;
   Device device;
   Machine machine;
-  std::vector<PlannedGroup> groups;        // distinct, in order of first launch: fused ones, then parts
-  std::vector<Launch> fused, parts;        // each in an order that can run
-  std::vector<std::vector<int>> parts_of;  // for every fused launch: the parts it replaces
+  std::vector<PlannedGroup> groups;  // distinct, in order of first launch, cover by cover
+  struct Level {
+    std::vector<Launch> launches;            // in an order that can run
+    std::vector<std::vector<int>> parts_of;  // for every launch: those of the next level that it replaces
+  };
+  std::vector<Level> levels;  // a cover each; the last has no parts
   double enumerate_s = 0;
 };
 
@@ -55,13 +60,17 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
 
 using Records = std::map<std::string, KernelRecord>;  // by key
 
-// The launches of the best whole that the records allow, as indices into fused (>= 0) or ~index into parts. A fused
-// group that is slower than its parts, or has no record, is replaced by them where the values they read exist.
-// NotFound: some group has no correct kernel. Records of groups that are not measured yet may be missing.
-absl::StatusOr<std::vector<int>> choose_launches(const JobPlan& plan, const Records& records);
+struct Chosen {
+  int level = 0, launch = 0;
+  bool operator==(const Chosen&) const = default;
+};
+// The launches of the best whole that the records allow. A group that is slower than its parts (or their parts), or has
+// no record, is replaced by them where the values they read exist. NotFound: some group has no correct kernel. Records
+// of groups that are not measured yet may be missing.
+absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
 // Keys of the parts that choose_launches would run instead of fused groups: worth a search of their own.
-std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<int>& launches);
+std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
 // `searched`: keys whose record this job made; the others' source is "cached". `transferred`: of these, the keys whose
 // plan another environment's record had.

@@ -77,6 +77,7 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
 uint64_t Space::count(uint64_t limit) const {
   uint64_t legal_points = 0;
   if (limit == 0) return 0;
+  if (counted) return std::min(limit, counted());
   enumerate([&](const Point&) { return ++legal_points < limit; });
   return legal_points;
 }

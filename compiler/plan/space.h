@@ -40,7 +40,8 @@ struct Space {
   std::string prefix;  // "plan 1 target=cpu:avx512 class=rows"
   std::vector<Axis> axes;
   std::function<bool(const Schedule&)> legal;
-  std::vector<Point> seeds;  // analytic first choices, best first; seeds[0] is the default schedule
+  std::function<uint64_t()> counted;  // the number of legal points, where it takes no walk over them
+  std::vector<Point> seeds;           // analytic first choices, best first; seeds[0] is the default schedule
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
   // Calls visit for every legal point in lexicographic order until it returns false.
   void enumerate(const std::function<bool(const Point&)>& visit) const;

@@ -73,7 +73,45 @@ struct StageTable {
 
 struct Tables {
   std::vector<Axis> axes;
+  std::vector<size_t> shared;               // axes of several stages
   std::vector<std::vector<StageTable>> of;  // by choice and stage
+
+  // Every choice, and every value of what stages share: the product of what each stage then has.
+  uint64_t count() const {
+    uint64_t all = 0;
+    for (const std::vector<StageTable>& stages : of) {
+      std::vector<uint64_t> products;
+      for (const StageTable& stage : stages) {
+        std::vector<uint64_t> mine;
+        for (size_t n = 0; n < stage.legal.size(); ++n) add(stage, n, stage.legal[n] != 0 ? 1 : 0, mine);
+        if (products.empty()) products.assign(mine.size(), 1);
+        for (size_t i = 0; i < mine.size(); ++i) products[i] *= mine[i];
+      }
+      for (uint64_t product : products) all += product;
+    }
+    return all;
+  }
+
+  // Adds `n`'s weight to all values of the shared axes that it goes with; those that its stage lacks are free.
+  void add(const StageTable& stage, size_t n, uint64_t weight, std::vector<uint64_t>& to) const {
+    std::vector<int> at(axes.size(), -1);
+    for (size_t i = stage.axes.size(); i-- > 0;) {
+      at[stage.axes[i]] = static_cast<int>(n % axes[stage.axes[i]].values.size());
+      n /= axes[stage.axes[i]].values.size();
+    }
+    std::vector<size_t> places = {0};
+    for (size_t axis : shared) {
+      std::vector<size_t> next;
+      for (size_t place : places)
+        for (size_t v = 0; v < axes[axis].values.size(); ++v)
+          if (at[axis] < 0 || at[axis] == static_cast<int>(v)) next.push_back(place * axes[axis].values.size() + v);
+      places = std::move(next);
+    }
+    size_t size = 1;
+    for (size_t axis : shared) size *= axes[axis].values.size();
+    to.resize(size, 0);
+    for (size_t place : places) to[place] += weight;
+  }
 
   bool legal(const Schedule& s) const {
     std::vector<size_t> at(axes.size());
@@ -241,11 +279,15 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   }
   auto tables = std::make_shared<Tables>();
   tables->axes = space.axes;
+  for (size_t i = 1; i < space.axes.size(); ++i)
+    if (part_of(space.axes[i].name, teams) == Part::kShared || space.axes[i].name == "threads")
+      tables->shared.push_back(i);
   for (const std::vector<Space>& stages : own) {
     tables->of.emplace_back();
     for (size_t k = 0; k < stages.size(); ++k) tables->of.back().push_back(table_of(space.axes, k, stages[k], teams));
   }
   space.legal = [tables](const Schedule& s) { return tables->legal(s); };
+  space.counted = [tables] { return tables->count(); };
   if (teams)
     add_team_seeds(space, stitch, machine, *tables);
   else

@@ -253,12 +253,49 @@ TEST(Aliases, CostNoKernel) {
 }
 )");
   ASSERT_TRUE(mixed.ok()) << mixed.status();
-  for (const std::vector<Launch>* launches : {&mixed->fused, &mixed->parts}) {
-    for (const Launch& launch : *launches) {
+  for (const JobPlan::Level& level : mixed->levels) {
+    for (const Launch& launch : level.launches) {
       EXPECT_EQ(std::count(launch.stores.begin(), launch.stores.end(), 0), 0) << "stores to the input";
     }
   }
-  EXPECT_EQ(mixed->parts.size(), 2u);
+  EXPECT_EQ(mixed->levels.back().launches.size(), 2u);
+}
+
+// Four ops as one kernel, as two, or one by one: the fastest mixture of what has a record.
+TEST(Covers, TheFastestMixtureIsChosen) {
+  FakeCompiler compiler;
+  compiler.halves = true;
+  const auto plan = make_plan(R"(graph {
+  %0 = input "x" : f32[8,16] normal(0,1)
+  %1 = exp %0 : f32[8,16]
+  %2 = tanh %1 : f32[8,16]
+  %3 = neg %2 : f32[8,16]
+  %4 = sqrt %3 : f32[8,16]
+  output "y" %4
+}
+)",
+                              {}, fake_device(), compiler);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->levels.size(), 3u);
+  ASSERT_EQ(plan->levels[1].launches.size(), 2u);
+  ASSERT_EQ(plan->levels[2].launches.size(), 4u);
+  Records records;
+  const auto took = [&](int level, int launch, int64_t ns) {
+    KernelRecord& record = records[plan->groups[plan->levels[level].launches[launch].group].key];
+    record.samples_ns = {ns};
+  };
+  for (int op = 0; op < 4; ++op) took(2, op, 10);
+  using List = std::vector<Chosen>;
+  EXPECT_EQ(*choose_launches(*plan, records), (List{{2, 0}, {2, 1}, {2, 2}, {2, 3}}));
+  took(0, 0, 30);
+  EXPECT_EQ(*choose_launches(*plan, records), (List{{0, 0}}));
+  took(1, 0, 12);
+  took(1, 1, 25);
+  EXPECT_EQ(*choose_launches(*plan, records), (List{{0, 0}})) << "12 + 20 is more than 30";
+  took(0, 0, 35);
+  EXPECT_EQ(*choose_launches(*plan, records), (List{{1, 0}, {2, 2}, {2, 3}}));
+  took(1, 1, 15);
+  EXPECT_EQ(*choose_launches(*plan, records), (List{{1, 0}, {1, 1}}));
 }
 
 // Three equal layers, each with weights of its own, are one layer's work.

@@ -58,7 +58,13 @@ class FakeGroup : public GroupCompiler {
 class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
-  absl::StatusOr<Cover> default_cover(const Graph& graph, const Machine&) const override {
+  // One kernel for all, pairs of ops where `halves`, and one per op.
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&) const override {
+    std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
+    if (halves) covers.insert(covers.begin() + 1, pairs(covers.back()));
+    return covers;
+  }
+  static Cover default_cover(const Graph& graph) {
     Cover cover;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
       const Node& node = graph.nodes[id];
@@ -72,7 +78,24 @@ class FakeCompiler : public Compiler {
     }
     return cover;
   }
-  absl::StatusOr<Cover> fused_cover(const Graph& graph, const Machine&) const override {
+  static Cover pairs(const Cover& parts) {
+    Cover cover;
+    for (size_t i = 0; i < parts.groups.size(); i += 2) {
+      Group both = parts.groups[i];
+      if (i + 1 < parts.groups.size()) {
+        const Group& next = parts.groups[i + 1];
+        both.ops.insert(both.ops.end(), next.ops.begin(), next.ops.end());
+        for (NodeId read : next.reads)
+          if (std::find(both.ops.begin(), both.ops.end(), read) == both.ops.end() &&
+              std::find(both.reads.begin(), both.reads.end(), read) == both.reads.end())
+            both.reads.push_back(read);
+        both.stores = next.stores;
+      }
+      cover.groups.push_back(std::move(both));
+    }
+    return cover;
+  }
+  static Cover fused_cover(const Graph& graph) {
     Group group;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
       (class_of(graph.nodes[id].op) == OpClass::kLeaf ? group.reads : group.ops).push_back(static_cast<NodeId>(id));
@@ -88,6 +111,7 @@ class FakeCompiler : public Compiler {
     return name == "portfolio" || name == "random" ? absl::OkStatus() : invalid("strategy: unknown \"", name, "\"");
   }
   mutable std::atomic<int> opened = 0;
+  bool halves = false;
 };
 
 inline Device fake_device() {

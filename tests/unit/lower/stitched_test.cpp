@@ -66,6 +66,17 @@ TEST(Stitched, SampledPlansForLanesMeanTheGraph) {
   std::printf("%d kernels\n", kernels);
 }
 
+TEST(Stitched, PointsAreCountedWithoutAWalk) {
+  for (const char* target : {"cpu:avx2", "sim:cuda"}) {
+    const Machine machine = machine_with(target);
+    const Graph group = parsed(testing::kTwoAxes);
+    const Space space = space_of(group, analyze_or_stitch(group, machine).value(), machine).value();
+    uint64_t walked = 0;
+    space.enumerate([&](const Point&) { return ++walked > 0; });
+    EXPECT_EQ(space.count(), walked);
+  }
+}
+
 TEST(Slab, CutsFollowViewsBackwards) {
   const Graph group = parsed(testing::kHeads);
   EXPECT_THAT(least_lengths(group), ::testing::ElementsAre(1, 8));
