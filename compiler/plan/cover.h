@@ -32,8 +32,8 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
 // analyze() accepts it.
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 
-// Greedy groups, neighbours of which are stitched (stitch.h) where what blocks then read again costs less than what went
-// through memory.
+// Greedy groups, neighbours of which are stitched (stitch.h) where what blocks then read again costs less than what
+// went through memory.
 absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine);
 
 // The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
