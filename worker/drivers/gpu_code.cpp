@@ -146,7 +146,9 @@ std::string gpu_compiler_missing(const std::string& target) {
   if (parts.first == "cuda") return rtc_missing(parts.first, parts.second);
   if (parts.first != "hip") return absl::StrCat(target, " is no GPU that code is compiled for");
   if (clang_knows(parts.second) || rtc_missing(parts.first, parts.second).empty()) return "";
-  return absl::StrCat("clang here does not know ", parts.second, ", and ", rtc_missing(parts.first, parts.second));
+  const std::string clang =
+      clang_version().empty() ? "clang is not installed" : absl::StrCat("clang here does not know ", parts.second);
+  return absl::StrCat(clang, ", and ", rtc_missing(parts.first, parts.second));
 }
 
 std::string gpu_compiler_version(const std::string& family) {
