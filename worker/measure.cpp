@@ -12,6 +12,7 @@
 #include "worker/compile.h"
 #include "worker/drivers/cpu.h"
 #include "worker/drivers/fake.h"
+#include "worker/drivers/timing.h"
 #include "worker/judge.h"
 #include "worker/private_folder.h"
 
@@ -232,7 +233,6 @@ class Measurement {
         continue;
       }
       accept(i, std::move(answer.slots[0]));
-      trials_[i].clock_mhz = answer.clock_mhz;
       if (!steady) note_unsteady(i, change);
       return absl::OkStatus();
     }
@@ -242,9 +242,20 @@ class Measurement {
     trials_[i].message = absl::StrFormat("the machine's speed moved by %.0f %% during this measurement", change * 100);
   }
 
+  // Which samples a GPU took at another clock than most, also when asked once more.
+  void note_clocks(size_t i, const Samples& samples) {
+    const int median = trials_[i].clock_mhz = median_clock(samples);
+    const int moved = clock_moved(samples);
+    if (moved == 0) return;
+    const auto [least, most] = std::minmax_element(samples.clocks_mhz.begin(), samples.clocks_mhz.end());
+    trials_[i].message = absl::StrFormat("%d of %d samples were taken at another clock than %d MHz: from %d to %d MHz",
+                                         moved, samples.clocks_mhz.size(), median, *least, *most);
+  }
+
   void accept(size_t i, Samples samples) {
     trials_[i].outcome = Outcome::kCorrect;
     trials_[i].message.clear();
+    note_clocks(i, samples);
     trials_[i].samples_ns = std::move(samples.samples_ns);
     trials_[i].hopeless = samples.hopeless;
     judged_[i] = true;
@@ -306,10 +317,7 @@ class Measurement {
       // Every one must still be right after having been timed.
       if (!batch_.checks.empty()) WL_RETURN_IF_ERROR(check_all(last));
       for (size_t k = 0; k < slots.size(); ++k)
-        if (!judged_[slots[k]]) {
-          trials_[slots[k]].clock_mhz = answer->clock_mhz;
-          accept(slots[k], std::move(answer->slots[k]));
-        }
+        if (!judged_[slots[k]]) accept(slots[k], std::move(answer->slots[k]));
     }
     return absl::OkStatus();
   }

@@ -121,7 +121,7 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
   WL_RETURN_IF_ERROR(poison_outputs());
   TimeAnswer answer;
   absl::Status failure;
-  answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
+  const TimedRun run = [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);
     // After the first failure nothing more is run; the rules of stopping see a clock that stands.
     if (!failure.ok()) return int64_t{1'000'000'000};
@@ -129,9 +129,11 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
     const absl::StatusOr<int64_t> ns = timed(*candidates[i], calls);
     if (!ns.ok()) failure = ns.status();
     return ns.ok() ? *ns : int64_t{1'000'000'000};
-  });
+  };
+  const std::function<int()> clock = [&] { return device_->clock_mhz(); };
+  const bool has_clock = device_->clock_mhz() > 0;
+  answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), run, has_clock ? clock : nullptr);
   WL_RETURN_IF_ERROR(failure);
-  answer.clock_mhz = device_->clock_mhz();
   WL_ASSIGN_OR_RETURN(answer.damage, damage());
   return answer;
 }

@@ -144,9 +144,9 @@ void walk(V& v, TimeAnswer& m) {
   v.list(m.slots, 16, [&](Samples& x) {
     v.list(x.samples_ns, 8, [&](int64_t& ns) { v.field(ns); });
     v.field(x.hopeless);
+    v.list(x.clocks_mhz, 4, [&](int& mhz) { v.field(mhz); });
   });
   v.field(m.damage);
-  v.field(m.clock_mhz);
 }
 
 template <typename V>

@@ -63,11 +63,11 @@ struct TimeCommand {
 struct Samples {
   std::vector<int64_t> samples_ns;
   bool hopeless = false;
+  std::vector<int> clocks_mhz = {};  // of a GPU's units, right after each sample; empty: not known
 };
 struct TimeAnswer {
   std::vector<Samples> slots;
   std::string damage;
-  int clock_mhz = 0;  // of a GPU's units, in the middle of it; 0: not known
 };
 
 // Times the two fixed kernels that tell whether the machine is as fast as before; on a GPU also checks what they

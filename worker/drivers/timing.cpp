@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace wl {
 namespace {
@@ -11,6 +12,7 @@ constexpr int64_t kSample = 60'000;      // ns an inner loop should take
 constexpr int64_t kWarm = 2'000'000;     // ns of warming up, unless one call takes longer
 constexpr double kClearlyBehind = 1.25;  // times the best: more samples cannot change the ranking
 constexpr double kMedianKnown = 0.015;
+constexpr double kClockMoved = 0.05;
 
 // Warms the slot up; returns how many calls make one sample.
 int64_t warm_up(int slot, const TimedRun& run) {
@@ -31,10 +33,35 @@ struct Slot {
   Samples result;
 };
 
-void take_sample(int index, Slot& slot, const TimedRun& run) {
-  const int64_t ns = run(index, slot.calls);
+// What times and how fast the machine then was; 0 or nothing to ask: not known.
+struct Clocked {
+  const TimedRun& run;
+  const std::function<int()>& clock_mhz;
+};
+
+void take_sample(int index, Slot& slot, const Clocked& timed) {
+  const int64_t ns = timed.run(index, slot.calls);
   slot.spent += ns;
   slot.result.samples_ns.push_back((ns + slot.calls / 2) / slot.calls);
+  if (timed.clock_mhz) slot.result.clocks_mhz.push_back(timed.clock_mhz());
+}
+
+bool is_moved(int clock, int median) {
+  return std::abs(clock - median) > kClockMoved * median;
+}
+
+void repeat_at_the_usual_clock(int index, Slot& slot, const Clocked& timed) {
+  Samples& all = slot.result;
+  const int moved = clock_moved(all);
+  if (moved == 0 || moved * 4 > static_cast<int>(all.samples_ns.size())) return;
+  const int median = median_clock(all);
+  for (size_t i = 0; i < all.samples_ns.size(); ++i) {
+    if (!is_moved(all.clocks_mhz[i], median)) continue;
+    Slot again{slot.calls, 0, {}};
+    take_sample(index, again, timed);
+    all.samples_ns[i] = again.result.samples_ns[0];
+    all.clocks_mhz[i] = again.result.clocks_mhz[0];
+  }
 }
 
 bool finished(const Recipe& recipe, Slot& slot) {
@@ -62,7 +89,19 @@ bool median_is_known(std::vector<int64_t> samples, double relative) {
   return static_cast<double>(samples[high] - samples[low]) <= relative * median_of(samples);
 }
 
-std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun& run) {
+int median_clock(const Samples& samples) {
+  return static_cast<int>(median_of({samples.clocks_mhz.begin(), samples.clocks_mhz.end()}));
+}
+
+int clock_moved(const Samples& samples) {
+  const int median = median_clock(samples);
+  return static_cast<int>(std::count_if(samples.clocks_mhz.begin(), samples.clocks_mhz.end(),
+                                        [&](int clock) { return is_moved(clock, median); }));
+}
+
+std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun& run,
+                                const std::function<int()>& clock_mhz) {
+  const Clocked timed{run, clock_mhz};
   std::vector<Slot> state(static_cast<size_t>(slots));
   std::vector<int> order;
   for (int i = 0; i < slots; ++i) {
@@ -70,7 +109,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
     state[static_cast<size_t>(i)].calls = warm_up(i, run);
   }
   if (slots == 1) {
-    do take_sample(0, state[0], run);
+    do take_sample(0, state[0], timed);
     while (!finished(recipe, state[0]));
   } else {
     // Rounds end together: a median over fewer rounds would have seen another machine.
@@ -79,7 +118,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
         Slot& slot = state[static_cast<size_t>(i)];
         if (!recipe.cold) (void)run(i, 1);  // its data may be out of the cache since its last turn
         const int64_t before = slot.spent;
-        take_sample(i, slot, run);
+        take_sample(i, slot, timed);
         spent += slot.spent - before;
       }
       std::reverse(order.begin(), order.end());
@@ -88,6 +127,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
     }
   }
   std::vector<Samples> results;
+  for (int i : order) repeat_at_the_usual_clock(i, state[static_cast<size_t>(i)], timed);
   for (Slot& slot : state) results.push_back(std::move(slot.result));
   return results;
 }

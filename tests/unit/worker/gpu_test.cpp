@@ -22,6 +22,7 @@ using testing::FakeGpu;
 using testing::good_specimen;
 using testing::gpu_candidate;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kTarget = "cuda:sm_90a";
 
@@ -61,6 +62,7 @@ TEST(FakeGpus, AreFoundAndDescribed) {
   EXPECT_EQ(device.l2_bytes, 1 << 20);
   EXPECT_THAT(device.compiler_versions, HasSubstr("nvrtc=13.99; cuda=13"));
   EXPECT_THAT(device.details, HasSubstr("memory_mib=2048"));
+  EXPECT_THAT(device.details, HasSubstr("driver=999.1 clock_max_mhz=1980 memory_max_mhz=1980 power_limit_w=700 mig=0"));
   EXPECT_THAT(device.details, HasSubstr("clock_rated_mhz=1000"));
   EXPECT_EQ(gpus.found[1].name, "hip:0");
   EXPECT_EQ(gpus.found[1].device.target, "hip:gfx90a");
@@ -156,6 +158,16 @@ TEST(FakeGpus, ACompileErrorIsOneTrial) {
   EXPECT_THAT(measured.trials[1].message, HasSubstr("error"));
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
+}
+
+TEST(FakeGpus, TrialsKnowTheirClock) {
+  const FakeGpu fake;
+  setenv("WARPLOOM_FAKE_CLOCKS", "1980 1980 1980 990 1980", 1);
+  const Measured measured = run_all(batch_of({good_specimen()}), options_for());
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
+  EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // taken once more
 }
 
 // Options, log, code object and texts of errors are as hipRTC's manual has them.

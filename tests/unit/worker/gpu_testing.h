@@ -16,8 +16,8 @@ class FakeGpu {
   FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }
   ~FakeGpu() {
     unsetenv("LD_LIBRARY_PATH");
-    for (const char* name :
-         {"WARPLOOM_FAKE_STATE", "WARPLOOM_FAKE_MEMORY", "WARPLOOM_FAKE_ABSENT", "WARPLOOM_FAKE_SPILL"})
+    for (const char* name : {"WARPLOOM_FAKE_STATE", "WARPLOOM_FAKE_MEMORY", "WARPLOOM_FAKE_ABSENT",
+                             "WARPLOOM_FAKE_SPILL", "WARPLOOM_FAKE_CLOCKS"})
       unsetenv(name);
   }
   FakeGpu(const FakeGpu&) = delete;

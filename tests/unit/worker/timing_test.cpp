@@ -58,6 +58,41 @@ TEST(Timing, FastKernelIsAveragedOverALoop) {
   EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample at least 60 us
 }
 
+// A clock that says one value after the other; the last one stays.
+std::function<int()> clock_of(std::vector<int> values) {
+  return [values, at = size_t{0}]() mutable { return values[at + 1 < values.size() ? at++ : at]; };
+}
+
+TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
+  Machine machine{{1'000'000}, {}};
+  Recipe recipe;
+  recipe.min_repeats = recipe.max_repeats = 8;
+  const size_t plain = (time_slots(recipe, 1, machine.run()), machine.order.size());
+  // The third goes down; taken once more it is back, or stays marked and is not asked a third time.
+  for (const bool back : {true, false}) {
+    machine.order.clear();
+    const Samples samples = time_slots(recipe, 1, machine.run(),
+                                       clock_of({2000, 2010, 990, 2000, 1990, 2000, 2000, 2000, back ? 2000 : 991}))[0];
+    EXPECT_EQ(machine.order.size(), plain + 1);
+    EXPECT_EQ(samples.samples_ns.size(), 8u);
+    EXPECT_EQ(samples.clocks_mhz, (std::vector<int>{2000, 2010, back ? 2000 : 991, 2000, 1990, 2000, 2000, 2000}));
+    EXPECT_EQ(median_clock(samples), 2000);
+    EXPECT_EQ(clock_moved(samples), back ? 0 : 1);
+  }
+}
+
+TEST(Timing, AClockWithoutAUsualValueIsNotWaitedFor) {
+  Machine machine{{1'000'000}, {}};
+  Recipe recipe;
+  recipe.min_repeats = recipe.max_repeats = 8;
+  const size_t plain = (time_slots(recipe, 1, machine.run()), machine.order.size());
+  machine.order.clear();
+  const Samples samples =
+      time_slots(recipe, 1, machine.run(), clock_of({2000, 1000, 2000, 1000, 2000, 1000, 2000, 2000}))[0];
+  EXPECT_EQ(machine.order.size(), plain);
+  EXPECT_EQ(clock_moved(samples), 3);
+}
+
 TEST(Timing, HopelessStopsAfterTwo) {
   Machine machine{{2'100'000}, {}};
   Recipe recipe;
