@@ -13,10 +13,11 @@ namespace {
 constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // per axis: how much its whole range matters
 constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // of standardised log times
 constexpr int kSweeps = 2;                           // over the axes, while fitting
-constexpr size_t kMostFitted = 96;                   // trials that weights are fitted to
+constexpr size_t kMostFitted = 64;                   // trials that weights are fitted to
 constexpr size_t kMostTrials = 256;                  // trials that beliefs rest on: the fastest
 constexpr double kApart = 0.5;                       // part of a distance that any two values have
 constexpr size_t kFewValues = 4;                     // of an axis whose alignment is not looked at
+constexpr double kBlame = 2.0;                       // deviations that a failure is worse for each unit of blame
 constexpr double kTail = 1.0;                        // slow times are drawn in beyond so many deviations
 
 // Values far apart in size are far apart in effect, whatever order an axis lists them in.
@@ -77,6 +78,15 @@ Gaussian::Gaussian(const Space& space, const std::vector<Observed>& trials) {
     add(i, std::move(apart));
   }
   weight_.assign(distance_.size(), 1.0);
+  take(trials);
+  fit_weights();
+  std::vector<size_t> all(points_.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  (void)factorise(all, exponents_of(all));
+}
+
+// Points and standardised log times, fastest first.
+void Gaussian::take(const std::vector<Observed>& trials) {
   std::vector<const Observed*> order;
   double slowest = 0;
   for (const Observed& trial : trials) {
@@ -96,63 +106,76 @@ Gaussian::Gaussian(const Space& space, const std::vector<Observed>& trials) {
   double spread = 0;
   for (size_t i = 0; i <= y_.size() / 2; ++i) spread += (middle - y_[i]) * (middle - y_[i]);
   spread = std::max(1e-6, std::sqrt(spread / static_cast<double>(y_.size() / 2 + 1)));
-  for (double& y : y_) {
-    y = (y - middle) / spread;
-    if (y > kTail) y = kTail + std::log1p(y - kTail) * 0.5;
+  for (size_t i = 0; i < y_.size(); ++i) {
+    y_[i] = (y_[i] - middle) / spread;
+    if (y_[i] > kTail) y_[i] = kTail + std::log1p(y_[i] - kTail) * 0.5;
+    if (!order[i]->correct) y_[i] += kBlame * (blame(*order[i]) - 1);
   }
-  for (size_t i = 0; i < order.size(); ++i)
-    if (!order[i]->correct) y_[i] += blame(*order[i]) - 1;
   best_ = y_[0];
+}
 
-  // Fitted to the fastest and, evenly, to the others.
+// Of the fastest trials and, evenly, of the others.
+void Gaussian::fit_weights() {
   std::vector<size_t> some(points_.size());
   std::iota(some.begin(), some.end(), size_t{0});
   if (some.size() > kMostFitted) {
-    std::vector<size_t> kept(some.begin(), some.begin() + kMostFitted / 2);
-    const size_t rest = some.size() - kept.size(), wanted = kMostFitted - kept.size();
-    for (size_t i = 0; i < wanted; ++i) kept.push_back(kMostFitted / 2 + i * rest / wanted);
-    some = std::move(kept);
+    const size_t rest = some.size() - kMostFitted / 2, wanted = kMostFitted - kMostFitted / 2;
+    some.resize(kMostFitted / 2);
+    for (size_t i = 0; i < wanted; ++i) some.push_back(kMostFitted / 2 + i * rest / wanted);
   }
-  double likelihood = fit(some);
+  const size_t n = some.size();
+  std::vector<double> exponents = exponents_of(some), other(n * n);
+  double likelihood = factorise(some, exponents);
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    for (size_t axis = 0; axis < weight_.size(); ++axis) {
-      double chosen = weight_[axis];
+    for (size_t part = 0; part < weight_.size(); ++part) {
+      const double old = weight_[part];
+      std::vector<double> apart(n * n);
+      for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < i; ++j) apart[i * n + j] = distance(part, points_[some[i]], points_[some[j]]);
+      double chosen = old;
       for (double weight : kWeights) {
-        if (weight == chosen) continue;
-        weight_[axis] = weight;
-        if (const double other = fit(some); other > likelihood) {
-          likelihood = other;
+        if (weight == old) continue;
+        for (size_t i = 0; i < n * n; ++i) other[i] = exponents[i] + (weight - old) * apart[i];
+        if (const double now = factorise(some, other); now > likelihood) {
+          likelihood = now;
           chosen = weight;
         }
       }
-      weight_[axis] = chosen;
+      weight_[part] = chosen;
+      for (size_t i = 0; i < n * n; ++i) exponents[i] += (chosen - old) * apart[i];
     }
     double chosen = noise_;
     for (double noise : kNoises) {
-      if (noise == chosen) continue;
       noise_ = noise;
-      if (const double other = fit(some); other > likelihood) {
-        likelihood = other;
+      if (const double now = factorise(some, exponents); now > likelihood) {
+        likelihood = now;
         chosen = noise;
       }
     }
     noise_ = chosen;
   }
-  std::vector<size_t> all(points_.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  (void)fit(all);
 }
 
-double Gaussian::kernel(const Point& a, const Point& b) const {
+double Gaussian::distance(size_t part, const Point& a, const Point& b) const {
+  const int from = a[axis_[part]], to = b[axis_[part]];
+  return distance_[part][static_cast<size_t>(from) * values_[part] + static_cast<size_t>(to)];
+}
+
+double Gaussian::exponent(const Point& a, const Point& b) const {
   double sum = 0;
-  for (size_t i = 0; i < axis_.size(); ++i) {
-    const int from = a[axis_[i]], to = b[axis_[i]];
-    if (from != to) sum += weight_[i] * distance_[i][static_cast<size_t>(from) * values_[i] + static_cast<size_t>(to)];
-  }
-  return std::exp(-sum);
+  for (size_t part = 0; part < axis_.size(); ++part) sum += weight_[part] * distance(part, a, b);
+  return sum;
 }
 
-double Gaussian::fit(const std::vector<size_t>& which) {
+std::vector<double> Gaussian::exponents_of(const std::vector<size_t>& which) const {
+  const size_t n = which.size();
+  std::vector<double> out(n * n);
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j < i; ++j) out[i * n + j] = exponent(points_[which[i]], points_[which[j]]);
+  return out;
+}
+
+double Gaussian::factorise(const std::vector<size_t>& which, const std::vector<double>& exponents) {
   const size_t n = which.size();
   factor_.assign(n * n, 0.0);
   solution_.assign(n, 0.0);
@@ -161,7 +184,7 @@ double Gaussian::fit(const std::vector<size_t>& which) {
     double* row = &factor_[i * n];
     for (size_t j = 0; j <= i; ++j) {
       const double* other = &factor_[j * n];
-      double sum = i == j ? 1 + noise_ : kernel(points_[which[i]], points_[which[j]]);
+      double sum = i == j ? 1 + noise_ : std::exp(-exponents[i * n + j]);
       for (size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
       row[j] = i == j ? std::sqrt(std::max(sum, 1e-9)) : sum / other[j];
     }
@@ -180,7 +203,7 @@ Gaussian::Belief::Belief(const Gaussian& process, const std::vector<Point>& poin
   for (size_t i = 0; i < n; ++i) {
     const double* row = &process.factor_[i * n];
     std::vector<double>& of = solved_[i];
-    for (size_t p = 0; p < points.size(); ++p) of[p] = process.kernel(process.points_[i], points[p]);
+    for (size_t p = 0; p < points.size(); ++p) of[p] = std::exp(-process.exponent(process.points_[i], points[p]));
     for (size_t k = 0; k < i; ++k) {
       const double factor = row[k];
       const std::vector<double>& before = solved_[k];
@@ -205,7 +228,7 @@ void Gaussian::Belief::assume(size_t i) {
   std::vector<double> row(points_.size());
   const double pivot = std::sqrt(std::max(variance_[i], 0.0) + process_.noise_);
   for (size_t p = 0; p < points_.size(); ++p) {
-    double sum = process_.kernel(points_[i], points_[p]);
+    double sum = std::exp(-process_.exponent(points_[i], points_[p]));
     for (const std::vector<double>& of : solved_) sum -= of[i] * of[p];
     row[p] = sum / pivot;
   }

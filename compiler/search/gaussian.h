@@ -32,9 +32,14 @@ class Gaussian {
   };
 
  private:
-  double kernel(const Point& a, const Point& b) const;
-  // Log marginal likelihood of the weights and noise that are set; fills the factor.
-  double fit(const std::vector<size_t>& which);
+  void take(const std::vector<Observed>& trials);
+  void fit_weights();
+  double distance(size_t part, const Point& a, const Point& b) const;
+  // The covariance of two points is exp of minus this.
+  double exponent(const Point& a, const Point& b) const;
+  std::vector<double> exponents_of(const std::vector<size_t>& which) const;  // square; below the diagonal
+  // Factor and solution for some of the points; returns their log marginal likelihood.
+  double factorise(const std::vector<size_t>& which, const std::vector<double>& exponents);
 
   std::vector<std::vector<double>> distance_;  // values x values of an axis, 0 .. 1
   std::vector<size_t> axis_, values_;          // which axis each is of, and how many values that has

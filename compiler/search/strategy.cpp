@@ -69,7 +69,7 @@ std::vector<Point> propose_portfolio(const Space& space, const std::vector<Obser
   Proposal proposal(space, trials, n, seed);
   offer_seeds(proposal, n);
   const int rest = proposal.missing();
-  offer_climb(proposal, (rest + 1) / 2);
+  offer_climb(proposal, (rest + 2) / 4);
   offer_bayes(proposal, proposal.missing());
   fill_randomly(proposal);
   return proposal.take();
@@ -82,7 +82,7 @@ constexpr Strategy kStrategies[] = {
      propose_tpe_local},
     {"genetic", "children of the fastest trials, with mutations", propose_genetic},
     {"bayes", "expected improvement under a Gaussian process over the axes", propose_bayes},
-    {"portfolio", "the analytic seeds, then half hill_climb, half bayes", propose_portfolio},
+    {"portfolio", "the analytic seeds, then three parts bayes and one part hill_climb", propose_portfolio},
     {"exhaustive", "every legal point in order", propose_exhaustive},
 };
 
