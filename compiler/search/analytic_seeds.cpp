@@ -1,0 +1,120 @@
+#include "compiler/search/analytic_seeds.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/lower/lower.h"
+#include "compiler/model/cpu_cost.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kSeeds = 8;  // as many as a space has of its own
+constexpr int kStarts = 3;    // walks
+constexpr int kRounds = 2;    // over all axes
+constexpr double kWorst = 1e300;
+
+// What schedules cost, each priced once.
+class Prices {
+ public:
+  Prices(const Graph& group, const Domain& domain, const Machine& machine, const Space& space)
+      : group_(group), domain_(domain), machine_(machine), space_(space), cost_(default_cpu_cost(machine)) {}
+
+  double of(const Point& point) {
+    const auto [at, fresh] = known_.try_emplace(point, kWorst);
+    if (fresh && space_.is_legal(point)) {
+      const auto kernel = lower(group_, domain_, space_.schedule(point), machine_);
+      if (kernel.ok()) at->second = cpu_ns(cpu_work(*kernel, machine_), cost_);
+    }
+    return at->second;
+  }
+  // All that were priced, cheapest first.
+  std::vector<Point> ranked() const {
+    std::vector<std::pair<double, Point>> order;
+    for (const auto& [point, ns] : known_)
+      if (ns < kWorst) order.emplace_back(ns, point);
+    std::sort(order.begin(), order.end());
+    std::vector<Point> out;
+    for (auto& [ns, point] : order) out.push_back(std::move(point));
+    return out;
+  }
+
+ private:
+  const Graph& group_;
+  const Domain& domain_;
+  const Machine& machine_;
+  const Space& space_;
+  const CpuCost cost_;
+  std::map<Point, double> known_;
+};
+
+// The best value of one axis after another, then of pairs of neighbouring axes that only pay together (a micro-kernel's
+// height and width).
+void walk(const Space& space, Point point, Prices& prices) {
+  for (int round = 0; round < kRounds; ++round) {
+    const Point before = point;
+    for (size_t axis = 0; axis < space.axes.size(); ++axis) {
+      const bool pair = axis == 0 && space.axes.size() > 1;
+      Point best = point;
+      for (int value = 0; value < static_cast<int>(space.axes[axis].values.size()); ++value)
+        for (int other = 0; other < (pair ? static_cast<int>(space.axes[1].values.size()) : 1); ++other) {
+          Point next = point;
+          next[axis] = value;
+          if (pair) next[1] = other;
+          if (prices.of(next) < prices.of(best)) best = std::move(next);
+        }
+      point = std::move(best);
+    }
+    if (point == before) return;
+  }
+}
+
+// Schedules of a kind share their micro-kernel and their packing.
+std::vector<int64_t> kind_of(const Space& space, const Point& point) {
+  const Schedule s = space.schedule(point);
+  return {s["mr"], s["nv"], s["pack_a"], s["pack_b"]};
+}
+
+void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+  Prices prices(group, domain, machine, space);
+  for (const Point& seed : space.seeds) prices.of(seed);
+  std::vector<Point> starts = prices.ranked();
+  starts.resize(std::min<size_t>(starts.size(), kStarts));
+  for (Point& start : starts) walk(space, std::move(start), prices);
+  const std::vector<Point> ranked = prices.ranked();
+  std::vector<Point> seeds;
+  std::set<std::vector<int64_t>> kinds;
+  for (const Point& point : ranked) {
+    // The last place is for the first that the space chose itself.
+    if (seeds.size() + 1 == kSeeds) break;
+    if (kinds.insert(kind_of(space, point)).second) seeds.push_back(point);
+  }
+  for (const Point& own : space.seeds)
+    if (seeds.size() < kSeeds && std::find(seeds.begin(), seeds.end(), own) == seeds.end()) seeds.push_back(own);
+  space.seeds = std::move(seeds);
+}
+
+constexpr SeedModel kSeedModels[] = {
+    {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
+     [](const Domain& domain, const Machine& machine) {
+       return domain.cls == LoopClass::kContract && !machine.target->is_gpu();
+     },
+     order_by_cpu_cost},
+};
+
+}  // namespace
+
+std::span<const SeedModel> seed_models() {
+  return kSeedModels;
+}
+
+void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,
+                 std::span<const std::string_view> without) {
+  for (const SeedModel& row : kSeedModels) {
+    if (std::find(without.begin(), without.end(), row.name) != without.end() || !row.applies(domain, machine)) continue;
+    return row.order(group, domain, machine, space);
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,81 @@
+#include "compiler/search/analytic_seeds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+constexpr const char* kProduct = R"(graph {
+  %0 = input "a" : f32[512,768] normal(0,1)
+  %1 = input "b" : f32[768,640] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[512,640]
+  output "y" %2
+})";
+constexpr const char* kRows = R"(graph {
+  %0 = input "x" : f32[64,256] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[64]
+  output "y" %1
+})";
+
+struct Opened {
+  Graph graph;
+  Machine machine;
+  Domain domain;
+  Space space;
+};
+
+Opened open(const char* text, std::string_view target) {
+  Opened out;
+  out.graph = parse(text).value();
+  out.machine.target = target_named(target).value();
+  out.machine.threads = 2;
+  out.domain = analyze(out.graph, out.machine).value();
+  out.space = space_of(out.graph, out.domain, out.machine).value();
+  return out;
+}
+
+TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
+  Opened first = open(kProduct, "cpu:avx512"), second = open(kProduct, "cpu:avx512");
+  const Point own = first.space.seeds[0];
+  order_seeds(first.graph, first.domain, first.machine, first.space);
+  order_seeds(second.graph, second.domain, second.machine, second.space);
+  EXPECT_EQ(first.space.seeds, second.space.seeds);
+  EXPECT_LE(first.space.seeds.size(), 8u);
+  const std::set<Point> distinct(first.space.seeds.begin(), first.space.seeds.end());
+  EXPECT_EQ(distinct.size(), first.space.seeds.size());
+  for (const Point& seed : first.space.seeds) EXPECT_TRUE(first.space.is_legal(seed)) << first.space.text(seed);
+  // What the space would have tried first is still among them.
+  EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
+  // All threads work, and the micro-kernel is a large one.
+  const Schedule best = first.space.schedule(first.space.seeds[0]);
+  EXPECT_EQ(best["threads"], 2);
+  EXPECT_GE(best["mr"] * best["nv"], 16);
+}
+
+TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
+  Opened group = open(kProduct, "cpu:avx512");
+  const std::vector<Point> own = group.space.seeds;
+  std::vector<std::string_view> all;
+  for (const SeedModel& row : seed_models()) all.push_back(row.name);
+  order_seeds(group.graph, group.domain, group.machine, group.space, all);
+  EXPECT_EQ(group.space.seeds, own);
+  order_seeds(group.graph, group.domain, group.machine, group.space);
+  EXPECT_NE(group.space.seeds, own);
+}
+
+TEST(AnalyticSeeds, OthersKeepTheirOwn) {
+  for (const auto& [text, target] : {std::pair{kRows, "cpu:avx512"}, {kProduct, "cuda:sm_90a"}}) {
+    Opened group = open(text, target);
+    const std::vector<Point> own = group.space.seeds;
+    order_seeds(group.graph, group.domain, group.machine, group.space);
+    EXPECT_EQ(group.space.seeds, own);
+  }
+}
+
+}  // namespace
+}  // namespace wl
