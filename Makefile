@@ -4,12 +4,13 @@
 #   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
 #   make bench-parts   the memory-bound parts of models, beside the other frameworks
 #   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
+#   make bench-cpu-model  how the cost of CPU contractions ranks schedules; RECORD=1 measures them on this machine first
 #   make bench-replay  what the search strategies are worth on recorded tuning spaces, without a device
 #   make test-long | lint | format | asan | tsan | fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-replay format lint asan tsan fuzz clean
+.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
@@ -72,6 +73,9 @@ bench-parts: peers build
 bench-models: python peers build
 	build/venv/bin/python bench/models.py $(MODELS)
 	build/venv/bin/python bench/memory.py $(MODELS)
+
+bench-cpu-model: build
+	build/venv/bin/python bench/cpu_model.py $(if $(RECORD),--record)
 
 # Seconds a table and strategy; needs no device. bench/record.py records a machine's own spaces.
 bench-replay: build
