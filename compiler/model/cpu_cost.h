@@ -40,7 +40,10 @@ const std::array<CpuTermInfo, kCpuTerms>& cpu_terms();
 struct MicroKernel {
   std::string compiler;
   int height = 0, vectors = 0;
-  auto operator<=>(const MicroKernel&) const = default;
+  bool operator==(const MicroKernel&) const = default;
+  bool operator<(const MicroKernel& other) const {
+    return std::tie(compiler, height, vectors) < std::tie(other.compiler, other.height, other.vectors);
+  }
 };
 
 // Amounts of one launch. Those of kMicro are `micro`: steps by micro-kernel.
