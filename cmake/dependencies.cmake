@@ -20,6 +20,15 @@ target_include_directories(warploom_onnx SYSTEM INTERFACE ${WARPLOOM_ONNX_INCLUD
 target_compile_definitions(warploom_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(warploom_onnx INTERFACE ${WARPLOOM_ONNX_PROTO} protobuf::libprotobuf)
 
+# The integer program of a cover; its headers find each other by folder.
+find_path(WARPLOOM_CBC_INCLUDE CbcModel.hpp PATH_SUFFIXES coin REQUIRED)
+add_library(warploom_cbc INTERFACE)
+target_include_directories(warploom_cbc SYSTEM INTERFACE ${WARPLOOM_CBC_INCLUDE})
+foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
+  find_library(WARPLOOM_CBC_${library} ${library} REQUIRED)
+  target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
+endforeach()
+
 # wl_onnx_schema(LIBRARY): compiler/import/schema.h as the installed onnx package has it, generated into the library. The
 # tests' environment is asked first, then the system's Python.
 function(wl_onnx_schema library)

@@ -221,8 +221,12 @@ Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector
 }
 
 Group CoverValues::group(const std::vector<NodeId>& anchors) const {
+  return group(anchors, anchors);
+}
+
+Group CoverValues::group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const {
   std::vector<NodeId> stores;
-  for (NodeId anchor : anchors) {
+  for (NodeId anchor : stored) {
     for (NodeId output : outputs_[anchor]) stores.push_back(output);
     for (NodeId reader : readers_[anchor])
       if (!contains(anchors, reader)) {
@@ -233,6 +237,11 @@ Group CoverValues::group(const std::vector<NodeId>& anchors) const {
   std::sort(stores.begin(), stores.end());
   stores.erase(std::unique(stores.begin(), stores.end()), stores.end());
   return group_storing(anchors, std::move(stores));
+}
+
+NodeId CoverValues::anchor_behind(NodeId id) const {
+  const NodeId base = base_of(id);
+  return anchor_[base] ? base : -1;
 }
 
 size_t CoverValues::atoms_alone(NodeId anchor) const {

@@ -1,6 +1,6 @@
-// Inside plan/: which values of a graph can be kernels' outputs, and the group that a set of ops makes. An *anchor* is
-// a node that is some kernel's own work: every computed node, and the views that nobody can absorb. All other views,
-// constants and iotas are copied into every group that reads through them.
+// For makers of covers: which values of a graph can be kernels' outputs, and the group that a set of ops makes. An
+// *anchor* is a node that is some kernel's own work: every computed node, and the views that nobody can absorb. All
+// other views, constants and iotas are copied into every group that reads through them.
 #pragma once
 
 #include <unordered_map>
@@ -23,6 +23,10 @@ class CoverValues {
   bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
   // The group of these anchors (ascending), storing what others or the caller need.
   Group group(const std::vector<NodeId>& anchors) const;
+  // The same, storing only those of these anchors (both ascending).
+  Group group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const;
+  // The anchor whose value an op or read of a group is, or -1: an input, or what is copied into every group.
+  NodeId anchor_behind(NodeId id) const;
   int64_t bytes_moved(const Group& group) const;
   // Atoms of the loops of an anchor's own kernel.
   size_t atoms_alone(NodeId anchor) const;

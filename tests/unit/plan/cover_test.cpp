@@ -17,35 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Groups run one after the other on reference values must give what the whole graph gives; every group must be legal.
-std::string check_cover(const Graph& graph, const Cover& cover) {
-  const std::vector<std::vector<double>> whole = reference(graph);
-  std::map<NodeId, std::vector<double>> stored;
-  for (NodeId input : graph.inputs()) stored[input] = whole[input];
-  for (const Group& group : cover.groups) {
-    const Graph part = extract(graph, group);
-    if (!verify(part).ok()) return cat("not a graph: ", verify(part).message(), "\n", print(part));
-    const absl::StatusOr<Domain> domain = analyze(part, test_machine());
-    if (!domain.ok()) return cat("illegal group: ", domain.status().message(), "\n", print(part));
-    const std::string wrong = check_domain(part, *domain);
-    if (!wrong.empty()) return wrong;
-    for (NodeId read : group.reads)
-      if (!stored.contains(read)) return cat("%", read, " is read before it is stored");
-    const std::vector<std::vector<double>> values =
-        reference(part, [&](NodeId input, int64_t index) { return stored[group.reads[input]][index]; });
-    for (size_t i = 0; i < group.stores.size(); ++i) stored[group.stores[i]] = values[part.outputs[i].node];
-  }
-  for (const Output& output : graph.outputs) {
-    if (!stored.contains(output.node)) return cat("output %", output.node, " is never stored");
-    for (size_t i = 0; i < whole[output.node].size(); ++i) {
-      const double got = stored[output.node][i], want = whole[output.node][i];
-      if (std::fabs(got - want) > 1e-9 * (1 + std::fabs(want)))
-        return cat("output %", output.node, "[", i, "] is ", got, ", expected ", want);
-    }
-  }
-  return "";
-}
-
 Cover greedy(const Graph& graph) {
   absl::StatusOr<Cover> cover = cover_greedy(graph, test_machine());
   EXPECT_TRUE(cover.ok()) << cover.status();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/plan/cover.h"
 #include "compiler/plan/domain.h"
 
 namespace wl {
@@ -31,5 +32,9 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
 // say the operand reads, found by walking the views element by element. Empty when all agree and every output element
 // is addressed exactly; otherwise the first disagreement.
 std::string check_domain(const Graph& graph, const Domain& domain);
+
+// Groups run one after the other on reference values must give what the whole graph gives; every group must be legal.
+// Empty when so.
+std::string check_cover(const Graph& graph, const Cover& cover);
 
 }  // namespace wl

@@ -1,0 +1,154 @@
+// What the planned cover makes of models, against the greedy one and one kernel per op; nothing is run.
+//
+//   cover [--target NAME]... [--random OPS] MODEL.onnx...      one JSON object per file and target on stdout:
+//   {"file": ..., "target": ..., "ops": ..., "candidates": ..., "columns": ..., "forms": ..., "rows": ..., "cuts": ...,
+//    "regions": ..., "distinct": ..., "pool_s": ..., "solve_s": ..., "gap": relative,
+//    "one_per_op" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled}}
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "compiler/import/import.h"
+#include "compiler/ir/build.h"
+#include "compiler/ir/fold_weights.h"
+#include "compiler/ir/rules.h"
+#include "compiler/ir/text.h"
+#include "compiler/plan/stitch.h"
+#include "compiler/search/cover_planned.h"
+
+namespace wl {
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Machine machine_named(const std::string& target) {
+  Machine machine;
+  machine.target = target_named(target).value();
+  machine.threads = 2;
+  machine.l1_bytes = 48 << 10;
+  machine.l3_bytes = 32 << 20;
+  return machine;
+}
+
+std::string figures(const Graph& graph, const Cover& cover, const Machine& machine) {
+  const Rates rates = rates_of(machine);
+  int64_t bytes = 0;
+  double micros = 0;
+  for (const Group& group : cover.groups) {
+    const Graph part = extract(graph, group);
+    const absl::StatusOr<Domain> domain = analyze_or_stitch(part, machine);
+    const Cost cost = cost_of(part, domain.value(), machine, rates);
+    bytes += cost.bytes;
+    micros += cost.micros;
+  }
+  return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
+}
+
+absl::StatusOr<Graph> read_model(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  WL_ASSIGN_OR_RETURN(const Imported imported, import_onnx(bytes.str()));
+  WL_ASSIGN_OR_RETURN(const auto folded, fold_weights(imported.graph, imported.weights));
+  return simplify(folded.graph);
+}
+
+// Elementwise ops, reductions over rows with what they are combined with, and products, each of recent values.
+Graph random_model(int ops, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Builder b;
+  constexpr int64_t kRows = 256, kColumns = 512;
+  std::vector<NodeId> values = {b.input("x", DType::f32, {kRows, kColumns})};
+  std::vector<char> used = {0};
+  const auto pick = [&] {
+    const size_t at = values.size() - 1 - std::min<size_t>(values.size() - 1, random() % 12);
+    used[at] = 1;
+    return values[at];
+  };
+  for (int made = 0; made < ops;) {
+    const uint64_t kind = random() % 16;
+    NodeId value = -1;
+    if (kind < 7) {
+      value = b.elementwise(kind % 2 == 0 ? Op::add : Op::mul, {pick(), pick()});
+      made += 1;
+    } else if (kind < 12) {
+      value = b.elementwise(kind % 2 == 0 ? Op::exp : Op::tanh, {pick()});
+      made += 1;
+    } else if (kind < 15) {
+      const NodeId from = pick();
+      value = b.sub(from, b.reduce_keep(Op::reduce_sum, from, {1}));
+      made += 2;
+    } else {
+      value = b.contract(pick(), b.input(cat("w", made), DType::f32, {kColumns, kColumns}), "mk,kn->mn");
+      made += 1;
+    }
+    values.push_back(value);
+    used.push_back(0);
+  }
+  int outputs = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (used[i] == 0) b.output(cat("y", outputs++), values[i]);
+  return b.finish().value();
+}
+
+absl::Status measure(const std::string& name, const Graph& graph, const std::string& target) {
+  const Machine machine = machine_named(target);
+  const double begin = now_s();
+  WL_ASSIGN_OR_RETURN(const Pool pool, candidate_pool(graph, machine));
+  const double pooled = now_s();
+  const PlannedCover planned = solve_cover(pool, form_times(pool, {}));
+  const double solved = now_s();
+  WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Cover single, cover_one_per_op(graph, machine));
+  std::cout << cat("{\"file\": \"", name, "\", \"target\": \"", target, "\", \"ops\": ", pool.values.anchors().size(),
+                   ", \"candidates\": ", pool.considered, ", \"columns\": ", pool.columns.size(),
+                   ", \"forms\": ", pool.forms.size(), ", \"rows\": ", planned.rows, ", \"cuts\": ", planned.cuts,
+                   ", \"regions\": ", planned.regions, ", \"distinct\": ", planned.distinct_regions,
+                   ", \"pool_s\": ", pooled - begin, ", \"solve_s\": ", solved - pooled,
+                   ", \"gap\": ", planned.total / std::max(1e-9, planned.bound) - 1,
+                   ", \"one_per_op\": ", figures(graph, single, machine),
+                   ", \"greedy\": ", figures(graph, greedy, machine),
+                   ", \"planned\": ", figures(graph, planned.cover, machine), "}")
+            << std::endl;
+  return absl::OkStatus();
+}
+
+absl::Status run(int argc, char** argv) {
+  std::vector<std::string> targets, files;
+  int random = 0;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--target" && i + 1 < argc) {
+      targets.emplace_back(argv[++i]);
+    } else if (word == "--random" && i + 1 < argc) {
+      random = std::stoi(argv[++i]);
+    } else {
+      files.push_back(word);
+    }
+  }
+  if (targets.empty()) targets = {"cpu:avx512"};
+  for (const std::string& target : targets) {
+    WL_RETURN_IF_ERROR(target_named(target).status());
+    for (const std::string& file : files) {
+      WL_ASSIGN_OR_RETURN(const Graph graph, read_model(file));
+      WL_RETURN_IF_ERROR(measure(file.substr(file.rfind('/') + 1), graph, target));
+    }
+    if (random > 0) WL_RETURN_IF_ERROR(measure(cat("random", random), random_model(random, 1), target));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace wl
+
+int main(int argc, char** argv) {
+  const absl::Status status = wl::run(argc, argv);
+  if (!status.ok()) std::cerr << status << std::endl;
+  return status.ok() ? 0 : 1;
+}

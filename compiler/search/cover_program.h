@@ -1,0 +1,58 @@
+// Which columns make the cheapest cover: an integer program over any columns, whatever they stand for. A column
+// computes ops, stores some of their values and reads values of others; ops are numbers, and each makes one value.
+//
+//   min  sum micros_g x_g
+//   cover  sum_{g computes o} x_g >= 1        every op; = 1 where `once`
+//   store  sum_{g stores v} x_g >= y_v        y_v = 1 where `wanted`
+//   read   y_v >= x_g                         every v that g reads
+//   loop   sum_{g in C} x_g <= |C| - 1 + sum_{g in E} x_g      where chosen columns would wait for each other for ever
+//
+// *cover* follows from the others for integers, but decides how long the solver takes. *loop* rows are added when a
+// solution needs them: C is a cycle, W the values passed along it, E the columns that store one of W and read none.
+#pragma once
+
+#include <vector>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+struct ProgramColumn {
+  std::vector<int> ops, stores, reads;  // ascending
+  double micros = 0;
+};
+
+struct Program {
+  int ops = 0;
+  std::vector<char> once, wanted;  // by op
+  std::vector<ProgramColumn> columns;
+};
+
+struct ProgramAnswer {
+  std::vector<int> chosen;  // columns, each after those whose values it reads
+  double micros = 0;
+  double bound = 0;  // no cover of these columns takes less
+  int rows = 0, cuts = 0;
+  bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
+};
+
+double micros_of(const Program& program, const std::vector<int>& chosen);
+
+// The columns in an order in which they can run; values that no column of the program stores are there from the start.
+// Empty when some would wait for ever, which are then in `waiting`.
+std::vector<int> runnable_order(const Program& program, const std::vector<int>& chosen,
+                                std::vector<int>* waiting = nullptr);
+
+// Whether the columns compute every op, once where they must, and store all that is wanted and read, in some order.
+bool is_cover(const Program& program, const std::vector<int>& chosen);
+
+// The best cover that is found within so many nodes of the search tree; never worse than `start`, which must be one.
+// One thread, no clock: the same program gives the same answer.
+ProgramAnswer solve_program(const Program& program, const std::vector<int>& start, int max_nodes);
+
+// For programs that are too large to solve: the bound, and in `worth` the columns of `start` and for each op the `kept`
+// that cost least more than the bound.
+ProgramAnswer price_program(const Program& program, const std::vector<int>& start, size_t kept,
+                            std::vector<int>& worth);
+
+}  // namespace wl
