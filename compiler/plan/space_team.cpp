@@ -200,7 +200,9 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
     if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
     const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
-    if (s["resident"] == 1 && whole * rows * 16 > machine.target->gpu.block_shared) return false;
+    // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
+    const int64_t buffer = (whole + 63) / 64 * 64;
+    if (s["resident"] == 1 && buffer * rows * 16 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
   const auto seed = [&](int64_t resident, int64_t threads, int64_t tile, int64_t past = 0) {
