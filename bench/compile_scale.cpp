@@ -93,7 +93,7 @@ absl::Status measure(const std::string& path, bool each_rule) {
     return status;
   });
   WL_RETURN_IF_ERROR(analyzed);
-  const auto stitched = timed("cover_stitched", stages, [&] { return cover_stitched(*simple, machine); });
+  const auto stitched = timed("cover_stitched", stages, [&] { return cover_stitched(*simple, machine, *cover); });
   const auto single = timed("cover_one_per_op", stages, [&] { return cover_one_per_op(*simple, machine); });
   for (const auto* made : {&stitched, &single}) WL_RETURN_IF_ERROR(made->status());
   std::cout << cat("{\"file\": \"", path, "\", \"nodes\": ", graph.nodes.size(),

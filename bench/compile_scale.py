@@ -168,7 +168,7 @@ def measure(tool, path, rules):
 
 
 def seconds(result, clock="cpu_s"):
-    return sum(result["stages"][stage][clock] for stage in ("import", "fold", "canonicalise", "cover_stitched"))
+    return sum(result["stages"][stage][clock] for stage in ("import", "fold", "canonicalise", "cover_greedy", "cover_stitched"))
 
 
 def show(name, result):

@@ -47,7 +47,8 @@ class RealGroup : public GroupCompiler {
   }
 
   absl::StatusOr<Source> generate(const std::string& plan) const override {
-    return wl::generate(graph_, plan, machine_);
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
+    return emit(kernel, machine_);
   }
 
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
@@ -63,12 +64,16 @@ class RealGroup : public GroupCompiler {
   }
 
   absl::StatusOr<std::string> kernel_text(const std::string& plan) const override {
-    WL_ASSIGN_OR_RETURN(Point point, space_.parse(plan));
-    WL_ASSIGN_OR_RETURN(Kernel kernel, lower(graph_, domain_, space_.schedule(point), machine_));
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
     return print(kernel);
   }
 
  private:
+  absl::StatusOr<Kernel> kernel_of(const std::string& plan) const {
+    WL_ASSIGN_OR_RETURN(const Point point, space_.parse(plan));
+    return lower(graph_, domain_, space_.schedule(point), machine_);
+  }
+
   Graph graph_;
   Machine machine_;
   Domain domain_;
@@ -80,8 +85,8 @@ class RealCompiler : public Compiler {
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine) const override {
     std::vector<Cover> covers(3);
-    WL_ASSIGN_OR_RETURN(covers[0], cover_stitched(graph, machine));
     WL_ASSIGN_OR_RETURN(covers[1], cover_greedy(graph, machine));
+    WL_ASSIGN_OR_RETURN(covers[0], cover_stitched(graph, machine, covers[1]));
     WL_ASSIGN_OR_RETURN(covers[2], cover_one_per_op(graph, machine));
     if (covers[0].groups == covers[1].groups) covers.erase(covers.begin());
     return covers;

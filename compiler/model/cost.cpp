@@ -276,8 +276,8 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   const Rates one = share_of(rates, workers);
   double best_us = -1;
   for (const Stitched& choice : domain.stitch->choices) {
-    double blocks = 1, block_us = 0;
-    for (int64_t count : choice.counts) blocks *= static_cast<double>(count);
+    const auto blocks = static_cast<double>(choice.blocks());
+    double block_us = 0;
     for (const Stage& stage : choice.stages) {
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;

@@ -32,9 +32,9 @@ absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machin
 // analyze() accepts it.
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
 
-// Greedy groups, neighbours of which are stitched (stitch.h) where what blocks then read again costs less than what
-// went through memory.
-absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine);
+// The groups of cover_greedy, neighbours of which are stitched (stitch.h) where what blocks then read again costs less
+// than what went through memory.
+absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy);
 
 // The group as a standalone graph: reads become inputs i0.. in the order of group.reads, stores outputs o0.. in the
 // order of group.stores; float fills are normal(0,1), integer fills are kept. Operands of commutative ops are put in an

@@ -40,9 +40,7 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
 bool pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine) {
   const int64_t enough = machine.target->is_gpu() ? machine.target->gpu.units / 2 : machine.threads;
   return std::any_of(stitch.choices.begin(), stitch.choices.end(), [&](const Stitched& choice) {
-    int64_t blocks = 1;
-    for (int64_t count : choice.counts) blocks *= count;
-    return blocks >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
+    return choice.blocks() >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
   });
 }
 
@@ -156,9 +154,8 @@ class Stitching {
 
 }  // namespace
 
-absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine) {
+absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy) {
   WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
-  WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
   return ordered(graph, Stitching(values, machine, greedy).run());
 }
 

@@ -171,9 +171,7 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   for (size_t c = 0; c < stitch.choices.size(); ++c) order.push_back(c);
   const auto misfit = [&](size_t c) {
     const Stitched& choice = stitch.choices[c];
-    int64_t blocks = 1;
-    for (int64_t count : choice.counts) blocks *= count;
-    return std::pair(kept_bytes(choice) > near / 2 || blocks < enough, -choice.rows);
+    return std::pair(kept_bytes(choice) > near / 2 || choice.blocks() < enough, -choice.rows);
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return misfit(a) < misfit(b); });
   return order;

@@ -129,6 +129,12 @@ bool alike(const Stitched& a, const Stitched& b) {
 
 }  // namespace
 
+int64_t Stitched::blocks() const {
+  int64_t blocks = 1;
+  for (int64_t count : counts) blocks *= count;
+  return blocks;
+}
+
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");

@@ -41,6 +41,7 @@ struct Stitched {
   std::vector<int64_t> counts;  // blocks along each axis
   std::vector<Kept> kept;
   std::vector<Stage> stages;
+  int64_t blocks() const;  // along all axes
 };
 
 // For every number of rows that a block may have; all with as many stages, of the same classes. Never empty.
