@@ -39,6 +39,7 @@ class Printer {
   void print_team_instr(const Instr& instr);
   void print_team_load(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_team_store(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_async(const Instr& instr, const Place& place);
   void print_team_cross(const Instr& instr);
   void print_team_convert(const Instr& instr);
   // With lanes: the first element along an axis of a thread's repeat; "" when that is 0 for every thread.

@@ -88,6 +88,10 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
       }
       return define(instr.result, name, start);
     }
+    case InstrOp::kAsyncLoad:
+      return print_async(instr, place);
+    case InstrOp::kCommit:
+    case InstrOp::kWait:
     case InstrOp::kFill:
     case InstrOp::kCross:
     case InstrOp::kConvert:

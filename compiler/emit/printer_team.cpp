@@ -129,6 +129,8 @@ std::string Printer::read_one(const std::string& address, const Instr& load) con
 void Printer::print_team_instr(const Instr& instr) {
   if (instr.op == InstrOp::kBarrier) return out_.line("wl_barrier();");
   if (instr.op == InstrOp::kFence) return out_.line("wl_fence();");
+  if (instr.op == InstrOp::kCommit) return out_.line("wl_commit();");
+  if (instr.op == InstrOp::kWait) return out_.line(cat("wl_wait<", instr.pending, ">();"));
   if (instr.op == InstrOp::kFill) return print_fill(instr);
   if (instr.op == InstrOp::kCross) return print_team_cross(instr);
   if (instr.op == InstrOp::kConvert) return print_team_convert(instr);
@@ -206,6 +208,28 @@ void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const
     store_bytes_ = std::max(store_bytes_, width * size_of(tile.dtype));
   out_.line(
       cat(head, instr.streaming ? "wl_stream" : "wl_store", masked, "<", width, ">(", at, ", ", value, tail, ");"));
+}
+
+void Printer::print_async(const Instr& instr, const Place& place) {
+  const Tile& tile = tile_of(instr.args[0]);
+  const int lanes = tile.layout.lanes();
+  std::string inside;
+  for (const SliceGuard& guard : instr.guards) {
+    if (lanes > 1 && guard.strides[tile.layout.vector_axis()] != 0 && !whole_vectors(guard, tile))
+      return fail("a guard of a copy holds for all of a vector or none");
+    append(&inside, inside.empty() ? "" : " && ", "wl_within(", index(guard.at, guard.strides, place), ", ",
+           guard.extent, "L)");
+  }
+  const bool masked = !place.left.empty();
+  const int width =
+      lanes == 1 ? 1 : std::gcd(access_width(instr.slice, tile, masked), access_width(instr.into, tile, masked));
+  if (width * size_of(tile.dtype) < 4) return fail("a copy has pieces of 4, 8 or 16 bytes");
+  load_bytes_ = std::max(load_bytes_, width * size_of(tile.dtype));
+  std::string head;
+  if (const int64_t mask = replicated(tile.layout); mask != 0) head = cat("if ((place & ", mask, ") == 0) ");
+  out_.line(cat(head, "wl_async", inside.empty() ? "" : "_in", masked ? "_n" : "", "<", lanes, ", ", width, ">(",
+                address(instr.into, place), ", ", address(instr.slice, place), inside.empty() ? "" : ", ", inside,
+                masked ? cat(", ", place.left) : "", ");"));
 }
 
 // What stays in its thread, with elements of its vectors as vectors of their own.

@@ -70,7 +70,7 @@ void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch,
     for (const Instr* instr : s.instrs) {
       if (instr->result >= 0) (*uses)[instr->result].insert(*stretch);
       for (TileId arg : instr->args)
-        if (instr->op != InstrOp::kPrefetch) (*uses)[arg].insert(*stretch);
+        if (instr->op != InstrOp::kPrefetch && instr->op != InstrOp::kAsyncLoad) (*uses)[arg].insert(*stretch);
     }
     i += std::max<size_t>(1, s.instrs.size());
   }
@@ -88,6 +88,7 @@ TileId space_tile(const Instr& instr) {
       return instr.result;
     case InstrOp::kStore:
     case InstrOp::kPrefetch:
+    case InstrOp::kAsyncLoad:
     case InstrOp::kFold:
       return instr.args[0];
     case InstrOp::kCross:
@@ -96,6 +97,8 @@ TileId space_tile(const Instr& instr) {
     case InstrOp::kLoop:
     case InstrOp::kFence:
     case InstrOp::kBarrier:
+    case InstrOp::kCommit:
+    case InstrOp::kWait:
       return -1;
   }
   return -1;

@@ -2,7 +2,9 @@
 // to two that share memory), at least one of them a store, need a barrier between them unless every thread meets only
 // what it put there itself (the same slice under the same layout), or they are known to meet different slots of a ring:
 // a buffer of as many equal parts as a derived variable, (affine) % parts, counts through. Loops are walked twice, so
-// that the second iteration meets the first, and once more for every part of a ring that turns with them.
+// that the second iteration meets the first, and once more for every part of a ring that turns with them. What
+// an asynchronous copy writes is touched by nobody between its sending and the wait that covers it; from then on it is
+// as if the thread that waits had stored it.
 #pragma once
 
 #include "compiler/lower/kernel.h"

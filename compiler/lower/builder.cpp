@@ -40,6 +40,10 @@ VarId KernelBuilder::loop_var(std::string name) {
 }
 
 VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
+  // Whole turns of the modulus change nothing.
+  const auto forward = [](const auto& term) { return term.second >= 0; };
+  if (mod > 0 && of.size() == 1 && of[0].base >= 0 && std::all_of(of[0].terms.begin(), of[0].terms.end(), forward))
+    std::erase_if(of[0].terms, [&](const auto& term) { return term.second % (div * mod) == 0; });
   Var var{Var::Kind::kDerived, std::move(name), std::move(of), div, mod};
   for (VarId v = 0; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
     const Var& known = kernel_.vars[v];
@@ -186,6 +190,19 @@ Instr copy_instr(TileId result, TileId from, DType dtype) {
 Instr fence_instr() {
   Instr out;
   out.op = InstrOp::kFence;
+  return out;
+}
+
+Instr commit_instr() {
+  Instr out;
+  out.op = InstrOp::kCommit;
+  return out;
+}
+
+Instr wait_instr(int pending) {
+  Instr out;
+  out.op = InstrOp::kWait;
+  out.pending = pending;
   return out;
 }
 

@@ -63,6 +63,8 @@ Instr fill_instr(TileId result, double value);
 Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
+Instr commit_instr();
+Instr wait_instr(int pending);
 // result = op(args...) with every arg read as is.
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 // The value that combining leaves unchanged, in a dtype.

@@ -6,6 +6,7 @@
 #include "compiler/lower/barriers.h"
 #include "compiler/lower/reads.h"
 #include "compiler/lower/tile_expr.h"
+#include "compiler/plan/moves.h"
 
 namespace wl {
 namespace {
@@ -51,6 +52,7 @@ class TeamContract {
     Affine first;                  // of the block
     bool along_k = false;          // read along k, else along the atom
     bool aligned = false;          // whole vectors of what it is read along are
+    bool async = false;            // copied without registers
     BufferId buffer = -1;
     int64_t pitch = 1;  // from one k to the next
   };
@@ -71,6 +73,7 @@ class TeamContract {
     rows_each_ = schedule_["rows_each"];
     columns_each_ = schedule_["columns_each"];
     stages_ = schedule_["stages"];
+    const bool async = schedule_.get("async", 0) != 0;
     unroll_ = schedule_["unroll"];
     const int64_t down = rows_.tile / rows_each_, across = columns_.tile / columns_each_, threads = down * across;
     if (down == 0 || across == 0 || columns_each_ % vector_ != 0 || threads > machine_.target->gpu.block_threads)
@@ -89,11 +92,14 @@ class TeamContract {
     take_bits(row_bits_, bit, rows - static_cast<int>(row_bits_.size()));
 
     choose_k();
+    // More slots than steps would never be filled.
+    if (async) stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_));
     for (Side* side : {&rows_, &columns_}) {
       if (side->atom >= 0) side->extent = domain_.atoms[side->atom].extent;
       side->along_k = reads_along_k(*side);
       side->aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side->position),
                                     side->along_k ? k_atom_ : side->atom, vector_);
+      side->async = async && stages_ > 1 && copies_operand(group_, domain_, side->position);
       // Elements of one k go to neighbouring banks; what is read along k is put there across them.
       side->pitch = side->tile + (side->along_k ? vector_ : 0);
       side->buffer = out_.shared(side == &rows_ ? "a" : "b", dtype_, {stages_, step_, side->pitch});
@@ -163,9 +169,9 @@ class TeamContract {
   int out_team() const { return static_cast<int>((rows_.tile / rows_each_) * (columns_.tile / columns_each_)); }
 
   // How a step's part of an operand is fetched: vectors, then threads, along what it is read along.
-  Layout fetch_layout(const Side& side, bool slow, bool fast) const {
+  Layout fetch_layout(const Side& side, bool slow, bool fast, bool vectors = true) const {
     const int64_t extents[] = {side.along_k ? side.tile : step_, side.along_k ? step_ : side.tile};
-    const bool wide = extents[1] >= vector_ && side.aligned;
+    const bool wide = vectors && extents[1] >= vector_ && side.aligned;
     const int64_t vector = wide ? vector_ : 1;
     int threads = log2_of(out_team()), bit = 0;
     Deal down, across{vector, 'v', {}};
@@ -199,9 +205,13 @@ class TeamContract {
   }
 
   // Both operands at a step, in registers. masked: K may end before the step does.
-  std::vector<TileId> fetch(const Place& at, bool masked) {
+  std::vector<TileId> fetch(const Place& at, bool masked, bool but_async = false) {
     std::vector<TileId> tiles;
     for (const Side* side : {&rows_, &columns_}) {
+      if (but_async && side->async) {
+        tiles.push_back(-1);
+        continue;
+      }
       const int slow = side->along_k ? 0 : 1;  // the axis of the tile along the side's own atom
       TileExpr expr{group_,
                     domain_,
@@ -241,15 +251,42 @@ class TeamContract {
     return tiles;
   }
 
+  Slice slot_of(const Side& side, const Affine& slot) const {
+    Slice to;
+    to.buffer = side.buffer;
+    to.offset = sum(fixed(0), slot, step_ * side.pitch);
+    to.strides = side.along_k ? std::vector<int64_t>{1, side.pitch} : std::vector<int64_t>{side.pitch, 1};
+    return to;
+  }
+
   void put(const std::vector<TileId>& tiles, const Affine& slot) {
     if (tiles.empty()) return;
+    for (const Side* side : {&rows_, &columns_})
+      if (const TileId tile = tiles[side == &rows_ ? 0 : 1]; tile >= 0)
+        out_.push(store_instr(tile, slot_of(*side, slot), false));
+  }
+
+  // Sends what can go without registers on its way; beyond the last step there is nothing to send.
+  void send(const Place& at, const Affine& step, int64_t steps, const Affine& slot) {
     for (const Side* side : {&rows_, &columns_}) {
-      Slice to;
-      to.buffer = side->buffer;
-      to.offset = sum(fixed(0), slot, step_ * side->pitch);
-      to.strides = side->along_k ? std::vector<int64_t>{1, side->pitch} : std::vector<int64_t>{side->pitch, 1};
-      out_.push(store_instr(tiles[side == &rows_ ? 0 : 1], std::move(to), false));
+      if (!side->async) continue;
+      const Access& access = domain_.operands[domain_.contract][side->position].access;
+      const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
+      // What lies across k in shared memory goes there element by element; so does what is not contiguous.
+      const bool vectors = !side->along_k && fast >= 0 && access.strides[fast] == 1 &&
+                           (side->extent % side->tile == 0 || side->extent % vector_ == 0);
+      Instr instr;
+      instr.op = InstrOp::kAsyncLoad;
+      instr.args = {out_.tile({dtype_, fetch_layout(*side, true, true, vectors), {}})};
+      instr.slice = slice_at(out_.input_buffer(access.input), access, at, slow, fast);
+      instr.into = slot_of(*side, slot);
+      if (side->extent % side->tile != 0)
+        instr.guards.push_back(
+            {side->first, side->along_k ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1}, side->extent});
+      if (!step.terms.empty()) instr.guards.push_back({step, {0, 0}, steps});
+      out_.push(std::move(instr));
     }
+    out_.push(commit_instr());
   }
 
   // Outer products of what is in a slot, for `depth` of K.
@@ -293,6 +330,7 @@ class TeamContract {
       put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
       return compute(fixed(0), step_);
     }
+    if (rows_.async || columns_.async) return emit_ring(total);
     const bool ahead = stages_ > 1;
     if (ahead) put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
     const VarId step = out_.loop_var("step");
@@ -307,6 +345,31 @@ class TeamContract {
     compute(slot, step_);
     if (ahead) put(tiles, next_slot);
     out_.close_loop();
+  }
+
+  // As many steps on their way as there are slots but the one that is computed (ALCOP's multi-stage pipeline).
+  void emit_ring(int64_t total) {
+    for (int64_t i = 0; i + 1 < stages_; ++i) {
+      const Place at = k_place(fixed(i), whole_, 0);
+      put(fetch(at, false, true), fixed(i));
+      send(at, fixed(i), total, fixed(i));
+    }
+    const VarId step = out_.loop_var("step");
+    const Affine later = affine(step, 1, stages_ - 1);
+    const Affine slot = affine(out_.derived("slot", {affine(step)}, 1, stages_));
+    const Affine next_slot = affine(out_.derived("next_slot", {later}, 1, stages_));
+    out_.open_loop(step, {fixed(total)});
+    out_.push(wait_instr(static_cast<int>(stages_) - 2));
+    send(k_place(later, whole_, 0), later, total, next_slot);
+    std::vector<TileId> tiles;
+    if (!rows_.async || !columns_.async) {
+      const Affine last = affine(out_.derived("next", {later, fixed(total - 1)}));
+      tiles = fetch(k_place(last, whole_, 0), false, true);
+    }
+    compute(slot, step_);
+    put(tiles, next_slot);
+    out_.close_loop();
+    out_.push(wait_instr(0));
   }
 
   void emit_tail() {

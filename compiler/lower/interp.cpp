@@ -42,6 +42,7 @@ class Interpreter {
                               std::numeric_limits<double>::quiet_NaN());
       std::vector<int> teams(std::max(1, kernel_.teams));
       std::iota(teams.begin(), teams.end(), 0);
+      flying_.assign(teams.size(), Groups(1));
       team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
       WL_RETURN_IF_ERROR(body(kernel_.body, teams));
     }
@@ -86,9 +87,13 @@ class Interpreter {
   }
 
   absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
-    int64_t at = vars_.value(instr.slice.offset) + extra;
-    for (size_t axis = 0; axis < index.size(); ++axis) at += instr.slice.strides[axis] * index[axis];
-    const BufferId id = instr.slice.buffer;
+    return cell(instr, instr.slice, index, extra);
+  }
+  absl::StatusOr<double*> cell(const Instr& instr, const Slice& slice, const std::vector<int64_t>& index,
+                               int64_t extra) {
+    int64_t at = vars_.value(slice.offset) + extra;
+    for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
+    const BufferId id = slice.buffer;
     std::vector<double>& data = kernel_.buffers[id].level == Level::kShared ? scratch_[id] : globals_[id];
     if (at < 0 || at >= static_cast<int64_t>(data.size()))
       return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
@@ -217,6 +222,27 @@ class Interpreter {
       case InstrOp::kConvert:
         team_tiles_[now_][instr.result] = tile(instr.args[0]);
         return absl::OkStatus();
+      case InstrOp::kAsyncLoad:
+        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t) -> absl::Status {
+          double value = 0;
+          if (holds(instr, index)) {
+            WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+            value = *from;
+          }
+          WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
+          *to = std::numeric_limits<double>::quiet_NaN();
+          flying_[now_].back().emplace_back(to, value);
+          return absl::OkStatus();
+        });
+      case InstrOp::kCommit:
+        flying_[now_].emplace_back();
+        return absl::OkStatus();
+      case InstrOp::kWait:
+        while (static_cast<int>(flying_[now_].size()) - 1 > instr.pending) {
+          for (const auto& [to, value] : flying_[now_].front()) *to = value;
+          flying_[now_].erase(flying_[now_].begin());
+        }
+        return absl::OkStatus();
       case InstrOp::kPrefetch:
       case InstrOp::kFence:
       case InstrOp::kBarrier:
@@ -261,11 +287,15 @@ class Interpreter {
     }
   }
 
+  using Groups =
+      std::vector<std::vector<std::pair<double*, double>>>;  // places in shared buffers, and what lands there
+
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
   VarValues vars_;
   std::vector<std::vector<double>> scratch_;
   std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
+  std::vector<Groups> flying_;                                // by team: groups, the last still open
   int now_ = 0;                                               // the team that runs
   std::vector<double> scratch_values_;
 };

@@ -6,11 +6,14 @@ namespace wl {
 namespace {
 
 constexpr InstrInfo kInstrs[] = {
-    {InstrOp::kLoad, "load"},         {InstrOp::kStore, "store"}, {InstrOp::kGather, "gather"},
-    {InstrOp::kPrefetch, "prefetch"}, {InstrOp::kMap, "map"},     {InstrOp::kFold, "fold"},
-    {InstrOp::kCross, "cross"},       {InstrOp::kFill, "fill"},   {InstrOp::kIota, "iota"},
-    {InstrOp::kConvert, "convert"},   {InstrOp::kLoop, "for"},    {InstrOp::kFence, "fence"},
-    {InstrOp::kBarrier, "barrier"},
+    {InstrOp::kLoad, "load"},       {InstrOp::kStore, "store"},
+    {InstrOp::kGather, "gather"},   {InstrOp::kPrefetch, "prefetch"},
+    {InstrOp::kMap, "map"},         {InstrOp::kFold, "fold"},
+    {InstrOp::kCross, "cross"},     {InstrOp::kFill, "fill"},
+    {InstrOp::kIota, "iota"},       {InstrOp::kConvert, "convert"},
+    {InstrOp::kLoop, "for"},        {InstrOp::kFence, "fence"},
+    {InstrOp::kBarrier, "barrier"}, {InstrOp::kAsyncLoad, "async_load"},
+    {InstrOp::kCommit, "commit"},   {InstrOp::kWait, "wait"},
 };
 
 int64_t bytes_of(const KernelBuffer& buffer) {

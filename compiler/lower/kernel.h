@@ -110,7 +110,10 @@ enum class InstrOp : uint8_t {
   kConvert,
   kLoop,
   kFence,
-  kBarrier
+  kBarrier,
+  kAsyncLoad,
+  kCommit,
+  kWait
 };
 struct InstrInfo {
   InstrOp op;
@@ -123,8 +126,9 @@ struct Instr {
   InstrOp op = InstrOp::kMap;
   TileId result = -1;
   std::vector<TileId> args;
-  Slice slice;                     // load, store, gather (base), prefetch
-  std::vector<SliceGuard> guards;  // load, store
+  Slice slice;                     // load, store, gather (base), prefetch, async_load (from)
+  Slice into;                      // async_load
+  std::vector<SliceGuard> guards;  // load, store, async_load
   Expr expr;                       // map
   Op combine = Op::add;            // fold, cross: add, max, min, mul
   std::vector<int> axes;           // fold, cross
@@ -135,6 +139,7 @@ struct Instr {
   int64_t gather_extent = 0;
   bool streaming = false;     // load (of an input), store: used once, caches need not keep it
   int level = 1;              // prefetch: cache level
+  int pending = 0;            // wait: groups that need not have landed
   VarId var = -1;             // loop
   std::vector<Affine> trips;  // loop: 0 <= var < min(trips)
   std::vector<Instr> body;    // loop
@@ -148,6 +153,12 @@ struct Instr {
 // fold:   result = result combine (args[0] folded over axes within each lane); result keeps args[0]'s lanes
 // cross:  result = lanes of args[0] combined over axes; result has no lanes. On a GPU: vector and l bits; u bits stay
 // fence:  streaming stores before it are visible to other threads after it
+// async_load: what args[0], a tile that it does not define, says that a thread holds of slice is on its way into a
+// shared
+//         buffer; zero where a guard does not hold. It is there when a wait has returned, for the thread that waited,
+//         and for others after a barrier then; nobody touches the place between
+// commit: what a thread has sent on its way since the last one is a group
+// wait:   all groups of the thread have landed but the last `pending`
 // barrier: what threads of the block did to shared buffers before it is seen by all after it
 
 inline constexpr VarId kTeamVar = 1;  // with lanes

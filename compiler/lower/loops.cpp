@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/moves.h"
+
 namespace wl {
 
 LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
@@ -141,6 +143,7 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
     if (known == access) return tile;
   const std::vector<AtomId> varies = atoms_of(access);
   const bool is_wide = wide(varies);
+  if (ahead_ > 0 && is_wide && copies_rows(group_, domain_, access, vector_)) return load_sent(access, dtype, code);
   const TileId tile = make_tile(dtype, is_wide);
   if (elements(group_.nodes[access.input].shape) == 0) {
     code.pre.push_back(fill_instr(tile, 0));  // inside loops that never run, but defined before them

@@ -85,6 +85,9 @@ class LoopLowering {
   bool is_wide_tile(TileId tile);
   void emit_row(std::vector<Code> codes, bool prologue = false);
   void emit_pipelined(const std::vector<Affine>& trips);
+  int64_t persistent_blocks(int64_t chunks) const;
+  TileId load_sent(const Access& access, DType dtype, Code& code);
+  void send_rows(const Affine& row, const Affine& slot);
   absl::StatusOr<Kernel> run_teams();
 
   const Graph& group_;
@@ -106,10 +109,13 @@ class LoopLowering {
   bool resident_ = false;  // a team keeps its row in registers over all phases
   bool pipelined_ = false;
   VarId row_var_ = -1;
-  VarId chunk_var_ = -1;                    // with lanes: which part of a row that is not resident
-  int64_t row_extent_ = 1;                  // elements of a row; vector_tile_ of them at a time
-  std::vector<std::vector<Affine>> bound_;  // of wide tiles
-  Code carried_;                            // resident: what earlier phases of the row left in registers
+  int64_t ahead_ = 0;  // persistent blocks: rows that are on their way to shared memory while one is computed
+  Affine slot_;        // where the row that is computed lies there
+  std::vector<std::pair<Access, Slice>> sent_;  // what is copied, and its place in slot 0
+  VarId chunk_var_ = -1;                        // with lanes: which part of a row that is not resident
+  int64_t row_extent_ = 1;                      // elements of a row; vector_tile_ of them at a time
+  std::vector<std::vector<Affine>> bound_;      // of wide tiles
+  Code carried_;                                // resident: what earlier phases of the row left in registers
   // Reduction results by age: results_[r][d] is the value of d iterations ago.
   std::map<NodeId, std::vector<TileId>> results_;
   std::map<NodeId, BufferId> buffers_;  // of kept values

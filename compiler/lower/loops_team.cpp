@@ -2,9 +2,11 @@
 // registers over all phases, or walks it in parts once for each phase; what a later phase needs of an earlier one is
 // then computed again or kept in shared memory.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/lower/barriers.h"
 #include "compiler/lower/loops.h"
+#include "compiler/lower/moves.h"
 
 namespace wl {
 namespace {
@@ -24,6 +26,14 @@ bool LoopLowering::is_wide_tile(TileId tile) {
   return !out_.kernel().tiles[tile].layout.bases.empty();
 }
 
+// As many as the machine runs at once, and such that a block meets one tile of the vector atom alone where that may be:
+// what moves with it and not with rows is then the same in every turn.
+int64_t LoopLowering::persistent_blocks(int64_t chunks) const {
+  const int64_t most = std::min(chunks, schedule_.get("blocks", 1) * machine_.multiprocessors());
+  const int64_t step = vector_tiles_ / std::gcd(vector_tiles_, chunk_);
+  return most >= step ? most - most % step : most;
+}
+
 absl::StatusOr<Kernel> LoopLowering::run_teams() {
   const int teams = out_.kernel().teams;
   if (vector_extent_ > 1 && lanes_ == 1) return invalid("a row of ", vector_extent_, " needs more than one lane");
@@ -33,9 +43,12 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     return invalid("a row of one loop is shared by the lanes of a team, not by teams");
   const int64_t at_once = split_ ? 1 : teams;  // rows
   chunk_ = at_once * rows_each;
-  out_.kernel().grid = (rows_ + chunk_ - 1) / chunk_;
+  const int64_t chunks = (rows_ + chunk_ - 1) / chunk_;
+  out_.kernel().grid = chunks;
   if (rows_ == 0) return out_.finish();
-  if (rows_each > 1) row_var_ = out_.loop_var("i");
+  const bool persistent = schedule_.get("persistent", 0) != 0;
+  if (persistent) out_.kernel().grid = persistent_blocks(chunks);
+  if (persistent || rows_each > 1) row_var_ = out_.loop_var(persistent ? "turn" : "i");
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   const int64_t resident = schedule_.get("resident", 0);  // 2 registers, 1 shared memory, 0 neither
   if (resident == 2 && !outer_reduced_.empty()) return invalid("a row of several loops does not stay in registers");
@@ -49,7 +62,8 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   }
   Affine row = affine(kBlockVar, chunk_);
   if (!split_) row.add(kTeamVar, 1);
-  if (row_var_ >= 0) row.add(row_var_, at_once);
+  const int64_t blocks = out_.kernel().grid;
+  if (row_var_ >= 0) row.add(row_var_, persistent ? blocks * chunk_ : at_once);
   const bool uneven = rows_ % chunk_ != 0;
   // Where rows are parts of the vector atom alone, those beyond the last are empty.
   const bool empty_beyond = row_atoms_.empty() && vector_extent_ % vector_tile_ != 0 && !vector_reduced_;
@@ -60,18 +74,38 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   }
   for (NodeId reduce : phases_.reduces)
     results_[reduce] = {make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce]))};
-  if (row_var_ >= 0) out_.open_loop(row_var_, {fixed(rows_each)});
-  for (int phase = 0; phase < phases_.count; ++phase) {
-    std::vector<Code> codes;
-    codes.push_back(phase_code(phase, place_of(row, clamp)));
-    emit_row(std::move(codes));
+  Affine turns_of_block = fixed(persistent ? chunks / blocks : rows_each);
+  if (persistent && chunks % blocks != 0)
+    turns_of_block = affine(out_.derived("turns", {affine(kBlockVar, -1, chunks - 1 + blocks)}, blocks));
+  ahead_ = persistent ? schedule_.get("persistent", 0) - 1 : 0;
+  if (ahead_ > 0) slot_ = affine(out_.derived("slot", {affine(row_var_)}, 1, ahead_ + 1));
+  std::vector<std::vector<Code>> codes(phases_.count);
+  for (int phase = 0; phase < phases_.count; ++phase) codes[phase].push_back(phase_code(phase, place_of(row, clamp)));
+  if (sent_.empty()) ahead_ = 0;
+  const auto turned = [&](int64_t turns) {  // the row of so many turns later
+    Affine later = row;
+    later.base += turns * blocks * chunk_;
+    return later;
+  };
+  for (int64_t i = 0; i < ahead_; ++i) {
+    Affine first = turned(i);
+    std::erase_if(first.terms, [&](const auto& term) { return term.first == row_var_; });
+    send_rows(first, fixed(i));
   }
+  if (row_var_ >= 0) out_.open_loop(row_var_, {turns_of_block});
+  if (ahead_ > 0) {
+    send_rows(turned(ahead_), affine(out_.derived("next_slot", {affine(row_var_, 1, ahead_)}, 1, ahead_ + 1)));
+    out_.push(wait_instr(static_cast<int>(ahead_)));
+  }
+  for (std::vector<Code>& phase : codes) emit_row(std::move(phase));
   if (row_var_ >= 0) out_.close_loop();
+  if (ahead_ > 0) out_.push(wait_instr(0));
   for (const Domain::Store& store : domain_.stores)
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
         std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
                     [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
+  if (persistent) hoist_loads(kernel, row_var_);
   if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_}, empty_beyond);
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;

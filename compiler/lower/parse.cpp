@@ -16,6 +16,12 @@ constexpr int64_t kMaxWeight = 1000;
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr int64_t kAnyLow = std::numeric_limits<int64_t>::min(), kAnyHigh = std::numeric_limits<int64_t>::max();
 
+bool gives_tile(InstrOp op) {
+  constexpr InstrOp kNone[] = {InstrOp::kStore,   InstrOp::kPrefetch,  InstrOp::kLoop,   InstrOp::kFence,
+                               InstrOp::kBarrier, InstrOp::kAsyncLoad, InstrOp::kCommit, InstrOp::kWait};
+  return std::find(std::begin(kNone), std::end(kNone), op) == std::end(kNone);
+}
+
 class KernelParser {
  public:
   explicit KernelParser(std::string_view text) : rest_(text) {
@@ -303,8 +309,7 @@ class KernelParser {
       return in_.expected("an instruction");
     }
     instr.op = row->op;
-    const bool gives = instr.op != InstrOp::kStore && instr.op != InstrOp::kPrefetch && instr.op != InstrOp::kLoop &&
-                       instr.op != InstrOp::kFence && instr.op != InstrOp::kBarrier;
+    const bool gives = gives_tile(instr.op);
     if (gives != (instr.result >= 0)) return invalid(name, gives ? " gives a tile" : " gives no tile");
     WL_RETURN_IF_ERROR(operands(instr));
     if (!gives) return absl::OkStatus();
@@ -337,10 +342,7 @@ class KernelParser {
         WL_RETURN_IF_ERROR(in_.expect("of"));
         return in_.integer(instr.gather_extent, 0, kMaxCount);
       case InstrOp::kPrefetch:
-        // What is fetched ahead is a tile that a later load defines.
-        WL_RETURN_IF_ERROR(in_.expect("%"));
-        WL_RETURN_IF_ERROR(in_.number(instr.args.emplace_back(), 0, most_));
-        later_.push_back(instr.args[0]);
+        WL_RETURN_IF_ERROR(later_tile(instr));
         WL_RETURN_IF_ERROR(slice(instr.slice));
         WL_RETURN_IF_ERROR(in_.expect("level"));
         return in_.number(instr.level, 1, 3);
@@ -363,10 +365,27 @@ class KernelParser {
         WL_RETURN_IF_ERROR(variable(instr.var));
         WL_RETURN_IF_ERROR(in_.expect("in"));
         return minimum(instr.trips);
+      case InstrOp::kAsyncLoad:
+        WL_RETURN_IF_ERROR(later_tile(instr));
+        WL_RETURN_IF_ERROR(slice(instr.slice));
+        WL_RETURN_IF_ERROR(in_.expect("to"));
+        WL_RETURN_IF_ERROR(slice(instr.into));
+        return in_.take("where") ? guards(instr) : absl::OkStatus();
+      case InstrOp::kWait:
+        return in_.number(instr.pending, 0, 1'000);
       case InstrOp::kFence:
       case InstrOp::kBarrier:
+      case InstrOp::kCommit:
         return absl::OkStatus();
     }
+    return absl::OkStatus();
+  }
+
+  // What is fetched ahead is a tile that a later load defines, or none.
+  absl::Status later_tile(Instr& instr) {
+    WL_RETURN_IF_ERROR(in_.expect("%"));
+    WL_RETURN_IF_ERROR(in_.number(instr.args.emplace_back(), 0, most_));
+    later_.push_back(instr.args[0]);
     return absl::OkStatus();
   }
 

@@ -107,8 +107,16 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
     case InstrOp::kLoop:
       append(&out, " ", var_text(kernel, instr.var), " in ", minimum(kernel, instr.trips));
       break;
+    case InstrOp::kAsyncLoad:
+      args();
+      append(&out, slice_text(kernel, instr.slice), " to", slice_text(kernel, instr.into), guards_text(kernel, instr));
+      break;
+    case InstrOp::kWait:
+      append(&out, " ", instr.pending);
+      break;
     case InstrOp::kFence:
     case InstrOp::kBarrier:
+    case InstrOp::kCommit:
       break;
   }
   return out;

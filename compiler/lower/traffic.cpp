@@ -66,6 +66,8 @@ class Counter {
         }
       } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) {
         moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.result]);
+      } else if (instr.op == InstrOp::kAsyncLoad) {
+        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.args[0]]);
       } else if (instr.op == InstrOp::kStore) {
         const int64_t stored = size(instr, kernel_.tiles[instr.args[0]]);
         moved_[instr.slice.buffer] += stored;

@@ -115,8 +115,24 @@ class Verifier {
     return true;
   }
 
-  absl::Status check_slice(const Instr& instr, TileId tile) const {
-    const Slice& slice = instr.slice;
+  // A copy on its way is made of pieces of 4, 8 or 16 bytes (the printer knows which), neighbours at both ends.
+  absl::Status check_async(const Instr& instr) const {
+    if (kernel_.wave == 0) return fail(instr, "copies on their way are for machines with lanes");
+    const TileId tile = instr.args[0];
+    WL_RETURN_IF_ERROR(check_slice(instr, instr.slice, tile));
+    WL_RETURN_IF_ERROR(check_slice(instr, instr.into, tile));
+    const KernelBuffer &from = kernel_.buffers[instr.slice.buffer], &to = kernel_.buffers[instr.into.buffer];
+    if (from.level != Level::kGlobal || from.output || to.level != Level::kShared)
+      return fail(instr, "a copy is of an input, into shared memory");
+    const Layout& layout = kernel_.tiles[tile].layout;
+    if (layout.lanes() > 1 &&
+        (instr.slice.strides[layout.vector_axis()] != 1 || instr.into.strides[layout.vector_axis()] != 1))
+      return fail(instr, "the elements of a copy's vectors are neighbours");
+    return absl::OkStatus();
+  }
+
+  absl::Status check_slice(const Instr& instr, TileId tile) const { return check_slice(instr, instr.slice, tile); }
+  absl::Status check_slice(const Instr& instr, const Slice& slice, TileId tile) const {
     if (slice.buffer < 0 || slice.buffer >= static_cast<BufferId>(kernel_.buffers.size()))
       return fail(instr, "no such buffer");
     if (!in_scope(slice.offset)) return fail(instr, "the address uses a variable that is not in scope");
@@ -139,13 +155,13 @@ class Verifier {
   absl::Status check_guards(const Instr& instr) const {
     for (const SliceGuard& guard : instr.guards) {
       if (!in_scope(guard.at)) return fail(instr, "a guard uses a variable that is not in scope");
-      const TileId tile = instr.op == InstrOp::kStore ? instr.args[0] : instr.result;
+      const TileId tile = instr.result < 0 ? instr.args[0] : instr.result;
       if (static_cast<int>(guard.strides.size()) != kernel_.tiles[tile].layout.rank())
         return fail(instr, "a guard needs one stride per axis of the tile");
       if (instr.op == InstrOp::kStore && moves_along_vectors(guard, kernel_.tiles[tile].layout))
         return fail(instr, "a store's guard does not move along its vectors: that is the tile's bound");
     }
-    if (instr.op == InstrOp::kStore || instr.args.empty()) return absl::OkStatus();
+    if (instr.result < 0 || instr.args.empty()) return absl::OkStatus();
     const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];
     if (instr.args.size() > 1 || instr.guards.empty() || other.dtype != mine.dtype || !(other.layout == mine.layout))
       return fail(instr, "what a load gives elsewhere is one tile of its own type");
@@ -189,7 +205,7 @@ class Verifier {
       const auto known = [&](TileId t) { return t >= 0 && t < static_cast<TileId>(kernel_.tiles.size()); };
       for (TileId arg : instr.args) {
         if (!known(arg)) return fail(instr, "no such tile");
-        if (instr.op != InstrOp::kPrefetch && !defined.contains(arg))
+        if (instr.op != InstrOp::kPrefetch && instr.op != InstrOp::kAsyncLoad && !defined.contains(arg))
           return fail(instr, cat("%", arg, " is used before it is defined"));
       }
       if (instr.result >= 0 && !known(instr.result)) return fail(instr, "no such tile");
@@ -230,9 +246,15 @@ class Verifier {
             return fail(instr, "no such axis");
           if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
           break;
+        case InstrOp::kAsyncLoad:
+          WL_RETURN_IF_ERROR(check_async(instr));
+          WL_RETURN_IF_ERROR(check_guards(instr));
+          break;
         case InstrOp::kFill:
         case InstrOp::kFence:
         case InstrOp::kBarrier:
+        case InstrOp::kCommit:
+        case InstrOp::kWait:
         case InstrOp::kLoop:
           break;
       }

@@ -53,4 +53,42 @@ std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain) {
   return out;
 }
 
+bool copies_operand(const Graph& group, const Domain& domain, int position) {
+  const Domain::Operand& operand = domain.operands[domain.contract][position];
+  if (operand.source >= 0 || !operand.pieces.empty() || operand.gather_extent != 0) return false;
+  const DType dtype = group.nodes[operand.access.input].dtype;
+  return size_of(dtype) >= 4 && dtype == group.nodes[domain.contract].dtype;
+}
+
+bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector) {
+  if (domain.vector < 0 || access.strides[domain.vector] != 1 || domain.atoms[domain.vector].extent <= 1) return false;
+  bool moves = false, aligned = access.offset % vector == 0 && domain.atoms[domain.vector].extent % vector == 0;
+  for (size_t atom = 0; atom < domain.atoms.size(); ++atom) {
+    if (static_cast<AtomId>(atom) == domain.vector || domain.atoms[atom].extent == 1) continue;
+    moves = moves || (!domain.atoms[atom].reduced && access.strides[atom] != 0);
+    aligned = aligned && access.strides[atom] % vector == 0;
+  }
+  const int64_t size = size_of(group.nodes[access.input].dtype);
+  return moves && (size >= 4 || (aligned && vector * size >= 4));
+}
+
+int64_t copied_bytes(const Graph& group, const Domain& domain) {
+  std::vector<Access> seen;
+  int64_t bytes = 0;
+  const auto note = [&](const Access& access) {
+    if (access.input < 0 || access.strides.size() != domain.atoms.size()) return;
+    const auto copies = [&](int64_t vector) { return copies_rows(group, domain, access, vector); };
+    if (!copies(1) && !copies(2) && !copies(4)) return;
+    if (std::find(seen.begin(), seen.end(), access) != seen.end()) return;
+    seen.push_back(access);
+    bytes += size_of(group.nodes[access.input].dtype);
+  };
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands)
+      if (operand.pieces.empty() && operand.source < 0 && operand.gather_extent == 0) note(operand.access);
+  for (const Domain::Store& store : domain.stores)
+    if (store.pieces.empty() && store.source < 0) note(store.copy);
+  return bytes;
+}
+
 }  // namespace wl

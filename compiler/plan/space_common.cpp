@@ -67,6 +67,10 @@ int64_t cache_share(const Machine& machine) {
 }
 
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
+  return point_of(space, std::vector<std::pair<std::string, int64_t>>(knobs.begin(), knobs.end()));
+}
+
+Point point_of(const Space& space, const std::vector<std::pair<std::string, int64_t>>& knobs) {
   Point point(space.axes.size(), 0);
   for (const auto& [name, value] : knobs) {
     const std::string_view wanted = name;

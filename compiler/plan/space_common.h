@@ -21,6 +21,7 @@ int64_t footprint(const Graph& group);                    // bytes of all inputs
 int64_t cache_share(const Machine& machine);              // bytes that stay cached between runs
 // The point whose named axes have these values and all others their first; empty when an axis lacks one.
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs);
+Point point_of(const Space& space, const std::vector<std::pair<std::string, int64_t>>& knobs);
 // Adds the seed for every compiler there is.
 void add_seed(Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs);
 

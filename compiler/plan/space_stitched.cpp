@@ -16,8 +16,8 @@ constexpr std::string_view kCommonTeams[] = {"team", "blocks"};
 // A stage's results stay near, and what it reads was just written.
 constexpr std::string_view kFixed[] = {"threads",      "stream", "prefetch", "prefetch_level", "tasks", "row_tasks",
                                        "column_tasks", "kc",     "nc",       "stagger"};
-constexpr std::string_view kFixedTeams[] = {"teams", "stream", "vector",    "stages",    "unroll",
-                                            "rows",  "split",  "tile_rows", "rows_each", "load_past"};
+constexpr std::string_view kFixedTeams[] = {"teams", "stream",    "vector",    "stages",    "unroll",     "rows",
+                                            "split", "tile_rows", "rows_each", "load_past", "persistent", "async"};
 
 enum class Part { kShared, kDefault, kOwn };
 
@@ -43,9 +43,10 @@ bool has_value(const Axis& axis, int64_t value) {
   return std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
 }
 
-// What follows from the threads of a block, and that other blocks may read the same.
+// What follows from the threads of a block, and that other blocks may read the same; copies are from device memory.
 void complete(const Space& space, int64_t team, Schedule& own) {
-  if (axis_named(space.axes, "load_past") != nullptr) own.set("load_past", 0);
+  for (const std::string_view whole : {"load_past", "persistent", "async"})
+    if (axis_named(space.axes, whole) != nullptr) own.set(std::string(whole), 0);
   if (axis_named(space.axes, "teams") != nullptr) {
     own.set("teams", 1);
     if (axis_named(space.axes, "split") != nullptr) own.set("split", 0);

@@ -97,6 +97,34 @@ Axis load_past_axis(const Graph& group, const Domain& domain) {
   const bool once = !inputs_read_once(group, domain).empty();
   return axis_of("load_past", {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
+// Rows, or tiles of the vector atom, that blocks share out.
+int64_t tiles_of(const Domain& domain, const Schedule& s) {
+  int64_t tiles = extent_of(domain, domain.parallel);
+  if (domain.vector >= 0 && !domain.atoms[domain.vector].reduced) {
+    const int64_t extent = std::max<int64_t>(1, domain.atoms[domain.vector].extent);
+    const int64_t tile = std::min(extent, s["tile"] * s["team"] * s["vector"]);
+    tiles = tiles / extent * ((extent + tile - 1) / tile);
+  }
+  return tiles;
+}
+// 1: the blocks that are resident (axis `blocks`) stay and take row after row; more: and copy rows to shared memory
+// while they compute one, so that they have so many at once.
+Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
+  const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
+  const bool ahead = copies && (machine.target->gpu.features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;
+  return axis_of("persistent", {0, 1, 2, 3}, [=](int64_t p) { return p == 0 || (many && (p == 1 || ahead)); });
+}
+// row: elements that a team has of one; bytes: copied for each.
+bool persists(const Domain& domain, const Schedule& s, const Machine& machine, int64_t row, int64_t bytes) {
+  const int64_t slots = s["persistent"], at_once = s["split"] != 0 ? 1 : s["teams"];
+  if (slots == 0) return true;
+  if (s["blocks"] == 0 || s["rows"] != 1) return false;
+  if ((tiles_of(domain, s) + at_once - 1) / at_once <= s["blocks"] * machine.multiprocessors()) return false;
+  if (slots == 1) return true;
+  const int64_t shared = slots * at_once * ((row + 63) / 64 * 64) * bytes + 1024;
+  const Gpu& gpu = machine.target->gpu;
+  return s["load_past"] == 0 && shared <= gpu.block_shared && s["blocks"] * shared <= gpu.unit_shared;
+}
 bool splits(const Schedule& s, int64_t longest) {
   return s["split"] == 0 || (s["teams"] > 1 && s["teams"] <= 32 && s["teams"] <= longest);
 }
@@ -104,7 +132,7 @@ bool splits(const Schedule& s, int64_t longest) {
 }  // namespace
 
 Axis blocks_axis() {
-  return axis_of("blocks", {0, 2, 4, 8, 16});
+  return axis_of("blocks", {0, 2, 4, 8, 16, 1});
 }
 
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu) {
@@ -130,13 +158,16 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const bool staged = stages(group, domain);
   space.axes.push_back(axis_of("staged", {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
   space.axes.push_back(load_past_axis(group, domain));
+  space.axes.push_back(persistent_axis(group, domain, machine, domain.cls == LoopClass::kMap));
+  const int64_t copied = copied_bytes(group, domain);
   const bool walks = columns && row_phases(group, domain).count > 1;  // more than once
-  space.legal = [machine, row, longest, walks](const Schedule& s) {
+  space.legal = [machine, domain, row, longest, walks, copied](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest) || (s["load_past"] != 0 && walks)) return false;
+    if (!persists(domain, s, machine, std::min(row, s["tile"] * s["team"] * s["vector"]), copied)) return false;
     const int64_t lanes = s["team"] * s["vector"];
     if (s["staged"])
       return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
-             s["rows"] == 1;
+             s["rows"] == 1 && s["persistent"] == 0;
     if (s["split"] && s["teams"] * s["tile"] * lanes * 8 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
@@ -155,6 +186,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   space.seeds.push_back(point_of(space, {{"stream", 1}}));
   space.seeds.push_back(point_of(space, {{"rows", 2}}));
   space.seeds.push_back(point_of(space, {{"load_past", 1}}));
+  space.seeds.push_back(point_of(space, {{"persistent", 1}, {"blocks", 4}}));
   return space;
 }
 
@@ -192,9 +224,11 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   space.axes.push_back(split_axis(!plain));
   space.axes.push_back(axis_of("online", {0, 1}, [online](int64_t o) { return o == 0 || online; }));
   space.axes.push_back(load_past_axis(group, domain));
-  const int64_t whole = extent_of(domain, domain.reduced);
-  space.legal = [machine, row, longest, whole, several](const Schedule& s) {
-    if (!fits_block(s, machine, row) || !splits(s, longest)) return false;
+  space.axes.push_back(persistent_axis(group, domain, machine, plain));
+  const int64_t whole = extent_of(domain, domain.reduced), copied = copied_bytes(group, domain);
+  space.legal = [machine, domain, row, longest, whole, several, copied](const Schedule& s) {
+    if (!fits_block(s, machine, row) || !splits(s, longest) || !persists(domain, s, machine, row, copied)) return false;
+    if (s["persistent"] > 1 && s["resident"] != 2) return false;
     if (s["load_past"] != 0 && s["resident"] != 2 && several) return false;  // read again in every phase
     const int64_t lanes = s["team"] * s["vector"];
     if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
@@ -205,12 +239,15 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (s["resident"] == 1 && buffer * rows * 16 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
-  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile, int64_t past = 0) {
+  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile, int64_t past = 0, int64_t persistent = 0,
+                        int64_t blocks = 0) {
     Point point = point_of(space, {{"resident", resident},
                                    {"team", std::min<int64_t>(threads, power_up(row))},
                                    {"teams", std::max<int64_t>(1, 128 / threads)},
                                    {"tile", tile},
-                                   {"load_past", past}});
+                                   {"load_past", past},
+                                   {"persistent", persistent},
+                                   {"blocks", blocks}});
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
   if (!plain)
@@ -223,6 +260,8 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   for (int64_t threads : {team, 2 * team, 4 * team})
     if (plain) seed(2, threads, 1);
   if (plain) seed(2, team, 1, 1);
+  if (plain) seed(2, team, 1, 1, 1, 4);
+  if (plain) seed(2, team, 1, 0, 2, 4);
   for (int64_t resident : {1, 0}) {
     if (resident == 0 && online)
       for (int64_t threads : {512, 1024, 256})

@@ -1,9 +1,11 @@
 // Contractions of machines with lanes. tile_rows x tile_columns: a block's tile, rows_each x columns_each: a thread's,
 // which says how many threads there are. k_step: of K at a time through shared memory. vector: neighbouring elements of
-// a thread. stages 2: the next step is fetched while one is computed. unroll: outer products side by side.
+// a thread. stages 2: the next step is fetched while one is computed. async: operands that are inputs as they are go to
+// shared memory without registers, up to `stages` - 1 steps ahead. unroll: outer products side by side.
 #include <algorithm>
 #include <bit>
 
+#include "compiler/plan/moves.h"
 #include "compiler/plan/space_team.h"
 
 namespace wl {
@@ -64,6 +66,8 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
   const int64_t bytes = std::max(4, size_of(group.nodes[domain.contract].dtype));
   const int64_t most_rows = std::max<int64_t>(16, at_least(rows));
   const int64_t most_columns = std::max<int64_t>(16, at_least(columns));
+  const bool copies =
+      (gpu.features & kAsyncCopy) != 0 && (copies_operand(group, domain, 0) || copies_operand(group, domain, 1));
   Space space;
   space.axes = {
       {"tile_rows", {}},
@@ -72,9 +76,10 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
       axis_of("rows_each", {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
       axis_of("columns_each", {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
       axis_of("vector", {4, 8, 2}),
-      axis_of("stages", {2, 1}),
+      axis_of("stages", {2, 1, 3, 4}, [&](int64_t stages) { return stages <= 2 || copies; }),
       axis_of("unroll", {8, 4, 2}),
       blocks_axis(),
+      axis_of("async", {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
   };
   for (int64_t tile : {128, 64, 32, 16, 8, 256}) {
     if (tile <= most_rows) space.axes[0].values.push_back(tile);
@@ -82,6 +87,7 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
   }
   space.legal = [gpu, bytes](const Schedule& s) {
     const int64_t rows_each = s["rows_each"], columns_each = s["columns_each"], vector = s["vector"];
+    if (s["async"] == 0 ? s["stages"] > 2 : s["stages"] < 2) return false;
     if (rows_each > s["tile_rows"] || columns_each > s["tile_columns"] || columns_each % vector != 0) return false;
     const int64_t threads = (s["tile_rows"] / rows_each) * (s["tile_columns"] / columns_each);
     if (threads < gpu.wave || threads > gpu.block_threads || s["unroll"] > s["k_step"]) return false;
@@ -107,6 +113,14 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
           }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < ranked.size() && i < kMostSeeds; ++i) space.seeds.push_back(std::move(ranked[i].second));
+  for (const int64_t stages : {3, 4}) {
+    if (!copies || space.seeds.empty()) break;
+    Schedule with = space.schedule(space.seeds[0]);
+    with.set("async", 1);
+    with.set("stages", stages);
+    with.set("blocks", 1);  // else the compiler saves registers, and spills
+    space.seeds.push_back(point_of(space, with.knobs()));
+  }
   return space;
 }
 

@@ -46,8 +46,10 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx1100", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 96, 6 * kMb, 960, kRdna3}),
     gpu_row("hip:gfx1201", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 64, 8 * kMb, 640, kRdna3}),
     // Lanes as fibers of the host: the limits of the smallest part of its family.
-    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kVolta}),
-    gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions}),
+    gpu_row("sim:cuda", "sim",
+            {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kVolta | kAsyncCopy}),
+    gpu_row("sim:hip", "sim",
+            {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions | kAsyncCopy}),
 };
 
 }  // namespace
@@ -72,6 +74,8 @@ absl::StatusOr<Machine> machine_of(const Device& device) {
   Machine machine;
   WL_ASSIGN_OR_RETURN(machine.target, target_named(device.target));
   machine.threads = std::max(1, device.threads);
+  if (machine.target->is_gpu() && machine.target->family != "sim")
+    machine.units = device.threads > 1 ? device.threads : 0;
   machine.l1_bytes = device.l1_bytes;
   machine.l2_bytes = device.l2_bytes;
   machine.l3_bytes = device.l3_bytes;

@@ -66,6 +66,8 @@ struct Machine {
   int threads = 1;
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   bool gcc = true, clang = false;  // of kernels that are C++ for this machine
+  int units = 0;                   // of a GPU: SMs or CUs; 0: as many as the target's row has
+  int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
 };
 absl::StatusOr<Machine> machine_of(const Device& device);
 

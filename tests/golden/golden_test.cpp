@@ -53,8 +53,9 @@ absl::StatusOr<std::string> render_target(const testing::Golden& golden, const G
   const Machine machine = fixed_machine(target);
   WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
-  WL_ASSIGN_OR_RETURN(const Point point,
-                      target == golden.target ? chosen_point(space, golden) : absl::StatusOr<Point>(space.seeds[0]));
+  WL_ASSIGN_OR_RETURN(const Point point, target == golden.target || golden.everywhere
+                                             ? chosen_point(space, golden)
+                                             : absl::StatusOr<Point>(space.seeds[0]));
   WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph, domain, space.schedule(point), machine));
   WL_ASSIGN_OR_RETURN(const Source source, emit(kernel, machine));
   return cat(section("plan", space.text(point)), section("kernel", print(kernel)),

@@ -22,6 +22,7 @@ struct Golden {
   const char* target;
   std::vector<std::pair<const char*, int64_t>> choices;  // beside the default schedule
   const char* graph;
+  bool everywhere = false;  // GPUs' choices are the golden's too
 };
 
 inline const std::vector<Golden> kGoldens = {
@@ -304,6 +305,23 @@ inline const std::vector<Golden> kGoldens = {
   %1 = exp %0 : f32[]
   output "y" %1
 })"},
+    {"gemm_async",
+     "sim:cuda",
+     {{"async", 1},
+      {"stages", 3},
+      {"tile_rows", 32},
+      {"tile_columns", 32},
+      {"rows_each", 4},
+      {"columns_each", 4},
+      {"k_step", 8},
+      {"unroll", 2}},
+     R"(graph {
+  %0 = input "a" : f32[96,64] normal(0,1)
+  %1 = input "b" : f32[64,80] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[96,80]
+  output "y" %2
+})",
+     true},
 };
 
 }  // namespace wl::testing

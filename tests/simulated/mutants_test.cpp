@@ -20,6 +20,7 @@
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
+#include "tests/unit/lower/contractions.h"
 #include "tests/unit/lower/groups.h"
 #include "worker/drivers/cpu.h"
 
@@ -52,6 +53,11 @@ const std::vector<Breakage>& breakages() {
       {"mask", "a fold has no mask", std::regex("wl_keep\\(([a-z0-9_]+), .*>\\(\\)\\)\\);"), "$1);"},
       {"mask", "every thread stores what one should", std::regex("\\bplace == 0\\b|\\(place & \\d+\\) == 0"), "true"},
       {"mask", "rows beyond the last are stored", std::regex("if \\(wl_within\\([^)]*, \\d+L\\)\\)"), "if (true)"},
+      {"async", "a wait is missing", std::regex("wl_wait<\\d>\\(\\);"), ";"},
+      {"async", "a wait leaves a group more", std::regex("wl_wait<0>"), "wl_wait<1>"},
+      {"async", "a wait leaves a group more", std::regex("wl_wait<1>"), "wl_wait<2>"},
+      {"async", "a wait leaves a group more", std::regex("wl_wait<2>"), "wl_wait<3>"},
+      {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };
   return *kAll;
@@ -96,7 +102,8 @@ void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants
     for (size_t i = 0; i < lines.size(); ++i) {
       if (std::regex_replace(lines[i], breakage.what, breakage.with) == lines[i]) continue;
       const bool alone =
-          lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos;
+          lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos ||
+          lines[i].find("wl_wait") != std::string::npos || lines[i].find("wl_commit") != std::string::npos;
       const std::string instruction = instruction_of(lines[i]);
       if (!alone && !seen.insert(instruction).second) continue;
       Mutant mutant{number, breakage.kind, breakage.name, lines[i], source};
@@ -145,10 +152,11 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// A kernel of a random group, and its values.
+// A kernel of a random group, or every so often of a contraction, and its values.
 std::optional<Case> random_case(uint64_t seed) {
   const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
-  const Graph graph = testing::random_group(seed, 4000);
+  const Graph graph =
+      seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value() : testing::random_group(seed, 4000);
   const auto domain = analyze(graph, machine);
   if (!domain.ok()) return std::nullopt;
   const Space space = space_of(graph, *domain, machine).value();

@@ -10,7 +10,8 @@
 namespace wl {
 namespace {
 
-constexpr uint64_t kLoadGlobal = 0x181, kStoreGlobal = 0x186, kCompareAndSwap = 0x1a9;
+// kCopyToShared: LDGSTS, a load that ends in shared memory.
+constexpr uint64_t kLoadGlobal = 0x181, kStoreGlobal = 0x186, kCompareAndSwap = 0x1a9, kCopyToShared = 0x1ae;
 constexpr int kWidths[8] = {1, 1, 2, 2, 4, 8, 16, 16};
 
 void note_access(int bytes, int& widest, int& narrowest) {
@@ -31,13 +32,25 @@ std::string_view bytes_of(std::string_view bytes, uint64_t at, uint64_t size) {
   return bytes.substr(at, size);
 }
 
-void read_instructions(std::string_view text, CodeFacts& code) {
+// Of the architecture: 80 for sm_80. Where it stands in the flags depends on the tools' age.
+unsigned architecture_of(const Elf64_Ehdr& head) {
+  const unsigned low = head.e_flags & 0xff;
+  return low >= 0x30 ? low : head.e_flags >> 8 & 0xff;
+}
+
+// From sm_100 on the width of a copy is two bits.
+int copy_bytes(uint64_t high, unsigned architecture) {
+  return architecture >= 100 ? 4 << (high >> 10 & 3) : kWidths[high >> 9 & 7];
+}
+
+void read_instructions(std::string_view text, unsigned architecture, CodeFacts& code) {
   for (uint64_t at = 0; at + 16 <= text.size(); at += 16) {
     uint64_t low = 0, high = 0;
     (void)read_at(text, at, &low);
     (void)read_at(text, at + 8, &high);
     const int bytes = kWidths[high >> 9 & 7];
     if ((low & 0x1ff) == kLoadGlobal) note_load(bytes, code);
+    if ((low & 0x1ff) == kCopyToShared) note_load(copy_bytes(high, architecture), code);
     if ((low & 0x1ff) == kStoreGlobal) note_store(bytes, code);
     if ((low & 0x1ff) == kCompareAndSwap) code.compare_and_swap = true;
   }
@@ -73,7 +86,7 @@ absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFac
     if (!name.starts_with(kText) || name.substr(kText.size()) != entry) continue;
     const std::string_view text = bytes_of(binary, at.sh_offset, at.sh_size);
     found = !text.empty();
-    read_instructions(text, code);
+    read_instructions(text, architecture_of(head), code);
   }
   if (!found) return invalid("the cubin has no kernel ", entry);
   return absl::OkStatus();

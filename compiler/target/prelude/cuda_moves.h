@@ -85,3 +85,54 @@ WL_FN void wl_write(wl_shared<T> to, const T* from) {
   }
 WL_STORE_GLOBAL(wl_write, "")
 WL_STORE_GLOBAL(wl_write_past, ".cs")  // not kept in cache
+// Copies that need no registers, from sm_80 on; elsewhere they have landed when they are sent.
+#if __CUDA_ARCH__ >= 800
+template <class T>
+WL_FN u32 wl_shared_address(wl_shared<T> to) {
+  u32 at;
+  asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(at) : "l"(to.p));
+  return at;
+}
+template <int W, class T>
+WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
+  constexpr int bytes = W * sizeof(T);
+  const u32 at = wl_shared_address(to);
+  const int some = inside ? bytes : 0;
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(some) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %3, %2;" ::"r"(at), "l"(from), "r"(some), "n"(bytes)
+                 : "memory");
+}
+template <int W, class T>
+WL_FN void wl_send(wl_shared<T> to, const T* from) {
+  constexpr int bytes = W * sizeof(T);
+  const u32 at = wl_shared_address(to);
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(from), "n"(bytes) : "memory");
+}
+WL_FN void wl_commit() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int N>
+WL_FN void wl_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+#else
+template <int W, class T>
+WL_FN void wl_send(wl_shared<T> to, const T* from) {
+  wl_copy<W>(to.p, from);
+}
+template <int W, class T>
+WL_FN void wl_send_in(wl_shared<T> to, const T* from, bool inside) {
+  typedef typename wl_words<W * sizeof(T)>::t C;
+  C c = {};
+  if (inside) c = *(const C*)from;
+  *(C*)to.p = c;
+}
+WL_FN void wl_commit() {}
+template <int N>
+WL_FN void wl_wait() {}
+#endif

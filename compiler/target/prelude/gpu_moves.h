@@ -43,6 +43,24 @@ WL_LOADS(wl_load_past, wl_load_past_n, wl_read_past)  // caches need not keep it
   }
 WL_STORES(wl_store, wl_store_n, wl_write)
 WL_STORES(wl_stream, wl_stream_n, wl_write_past)
+// N neighbouring elements on their way to shared memory, in pieces of W; zeros when they are not inside. Nobody may
+// touch them before a wait of this thread has covered their group, others not before a barrier after it.
+template <int N, int W, class S, class P>
+WL_FN void wl_async(S to, P from WL_LINE) {
+  WL_UNROLL for (int i = 0; i < N; i += W) wl_send<W>(to + i, from + i WL_PASS);
+}
+template <int N, int W, class S, class P>
+WL_FN void wl_async_in(S to, P from, bool inside WL_LINE) {
+  WL_UNROLL for (int i = 0; i < N; i += W) wl_send_in<W>(to + i, from + i, inside WL_PASS);
+}
+template <int N, int W, class S, class P>
+WL_FN void wl_async_n(S to, P from, int left WL_LINE) {
+  WL_UNROLL for (int i = 0; i < N; i += W) if (i < left) wl_send<W>(to + i, from + i WL_PASS);
+}
+template <int N, int W, class S, class P>
+WL_FN void wl_async_in_n(S to, P from, bool inside, int left WL_LINE) {
+  WL_UNROLL for (int i = 0; i < N; i += W) if (i < left) wl_send_in<W>(to + i, from + i, inside WL_PASS);
+}
 // Strided moves, in elements.
 template <class V, class P>
 WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {

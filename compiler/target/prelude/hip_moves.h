@@ -52,3 +52,19 @@ WL_FN void wl_write_past(T* to, const T* from) {
     wl_write<W>(to, from);
   }
 }
+// Copies pass through registers, and have landed when they are sent.
+template <int W, class T>
+WL_FN void wl_send(T* to, const T* from) {
+  typedef typename wl_words<W * sizeof(T)>::t C;
+  *(C*)to = *(const C*)from;
+}
+template <int W, class T>
+WL_FN void wl_send_in(T* to, const T* from, bool inside) {
+  typedef typename wl_words<W * sizeof(T)>::t C;
+  C c = (C)0;
+  if (inside) c = *(const C*)from;
+  *(C*)to = c;
+}
+WL_FN void wl_commit() {}
+template <int N>
+WL_FN void wl_wait() {}

@@ -41,18 +41,26 @@ struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
   int line, mask;                   // mask: a negative one asks for the first lane of so many
+  int queued, groups;               // copies on their way, and how many groups were committed
   wl_sim_state state;
 };
 // Who touched an element of shared memory last; epochs count barriers and blocks.
 struct wl_sim_cell {
   unsigned wrote, read;
-  short writer, reader;  // reader -1: several
+  short writer, reader;  // reader -1: several; writer with wl_sim_flies: what it copies has not landed
 };
 enum { wl_sim_threads = 1024, wl_sim_stack = 65536 + 320, wl_sim_shared = 232448, wl_sim_outputs = 16 };
+enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // of a thread
+struct wl_sim_copy {
+  long at;  // in the arena, in bytes
+  int size, bytes, group, line;
+  unsigned char data[16];
+};
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
   wl_sim_cell cells[wl_sim_shared];
   char* stacks;
+  wl_sim_copy* copies;
   void* home;                       // the scheduler's stack pointer
   int thread, threads, first, end;  // running now; of the block; of the wave
   unsigned epoch, start, order;     // start: the epoch in which the block began
@@ -75,7 +83,9 @@ static wl_sim& wl_sim_get() {
   if (wl_sim_now == nullptr) {
     wl_sim_now = (wl_sim*)mmap(nullptr, sizeof(wl_sim), 3, 0x22, -1, 0);
     wl_sim_now->stacks = (char*)mmap(nullptr, (unsigned long)wl_sim_stack * wl_sim_threads, 3, 0x4022, -1, 0);
-    if ((long)wl_sim_now == -1 || (long)wl_sim_now->stacks == -1) abort();
+    wl_sim_now->copies =
+        (wl_sim_copy*)mmap(nullptr, sizeof(wl_sim_copy) * wl_sim_copies * wl_sim_threads, 3, 0x4022, -1, 0);
+    if ((long)wl_sim_now == -1 || (long)wl_sim_now->stacks == -1 || (long)wl_sim_now->copies == -1) abort();
   }
   return *wl_sim_now;
 }
@@ -103,6 +113,8 @@ static inline void wl_sim_next(wl_sim& s) {
 static void wl_sim_entry() {
   wl_sim_now->call();
   wl_sim& s = *wl_sim_now;
+  const int left = s.lanes[s.thread].queued;
+  if (left > 0) wl_sim_fail("no wait for a copy", s.copies[s.thread * wl_sim_copies].line, left);
   s.lanes[s.thread].state = kSimEnded;
   wl_sim_next(s);
   abort();
@@ -186,6 +198,7 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int threads) {
     lane.stack = frame;
     lane.state = kSimRuns;
     lane.line = s.line0;
+    lane.queued = lane.groups = 0;
   }
   const int waves = threads / WL_WAVE;
   for (bool ended = false; !ended;) {

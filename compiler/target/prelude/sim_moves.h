@@ -37,6 +37,10 @@ WL_FN void wl_sim_touch(long byte, long at, bool writes, int line) {
   for (int i = 0; i < W; ++i) {
     wl_sim_cell& cell = s.cells[byte + (at + i) * (long)sizeof(T)];
     const short me = (short)s.thread;
+    if (cell.wrote >= s.start && (cell.writer & wl_sim_flies) != 0)
+      wl_sim_fail(writes ? "shared element written while a copy to it is on its way"
+                         : "shared element read before a wait for the copy to it",
+                  line, at + i);
     if (cell.wrote == s.epoch && cell.writer != me)
       wl_sim_fail(writes ? "race: two threads write one shared element"
                          : "race: shared element read while another thread writes it",
@@ -129,4 +133,54 @@ WL_FN void wl_agree(T x, int line = __builtin_LINE()) {
   const T first = wl_sim_exchange(x, -Lanes, line);
   const bool both_nan = x != x && first != first;
   if (x != first && !both_nan) wl_sim_fail("lanes differ in the result of a reduction", line, Lanes);
+}
+
+// A copy writes when it is sent, as anything may be there from then on, and again when it lands: at the wait that
+// covers it and no sooner.
+template <int W, class T, class E, long N, long M, bool O>
+WL_FN void wl_send_in(wl_shared<T, N> to, wl_global<E, M, O> from, bool inside, int line) {
+  wl_sim& s = *wl_sim_now;
+  wl_sim_lane& me = s.lanes[s.thread];
+  T* base = (T*)(s.shared + to.byte);
+  wl_sim_inside<W>(base, to.at, N, line);
+  if (inside) wl_sim_inside<W>(from.base, from.at, M, line);
+  wl_sim_touch<W, T>(to.byte, to.at, true, line);
+  if (me.queued == wl_sim_copies) wl_sim_fail("more copies on their way than the simulator holds", line, me.queued);
+  wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + me.queued++];
+  static_assert(W * sizeof(T) <= sizeof(copy.data), "a copy is of 16 bytes at most");
+  copy.at = to.byte + to.at * (long)sizeof(T);
+  copy.size = (int)sizeof(T);
+  copy.bytes = (int)(W * sizeof(T));
+  copy.group = me.groups;
+  copy.line = line;
+  __builtin_memset(copy.data, 0, sizeof copy.data);
+  if (inside) __builtin_memcpy(copy.data, from.base + from.at, W * sizeof(T));
+  __builtin_memset(base + to.at, 0xff, W * sizeof(T));
+  for (int i = 0; i < W; ++i) s.cells[copy.at + i * (long)sizeof(T)].writer |= wl_sim_flies;
+}
+template <int W, class T, class E, long N, long M, bool O>
+WL_FN void wl_send(wl_shared<T, N> to, wl_global<E, M, O> from, int line) {
+  wl_send_in<W>(to, from, true, line);
+}
+WL_FN void wl_commit() {
+  ++wl_sim_now->lanes[wl_sim_now->thread].groups;
+}
+template <int N>
+WL_FN void wl_wait(int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  wl_sim_lane& me = s.lanes[s.thread];
+  int left = 0;
+  for (int i = 0; i < me.queued; ++i) {
+    wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i];
+    if (copy.group >= me.groups - N) {
+      s.copies[s.thread * wl_sim_copies + left++] = copy;
+      continue;
+    }
+    for (int at = 0; at < copy.bytes; at += copy.size) {
+      s.cells[copy.at + at].writer &= (short)~wl_sim_flies;
+      wl_sim_touch<1, char>(copy.at + at, 0, true, line);
+    }
+    __builtin_memcpy(s.shared + copy.at, copy.data, copy.bytes);
+  }
+  me.queued = left;
 }

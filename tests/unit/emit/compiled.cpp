@@ -39,6 +39,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Machine machine_named(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
+  machine.units = 3;  // few, so that small groups keep all of them busy
   machine.threads = kThreads;
   static const Device* const kDevice = new Device(describe_cpu());
   for (const std::string& compiler : kDevice->compilers) {

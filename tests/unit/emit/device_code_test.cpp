@@ -126,7 +126,8 @@ TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
     EXPECT_EQ(code->spill_bytes, 0);
     EXPECT_EQ(code->stack_bytes, 0);
     EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
-    EXPECT_EQ(code->narrowest_load, 16);
+    // What is put across on its way is copied element by element.
+    EXPECT_EQ(code->narrowest_load, space.schedule(space.seeds[i])["async"] != 0 ? 4 : 16);
     EXPECT_EQ(code->narrowest_store, 16);
     std::printf("%s: %d registers, %d threads\n", space.text(space.seeds[i]).c_str(), code->registers, kernel.threads);
   }
@@ -151,8 +152,9 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
 }
 
 using DeviceCodeOfFamilies = DeviceCode;
+using DeviceCodeOfMoves = DeviceCode;
 // Loads of what is read once tell the caches so, and are as wide.
-TEST_P(DeviceCodeOfFamilies, OfStreamingLoadsGoesPastTheCaches) {
+TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kSoftmax).value();
   const Domain domain = analyze(graph, machine).value();
@@ -173,6 +175,38 @@ TEST_P(DeviceCodeOfFamilies, OfStreamingLoadsGoesPastTheCaches) {
     binaries[past] = unit->binary;
   }
   EXPECT_NE(binaries[0], binaries[1]);
+}
+
+// Operands on their way while others are multiplied: no registers between, 16 bytes where columns are neighbours, 4
+// where they are put across.
+TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(kGemmGelu).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  schedule.set("async", 1);
+  schedule.set("blocks", 1);
+  for (const int64_t stages : {2, 3, 4}) {
+    schedule.set("stages", stages);
+    ASSERT_TRUE(space.legal(schedule));
+    Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
+    EXPECT_EQ(source.load_bytes, 16);
+    const auto code = compile_one(source, folder_);
+    ASSERT_TRUE(code.ok()) << code.status();
+    std::printf("%d stages: %s\n", static_cast<int>(stages), code_text(*code).c_str());
+    EXPECT_EQ(code->spill_bytes, 0);
+    EXPECT_EQ(code->widest_load, 16);
+    if (machine.target->family != "cuda") continue;
+    EXPECT_EQ(code->narrowest_load, 4);
+    EXPECT_NE(code->assembly.find("cp.async.cg.shared.global"), std::string::npos);
+    EXPECT_NE(code->assembly.find(cat("cp.async.wait_group ", stages - 2, ";")), std::string::npos) << code->assembly;
+    // Before sm_80 the same text copies at once.
+    source.target = "cuda:sm_75";
+    const auto older = compile_one(source, folder_);
+    ASSERT_TRUE(older.ok()) << older.status();
+    EXPECT_EQ(older->assembly.find("cp.async"), std::string::npos);
+  }
 }
 
 // Every dtype, cast and op that random graphs come up with has a spelling.
@@ -211,6 +245,8 @@ std::string name_of_target(const ::testing::TestParamInfo<std::string>& target) 
 
 INSTANTIATE_TEST_SUITE_P(Targets, DeviceCode, ::testing::ValuesIn(gpu_targets()), name_of_target);
 INSTANTIATE_TEST_SUITE_P(Targets, DeviceCodeOfFamilies, ::testing::Values("cuda:sm_80", "hip:gfx90a"), name_of_target);
+INSTANTIATE_TEST_SUITE_P(Targets, DeviceCodeOfMoves,
+                         ::testing::Values("cuda:sm_80", "cuda:sm_90a", "cuda:sm_120", "hip:gfx90a"), name_of_target);
 
 }  // namespace
 }  // namespace wl

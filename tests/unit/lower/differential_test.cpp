@@ -26,19 +26,24 @@ struct Tally {
   int kernels = 0, unimplemented = 0;
 };
 
-// Lowers `points` schedules of a group, evenly spread over its space, and compares each.
+// Lowers `points` schedules of a group, evenly spread over its space or, where that is large, drawn from it, and
+// compares each.
 void check_group(const Graph& group, const Machine& machine, int points, Tally& tally) {
   const auto domain = analyze(group, machine);
   ASSERT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
   const auto space = space_of(group, *domain, machine);
   ASSERT_TRUE(space.ok()) << space.status();
   std::vector<Point> chosen = space->seeds;
-  const uint64_t stride = space->count(100000) / points + 1;
-  uint64_t at = 0;
-  space->enumerate([&](const Point& point) {
-    if (at++ % stride == stride / 2) chosen.push_back(point);
-    return at < 100000;
-  });
+  if (machine.target->is_gpu()) {
+    chosen = testing::sample_points(*space, points);
+  } else {
+    const uint64_t stride = space->count(100000) / points + 1;
+    uint64_t at = 0;
+    space->enumerate([&](const Point& point) {
+      if (at++ % stride == stride / 2) chosen.push_back(point);
+      return at < 100000;
+    });
+  }
   for (const Point& point : chosen) {
     const auto kernel = lower(group, *domain, space->schedule(point), machine);
     if (absl::IsUnimplemented(kernel.status())) {

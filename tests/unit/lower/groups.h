@@ -20,6 +20,7 @@ inline Machine machine_with(int target) {
 inline Machine machine_with(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
+  machine.units = 3;  // few, so that small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
   return machine;

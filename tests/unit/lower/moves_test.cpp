@@ -8,6 +8,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/lower/traffic.h"
 #include "compiler/lower/verify.h"
 #include "compiler/plan/moves.h"
 #include "tests/unit/lower/groups.h"
@@ -108,6 +109,91 @@ TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
   Kernel again = lowered(kNorm, {{"resident", 0}}).kernel;
   stream_loads(again, resident.graph, resident.domain);
   EXPECT_EQ(streamed(again), std::set<std::string>());
+}
+
+int barriers(const std::vector<Instr>& body) {
+  int count = 0;
+  each(body, [&](const Instr& instr) { count += instr.op == InstrOp::kBarrier ? 1 : 0; });
+  return count;
+}
+
+const Instr& only_loop(const Kernel& kernel) {
+  const Instr* loop = nullptr;
+  for (const Instr& instr : kernel.body)
+    if (instr.op == InstrOp::kLoop) loop = &instr;
+  EXPECT_NE(loop, nullptr);
+  return *loop;
+}
+
+TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
+  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  EXPECT_EQ(kernel.grid, 6);  // two for each of three multiprocessors
+  const Instr& loop = only_loop(kernel);
+  std::set<std::string> inside;
+  each(loop.body, [&](const Instr& instr) {
+    if (instr.op == InstrOp::kLoad) inside.insert(kernel.buffers[instr.slice.buffer].name);
+  });
+  EXPECT_EQ(inside, (std::set<std::string>{"x", "r"}));
+  EXPECT_EQ(kernel.body.front().op, InstrOp::kLoad);
+  EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
+}
+
+// 75 chunks of 4 rows for 6 blocks: the first three have 13 turns, the others 12.
+TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
+  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  const std::string text = print(kernel);
+  EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
+}
+
+// What the waves of a team leave in shared memory is read before the next row's overwrites it.
+TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
+  const auto barriers_of = [](int64_t persistent) {
+    return barriers(
+        lowered(kNorm, {{"persistent", persistent}, {"blocks", 2}, {"vector", 1}, {"team", 64}, {"teams", 2}})
+            .kernel.body);
+  };
+  EXPECT_EQ(barriers_of(0), 1);
+  EXPECT_EQ(barriers_of(1), 2);
+}
+
+constexpr const char* kBias = R"(graph {
+  %0 = input "x" : f32[600,512] normal(0,1)
+  %1 = input "bias" : f32[512] normal(0,1)
+  %2 = broadcast %1 dims=[1] : f32[600,512]
+  %3 = add %0 %2 : f32[600,512]
+  output "y" %3
+})";
+
+// With four tiles a row, a number of blocks that four divides meets one tile each.
+TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
+  const Kernel kernel =
+      lowered(kBias, {{"persistent", 1}, {"blocks", 2}, {"vector", 4}, {"team", 32}, {"teams", 1}}).kernel;
+  EXPECT_EQ(kernel.grid, 4);
+  EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "bias") << print(kernel);
+}
+
+// Rows on their way while one is computed: each thread copies what it loads, so no barrier is needed, and nothing is
+// read twice.
+TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
+  for (const int64_t ahead : {1, 2}) {
+    const Kernel kernel = lowered(kNorm, {{"persistent", ahead + 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+    SCOPED_TRACE(print(kernel));
+    const Instr& loop = only_loop(kernel);
+    int copies = 0, waits = 0;
+    for (const Instr& instr : loop.body) {
+      copies += instr.op == InstrOp::kAsyncLoad ? 1 : 0;
+      if (instr.op != InstrOp::kWait) continue;
+      EXPECT_EQ(instr.pending, ahead);
+      ++waits;
+    }
+    EXPECT_EQ(copies, 2);  // x and r
+    EXPECT_EQ(waits, 1);
+    EXPECT_EQ(barriers(kernel.body), 0);
+    const std::vector<int64_t> moved = elements_moved(kernel);
+    EXPECT_EQ(moved[0], 300 * 64);
+    EXPECT_EQ(moved[1], 300 * 64);
+    EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
+  }
 }
 
 TEST(StreamingLoads, OfAnythingElseAreRefused) {
