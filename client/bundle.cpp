@@ -77,6 +77,8 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
                                    {"grid", kernel.source.grid},
                                    {"threads", kernel.source.threads},
                                    {"scratch_bytes", kernel.source.scratch_bytes},
+                                   {"passes", kernel.source.passes},
+                                   {"work_bytes", kernel.source.work_bytes},
                                    {"inputs", kernel.inputs},
                                    {"outputs", kernel.outputs},
                                    {"key", kernel.key},
@@ -153,6 +155,8 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
     kernel.source.grid = row.at("grid").get<int64_t>();
     kernel.source.threads = row.at("threads").get<int>();
     kernel.source.scratch_bytes = row.at("scratch_bytes").get<int64_t>();
+    kernel.source.passes = row.value("passes", 1);
+    kernel.source.work_bytes = row.value("work_bytes", int64_t{0});
     kernel.inputs = row.at("inputs").get<int>();
     kernel.outputs = row.at("outputs").get<int>();
     kernel.key = row.at("key").get<std::string>();
@@ -206,7 +210,8 @@ absl::Status check_program(const Program& program) {
     });
     if (!plain) return wrong("a kernel's entry is not an identifier");
     if (source.grid < 0 || source.threads < 1 || source.threads > 4096 || source.scratch_bytes < 0 ||
-        source.scratch_bytes > kMostBytes) {
+        source.scratch_bytes > kMostBytes || source.passes < 1 || source.passes > 4096 || source.work_bytes < 0 ||
+        source.work_bytes > kMostBytes) {
       return wrong("kernel ", source.entry, ": launch sizes out of range");
     }
   }

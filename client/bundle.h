@@ -14,8 +14,8 @@
 
 namespace wl {
 
-// 2: weights may be folded; format 1 has none.
-inline constexpr int kBundleFormat = 2;
+// 2: weights may be folded; format 1 has none. 3: kernels may have several passes.
+inline constexpr int kBundleFormat = 3;
 
 // Whether write_bundle() would refuse `folder`; to ask before a long search.
 absl::Status may_become_bundle(const std::string& folder);

@@ -13,7 +13,7 @@ std::string type_text(const ProgramBuffer& buffer) {
 
 absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shared) {
   int wanted = 1;
-  int64_t scratch = 0;
+  int64_t scratch = 0, work = 0;
   for (const ProgramKernel& kernel : program_->kernels) {
     WL_ASSIGN_OR_RETURN(SharedObject object, SharedObject::open(kernel.object_path));
     WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
@@ -21,6 +21,7 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
     objects_.push_back(std::move(object));
     wanted = std::max(wanted, kernel.source.threads);
     scratch = std::max(scratch, kernel.source.scratch_bytes);
+    work = std::max(work, kernel.source.work_bytes);
   }
   if (shared != nullptr) pool_ = shared->pool;
   if (!pool_) {
@@ -28,7 +29,8 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
     pool_ = std::make_shared<Pool>(threads, options.pin);
     if (shared != nullptr) shared->pool = pool_;
   }
-  return pool_->reserve_scratch(scratch);
+  WL_RETURN_IF_ERROR(pool_->reserve_scratch(scratch));
+  return pool_->reserve_work(work);
 }
 
 absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
@@ -73,8 +75,9 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     if (executor.gpu_) break;
     const Source& source = program.kernels[step.kernel].source;
     Call call;
-    call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes};
+    call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes, source.passes};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
+    call.args.push_back(nullptr);  // the workspace, which moves when another executor of this pool wants more
     executor.calls_.push_back(std::move(call));
   }
   return executor;
@@ -136,7 +139,8 @@ absl::Status Executor::run() {
 
 absl::Status Executor::run_step(int step) {
   if (!gpu_) {
-    const Call& call = calls_[step];
+    Call& call = calls_[step];
+    call.args.back() = pool_->workspace();
     if (call.launch.grid > 0) pool_->launch(call.launch, call.args.data());
     return absl::OkStatus();
   }

@@ -69,6 +69,9 @@ absl::Status GpuProgram::allocate() {
   };
   WL_ASSIGN_OR_RETURN(std::shared_ptr<GpuBuffer> arena, make(program_->arena_bytes));
   buffers_.push_back(arena);
+  int64_t work = 0;
+  for (const ProgramKernel& kernel : program_->kernels) work = std::max(work, kernel.source.work_bytes);
+  WL_ASSIGN_OR_RETURN(work_, GpuBuffer::create(device, work));
   for (const ProgramBuffer& buffer : program_->buffers) {
     if (buffer.place == Place::kArena) {
       addresses_.push_back(arena->data() + buffer.offset);
@@ -109,10 +112,15 @@ absl::Status GpuProgram::launch(int step) const {
   const ProgramStep& call = program_->steps[step];
   const Source& source = program_->kernels[call.kernel].source;
   std::vector<void*> values, arguments;
-  values.reserve(call.args.size());
+  values.reserve(call.args.size() + 1);
   for (int buffer : call.args) values.push_back(addresses_[buffer]);
+  values.push_back(work_.data());
   for (void*& value : values) arguments.push_back(&value);
-  return kernels_[call.kernel].launch(source.grid, source.threads, arguments);
+  int pass = 0;
+  arguments.push_back(&pass);
+  for (; pass < source.passes; ++pass)
+    WL_RETURN_IF_ERROR(kernels_[call.kernel].launch(source.grid, source.threads, arguments));
+  return absl::OkStatus();
 }
 
 // A graph pays once a program is run again.

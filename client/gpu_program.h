@@ -50,6 +50,7 @@ class GpuProgram {
   GpuShared shared_;
   std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // keeps what addresses_ point to
   std::vector<char*> addresses_;                     // of every buffer, on the device
+  GpuBuffer work_;                                   // the workspace of kernels of several passes
   std::vector<GpuKernel> kernels_;
   GpuTimer timer_;
   GpuGraph graph_;  // of all steps, from the second run on

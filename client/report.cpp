@@ -143,6 +143,8 @@ std::string record_json(const KernelRecord& record) {
                     {"grid", record.source.grid},
                     {"threads", record.source.threads},
                     {"scratch_bytes", record.source.scratch_bytes},
+                    {"passes", record.source.passes},
+                    {"work_bytes", record.source.work_bytes},
                     {"text", record.source.text}};
   return text_of(json);
 }

@@ -95,15 +95,28 @@ v1::Source to_proto(const Source& source) {
   out.set_scratch_bytes(source.scratch_bytes);
   out.set_load_bytes(source.load_bytes);
   out.set_store_bytes(source.store_bytes);
+  if (source.passes != 1) out.set_passes(source.passes);
+  out.set_work_bytes(source.work_bytes);
   return out;
 }
 
 absl::StatusOr<Source> from_proto(const v1::Source& in) {
-  if (in.grid() < 0 || in.threads() < 0 || in.scratch_bytes() < 0) {
-    return invalid("message Source \"", in.entry(), "\": grid, threads and scratch_bytes must not be negative");
+  if (in.grid() < 0 || in.threads() < 0 || in.scratch_bytes() < 0 || in.passes() < 0 || in.work_bytes() < 0) {
+    return invalid("message Source \"", in.entry(),
+                   "\": grid, threads, scratch_bytes, passes and work_bytes must not be negative");
   }
-  return Source{in.target(), in.compiler(), in.prelude(),       in.text(),       in.entry(),
-                in.grid(),   in.threads(),  in.scratch_bytes(), in.load_bytes(), in.store_bytes()};
+  return Source{in.target(),
+                in.compiler(),
+                in.prelude(),
+                in.text(),
+                in.entry(),
+                in.grid(),
+                in.threads(),
+                in.scratch_bytes(),
+                in.load_bytes(),
+                in.store_bytes(),
+                std::max(1, in.passes()),
+                in.work_bytes()};
 }
 
 v1::Problem to_proto(const Problem& problem) {

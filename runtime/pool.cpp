@@ -100,7 +100,8 @@ Pool::~Pool() {
   state_.store((state_.load(std::memory_order_relaxed) & ~kThreadMask) | kStop, std::memory_order_release);
   state_.notify_all();
   for (std::thread& worker : workers_) worker.join();
-  free_scratch();
+  for (Scratch& scratch : scratch_) free(scratch);
+  free(work_);
   if (!callers_cpus_.empty() && std::this_thread::get_id() == caller_) set_affinity(callers_cpus_);
 }
 
@@ -131,50 +132,62 @@ void Pool::run(int threads, void (*task)(void*, int), void* context) {
     left = await_change(pending_, left, spin_ns_);
 }
 
+absl::Status Pool::grow(Scratch& scratch, int64_t bytes, const char* what) {
+  free(scratch);
+  const int64_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes, total = size + kPageBytes;
+  void* map = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot map ", bytes, " bytes of ", what, ": ", std::strerror(errno)));
+  scratch = {static_cast<char*>(map), total};
+  (void)mprotect(scratch.data + size, kPageBytes, PROT_NONE);
+  return absl::OkStatus();
+}
+
+void Pool::free(Scratch& scratch) {
+  if (scratch.data) munmap(scratch.data, static_cast<size_t>(scratch.map_bytes));
+  scratch = {};
+}
+
 absl::Status Pool::reserve_scratch(int64_t bytes) {
   if (bytes <= scratch_bytes_) return absl::OkStatus();
-  free_scratch();
-  const int64_t size = (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  for (Scratch& scratch : scratch_) {
-    const int64_t total = size + kPageBytes;
-    void* map = mmap(nullptr, static_cast<size_t>(total), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("cannot map ", bytes, " bytes of scratch a thread: ", std::strerror(errno)));
-    scratch = {static_cast<char*>(map), total};
-    (void)mprotect(scratch.data + size, kPageBytes, PROT_NONE);
-  }
+  scratch_bytes_ = 0;
+  for (Scratch& scratch : scratch_) WL_RETURN_IF_ERROR(grow(scratch, bytes, "scratch a thread"));
   scratch_bytes_ = bytes;
   return absl::OkStatus();
 }
 
-void Pool::spoil_scratch() {
-  for (const Scratch& scratch : scratch_)
-    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPageBytes));
+absl::Status Pool::reserve_work(int64_t bytes) {
+  if (bytes <= work_bytes_) return absl::OkStatus();
+  work_bytes_ = 0;
+  WL_RETURN_IF_ERROR(grow(work_, bytes, "workspace"));
+  work_bytes_ = bytes;
+  return absl::OkStatus();
 }
 
-void Pool::free_scratch() {
-  for (Scratch& scratch : scratch_) {
-    if (scratch.data) munmap(scratch.data, static_cast<size_t>(scratch.map_bytes));
-    scratch = {};
-  }
-  scratch_bytes_ = 0;
+void Pool::spoil_scratch() {
+  const auto spoil = [](const Scratch& scratch) {
+    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPageBytes));
+  };
+  for (const Scratch& scratch : scratch_) spoil(scratch);
+  spoil(work_);
 }
 
 void Pool::launch(const Launch& launch, void* const* args) {
   WL_CHECK(launch.scratch_bytes <= scratch_bytes_, "scratch of ", launch.scratch_bytes, " bytes was not reserved");
   const int64_t threads = std::clamp(launch.threads, 1, this->threads());
-  each(static_cast<int>(threads), [&](int thread) {
-    // Quotient and remainder apart: grid * thread could overflow.
-    const int64_t share = launch.grid / threads, rest = launch.grid % threads;
-    const int64_t begin = share * thread + std::min<int64_t>(thread, rest);
-    const int64_t end = begin + share + (thread < rest ? 1 : 0);
-    char* scratch = scratch_[static_cast<size_t>(thread)].data;
-    for (int64_t block = begin; block < end; ++block) launch.entry(block, args, scratch);
+  for (int64_t first = 0; first < launch.grid * launch.passes; first += launch.grid)
+    each(static_cast<int>(threads), [&](int thread) {
+      // Quotient and remainder apart: grid * thread could overflow.
+      const int64_t share = launch.grid / threads, rest = launch.grid % threads;
+      const int64_t begin = first + share * thread + std::min<int64_t>(thread, rest);
+      const int64_t end = begin + share + (thread < rest ? 1 : 0);
+      char* scratch = scratch_[static_cast<size_t>(thread)].data;
+      for (int64_t block = begin; block < end; ++block) launch.entry(block, args, scratch);
 #if defined(__x86_64__)
-    __builtin_ia32_sfence();  // non-temporal stores are ordered by nothing weaker
+      __builtin_ia32_sfence();  // non-temporal stores are ordered by nothing weaker
 #endif
-  });
+    });
 }
 
 }  // namespace wl

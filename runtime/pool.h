@@ -24,6 +24,7 @@ struct Launch {
   int64_t grid = 1;
   int threads = 1;  // more than the pool has: the pool's
   int64_t scratch_bytes = 0;
+  int passes = 1;
 };
 
 // Not thread-safe: one thread makes and uses a pool. It is pinned to the first allowed CPU while the pool lives (the
@@ -49,7 +50,12 @@ class Pool {
   // Makes every thread's scratch at least `bytes` long: 4096-byte aligned, followed by an inaccessible page.
   // ResourceExhausted when memory is short.
   absl::Status reserve_scratch(int64_t bytes);
-  // Fills all scratch with 0xFF bytes (NaN), so that a kernel that relies on what it finds there fails its check.
+  // Makes the workspace at least `bytes` long, in the same way. It moves: take workspace() afterwards.
+  absl::Status reserve_work(int64_t bytes);
+  // What a kernel of several passes gets behind its arguments.
+  void* workspace() const { return work_.data; }
+  // Fills all scratch and the workspace with 0xFF bytes (NaN), so that a kernel that relies on what it finds there
+  // fails its check.
   void spoil_scratch();
 
   // Runs a kernel; the scratch it needs must have been reserved.
@@ -60,12 +66,14 @@ class Pool {
     char* data = nullptr;
     int64_t map_bytes = 0;
   };
+  static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
+  static void free(Scratch& scratch);
   void work(int thread, int cpu);
-  void free_scratch();
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
-  int64_t scratch_bytes_ = 0;
+  Scratch work_;
+  int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
   std::vector<int> callers_cpus_;  // to restore the caller's affinity
   std::thread::id caller_;

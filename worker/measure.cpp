@@ -122,7 +122,7 @@ class Measurement {
     const int threads = recipe_.threads > 0 && !bench_.is_gpu() ? recipe_.threads : source.threads;
     return bench_.load(i,
                        {static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
-                        source.scratch_bytes, recipe_.deadline_ns},
+                        source.scratch_bytes, recipe_.deadline_ns, source.passes, source.work_bytes},
                        deadline);
   }
 

@@ -35,6 +35,7 @@ void add(Encoder& out, const Source& source) {
   out.text(source.target).text(source.compiler).text(source.prelude).text(source.text).text(source.entry);
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
+  if (source.passes != 1) out.integer(source.passes).integer(source.work_bytes);  // as for records of before
 }
 
 }  // namespace

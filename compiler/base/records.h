@@ -30,7 +30,10 @@ struct BufferSpec {
 
 // A printed kernel. CPU ABI: `extern "C" void ENTRY(long block, void* const* args, char* scratch)` is called once for
 // every block in [0, grid), by `threads` threads that each own a contiguous range of blocks; scratch is private to the
-// thread, 4096-byte aligned, `scratch_bytes` long and not zeroed; args are 64-byte aligned and never alias.
+// thread, 4096-byte aligned, `scratch_bytes` long and not zeroed; args are 64-byte aligned and never alias. A kernel of
+// several `passes` is called for every block in [0, passes * grid): pass after pass, each once the one before has ended
+// on all threads. Behind the arguments it then gets one more pointer: its workspace, `work_bytes` that all blocks see,
+// 64-byte aligned, not zeroed, and kept from its first pass to its last.
 struct Source {
   std::string target;    // row of kTargets, e.g. "cpu:avx512"
   std::string compiler;  // "gcc" or "clang"
@@ -44,6 +47,10 @@ struct Source {
   // of dynamic shared memory. What the text promises of its widest accesses of a lane to device memory, in bytes; 0:
   // none.
   int load_bytes = 0, store_bytes = 0;
+  // A GPU kernel of several passes is launched once for each, with the workspace and the number of the pass, an int,
+  // behind the arguments.
+  int passes = 1;
+  int64_t work_bytes = 0;
   bool operator==(const Source&) const = default;
 };
 

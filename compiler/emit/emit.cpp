@@ -31,6 +31,8 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   // A simulated block is a call on one thread of the host.
   source.threads = machine.target->family == "sim" ? 1 : kernel.threads;
   source.scratch_bytes = kernel.scratch_bytes();
+  source.passes = static_cast<int>(kernel.passes().size());
+  source.work_bytes = kernel.work_bytes();
   if (machine.target->is_gpu() && machine.target->family != "sim") {
     source.load_bytes = printer.load_bytes();
     source.store_bytes = printer.store_bytes();

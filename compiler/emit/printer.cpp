@@ -21,7 +21,14 @@ absl::StatusOr<std::string> Printer::print() {
     print_head();
   }
   print_derived(0);
-  print_body(kernel_.body);
+  const std::vector<std::span<const Instr>> passes = kernel_.passes();
+  for (size_t i = 0; i < passes.size(); ++i) {
+    if (passes.size() > 1) out_.open(cat("if (pass == ", i, ")"));
+    declared_.emplace_back();
+    print_body(passes[i]);
+    declared_.pop_back();
+    if (passes.size() > 1) out_.close();
+  }
   out_.close();
   if (!status_.ok()) return status_;
   return out_.take();
@@ -30,12 +37,17 @@ absl::StatusOr<std::string> Printer::print() {
 void Printer::print_head() {
   out_.open(cat("extern \"C\" void ", entry_, "(long block, void* const* args, char* scratch)"));
   out_.line("(void)block; (void)args; (void)scratch;");
+  if (kernel_.passes().size() > 1) {
+    out_.line(cat("const long pass = block / ", kernel_.grid, "L;"));
+    out_.line(cat("block %= ", kernel_.grid, "L;"));
+  }
   int argument = 0;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
     const std::string type = cat(b.level == Level::kGlobal && !b.output ? "const " : "", spell_memory(b.dtype, 1), "*");
-    const std::string place =
-        b.level == Level::kGlobal ? cat("args[", argument++, "]") : cat("(scratch + ", b.byte_offset, "L)");
+    const std::string place = b.level == Level::kGlobal   ? cat("args[", argument++, "]")
+                              : b.level == Level::kShared ? cat("(scratch + ", b.byte_offset, "L)")
+                                                          : cat("((char*)args[", argument, "] + ", b.byte_offset, "L)");
     out_.line(cat(type, " WL_RESTRICT p", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ",
                   comment_of(b.name)));
   }
@@ -65,7 +77,7 @@ void Printer::print_derived(VarId source) {
   }
 }
 
-void Printer::print_body(const std::vector<Instr>& body) {
+void Printer::print_body(std::span<const Instr> body) {
   for (size_t i = 0; i < body.size() && status_.ok();) {
     if (body[i].op == InstrOp::kLoop) {
       print_loop(body[i++]);

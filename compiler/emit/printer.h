@@ -30,7 +30,7 @@ class Printer {
     std::vector<int64_t> repeat;       // unrolled stretches: repeat index per axis
   };
 
-  void print_body(const std::vector<Instr>& body);
+  void print_body(std::span<const Instr> body);
   void print_loop(const Instr& loop);
   void print_derived(VarId source);
   void print_head();
@@ -72,6 +72,8 @@ class Printer {
   // An index at a place: `offset` and the elements before it, each times its stride.
   std::string index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const;
   std::string address(const Slice& slice, const Place& place) const;
+  // What a store's guards ask for; "" when nothing.
+  std::string condition(const Instr& store, const Place& place) const;
   void define(TileId tile, const std::string& name, const std::string& value);
   std::string extent(const Tile& tile, int axis) const;
   bool static_extent(const Tile& tile, int axis) const;

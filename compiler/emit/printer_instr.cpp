@@ -98,6 +98,7 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
     case InstrOp::kLoop:
     case InstrOp::kFence:
     case InstrOp::kBarrier:
+    case InstrOp::kPass:
       return fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
   }
 }
@@ -206,20 +207,29 @@ bool Printer::aligned(const Slice& slice, int axis) const {
   return true;
 }
 
+std::string Printer::condition(const Instr& store, const Place& place) const {
+  std::string out;
+  for (const SliceGuard& guard : store.guards)
+    append(&out, out.empty() ? "" : " && ", "wl_within(", index(guard.at, guard.strides, place), ", ", guard.extent,
+           "L)");
+  return out;
+}
+
 void Printer::print_store(const Instr& instr, const Stretch& stretch, const Place& place) {
   if (kernel_.wave > 0) return print_team_store(instr, stretch, place);
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
   const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
-  if (lanes == 1) return out_.line(cat("*(", at, ") = ", value, ";"));
+  const std::string when = condition(instr, place), head = when.empty() ? "" : cat("if (", when, ") ");
+  if (lanes == 1) return out_.line(cat(head, "*(", at, ") = ", value, ";"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left);
   const std::string masked = place.left.empty() ? "" : "_n";
-  if (stride != 1) return out_.line(cat("wl_scatter", masked, "(", at, ", ", stride, "L, ", value, tail, ");"));
+  if (stride != 1) return out_.line(cat(head, "wl_scatter", masked, "(", at, ", ", stride, "L, ", value, tail, ");"));
   const bool stream = instr.streaming && place.left.empty() && size_of(tile.dtype) == 4 &&
                       aligned(instr.slice, tile.layout.vector_axis());
-  out_.line(cat(stream ? "wl_stream" : cat("wl_store", masked), "(", at, ", ", value, tail, ");"));
+  out_.line(cat(head, stream ? "wl_stream" : cat("wl_store", masked), "(", at, ", ", value, tail, ");"));
 }
 
 void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place& place) {

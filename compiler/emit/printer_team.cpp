@@ -41,14 +41,16 @@ void Printer::print_team_head() {
                                          : "WL_OUT(",
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
+  if (kernel_.passes().size() > 1) parameters.push_back(cat("WL_PASSES(", kernel_.work_bytes(), ")"));
   out_.open(cat(kernel_.blocks == 0 ? "WL_KERNEL(" : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "), entry_, ", ",
                 kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
   out_.line("WL_ENTER;");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
-    out_.line(b.level == Level::kGlobal ? cat("// p", i, " = ", comment_of(b.name))
-                                        : cat("WL_SHARED(", spell_memory(b.dtype, 1), ", p", i, ", ", b.byte_offset,
-                                              ", ", elements(b.shape), ");  // ", comment_of(b.name)));
+    out_.line(b.level == Level::kGlobal
+                  ? cat("// p", i, " = ", comment_of(b.name))
+                  : cat(b.level == Level::kShared ? "WL_SHARED(" : "WL_WORK(", spell_memory(b.dtype, 1), ", p", i, ", ",
+                        b.byte_offset, ", ", elements(b.shape), ");  // ", comment_of(b.name)));
   }
   out_.line(kernel_.teams == 1 ? "const int place = thread;"
                                : cat("const int place = thread & ", kernel_.team - 1, ";"));
@@ -110,7 +112,7 @@ int Printer::access_width(const Slice& slice, const Tile& tile, bool masked) con
   };
   divide_all(slice.offset);
   const KernelBuffer& buffer = kernel_.buffers[slice.buffer];
-  if (buffer.level == Level::kShared) divide(buffer.byte_offset / size_of(buffer.dtype));
+  if (buffer.level != Level::kGlobal) divide(buffer.byte_offset / size_of(buffer.dtype));
   for (int a = 0; a < tile.layout.rank(); ++a)
     if (a != axis && tile.layout.shape[a] > 1) divide(slice.strides[a]);
   if (masked) {
@@ -192,14 +194,12 @@ void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
   const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
-  std::string condition;
-  const auto require = [&](const std::string& what) { append(&condition, condition.empty() ? "" : " && ", what); };
-  for (const SliceGuard& guard : instr.guards)
-    require(cat("wl_within(", index(guard.at, guard.strides, place), ", ", guard.extent, "L)"));
+  std::string when = condition(instr, place);
   // What several threads hold, one of them stores.
   if (const int64_t mask = replicated(tile.layout); mask != 0)
-    require(mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
-  const std::string head = condition.empty() ? "" : cat("if (", condition, ") ");
+    append(&when, when.empty() ? "" : " && ",
+           mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
+  const std::string head = when.empty() ? "" : cat("if (", when, ") ");
   const std::string masked = place.left.empty() ? "" : "_n", tail = place.left.empty() ? "" : cat(", ", place.left);
   const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
   if (along != 1) return out_.line(cat(head, "wl_scatter", masked, "(", at, ", ", along, "L, ", value, tail, ");"));

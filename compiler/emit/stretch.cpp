@@ -99,6 +99,7 @@ TileId space_tile(const Instr& instr) {
     case InstrOp::kBarrier:
     case InstrOp::kCommit:
     case InstrOp::kWait:
+    case InstrOp::kPass:
       return -1;
   }
   return -1;
@@ -114,7 +115,7 @@ bool same_space(const Tile& a, const Tile& b) {
   return a.layout.shape == b.layout.shape && broadcasts_into(a, b) && broadcasts_into(b, a);
 }
 
-Stretch next_stretch(const Kernel& kernel, const std::vector<Instr>& body, size_t begin) {
+Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin) {
   Stretch out;
   std::set<TileId> folded;
   bool mixed = false;

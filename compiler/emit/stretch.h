@@ -19,7 +19,7 @@ struct Stretch {
 TileId space_tile(const Instr& instr);
 
 // Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there.
-Stretch next_stretch(const Kernel& kernel, const std::vector<Instr>& body, size_t begin);
+Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin);
 
 // Tiles with more than one register repeat that are used in several stretches: they are kept in registers, so every
 // stretch that touches them is unrolled.

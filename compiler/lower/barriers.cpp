@@ -236,7 +236,7 @@ struct Walk {
     for (size_t i = 0; i < body.size(); ++i) {
       if (body[i].op == InstrOp::kLoop) {
         walk_loop(body[i], depth);
-      } else if (body[i].op == InstrOp::kBarrier) {
+      } else if (body[i].op == InstrOp::kBarrier || body[i].op == InstrOp::kPass) {
         pending.clear();
       } else if (body[i].op == InstrOp::kCommit) {
         flying.emplace_back();

@@ -60,6 +60,12 @@ BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_
   return static_cast<BufferId>(kernel_.buffers.size()) - 1;
 }
 
+BufferId KernelBuilder::work(std::string name, DType dtype, std::vector<int64_t> shape) {
+  const int64_t at = kernel_.work_bytes();
+  kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kWork, false, false, at});
+  return static_cast<BufferId>(kernel_.buffers.size()) - 1;
+}
+
 BufferId KernelBuilder::input_buffer(NodeId input) const {
   const auto it = std::find(inputs_.begin(), inputs_.end(), input);
   WL_CHECK(it != inputs_.end(), "node %", input, " is no input of the group");

@@ -34,22 +34,29 @@ class Interpreter {
       : kernel_(kernel), globals_(globals), vars_(kernel) {}
 
   absl::Status run() {
-    for (int64_t block = 0; block < kernel_.grid; ++block) {
-      vars_.set(0, block);
-      scratch_.clear();
-      for (const KernelBuffer& b : kernel_.buffers)
-        scratch_.emplace_back(b.level == Level::kShared ? elements(b.shape) : 0,
-                              std::numeric_limits<double>::quiet_NaN());
-      std::vector<int> teams(std::max(1, kernel_.teams));
-      std::iota(teams.begin(), teams.end(), 0);
-      flying_.assign(teams.size(), Groups(1));
-      team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
-      WL_RETURN_IF_ERROR(body(kernel_.body, teams));
-    }
+    work_ = empty(Level::kWork);
+    for (std::span<const Instr> pass : kernel_.passes())
+      for (int64_t block = 0; block < kernel_.grid; ++block) {
+        vars_.set(0, block);
+        scratch_ = empty(Level::kShared);
+        std::vector<int> teams(std::max(1, kernel_.teams));
+        std::iota(teams.begin(), teams.end(), 0);
+        flying_.assign(teams.size(), Groups(1));
+        team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
+        WL_RETURN_IF_ERROR(body(pass, teams));
+      }
     return absl::OkStatus();
   }
 
  private:
+  // The buffers of a level, holding nothing.
+  std::vector<std::vector<double>> empty(Level level) const {
+    std::vector<std::vector<double>> out;
+    for (const KernelBuffer& b : kernel_.buffers)
+      out.emplace_back(b.level == level ? elements(b.shape) : 0, std::numeric_limits<double>::quiet_NaN());
+    return out;
+  }
+
   // Calls visit(index per axis, flat) for every element within the tile's bound.
   template <typename Visit>
   absl::Status each(TileId id, Visit visit) const {
@@ -94,7 +101,10 @@ class Interpreter {
     int64_t at = vars_.value(slice.offset) + extra;
     for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
     const BufferId id = slice.buffer;
-    std::vector<double>& data = kernel_.buffers[id].level == Level::kShared ? scratch_[id] : globals_[id];
+    const Level level = kernel_.buffers[id].level;
+    std::vector<double>& data = level == Level::kShared ? scratch_[id]
+                                : level == Level::kWork ? work_[id]
+                                                        : globals_[id];
     if (at < 0 || at >= static_cast<int64_t>(data.size()))
       return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
                                        ", which has ", data.size(), ": ", print(kernel_, instr)));
@@ -246,6 +256,7 @@ class Interpreter {
       case InstrOp::kPrefetch:
       case InstrOp::kFence:
       case InstrOp::kBarrier:
+      case InstrOp::kPass:
         return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -257,7 +268,7 @@ class Interpreter {
   }
 
   // Teams in step, one after the other at each instruction: as good as any order, for a kernel with its barriers.
-  absl::Status body(const std::vector<Instr>& instrs, const std::vector<int>& teams) {
+  absl::Status body(std::span<const Instr> instrs, const std::vector<int>& teams) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {
         WL_RETURN_IF_ERROR(loop(instr, teams));
@@ -293,7 +304,7 @@ class Interpreter {
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<double>> scratch_;
+  std::vector<std::vector<double>> scratch_, work_;
   std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
   std::vector<Groups> flying_;                                // by team: groups, the last still open
   int now_ = 0;                                               // the team that runs

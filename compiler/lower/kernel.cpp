@@ -14,10 +14,18 @@ constexpr InstrInfo kInstrs[] = {
     {InstrOp::kLoop, "for"},        {InstrOp::kFence, "fence"},
     {InstrOp::kBarrier, "barrier"}, {InstrOp::kAsyncLoad, "async_load"},
     {InstrOp::kCommit, "commit"},   {InstrOp::kWait, "wait"},
+    {InstrOp::kPass, "pass"},
 };
 
 int64_t bytes_of(const KernelBuffer& buffer) {
   return elements(buffer.shape) * size_of(buffer.dtype);
+}
+
+int64_t end_of(const std::vector<KernelBuffer>& buffers, Level level) {
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == level) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
+  return (end + 63) / 64 * 64;
 }
 
 }  // namespace
@@ -41,15 +49,26 @@ Affine& Affine::add(VarId var, int64_t coefficient) {
 }
 
 int64_t Kernel::scratch_bytes() const {
-  int64_t end = 0;
-  for (const KernelBuffer& buffer : buffers)
-    if (buffer.level == Level::kShared) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
-  return (end + 63) / 64 * 64;
+  return end_of(buffers, Level::kShared);
+}
+int64_t Kernel::work_bytes() const {
+  return end_of(buffers, Level::kWork);
+}
+
+std::vector<std::span<const Instr>> Kernel::passes() const {
+  std::vector<std::span<const Instr>> out;
+  size_t begin = 0;
+  for (size_t i = 0; i <= body.size(); ++i) {
+    if (i < body.size() && body[i].op != InstrOp::kPass) continue;
+    out.push_back(std::span<const Instr>(body).subspan(begin, i - begin));
+    begin = i + 1;
+  }
+  return out;
 }
 
 bool Kernel::overlap(BufferId a, BufferId b) const {
   const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
-  return a != b && mine.level == Level::kShared && theirs.level == Level::kShared &&
+  return a != b && mine.level == theirs.level && mine.level != Level::kGlobal &&
          mine.byte_offset < theirs.byte_offset + bytes_of(theirs) &&
          theirs.byte_offset < mine.byte_offset + bytes_of(mine);
 }

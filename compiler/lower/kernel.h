@@ -9,7 +9,9 @@
 // own, with variable 1, the team, as its number. A tile's layout then says which thread of the team holds which
 // element: l bits are the lane within a wave, u bits the wave within the team; where a layout lacks one of these bits
 // the element is replicated, and is stored by the threads whose missing bits are zero. Teams meet at barriers, and
-// nowhere else. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
+// nowhere else. A `pass` cuts the body: what follows runs in another sweep over the grid, once all blocks of the sweep
+// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. To add an
+// instruction: a row of kInstrs, its cases in verify, interp and the printer.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +47,9 @@ struct Var {
   bool operator==(const Var&) const = default;
 };
 
-enum class Level : uint8_t { kGlobal, kShared };  // shared: the CPU's per-thread scratch, the GPU's shared memory
+// shared: the CPU's per-thread scratch, the GPU's shared memory. work: device memory that all blocks see and that is no
+// argument of the graph; a pass stores there what later ones load.
+enum class Level : uint8_t { kGlobal, kShared, kWork };
 
 struct KernelBuffer {
   std::string name;
@@ -54,7 +58,7 @@ struct KernelBuffer {
   Level level = Level::kGlobal;
   bool output = false;      // global only; globals come first, in call order
   bool once = false;        // output: no element is stored twice
-  int64_t byte_offset = 0;  // shared: place in the arena, a multiple of 64
+  int64_t byte_offset = 0;  // shared, work: place in the arena or workspace, a multiple of 64
   bool operator==(const KernelBuffer&) const = default;
 };
 
@@ -113,7 +117,8 @@ enum class InstrOp : uint8_t {
   kBarrier,
   kAsyncLoad,
   kCommit,
-  kWait
+  kWait,
+  kPass
 };
 struct InstrInfo {
   InstrOp op;
@@ -160,13 +165,14 @@ struct Instr {
 // commit: what a thread has sent on its way since the last one is a group
 // wait:   all groups of the thread have landed but the last `pending`
 // barrier: what threads of the block did to shared buffers before it is seen by all after it
+// pass:   outside loops only: no tile and no shared buffer survives it; see above
 
 inline constexpr VarId kTeamVar = 1;  // with lanes
 
 struct Kernel {
   std::string name;
   std::string target;
-  std::vector<KernelBuffer> buffers;  // globals in call order, then shared
+  std::vector<KernelBuffer> buffers;  // globals in call order, then shared and work
   std::vector<Var> vars;              // vars[0] is the block, and with lanes vars[1] the team
   std::vector<Tile> tiles;
   std::vector<Instr> body;
@@ -179,9 +185,11 @@ struct Kernel {
   std::string compiler = "gcc";
   // End of the shared buffer that ends last; those that are never needed at the same time may overlap.
   int64_t scratch_bytes() const;
-  // Whether two different shared buffers have memory in common.
+  int64_t work_bytes() const;  // the same of work buffers, of which none overlap
+  // Whether two different shared (or work) buffers have memory in common.
   bool overlap(BufferId a, BufferId b) const;
-  int vector_lanes() const;  // the most vector lanes of a tile
+  std::vector<std::span<const Instr>> passes() const;  // the body, cut where it says so; at least one
+  int vector_lanes() const;                            // the most vector lanes of a tile
   bool operator==(const Kernel&) const = default;
 };
 

@@ -42,6 +42,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
     }
   for (AtomId a : domain.reduced)
     if (a != domain.vector) outer_reduced_.push_back(a);
+  parts_ = schedule.get("parts", 1);
   pipelined_ = schedule.get("pipeline", 0) != 0 && phases_.count > 1 && outer_reduced_.empty() && vector_reduced_;
 }
 
@@ -117,6 +118,10 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
     place.atom[outer_reduced_[0]].add(kTeamVar, 1);
   }
   if (chunk_var_ >= 0) place.vector_base = affine(chunk_var_, vector_tile_);
+  if (parts_ > 1) {
+    Affine& shared = part_atom_ == domain_.vector ? place.vector_base : place.atom[part_atom_];
+    shared = sum(std::move(shared), part_, share_);
+  }
   place.row = row;
   return place;
 }
@@ -276,7 +281,7 @@ TileId LoopLowering::compute(NodeId node, Code& code) {
 
 TileId LoopLowering::get(NodeId node, Code& code) {
   const Node& n = group_.nodes[node];
-  if (is_reduction(group_, node)) return reduced(node, code.phase);
+  if (is_reduction(group_, node)) return parts_ > 1 ? combined(node, code) : reduced(node, code.phase);
   if (const auto it = code.tiles.find(node); it != code.tiles.end()) return it->second;
   TileId tile = -1;
   const auto kept = phases_.kept.find(node);

@@ -2,11 +2,13 @@
 // point of the parallel atoms (and one tile of the vector atom, where that is parallel); a block owns a range of rows.
 // The work on a row falls into *phases*: a phase ends where a reduction's result is first needed. Each phase is a nest
 // over the outer reduced atoms around one stretch along the vector atom, so a row is read from memory in phase 0 and
-// found in cache or in a row buffer later. With `pipeline`, one loop runs phase p on row i + (last - p): the memory is
-// never idle while a phase computes (ALCOP's pipelining, applied to rows).
+// found in cache or in a row buffer later. With `parts`, blocks share a row (loops_parts.cpp). With `pipeline`, one
+// loop runs phase p on row i + (last - p): the memory is never idle while a phase computes (ALCOP's pipelining, applied
+// to rows).
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +29,10 @@ struct Phases : RowPhases {
 // keep 0: only what is dear to compute again; 1: everything computed that crosses phases; 2: inputs too.
 Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online);
 
+// factor * exp(from - to), or factor itself where the two are equal and `equal` says so: who has seen nothing but -inf
+// goes on.
+Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype);
+
 class LoopLowering {
  public:
   LoopLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
@@ -45,7 +51,8 @@ class LoopLowering {
     int phase = 0;
     // narrow: inside the phase's loops, but constant along the vector atom
     // exchange: a team's waves leave what they reduced in shared memory
-    std::vector<Instr> fills, pre, narrow, inner, exchange, post;
+    // leave, after: with parts, what a block reduced goes to the workspace; what then is known only in the next pass
+    std::vector<Instr> fills, pre, narrow, inner, exchange, post, leave, after;
     std::map<NodeId, TileId> tiles;
     std::vector<std::pair<Access, TileId>> loads;
     std::vector<std::pair<std::vector<Piece>, TileId>> joined;
@@ -81,7 +88,15 @@ class LoopLowering {
   void fold_online(NodeId largest, Code& code);
   void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
-  Affine outer_trips(size_t loop);
+  void share_out(int64_t step);
+  Affine row_of_block(int64_t rows);
+  void leave(NodeId reduce, Code& code);
+  Slice left_slice(NodeId reduce, TileId tile, const RowPlace& place, const Affine& part);
+  TileId combined(NodeId reduce, Code& code);
+  TileId combined_lanes(NodeId reduce, Code& code);
+  TileId combined_tiles(NodeId reduce, Code& code);
+  std::vector<Affine> outer_trips(size_t loop);
+  std::vector<Affine> chunk_trips();
   bool is_wide_tile(TileId tile);
   void emit_row(std::vector<Code> codes, bool prologue = false);
   void emit_pipelined(const std::vector<Affine>& trips);
@@ -108,6 +123,12 @@ class LoopLowering {
   bool split_ = false;     // the teams of a block share the outermost reduced loop of one row
   bool resident_ = false;  // a team keeps its row in registers over all phases
   bool pipelined_ = false;
+  // Blocks that share a row: how many, which one this is, the loop of which each has `share_` turns.
+  int64_t parts_ = 1, share_ = 0;
+  Affine part_;
+  AtomId part_atom_ = -1;
+  std::map<NodeId, BufferId> left_, teams_;            // workspace of partial results; shared memory of teams'
+  std::map<std::pair<int, NodeId>, TileId> combined_;  // by phase, that is, by pass
   VarId row_var_ = -1;
   int64_t ahead_ = 0;  // persistent blocks: rows that are on their way to shared memory while one is computed
   Affine slot_;        // where the row that is computed lies there

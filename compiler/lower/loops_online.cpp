@@ -7,9 +7,7 @@
 #include "compiler/lower/loops.h"
 
 namespace wl {
-namespace {
 
-// factor * exp(from - to), or factor itself where the two are equal: a thread that has seen nothing but -inf goes on.
 Instr times_power(TileId result, std::optional<TileId> factor, TileId from, TileId to, bool equal, DType dtype) {
   Instr map;
   map.op = InstrOp::kMap;
@@ -22,6 +20,8 @@ Instr times_power(TileId result, std::optional<TileId> factor, TileId from, Tile
   if (equal) push_op(map, Op::select, dtype, {same, s, value});
   return map;
 }
+
+namespace {
 
 Instr fold_instr(TileId into, TileId value, Op combine) {
   Instr instr;
@@ -52,10 +52,11 @@ void LoopLowering::fold_online(NodeId largest, Code& code) {
     const TileId term = make_tile(dtype, true);
     code.inner.push_back(times_power(term, std::nullopt, value, own, true, dtype));
     code.inner.push_back(fold_instr(partial, term, Op::add));
-    // After the row's maximum is known to all. A row of -inf, or with +inf, is NaN here as it would be there.
+    // After the row's maximum is known to all. A row of -inf, or with +inf, is NaN here as it would be there; a part of
+    // a row is not yet.
     Code last;
     cross(sum, Op::add, scaled, results_.at(sum)[0], last);
-    code.post.push_back(times_power(scaled, partial, own, row, false, dtype));
+    code.post.push_back(times_power(scaled, partial, own, row, parts_ > 1, dtype));
     std::move(last.exchange.begin(), last.exchange.end(), std::back_inserter(code.post));
     std::move(last.post.begin(), last.post.end(), std::back_inserter(code.post));
   }

@@ -118,7 +118,8 @@ void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Tile
   const Tile tile = out_.kernel().tiles[partial];
   const int64_t width = tile.layout.shape[1];
   Slice slice;
-  slice.buffer = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
+  if (!teams_.contains(reduce)) teams_[reduce] = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
+  slice.buffer = teams_[reduce];
   slice.offset = affine(kTeamVar, width);
   slice.strides = {0, 1};
   code.exchange.push_back(store_instr(partial, slice, false));
@@ -137,12 +138,19 @@ void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Tile
   }
 }
 
-// How often a team runs a loop around its row: its share, where the teams of the block share the loop.
-Affine LoopLowering::outer_trips(size_t loop) {
-  const int64_t extent = domain_.atoms[outer_reduced_[loop]].extent;
-  if (!split_ || loop != 0) return fixed(extent);
+// How often a team runs a loop around its row: its share, where blocks or the teams of a block share the loop.
+std::vector<Affine> LoopLowering::outer_trips(size_t loop) {
+  const AtomId atom = outer_reduced_[loop];
+  const int64_t extent = domain_.atoms[atom].extent;
+  std::vector<Affine> trips = {fixed(extent)};
+  if (parts_ > 1 && atom == part_atom_) {
+    trips = {fixed(share_)};
+    if (extent % share_ != 0) trips.push_back(sum(fixed(extent), part_, -share_));
+  }
+  if (!split_ || loop != 0) return trips;
   const int teams = out_.kernel().teams;
-  return affine(out_.derived("share", {affine(kTeamVar, -1, extent - 1 + teams)}, teams));
+  for (Affine& trip : trips) trip = sum(std::move(trip), affine(kTeamVar, -1, teams - 1));
+  return {affine(out_.derived("share", std::move(trips), teams))};
 }
 
 // Inputs that move with the row are fetched ahead, in the phase that reads them first.
@@ -195,12 +203,13 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
 void LoopLowering::store_once(const Access& access, const RowPlace& place, Instr& store) const {
   for (AtomId a : outer_reduced_)
     if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});
-  if (chunk_var_ >= 0 && !access.moves_along(domain_.vector)) store.guards.push_back({affine(chunk_var_), {0, 0}, 1});
+  const bool walks = chunk_var_ >= 0 || (parts_ > 1 && part_atom_ == domain_.vector);
+  if (walks && !access.moves_along(domain_.vector)) store.guards.push_back({place.vector_base, {0, 0}, 1});
 }
 
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
-  if (resident_) code = std::move(carried_);
+  if (resident_ && parts_ == 1) code = std::move(carried_);
   code.phase = phase;
   code.place = std::move(place);
   for (NodeId reduce : phases_.reduces)
@@ -217,8 +226,9 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     // What is only known when the phase has ended is computed from the results' first age.
     Code* into = &code;
     Code after;
-    if (!inside && store.source >= 0 && phases_.level[store.source] > phase) {
-      after.phase = phase;
+    const bool late = !inside && store.source >= 0 && phases_.level[store.source] > phase;
+    if (late) {
+      after.phase = parts_ > 1 ? phase + 1 : phase;
       after.place = code.place;
       into = &after;
     }
@@ -228,14 +238,18 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
-      if (team_) store_once(store.access, code.place, instr);
+      if (team_ || parts_ > 1) store_once(store.access, code.place, instr);
       (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(instr));
     } else {
-      std::move(after.pre.begin(), after.pre.end(), std::back_inserter(code.post));
+      std::vector<Instr>& end = late && parts_ > 1 ? code.after : code.post;
+      std::move(after.pre.begin(), after.pre.end(), std::back_inserter(end));
       if (split_) instr.guards.push_back({affine(kTeamVar), {0, 0}, 1});
-      code.post.push_back(std::move(instr));
+      if (parts_ > 1) instr.guards.push_back({part_, {0, 0}, 1});
+      end.push_back(std::move(instr));
     }
   }
+  for (NodeId reduce : phases_.reduces)
+    if (parts_ > 1 && phases_.level[reduce] - 1 == phase) leave(reduce, code);
   prefetch(code);
   if (resident_) {
     carried_.tiles = code.tiles;
@@ -253,16 +267,24 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
     out_.push_all(std::move(code.pre));
     if (outer_reduced_.empty()) out_.push_all(std::move(code.narrow));
   }
-  std::vector<std::pair<VarId, Affine>> loops;
+  std::vector<std::pair<VarId, std::vector<Affine>>> loops;
   for (size_t i = 0; i < outer_reduced_.size(); ++i) loops.emplace_back(outer_vars_[i], outer_trips(i));
-  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, fixed((row_extent_ + vector_tile_ - 1) / vector_tile_));
-  for (const auto& [var, trips] : loops) out_.open_loop(var, {trips});
+  if (chunk_var_ >= 0) loops.emplace_back(chunk_var_, chunk_trips());
+  for (const auto& [var, trips] : loops) out_.open_loop(var, trips);
   if (!outer_reduced_.empty())
     for (Code& code : codes) out_.push_all(std::move(code.narrow));
   for (Code& code : codes) out_.push_all(std::move(code.inner));
   for (size_t i = 0; i < loops.size(); ++i) out_.close_loop();
   for (Code& code : codes) out_.push_all(std::move(code.exchange));
   for (Code& code : codes) out_.push_all(std::move(code.post));
+  for (Code& code : codes) {
+    if (code.leave.empty()) continue;
+    out_.push_all(std::move(code.leave));
+    Instr pass;
+    pass.op = InstrOp::kPass;
+    out_.push(std::move(pass));
+    out_.push_all(std::move(code.after));
+  }
   if (!pipelined_) return;
   for (auto& [reduce, ages] : results_) {
     // In the prologue only what has been computed can grow older.
@@ -277,19 +299,16 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   if (team_) return run_teams();
   Kernel& kernel = out_.kernel();
   const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_.get("tasks", 1));
-  chunk_ = std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);
-  kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_;
+  chunk_ = parts_ > 1 ? 1 : std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);
+  kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_ * parts_;
   if (rows_ == 0) return out_.finish();
-  row_var_ = out_.loop_var("i");
+  if (parts_ == 1) row_var_ = out_.loop_var("i");
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
-  Affine row = affine(kBlockVar, chunk_);
-  row.add(row_var_, 1);
-  if (!vector_reduced_ && vector_extent_ % vector_tile_ != 0) {
-    Affine left = place_of(row, {}).vector_base;
-    for (auto& [var, coefficient] : left.terms) coefficient = -coefficient;
-    left.base = vector_extent_ - left.base;
-    bound_ = {{}, {left}};
-  }
+  if (parts_ > 1) share_out(lanes_);
+  Affine row = row_of_block(chunk_);
+  if (row_var_ >= 0) row.add(row_var_, 1);
+  if (vector_extent_ % std::max<int64_t>(1, vector_tile_) != 0)
+    bound_ = {{}, {sum(fixed(vector_extent_), place_of(row, {}).vector_base, -1)}};
   for (NodeId reduce : phases_.reduces) {
     std::vector<TileId>& ages = results_[reduce];
     const int oldest = pipelined_ ? phases_.count - phases_.level[reduce] : 0;
@@ -301,13 +320,13 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   if (pipelined_) {
     emit_pipelined(trips);
   } else {
-    out_.open_loop(row_var_, trips);
+    if (row_var_ >= 0) out_.open_loop(row_var_, trips);
     for (int phase = 0; phase < phases_.count; ++phase) {
       std::vector<Code> codes;
       codes.push_back(phase_code(phase, place_of(row, {})));
       emit_row(std::move(codes));
     }
-    out_.close_loop();
+    if (row_var_ >= 0) out_.close_loop();
   }
   if (schedule_.get("stream", 0) != 0) out_.push(fence_instr());
   return out_.finish();

@@ -44,7 +44,7 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   const int64_t at_once = split_ ? 1 : teams;  // rows
   chunk_ = at_once * rows_each;
   const int64_t chunks = (rows_ + chunk_ - 1) / chunk_;
-  out_.kernel().grid = chunks;
+  out_.kernel().grid = chunks * parts_;
   if (rows_ == 0) return out_.finish();
   const bool persistent = schedule_.get("persistent", 0) != 0;
   if (persistent) out_.kernel().grid = persistent_blocks(chunks);
@@ -60,7 +60,8 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_.get("tile", 1) * lanes_));
     if (vector_tile_ < vector_extent_ || nothing) chunk_var_ = out_.loop_var("part");
   }
-  Affine row = affine(kBlockVar, chunk_);
+  if (parts_ > 1) share_out(resident_ ? lanes_ : vector_tile_);
+  Affine row = row_of_block(chunk_);
   if (!split_) row.add(kTeamVar, 1);
   const int64_t blocks = out_.kernel().grid;
   if (row_var_ >= 0) row.add(row_var_, persistent ? blocks * chunk_ : at_once);

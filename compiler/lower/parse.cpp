@@ -17,8 +17,9 @@ constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr int64_t kAnyLow = std::numeric_limits<int64_t>::min(), kAnyHigh = std::numeric_limits<int64_t>::max();
 
 bool gives_tile(InstrOp op) {
-  constexpr InstrOp kNone[] = {InstrOp::kStore,   InstrOp::kPrefetch,  InstrOp::kLoop,   InstrOp::kFence,
-                               InstrOp::kBarrier, InstrOp::kAsyncLoad, InstrOp::kCommit, InstrOp::kWait};
+  constexpr InstrOp kNone[] = {InstrOp::kStore,  InstrOp::kPrefetch, InstrOp::kLoop,
+                               InstrOp::kFence,  InstrOp::kBarrier,  InstrOp::kAsyncLoad,
+                               InstrOp::kCommit, InstrOp::kWait,     InstrOp::kPass};
   return std::find(std::begin(kNone), std::end(kNone), op) == std::end(kNone);
 }
 
@@ -111,7 +112,8 @@ class KernelParser {
     if (depth > kMaxDepth) return invalid("loops nested deeper than ", kMaxDepth);
     while (next_line()) {
       if (in_.take("}")) return end_line();
-      if (depth == 0 && in_.peek() == 'p' && in_.rest().substr(0, 4) != "pref") {
+      const bool word = in_.rest().substr(0, 2) == "pr" || in_.rest().substr(0, 2) == "pa";  // prefetch, pass
+      if (depth == 0 && in_.peek() == 'p' && !word) {
         WL_RETURN_IF_ERROR(buffer());
       } else if (depth == 0 && in_.take("index")) {
         WL_RETURN_IF_ERROR(declared({Var::Kind::kLoop, "", {}, 1, 0}));
@@ -144,8 +146,8 @@ class KernelParser {
     if (id != static_cast<BufferId>(kernel_.buffers.size()))
       return invalid("expected buffer p", kernel_.buffers.size(), ", found p", id);
     WL_RETURN_IF_ERROR(in_.expect("="));
-    if (in_.take("scratch")) {
-      b.level = Level::kShared;
+    if (const bool work = in_.take("work"); work || in_.take("scratch")) {
+      b.level = work ? Level::kWork : Level::kShared;
       WL_RETURN_IF_ERROR(in_.expect("@"));
       WL_RETURN_IF_ERROR(in_.integer(b.byte_offset, 0, kMaxCount));
     } else {
@@ -376,6 +378,7 @@ class KernelParser {
       case InstrOp::kFence:
       case InstrOp::kBarrier:
       case InstrOp::kCommit:
+      case InstrOp::kPass:
         return absl::OkStatus();
     }
     return absl::OkStatus();

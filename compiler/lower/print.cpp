@@ -117,6 +117,7 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
     case InstrOp::kFence:
     case InstrOp::kBarrier:
     case InstrOp::kCommit:
+    case InstrOp::kPass:
       break;
   }
   return out;
@@ -149,6 +150,7 @@ void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth,
 
 std::string buffer_text(const KernelBuffer& b) {
   return cat(b.level == Level::kShared ? cat("scratch@", b.byte_offset)
+             : b.level == Level::kWork ? cat("work@", b.byte_offset)
              : b.output                ? (b.once ? "once" : "out")
                                        : "in",
              " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]");

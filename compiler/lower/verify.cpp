@@ -20,7 +20,9 @@ class Verifier {
     WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
     if (kernel_.wave > 0) scope_.insert(kTeamVar);
-    WL_RETURN_IF_ERROR(check_body(kernel_.body, {}));
+    const std::vector<std::span<const Instr>> passes = kernel_.passes();
+    for (size_t i = 0; i < passes.size(); ++i) WL_RETURN_IF_ERROR(check_body(passes[i], {}));
+    WL_RETURN_IF_ERROR(check_passes(passes));
     return kernel_.wave > 0 ? check_barriers(kernel_) : absl::OkStatus();
   }
 
@@ -68,13 +70,50 @@ class Verifier {
     for (size_t i = 0; i < kernel_.body.size(); ++i) live(kernel_.body[i], i, lives);
     for (BufferId a = 0; a < static_cast<BufferId>(kernel_.buffers.size()); ++a) {
       const KernelBuffer& buffer = kernel_.buffers[a];
-      if (buffer.level == Level::kShared && buffer.byte_offset % 64 != 0)
+      if (buffer.level != Level::kGlobal && buffer.byte_offset % 64 != 0)
         return absl::InternalError(
             cat("scratch ", buffer.name, " starts at byte ", buffer.byte_offset, ", not a multiple of 64"));
       for (BufferId b = 0; b < a; ++b)
-        if (kernel_.overlap(a, b) && lives[a].first <= lives[b].last && lives[b].first <= lives[a].last)
+        if (kernel_.overlap(a, b) &&
+            (buffer.level == Level::kWork || (lives[a].first <= lives[b].last && lives[b].first <= lives[a].last)))
           return absl::InternalError(cat("scratch buffers overlap: ", kernel_.buffers[b].name, " and ", buffer.name));
     }
+    return absl::OkStatus();
+  }
+
+  // Which buffers a pass loads, and stores.
+  void accesses(std::span<const Instr> body, std::set<BufferId>& loads, std::set<BufferId>& stores) const {
+    for (const Instr& instr : body) {
+      if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) loads.insert(instr.slice.buffer);
+      if (instr.op == InstrOp::kStore) stores.insert(instr.slice.buffer);
+      if (instr.op == InstrOp::kAsyncLoad) {
+        loads.insert(instr.slice.buffer);
+        stores.insert(instr.into.buffer);
+      }
+      accesses(instr.body, loads, stores);
+    }
+  }
+
+  // Scratch holds what its own pass stored; the workspace what earlier ones did, as blocks of a pass come in any order.
+  absl::Status check_passes(const std::vector<std::span<const Instr>>& passes) const {
+    std::set<BufferId> before;
+    for (size_t i = 0; i < passes.size(); ++i) {
+      std::set<BufferId> loads, stores;
+      accesses(passes[i], loads, stores);
+      for (BufferId buffer : loads) {
+        const KernelBuffer& b = kernel_.buffers[buffer];
+        if (b.level == Level::kShared && !stores.contains(buffer))
+          return absl::InternalError(
+              cat("kernel ", kernel_.name, ": pass ", i, " loads ", b.name, ", and stores nothing there"));
+        if (b.level == Level::kWork && (stores.contains(buffer) || !before.contains(buffer)))
+          return absl::InternalError(cat("kernel ", kernel_.name, ": pass ", i, " loads ", b.name,
+                                         ", which an earlier pass must have stored, alone"));
+      }
+      before.merge(stores);
+    }
+    const bool work = kernel_.work_bytes() != 0;
+    if (work && passes.size() == 1)
+      return absl::InternalError(cat("kernel ", kernel_.name, ": a workspace for one pass"));
     return absl::OkStatus();
   }
 
@@ -187,7 +226,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  absl::Status check_body(const std::vector<Instr>& body, std::set<TileId> defined) {
+  absl::Status check_body(std::span<const Instr> body, std::set<TileId> defined) {
     for (const Instr& instr : body) {
       if (instr.op == InstrOp::kLoop) {
         if (instr.trips.empty() ||
@@ -250,6 +289,8 @@ class Verifier {
           WL_RETURN_IF_ERROR(check_async(instr));
           WL_RETURN_IF_ERROR(check_guards(instr));
           break;
+        case InstrOp::kPass:
+          return fail(instr, "a pass inside a loop");
         case InstrOp::kFill:
         case InstrOp::kFence:
         case InstrOp::kBarrier:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/plan/parts.h"
+
 namespace wl {
 namespace {
 
@@ -27,8 +29,9 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
     return prologue <= kCheapPrologue;
   }
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
-      extent_of(domain, domain.reduced) > kLongReduction)
-    return false;  // one thread would do what all could
+      extent_of(domain, domain.reduced) > kLongReduction &&
+      domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
+    return false;  // one thread would do what all could, and no loop is long enough to be shared
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheap) continue;
     if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;

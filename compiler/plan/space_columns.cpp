@@ -1,4 +1,7 @@
 // Column reductions: a tile of some vectors is summed along the reduced loops, in registers.
+#include <algorithm>
+
+#include "compiler/plan/parts.h"
 #include "compiler/plan/space_common.h"
 
 namespace wl {
@@ -19,11 +22,25 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
       threads_axis(machine),
       compiler_axis(machine),
   };
-  space.legal = [](const Schedule& s) {
+  const int64_t most = largest_up_to(space.axes[1], 8) * lanes;  // columns of a block
+  const int64_t blocks = std::max<int64_t>(1, columns / most);
+  if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
+  const AtomId atom = shared_atom(domain);
+  const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
+  space.legal = [shared](const Schedule& s) {
+    if (const int64_t parts = s.get("parts", 1); parts > 1) {
+      if (s["prefetch"] != 0 || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, 1)) return false;
+    }
     if (s["unroll"] > s["tile"]) return false;  // no more vectors in a tile than that
     return s["prefetch"] != 0 || s["prefetch_level"] == 1;
   };
   const int64_t threads = footprint(group) < 64 << 10 ? 1 : machine.threads;
+  for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
+    const int64_t parts = blocks < machine.threads ? parts_for(space, blocks, wanted) : 1;
+    if (parts > 1)
+      for (int64_t tile : {8, 4, 2, 1})
+        add_seed(space, {{"tile", tile}, {"unroll", tile}, {"threads", threads}, {"parts", parts}});
+  }
   for (int64_t tile : {8, 4, 2, 1}) add_seed(space, {{"tile", tile}, {"unroll", tile}, {"threads", threads}});
   return space;
 }

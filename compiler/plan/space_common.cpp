@@ -66,21 +66,21 @@ int64_t cache_share(const Machine& machine) {
   return machine.l2_bytes * machine.threads + machine.l3_bytes / 2;
 }
 
+void set_knob(const Space& space, Point& point, std::string_view name, int64_t value) {
+  const auto axis = std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == name; });
+  if (point.empty() || axis == space.axes.end()) return point.clear();
+  const auto at = std::find(axis->values.begin(), axis->values.end(), value);
+  if (at == axis->values.end()) return point.clear();
+  point[axis - space.axes.begin()] = static_cast<int>(at - axis->values.begin());
+}
+
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
   return point_of(space, std::vector<std::pair<std::string, int64_t>>(knobs.begin(), knobs.end()));
 }
 
 Point point_of(const Space& space, const std::vector<std::pair<std::string, int64_t>>& knobs) {
   Point point(space.axes.size(), 0);
-  for (const auto& [name, value] : knobs) {
-    const std::string_view wanted = name;
-    const auto axis =
-        std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == wanted; });
-    if (axis == space.axes.end()) return {};
-    const auto at = std::find(axis->values.begin(), axis->values.end(), value);
-    if (at == axis->values.end()) return {};
-    point[axis - space.axes.begin()] = static_cast<int>(at - axis->values.begin());
-  }
+  for (const auto& [name, value] : knobs) set_knob(space, point, name, value);
   return point;
 }
 

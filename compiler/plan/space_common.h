@@ -22,6 +22,8 @@ int64_t cache_share(const Machine& machine);              // bytes that stay cac
 // The point whose named axes have these values and all others their first; empty when an axis lacks one.
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs);
 Point point_of(const Space& space, const std::vector<std::pair<std::string, int64_t>>& knobs);
+// Gives a point another value of an axis; empties it when the axis lacks that.
+void set_knob(const Space& space, Point& point, std::string_view name, int64_t value);
 // Adds the seed for every compiler there is.
 void add_seed(Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs);
 

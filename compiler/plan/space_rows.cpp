@@ -1,5 +1,6 @@
 // Row reductions: the row is walked once for each phase, kept in an L1 buffer or read again; one thread owns a range of
 // rows.
+#include "compiler/plan/parts.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/space_common.h"
 
@@ -27,7 +28,16 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
       threads_axis(machine),
       compiler_axis(machine),
   };
-  space.legal = [](const Schedule& s) {
+  if (machine.threads > 1) add_parts(space, domain, machine, rows, 4 * machine.threads);
+  const AtomId atom = shared_atom(domain);
+  const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
+  const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
+  space.legal = [shared, step](const Schedule& s) {
+    // What crosses a pass is computed again; what is fetched ahead is another row's.
+    const bool plain = s["keep"] == 0 && s["pipeline"] == 0 && s["stagger"] == 0 && s["prefetch"] == 0;
+    if (const int64_t parts = s.get("parts", 1); parts > 1) {
+      if (!plain || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, step)) return false;
+    }
     if (s["accumulators"] > s["unroll"]) return false;
     if (s["prefetch"] == 0 && s["prefetch_level"] != 1) return false;
     return true;
@@ -52,6 +62,14 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
                      {"prefetch_level", level},
                      {"threads", threads}});
   };
+  // A thread each, and several: as much for every thread where the parts are no multiple of them.
+  for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
+    const int64_t parts = rows < machine.threads ? parts_for(space, rows, wanted) : 1;
+    if (parts == 1) continue;
+    const size_t before = space.seeds.size();
+    seed(0, 0, 0, 1);
+    for (size_t i = before; i < space.seeds.size(); ++i) set_knob(space, space.seeds[i], "parts", parts);
+  }
   // Measured on Zen 5: pipelined rows still want their loads fetched ahead (softmax 0.55 -> 1.0 of the copy limit).
   if (pipelines && fits_l1) {
     seed(1, 0, ahead, 1);

@@ -239,6 +239,7 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
 Machine stage_machine(const Machine& machine, const Stage& stage) {
   Machine one = machine;
   one.threads = 1;
+  one.part_elements = int64_t{1} << 50;  // never worth another pass: a stage has none
   one.target = stage.target.get();
   return one;
 }

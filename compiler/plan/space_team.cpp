@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/plan/moves.h"
+#include "compiler/plan/parts.h"
 #include "compiler/plan/phases.h"
 
 namespace wl {
@@ -129,6 +130,14 @@ bool splits(const Schedule& s, int64_t longest) {
   return s["split"] == 0 || (s["teams"] > 1 && s["teams"] <= 32 && s["teams"] <= longest);
 }
 
+// Blocks that keep every unit busy, and more than which parts do not make.
+int64_t busy_blocks(const Machine& machine) {
+  return 2 * machine.multiprocessors();
+}
+int64_t most_blocks(const Machine& machine) {
+  return 4 * machine.multiprocessors();
+}
+
 }  // namespace
 
 Axis blocks_axis() {
@@ -161,10 +170,16 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   space.axes.push_back(persistent_axis(group, domain, machine, domain.cls == LoopClass::kMap));
   const int64_t copied = copied_bytes(group, domain);
   const bool walks = columns && row_phases(group, domain).count > 1;  // more than once
-  space.legal = [machine, domain, row, longest, walks, copied](const Schedule& s) {
+  const int64_t tiles =
+      extent_of(domain, domain.parallel) / std::max<int64_t>(1, row) * ((row + least * vector - 1) / (least * vector));
+  if (columns) add_parts(space, domain, machine, tiles, most_blocks(machine));
+  const int64_t shared = columns && shared_atom(domain) >= 0 ? domain.atoms[shared_atom(domain)].extent : 1;
+  space.legal = [machine, domain, row, longest, walks, copied, shared](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest) || (s["load_past"] != 0 && walks)) return false;
     if (!persists(domain, s, machine, std::min(row, s["tile"] * s["team"] * s["vector"]), copied)) return false;
-    const int64_t lanes = s["team"] * s["vector"];
+    const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
+    if (parts > 1 && (s["rows"] != 1 || s["staged"] != 0 || s["persistent"] != 0 || !shares_out(shared, parts, 1)))
+      return false;
     if (s["staged"])
       return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
              s["rows"] == 1 && s["persistent"] == 0;
@@ -174,13 +189,18 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   for (int64_t teams : {8, 16, 4})
     if (staged)
       space.seeds.push_back(point_of(space, {{"staged", 1}, {"vector", 1}, {"team", kStagedSide}, {"teams", teams}}));
+  const auto split_seed = [&](int64_t threads, int64_t each, int64_t parts) {
+    const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_up((row + each - 1) / each));
+    Point point = point_of(space, {{"split", 1}, {"vector", each}, {"team", width}, {"teams", threads / width}});
+    if (parts > 1 && !point.empty()) set_knob(space, point, "parts", parts);
+    space.seeds.push_back(std::move(point));
+  };
+  const int64_t parts = parts_for(space, tiles, busy_blocks(machine));
+  for (int64_t threads : {512, 256})
+    if (columns && parts > 1) split_seed(threads, vector, parts);
   if (columns)
     for (int64_t threads : {512, 256, 1024, 128})
-      for (int64_t each : {vector, int64_t{1}}) {
-        const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_up((row + each - 1) / each));
-        space.seeds.push_back(
-            point_of(space, {{"split", 1}, {"vector", each}, {"team", width}, {"teams", threads / width}}));
-      }
+      for (int64_t each : {vector, int64_t{1}}) split_seed(threads, each, 1);
   space.seeds.push_back(Point(space.axes.size(), 0));
   for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{"tile", tile}}));
   space.seeds.push_back(point_of(space, {{"stream", 1}}));
@@ -225,14 +245,27 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   space.axes.push_back(axis_of("online", {0, 1}, [online](int64_t o) { return o == 0 || online; }));
   space.axes.push_back(load_past_axis(group, domain));
   space.axes.push_back(persistent_axis(group, domain, machine, plain));
-  const int64_t whole = extent_of(domain, domain.reduced), copied = copied_bytes(group, domain);
-  space.legal = [machine, domain, row, longest, whole, several, copied](const Schedule& s) {
+  const int64_t whole = extent_of(domain, domain.reduced), many = extent_of(domain, domain.parallel);
+  const int64_t copied = copied_bytes(group, domain);
+  add_parts(space, domain, machine, many, most_blocks(machine));
+  const AtomId atom = shared_atom(domain);
+  const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
+  const bool along = atom == domain.vector;
+  space.legal = [machine, domain, row, longest, whole, several, copied, shared, along](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest) || !persists(domain, s, machine, row, copied)) return false;
     if (s["persistent"] > 1 && s["resident"] != 2) return false;
-    if (s["load_past"] != 0 && s["resident"] != 2 && several) return false;  // read again in every phase
-    const int64_t lanes = s["team"] * s["vector"];
+    const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
+    const bool once = s["resident"] == 2 && parts == 1;  // not read again in every phase
+    if (s["load_past"] != 0 && !once && several) return false;
+    int64_t own = row;  // of a block
+    if (parts > 1) {
+      const int64_t step = along ? s["tile"] * lanes : 1;
+      if (s["rows"] != 1 || s["resident"] == 1 || s["persistent"] != 0 || !shares_out(shared, parts, step))
+        return false;
+      if (along) own = share_of(shared, parts, step);
+    }
     if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
-    if (s["resident"] == 2) return s["tile"] == 1 && (row + lanes - 1) / lanes * s["vector"] <= kResidentElements;
+    if (s["resident"] == 2) return s["tile"] == 1 && (own + lanes - 1) / lanes * s["vector"] <= kResidentElements;
     const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
     // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
     const int64_t buffer = (whole + 63) / 64 * 64;
@@ -250,6 +283,18 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
                                    {"blocks", blocks}});
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
+  const int64_t parts = parts_for(space, many, busy_blocks(machine));
+  for (int64_t threads : {512, 256, 1024})
+    for (int64_t mode : {2, 1, 0}) {  // in registers, one walk for a maximum and its sums, neither
+      Point point = point_of(space, {{"resident", mode == 2 ? 2 : 0},
+                                     {"online", mode == 1 ? 1 : 0},
+                                     {"team", std::min(threads, power_up(row))},
+                                     {"teams", std::max<int64_t>(1, threads / power_up(row))},
+                                     {"tile", mode == 0 && row >= 4 * threads ? 4 : 1}});
+      if (parts == 1 || point.empty()) continue;
+      set_knob(space, point, "parts", parts);
+      space.seeds.push_back(std::move(point));
+    }
   if (!plain)
     for (int64_t resident : {1, 0})
       for (int64_t threads : {256, 512, 1024}) {

@@ -68,6 +68,9 @@ struct Machine {
   bool gcc = true, clang = false;  // of kernels that are C++ for this machine
   int units = 0;                   // of a GPU: SMs or CUs; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
+  // Elements of a reduction that a block should have before others share it: what is shared is combined in another
+  // pass.
+  int64_t part_elements = 1024;
 };
 absl::StatusOr<Machine> machine_of(const Device& device);
 

@@ -46,6 +46,7 @@ using Block = void (*)(long, void* const*, char*);
 struct Kernel {
   Block run = nullptr;  // null: the canary
   int arguments = 0;
+  bool numbered = false;
   std::string fault;
 };
 struct Module {
@@ -89,7 +90,7 @@ bool wedged() {
   return !mark().empty() && access(mark().c_str(), F_OK) == 0;
 }
 
-int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, const std::vector<void*>& values) {
+int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, const std::vector<void*>& values) {
   if (wedged()) return sticky = kLaunchFailed;
   if (kernel.run == nullptr && kernel.fault.empty()) {
     auto* out = static_cast<float*>(values[0]);
@@ -112,7 +113,8 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, const std:
   if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
   if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
   if (kernel.run == nullptr) return kOk;
-  for (unsigned block = 0; block < grid; ++block) kernel.run(block, values.data(), arena.data());
+  for (unsigned block = 0; block < grid; ++block)
+    kernel.run(static_cast<long>(grid) * pass + block, values.data(), arena.data());
   return kOk;
 }
 
@@ -127,7 +129,8 @@ int launch(void* function, unsigned grid, unsigned gy, unsigned gz, unsigned thr
   while (kernel.fault == "driver_hang") usleep(10'000);
   std::vector<void*> values;
   for (int i = 0; i < kernel.arguments; ++i) values.push_back(*static_cast<void**>(arguments[i]));
-  auto call = [&kernel, grid, threads, values] { return run_kernel(kernel, grid, threads, values); };
+  const int pass = kernel.numbered ? *static_cast<int*>(arguments[kernel.arguments]) : 0;
+  auto call = [&kernel, grid, threads, pass, values] { return run_kernel(kernel, grid, threads, pass, values); };
   if (capturing == nullptr) return call();
   capturing->launches.emplace_back(call);
   return kOk;
@@ -138,7 +141,7 @@ int load(void** out, const void* image) {
   auto module = std::make_unique<Module>();
   const char* bytes = static_cast<const char*>(image);
   if (std::strncmp(bytes, ".version", 8) == 0) {
-    module->kernels["wl_canary"] = {nullptr, 1, ""};
+    module->kernels["wl_canary"] = {nullptr, 1, false, ""};
     *out = module.release();
     return kOk;
   }
@@ -152,7 +155,7 @@ int load(void** out, const void* image) {
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];
-    lines >> kernel.arguments >> fault;
+    lines >> kernel.arguments >> kernel.numbered >> fault;
     kernel.fault = fault == "-" ? "" : fault;
     if (module->library != nullptr) kernel.run = reinterpret_cast<Block>(dlsym(module->library, entry.c_str()));
     if (kernel.run == nullptr && kernel.fault.empty()) return kInvalidImage;

@@ -1,6 +1,6 @@
 // The fake machine code that the fake NVRTC makes and the fake driver runs: a cubin in form (so that whoever reads
 // cubins has one to read), whose section .wl.object is a shared object for this machine, made from the same kernel text
-// by the simulator's prelude. .wl.kernels has one line a kernel: "ENTRY ARGUMENTS FAULT".
+// by the simulator's prelude. .wl.kernels has one line a kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
 #pragma once
 
 #include <elf.h>

@@ -36,7 +36,8 @@ std::string read_file(const std::string& path) {
 struct Kernel {
   std::string entry, fault = "-", text;
   int arguments = 0;
-  int spill = 0;  // bytes of a lane
+  int spill = 0;          // bytes of a lane
+  bool numbered = false;  // has several passes: a workspace, and the pass, are behind the arguments
 };
 
 // What lies between "#line 1 "ENTRY"" and the next such line.
@@ -50,9 +51,10 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
     kernel.text = text.substr(at, next - at);
     const size_t quote = kernel.text.find('"') + 1;
     kernel.entry = kernel.text.substr(quote, kernel.text.find('"', quote) - quote);
-    for (const char* parameter : {"WL_IN(", "WL_OUT(", "WL_ONCE("})
+    for (const char* parameter : {"WL_IN(", "WL_OUT(", "WL_ONCE(", "WL_PASSES("})
       for (size_t p = kernel.text.find(parameter); p != std::string::npos; p = kernel.text.find(parameter, p + 1))
         ++kernel.arguments;
+    kernel.numbered = kernel.text.find("WL_PASSES(") != std::string::npos;
     constexpr const char* kFault = "// fault: ";
     if (const size_t fault = kernel.text.find(kFault); fault != std::string::npos) {
       std::istringstream word(kernel.text.substr(fault + std::strlen(kFault)));
@@ -137,7 +139,8 @@ int compile(Program& program, int count, const char* const* options) {
   std::string list, notes;
   for (const Kernel& kernel : kernels) {
     sections.emplace_back(".text." + kernel.entry, instructions());
-    list += kernel.entry + " " + std::to_string(kernel.arguments) + " " + kernel.fault + "\n";
+    list +=
+        kernel.entry + " " + std::to_string(kernel.arguments) + (kernel.numbered ? " 1 " : " 0 ") + kernel.fault + "\n";
     (program.hip ? notes : program.log) += facts_of(kernel, program.hip);
     program.ptx += ".visible .entry " + kernel.entry + "()\n{\n}\n";
   }
@@ -192,6 +195,7 @@ int code_size(void* program, size_t* bytes) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): NVRTC's and hipRTC's names
 extern "C" {
 
 int nvrtcCreateProgram(void** out, const char* text, const char*, int headers, const char* const*, const char* const*) {
@@ -236,3 +240,4 @@ int nvrtcGetPTX(void* program, char* out) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

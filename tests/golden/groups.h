@@ -148,6 +148,20 @@ inline const std::vector<Golden> kGoldens = {
   %1 = reduce_sum %0 axes=[0] : f32[96]
   output "y" %1
 })"},
+    {"shared_softmax",  // a row that all threads and units share
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[1,65536] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[1]
+  %2 = broadcast %1 dims=[0] : f32[1,65536]
+  %3 = sub %0 %2 : f32[1,65536]
+  %4 = exp %3 : f32[1,65536]
+  %5 = reduce_sum %4 axes=[1] : f32[1]
+  %6 = broadcast %5 dims=[0] : f32[1,65536]
+  %7 = div %4 %6 : f32[1,65536]
+  output "y" %7
+})"},
     {"gemm_bias_gelu",
      "cpu:generic",
      {},

@@ -107,12 +107,15 @@ absl::Status launch_all(const OnnxCase& the_case, const Kernels& kernels, const 
     }
     WL_ASSIGN_OR_RETURN(void* entry, loaded[path].symbol(source.entry));
     WL_RETURN_IF_ERROR(pool.reserve_scratch(source.scratch_bytes));
+    WL_RETURN_IF_ERROR(pool.reserve_work(source.work_bytes));
     pool.spoil_scratch();
     std::vector<void*> args;
     for (NodeId id : step.args) args.push_back(memory.data(id));
+    args.push_back(pool.workspace());
     if (source.grid > 0) {
-      pool.launch({reinterpret_cast<BlockFunction>(entry), source.grid, source.threads, source.scratch_bytes},
-                  args.data());
+      pool.launch(
+          {reinterpret_cast<BlockFunction>(entry), source.grid, source.threads, source.scratch_bytes, source.passes},
+          args.data());
     }
   }
   return absl::OkStatus();

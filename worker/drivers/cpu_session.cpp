@@ -103,12 +103,14 @@ absl::Status CpuSession::fill() {
 absl::Status CpuSession::load(const LoadCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("load before setup");
   WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
+  WL_RETURN_IF_ERROR(pool_->reserve_work(command.work_bytes));
   // Generous: every thread busy for the whole deadline, and then some.
   limit_cpu((command.deadline_ns / 1'000'000'000 + 2) * (pool_->threads() + 1));
   Candidate candidate;
   WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.path));
   WL_ASSIGN_OR_RETURN(void* entry, candidate.object.symbol(command.entry));
-  candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes};
+  candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes,
+                      command.passes};
   slots_.insert_or_assign(command.slot, std::move(candidate));
   return absl::OkStatus();
 }
@@ -121,8 +123,9 @@ absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
 
 void CpuSession::run(const Candidate& candidate, const Arguments& arguments) {
   void* pointers[256];
-  const size_t n = std::min<size_t>(arguments.size(), 256);
+  const size_t n = std::min<size_t>(arguments.size(), 255);
   for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
+  pointers[n] = pool_->workspace();
   pool_->launch(candidate.launch, pointers);
 }
 

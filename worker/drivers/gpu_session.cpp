@@ -109,8 +109,9 @@ absl::Status GpuSession::load(const LoadCommand& command) {
   bytes << file.rdbuf();
   if (!file) return invalid("cannot read the code of ", command.entry);
   const std::string image = bytes.str();
-  Candidate candidate{nullptr, nullptr, command.entry, command.grid, command.threads, command.scratch_bytes,
-                      nullptr, 0};
+  Candidate candidate{nullptr,        nullptr,         command.entry,
+                      command.grid,   command.threads, command.scratch_bytes,
+                      command.passes, nullptr,         0};
   const GpuApi& api = device_->api();
   const std::string doing = absl::StrCat("loading ", command.entry);
   WL_RETURN_IF_ERROR(device_->check(api.module_load(&candidate.module, image.data()), doing));
@@ -120,13 +121,23 @@ absl::Status GpuSession::load(const LoadCommand& command) {
     WL_RETURN_IF_ERROR(
         device_->check(api.function_set(candidate.function, kMaxDynamicShared, static_cast<int>(candidate.shared)),
                        absl::StrCat("opting in to ", candidate.shared, " bytes of shared memory for ", command.entry)));
+  if (command.work_bytes > work_.bytes()) {
+    for (auto& [number, other] : slots_) forget_graph(other);  // its launches know the old one
+    WL_ASSIGN_OR_RETURN(work_, GpuBuffer::create(*device_, command.work_bytes));
+  }
   if (const auto old = slots_.find(command.slot); old != slots_.end()) drop(old->second);
   slots_.insert_or_assign(command.slot, candidate);
   return absl::OkStatus();
 }
 
-void GpuSession::drop(Candidate& candidate) {
+void GpuSession::forget_graph(Candidate& candidate) {
   if (candidate.graph != nullptr) (void)device_->api().runnable_destroy(candidate.graph);
+  candidate.graph = nullptr;
+  candidate.graph_calls = std::min<int64_t>(candidate.graph_calls, 0);
+}
+
+void GpuSession::drop(Candidate& candidate) {
+  forget_graph(candidate);
   if (candidate.module != nullptr) (void)device_->api().module_unload(candidate.module);
   candidate = {};
 }
@@ -140,15 +151,20 @@ absl::StatusOr<GpuSession::Candidate*> GpuSession::slot(int64_t number) {
 absl::Status GpuSession::launch(const Candidate& candidate, size_t clone) {
   if (candidate.grid == 0) return absl::OkStatus();
   std::vector<void*> values, arguments;
-  values.reserve(clones_[clone].size());
+  values.reserve(clones_[clone].size() + 1);
   for (const GpuBuffer& buffer : clones_[clone]) values.push_back(buffer.data());
+  values.push_back(work_.data());
   for (void*& value : values) arguments.push_back(&value);
-  return device_->check(
-      device_->api().launch(candidate.function, static_cast<unsigned>(candidate.grid), 1, 1,
-                            static_cast<unsigned>(candidate.threads), 1, 1, static_cast<unsigned>(candidate.shared),
-                            device_->stream(), arguments.data(), nullptr),
-      absl::StrCat("launching ", candidate.entry, " (", candidate.grid, " blocks of ", candidate.threads, " threads, ",
-                   candidate.shared, " bytes of shared memory)"));
+  int pass = 0;
+  arguments.push_back(&pass);
+  for (; pass < candidate.passes; ++pass)
+    WL_RETURN_IF_ERROR(device_->check(
+        device_->api().launch(candidate.function, static_cast<unsigned>(candidate.grid), 1, 1,
+                              static_cast<unsigned>(candidate.threads), 1, 1, static_cast<unsigned>(candidate.shared),
+                              device_->stream(), arguments.data(), nullptr),
+        absl::StrCat("launching ", candidate.entry, " (", candidate.grid, " blocks of ", candidate.threads,
+                     " threads, ", candidate.shared, " bytes of shared memory)")));
+  return absl::OkStatus();
 }
 
 absl::Status GpuSession::run_once(const Candidate& candidate, const std::string& doing) {
@@ -162,7 +178,10 @@ absl::Status GpuSession::read(const GpuBuffer& buffer, int64_t offset, int64_t b
 }
 
 absl::Status GpuSession::poison_outputs() {
-  std::vector<char> chunk;
+  std::vector<char> chunk(static_cast<size_t>(work_.bytes()), '\xff');
+  if (!chunk.empty())
+    WL_RETURN_IF_ERROR(
+        device_->check(device_->api().to_device(work_.data(), chunk.data(), chunk.size()), "poisoning the workspace"));
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
@@ -189,6 +208,9 @@ absl::StatusOr<std::string> GpuSession::damage() {
       WL_RETURN_IF_ERROR(status);
     }
   }
+  const absl::Status work = work_.bytes() == 0 ? absl::OkStatus() : work_.check_red_zones(*device_);
+  if (absl::IsDataLoss(work)) return absl::StrCat("the workspace: ", std::string(work.message()));
+  WL_RETURN_IF_ERROR(work);
   std::vector<char> got(kPage), want(kPage);
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];

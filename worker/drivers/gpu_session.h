@@ -35,6 +35,7 @@ class GpuSession final : public Session {
     int64_t grid = 1;
     int threads = 1;
     int64_t shared = 0;
+    int passes = 1;
     void* graph = nullptr;    // of `graph_calls` launches
     int64_t graph_calls = 0;  // over the clones in turn; -1: this driver captures none
   };
@@ -49,6 +50,7 @@ class GpuSession final : public Session {
   absl::Status launch(const Candidate& candidate, size_t clone);
   absl::Status launches(const Candidate& candidate, int64_t calls);
   absl::Status make_graph(Candidate& candidate, int64_t calls);
+  void forget_graph(Candidate& candidate);
   void drop(Candidate& candidate);
   absl::Status run_once(const Candidate& candidate, const std::string& doing);
   // ns that `calls` calls take.
@@ -64,6 +66,7 @@ class GpuSession final : public Session {
   std::vector<Arguments> clones_;  // several when cold: no launch finds its data in the L2
   std::map<int64_t, Candidate> slots_;
   void *begin_ = nullptr, *end_ = nullptr;  // events
+  GpuBuffer work_;                          // of the candidates that want one
   GpuBuffer canary_;
   void *canary_module_ = nullptr, *canary_function_ = nullptr;
   bool ramped_ = false;

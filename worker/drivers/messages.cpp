@@ -89,6 +89,8 @@ void walk(V& v, LoadCommand& m) {
   v.field(m.threads);
   v.field(m.scratch_bytes);
   v.field(m.deadline_ns);
+  v.field(m.passes);
+  v.field(m.work_bytes);
 }
 
 template <typename V>
@@ -161,12 +163,14 @@ void walk(V& v, Source& m) {
   v.field(m.scratch_bytes);
   v.field(m.load_bytes);
   v.field(m.store_bytes);
+  v.field(m.passes);
+  v.field(m.work_bytes);
 }
 
 template <typename V>
 void walk(V& v, CompileCommand& m) {
   v.field(m.folder);
-  v.list(m.sources, 80, [&](Source& x) { walk(v, x); });
+  v.list(m.sources, 96, [&](Source& x) { walk(v, x); });
 }
 
 template <typename V>

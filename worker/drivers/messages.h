@@ -28,6 +28,8 @@ struct LoadCommand {
   int threads = 1;
   int64_t scratch_bytes = 0;
   int64_t deadline_ns = 0;  // from now; the runner bounds its own CPU time by it
+  int passes = 1;
+  int64_t work_bytes = 0;
 };
 
 // Poisons the outputs and runs the candidate once. Unless `thorough`, of large outputs only every fourth page is

@@ -12,6 +12,8 @@
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT
+#define WL_PASSES(bytes) char* __restrict__ workspace, const int pass
+#define WL_WORK(T, p, at, n) T* __restrict__ p = (T*)(workspace + at)
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T> p {       \
     (T*)(wl_arena + at)        \

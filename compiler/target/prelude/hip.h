@@ -14,6 +14,8 @@
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT
+#define WL_PASSES(bytes) char* __restrict__ workspace, const int pass
+#define WL_WORK(T, p, at, n) T* __restrict__ p = (T*)(workspace + at)
 #define WL_SHARED(T, p, at, n) T* __restrict__ p = (T*)(wl_arena + at)
 #define WL_ENTER                                        \
   const long block = __builtin_amdgcn_workgroup_id_x(); \

@@ -2,8 +2,9 @@
 // ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
 // not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
 // without a barrier between, one of them writes), elements of an output that are stored twice though the kernel
-// says once, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and
-// clang++, x86-64 and AArch64; no include, so that a kernel compiles in a fraction of a second.
+// says once, elements of the workspace that a block reads before their pass has ended, and lanes that differ in what a
+// reduction gave all of them. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so
+// that a kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
@@ -65,14 +66,16 @@ struct wl_sim {
   int thread, threads, first, end;  // running now; of the block; of the wave
   unsigned epoch, start, order;     // start: the epoch in which the block began
   long block;
+  int pass;
   char* shared;
   void (*call)(void);
   void* const* args;
-  // Who stored each element of an output that is stored once, in which launch: arguments by number.
+  // Who stored each element of an output that is stored once, in which launch: arguments by number. Of the workspace,
+  // behind them, each byte; a pass is a launch.
   struct {
     unsigned long long* of;
     long n;
-  } stored[wl_sim_outputs];
+  } stored[wl_sim_outputs + 1];
   unsigned long long launch;  // the low 24 bits are zero
   int line0;
   bool failed;
@@ -228,7 +231,8 @@ static void wl_sim_run(void (*call)(void), long block, long grid, int threads, v
   if (s.failed) return;
   const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
   s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
-  s.block = wl_sim_place(block, grid);
+  s.block = wl_sim_place(block % grid, grid);
+  s.pass = (int)(block / grid);
   s.args = args;
   s.shared = shared;
   s.line0 = line0;
@@ -253,7 +257,7 @@ static inline void wl_sim_apply(F f, void* const*, wl_sim_list<>, D... done) {
 }
 template <class F, class P, class... R, class... D>
 static inline void wl_sim_apply(F f, void* const* args, wl_sim_list<P, R...>, D... done) {
-  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P::argument(args[0], (int)sizeof...(D)));
+  wl_sim_apply(f, args + 1, wl_sim_list<R...>{}, done..., P::argument(args, (int)sizeof...(D)));
 }
 template <class... P>
 static inline void wl_sim_call(void (*f)(P...)) {
@@ -279,12 +283,16 @@ static inline void wl_sim_call(void (*f)(P...)) {
 #define WL_IN(T, p, n) wl_global<const T, n> p
 #define WL_OUT(T, p, n) wl_global<T, n> p
 #define WL_ONCE(T, p, n) wl_global<T, n, true> p
+#define WL_PASSES(bytes) wl_sim_workspace<bytes> workspace
+#define WL_WORK(T, p, at, n) const wl_global<T, n, true, true> p = workspace.template part<T, n>(at)
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T, n> p {    \
     at, 0                      \
   }
 #define WL_ENTER                         \
   const long block = wl_sim_now->block;  \
+  const int pass = wl_sim_now->pass;     \
   const int thread = wl_sim_now->thread; \
   (void)block;                           \
+  (void)pass;                            \
   (void)thread

@@ -1,23 +1,33 @@
 // The simulated GPU's half, second part: memory, which knows its bounds, and what lanes do together.
-template <class T, long N, bool Once = false>
+static unsigned long long* wl_sim_shadow(int number, long n) {
+  auto& shadow = wl_sim_now->stored[number];
+  if (shadow.n < n) {
+    shadow.of = (unsigned long long*)mmap(nullptr, n * sizeof(*shadow.of), 3, 0x4022, -1, 0);
+    shadow.n = (long)shadow.of == -1 ? 0 : n;
+  }
+  return shadow.n < n ? nullptr : shadow.of;
+}
+template <class T, long N, bool Once = false, bool Work = false>
 struct wl_global {
+  enum { step = Work ? sizeof(T) : 1 };  // of the shadow
   T* base;
   long at;
   unsigned long long* stored;
   wl_global operator+(long d) const { return {base, at + d, stored}; }
-  static wl_global argument(void* memory, int number) {
-    if constexpr (Once) {
-      wl_sim& s = *wl_sim_now;
-      if (number >= wl_sim_outputs) return {(T*)memory, 0, nullptr};
-      auto& shadow = s.stored[number];
-      if (shadow.n < N) {
-        shadow.of = (unsigned long long*)mmap(nullptr, N * sizeof(*shadow.of), 3, 0x4022, -1, 0);
-        shadow.n = (long)shadow.of == -1 ? 0 : N;
-      }
-      return {(T*)memory, 0, shadow.n < N ? nullptr : shadow.of};
-    } else {
-      return {(T*)memory, 0, nullptr};
-    }
+  static wl_global argument(void* const* args, int number) {
+    return {(T*)args[0], 0, Once && number < wl_sim_outputs ? wl_sim_shadow(number, N) : nullptr};
+  }
+};
+template <long Bytes>
+struct wl_sim_workspace {
+  char* base;
+  unsigned long long* stored;
+  static wl_sim_workspace argument(void* const* args, int) {
+    return {(char*)args[0], wl_sim_shadow(wl_sim_outputs, Bytes)};
+  }
+  template <class T, long N>
+  wl_global<T, N, true, true> part(long at) const {
+    return {(T*)(base + at), 0, stored == nullptr ? nullptr : stored + at};
   }
 };
 template <class T, long N>
@@ -57,21 +67,25 @@ WL_FN void wl_sim_touch(long byte, long at, bool writes, int line) {
     }
   }
 }
-template <int W, class T, class E, long N, bool O>
-WL_FN void wl_read(T* to, wl_global<E, N, O> from, int line) {
+template <int W, class T, class E, long N, bool O, bool K>
+WL_FN void wl_read(T* to, wl_global<E, N, O, K> from, int line) {
   wl_sim_inside<W>(from.base, from.at, N, line);
+  if constexpr (K)
+    for (int i = 0; from.stored != nullptr && i < W; ++i)
+      if (from.stored[(from.at + i) * from.step] >> 24 == wl_sim_now->launch >> 24)
+        wl_sim_fail("element of the workspace read in the pass that stores it", line, from.at + i);
   __builtin_memcpy(to, from.base + from.at, W * sizeof(T));
 }
-template <int W, class T, long N, bool O>
-WL_FN void wl_write(wl_global<T, N, O> to, const T* from, int line) {
+template <int W, class T, long N, bool O, bool K>
+WL_FN void wl_write(wl_global<T, N, O, K> to, const T* from, int line) {
   wl_sim_inside<W>(to.base, to.at, N, line);
   if constexpr (O) {
     wl_sim& s = *wl_sim_now;
     const unsigned long long me = s.launch | (unsigned long long)((s.block * s.threads + s.thread) & 0xffffff);
     for (int i = 0; to.stored != nullptr && i < W; ++i) {
-      const unsigned long long before = to.stored[to.at + i];
+      unsigned long long& before = to.stored[(to.at + i) * to.step];
       if (before >> 24 == s.launch >> 24) wl_sim_fail("element stored twice", line, to.at + i);
-      to.stored[to.at + i] = me;
+      before = me;
     }
   }
   __builtin_memcpy(to.base + to.at, from, W * sizeof(T));

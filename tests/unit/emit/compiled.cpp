@@ -41,6 +41,7 @@ Machine machine_named(std::string_view target) {
   machine.target = target_named(target).value();
   machine.units = 3;  // few, so that small groups keep all of them busy
   machine.threads = kThreads;
+  machine.part_elements = 16;  // small groups have parts
   static const Device* const kDevice = new Device(describe_cpu());
   for (const std::string& compiler : kDevice->compilers) {
     machine.gcc = machine.gcc || compiler == "gcc";
@@ -102,10 +103,14 @@ std::string CompiledChecks::run_group(int number, const std::vector<std::pair<co
     auto symbol = object->symbol(source.entry);
     if (!symbol.ok()) return symbol.status().ToString();
     if (auto status = pool.reserve_scratch(source.scratch_bytes); !status.ok()) return status.ToString();
+    if (auto status = pool.reserve_work(source.work_bytes); !status.ok()) return status.ToString();
+    std::vector<void*> all = args;
+    all.push_back(pool.workspace());
     for (size_t b = 0; b < buffers.size(); ++b)
       if (problem.buffers[b].output) poison(problem.buffers[b].dtype, buffers[b].data(), problem.buffers[b].elements());
     pool.spoil_scratch();
-    pool.launch({reinterpret_cast<BlockFunction>(*symbol), source.grid, kThreads, source.scratch_bytes}, args.data());
+    pool.launch({reinterpret_cast<BlockFunction>(*symbol), source.grid, kThreads, source.scratch_bytes, source.passes},
+                all.data());
     size_t output = 0;
     for (size_t b = 0; b < buffers.size(); ++b) {
       const BufferSpec& spec = problem.buffers[b];

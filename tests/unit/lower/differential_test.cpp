@@ -114,10 +114,11 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   const Machine machine = machine_with("sim:cuda");
   const Domain domain = analyze(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
-  int kernels = 0;
+  int kernels = 0, shared = 0;
   space.enumerate([&](const Point& point) {
     const Schedule schedule = space.schedule(point);
-    if (schedule["online"] == 0 || schedule["rows"] > 2 || schedule["stream"] != 0) return true;
+    if (schedule["online"] == 0 || schedule["rows"] > 2 || schedule["stream"] != 0 || schedule["blocks"] != 0)
+      return true;
     const auto kernel = lower(group, domain, schedule, machine);
     EXPECT_TRUE(kernel.ok()) << kernel.status();
     if (kernel.ok()) {
@@ -125,9 +126,11 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
       EXPECT_EQ(difference, "") << space.text(point) << print(*kernel);
     }
     ++kernels;
+    shared += schedule["parts"] > 1;
     return !::testing::Test::HasFailure();
   });
   EXPECT_GT(kernels, 10);
+  EXPECT_GT(shared, 10);
 }
 
 TEST(Lower, RandomContractionsForLanesMeanTheirGroups) {

@@ -8,12 +8,16 @@
 
 namespace wl::testing {
 
+// Small enough for the groups below to have parts.
+inline constexpr int64_t kPartElements = 2;
+
 // The machine of a row of targets().
 inline Machine machine_with(int target) {
   Machine machine;
   machine.target = &targets()[target];
   machine.threads = 2;
   machine.clang = true;
+  machine.part_elements = kPartElements;
   return machine;
 }
 
@@ -23,6 +27,7 @@ inline Machine machine_with(std::string_view target) {
   machine.units = 3;  // few, so that small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
+  machine.part_elements = kPartElements;
   return machine;
 }
 

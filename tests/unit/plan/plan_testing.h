@@ -16,6 +16,7 @@ inline Machine test_machine() {
   Machine machine;
   machine.target = *target_named("cpu:avx512");
   machine.threads = 2;
+  machine.part_elements = 4;  // small groups have parts
   return machine;
 }
 
