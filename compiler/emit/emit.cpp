@@ -28,9 +28,11 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
   text.replace(text.find(kPlaceholder), kPlaceholder.size(), source.entry);
   source.text = std::move(text);
   source.grid = kernel.grid;
-  // A simulated block is a call on one thread of the host.
-  source.threads = machine.target->family == "sim" ? 1 : kernel.threads;
-  source.scratch_bytes = kernel.scratch_bytes();
+  // A simulated block is a call on one thread of the host, and so is a cluster, with the shared memory of all its
+  // blocks.
+  const bool simulated = machine.target->family == "sim";
+  source.threads = simulated ? 1 : kernel.threads;
+  source.scratch_bytes = kernel.scratch_bytes() * (simulated ? kernel.cluster : 1);
   source.passes = static_cast<int>(kernel.passes().size());
   source.work_bytes = kernel.work_bytes();
   if (machine.target->is_gpu() && machine.target->family != "sim") {

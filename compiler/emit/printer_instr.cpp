@@ -99,6 +99,7 @@ void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Plac
     case InstrOp::kFence:
     case InstrOp::kBarrier:
     case InstrOp::kPass:
+    case InstrOp::kMeet:
       return fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
   }
 }

@@ -42,15 +42,19 @@ void Printer::print_team_head() {
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
   if (kernel_.passes().size() > 1) parameters.push_back(cat("WL_PASSES(", kernel_.work_bytes(), ")"));
-  out_.open(cat(kernel_.blocks == 0 ? "WL_KERNEL(" : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "), entry_, ", ",
-                kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
+  out_.open(cat(kernel_.cluster > 1   ? cat("WL_CLUSTER_KERNEL(", kernel_.cluster, ", ", kernel_.scratch_bytes(), ", ")
+                : kernel_.blocks == 0 ? "WL_KERNEL("
+                                      : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "),
+                entry_, ", ", kernel_.grid, ", ", kernel_.threads, ", ", absl::StrJoin(parameters, ", "), ")"));
   out_.line("WL_ENTER;");
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
-    out_.line(b.level == Level::kGlobal
-                  ? cat("// p", i, " = ", comment_of(b.name))
-                  : cat(b.level == Level::kShared ? "WL_SHARED(" : "WL_WORK(", spell_memory(b.dtype, 1), ", p", i, ", ",
-                        b.byte_offset, ", ", elements(b.shape), ");  // ", comment_of(b.name)));
+    out_.line(b.level == Level::kGlobal ? cat("// p", i, " = ", comment_of(b.name))
+                                        : cat(b.level == Level::kShared ? "WL_SHARED("
+                                              : b.level == Level::kWork ? "WL_WORK("
+                                                                        : "WL_CLUSTER(",
+                                              spell_memory(b.dtype, 1), ", p", i, ", ", b.byte_offset, ", ",
+                                              kernel_.bytes_of(b) / size_of(b.dtype), ");  // ", comment_of(b.name)));
   }
   out_.line(kernel_.teams == 1 ? "const int place = thread;"
                                : cat("const int place = thread & ", kernel_.team - 1, ";"));
@@ -130,6 +134,7 @@ std::string Printer::read_one(const std::string& address, const Instr& load) con
 
 void Printer::print_team_instr(const Instr& instr) {
   if (instr.op == InstrOp::kBarrier) return out_.line("wl_barrier();");
+  if (instr.op == InstrOp::kMeet) return out_.line("wl_meet();");
   if (instr.op == InstrOp::kFence) return out_.line("wl_fence();");
   if (instr.op == InstrOp::kCommit) return out_.line("wl_commit();");
   if (instr.op == InstrOp::kWait) return out_.line(cat("wl_wait<", instr.pending, ">();"));

@@ -100,6 +100,7 @@ TileId space_tile(const Instr& instr) {
     case InstrOp::kCommit:
     case InstrOp::kWait:
     case InstrOp::kPass:
+    case InstrOp::kMeet:
       return -1;
   }
   return -1;

@@ -236,7 +236,7 @@ struct Walk {
     for (size_t i = 0; i < body.size(); ++i) {
       if (body[i].op == InstrOp::kLoop) {
         walk_loop(body[i], depth);
-      } else if (body[i].op == InstrOp::kBarrier || body[i].op == InstrOp::kPass) {
+      } else if (body[i].op == InstrOp::kBarrier || body[i].op == InstrOp::kPass || body[i].op == InstrOp::kMeet) {
         pending.clear();
       } else if (body[i].op == InstrOp::kCommit) {
         flying.emplace_back();
@@ -268,8 +268,9 @@ bool depends_on_team(const Kernel& kernel, const Affine& affine) {
 }
 
 bool has_barrier(const std::vector<Instr>& body) {
-  return std::any_of(body.begin(), body.end(),
-                     [](const Instr& i) { return i.op == InstrOp::kBarrier || has_barrier(i.body); });
+  return std::any_of(body.begin(), body.end(), [](const Instr& i) {
+    return i.op == InstrOp::kBarrier || i.op == InstrOp::kMeet || has_barrier(i.body);
+  });
 }
 
 absl::Status check_loops(const Kernel& kernel, const std::vector<Instr>& body) {

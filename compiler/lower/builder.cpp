@@ -60,6 +60,12 @@ BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_
   return static_cast<BufferId>(kernel_.buffers.size()) - 1;
 }
 
+BufferId KernelBuilder::cluster(std::string name, DType dtype, std::vector<int64_t> shape) {
+  const int64_t at = kernel_.scratch_bytes();
+  kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kCluster, false, false, at});
+  return static_cast<BufferId>(kernel_.buffers.size()) - 1;
+}
+
 BufferId KernelBuilder::work(std::string name, DType dtype, std::vector<int64_t> shape) {
   const int64_t at = kernel_.work_bytes();
   kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kWork, false, false, at});

@@ -22,6 +22,8 @@ class KernelBuilder {
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
   // Scratch, placed after what there is, 64-byte aligned, shifted by `stagger` bytes against 4096-byte aliasing.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
+  // A part for each block of a cluster, along axis 0; placed as scratch is.
+  BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
   BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // in the workspace, placed likewise
   BufferId input_buffer(NodeId input) const;                                 // the global of a group input
   BufferId output_buffer(int output) const;

@@ -36,10 +36,10 @@ class Interpreter {
   absl::Status run() {
     work_ = empty(Level::kWork);
     for (std::span<const Instr> pass : kernel_.passes())
-      for (int64_t block = 0; block < kernel_.grid; ++block) {
-        vars_.set(0, block);
-        scratch_ = empty(Level::kShared);
-        std::vector<int> teams(std::max(1, kernel_.teams));
+      for (first_ = 0; first_ < kernel_.grid; first_ += kernel_.cluster) {
+        scratch_.assign(kernel_.cluster, empty(Level::kShared));
+        cluster_ = empty(Level::kCluster);
+        std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
         flying_.assign(teams.size(), Groups(1));
         team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
@@ -102,9 +102,10 @@ class Interpreter {
     for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
     const BufferId id = slice.buffer;
     const Level level = kernel_.buffers[id].level;
-    std::vector<double>& data = level == Level::kShared ? scratch_[id]
-                                : level == Level::kWork ? work_[id]
-                                                        : globals_[id];
+    std::vector<double>& data = level == Level::kShared    ? scratch_[now_ / std::max(1, kernel_.teams)][id]
+                                : level == Level::kCluster ? cluster_[id]
+                                : level == Level::kWork    ? work_[id]
+                                                           : globals_[id];
     if (at < 0 || at >= static_cast<int64_t>(data.size()))
       return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
                                        ", which has ", data.size(), ": ", print(kernel_, instr)));
@@ -257,13 +258,16 @@ class Interpreter {
       case InstrOp::kFence:
       case InstrOp::kBarrier:
       case InstrOp::kPass:
+      case InstrOp::kMeet:
         return absl::OkStatus();
     }
     return absl::OkStatus();
   }
 
   void be(int team) {
-    if (kernel_.wave > 0) vars_.set(kTeamVar, team);
+    const int teams = std::max(1, kernel_.teams);
+    vars_.set(0, first_ + team / teams);
+    if (kernel_.wave > 0) vars_.set(kTeamVar, team % teams);
     now_ = team;
   }
 
@@ -304,7 +308,9 @@ class Interpreter {
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
   VarValues vars_;
-  std::vector<std::vector<double>> scratch_, work_;
+  std::vector<std::vector<std::vector<double>>> scratch_;  // by block of the cluster
+  std::vector<std::vector<double>> cluster_, work_;
+  int64_t first_ = 0;                                         // block of the cluster that runs
   std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
   std::vector<Groups> flying_;                                // by team: groups, the last still open
   int now_ = 0;                                               // the team that runs

@@ -14,19 +14,8 @@ constexpr InstrInfo kInstrs[] = {
     {InstrOp::kLoop, "for"},        {InstrOp::kFence, "fence"},
     {InstrOp::kBarrier, "barrier"}, {InstrOp::kAsyncLoad, "async_load"},
     {InstrOp::kCommit, "commit"},   {InstrOp::kWait, "wait"},
-    {InstrOp::kPass, "pass"},
+    {InstrOp::kPass, "pass"},       {InstrOp::kMeet, "meet"},
 };
-
-int64_t bytes_of(const KernelBuffer& buffer) {
-  return elements(buffer.shape) * size_of(buffer.dtype);
-}
-
-int64_t end_of(const std::vector<KernelBuffer>& buffers, Level level) {
-  int64_t end = 0;
-  for (const KernelBuffer& buffer : buffers)
-    if (buffer.level == level) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
-  return (end + 63) / 64 * 64;
-}
 
 }  // namespace
 
@@ -48,11 +37,25 @@ Affine& Affine::add(VarId var, int64_t coefficient) {
   return *this;
 }
 
-int64_t Kernel::scratch_bytes() const {
-  return end_of(buffers, Level::kShared);
+int64_t Kernel::bytes_of(const KernelBuffer& buffer) const {
+  int64_t bytes = size_of(buffer.dtype);
+  for (int64_t extent : buffer.shape) bytes *= extent;
+  return buffer.level == Level::kCluster ? bytes / cluster : bytes;
 }
+
+int64_t Kernel::scratch_bytes() const {
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == Level::kShared || buffer.level == Level::kCluster)
+      end = std::max(end, buffer.byte_offset + bytes_of(buffer));
+  return (end + 63) / 64 * 64;
+}
+
 int64_t Kernel::work_bytes() const {
-  return end_of(buffers, Level::kWork);
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == Level::kWork) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
+  return (end + 63) / 64 * 64;
 }
 
 std::vector<std::span<const Instr>> Kernel::passes() const {
@@ -68,7 +71,8 @@ std::vector<std::span<const Instr>> Kernel::passes() const {
 
 bool Kernel::overlap(BufferId a, BufferId b) const {
   const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
-  return a != b && mine.level == theirs.level && mine.level != Level::kGlobal &&
+  const auto memory = [](Level level) { return level == Level::kCluster ? Level::kShared : level; };
+  return a != b && memory(mine.level) == memory(theirs.level) && mine.level != Level::kGlobal &&
          mine.byte_offset < theirs.byte_offset + bytes_of(theirs) &&
          theirs.byte_offset < mine.byte_offset + bytes_of(mine);
 }

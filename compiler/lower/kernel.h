@@ -10,8 +10,9 @@
 // element: l bits are the lane within a wave, u bits the wave within the team; where a layout lacks one of these bits
 // the element is replicated, and is stored by the threads whose missing bits are zero. Teams meet at barriers, and
 // nowhere else. A `pass` cuts the body: what follows runs in another sweep over the grid, once all blocks of the sweep
-// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. To add an
-// instruction: a row of kInstrs, its cases in verify, interp and the printer.
+// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. Where the
+// machine has clusters, neighbouring blocks may be one: they run at the same time, meet, and load each other's cluster
+// buffers. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,9 @@ struct Var {
 };
 
 // shared: the CPU's per-thread scratch, the GPU's shared memory. work: device memory that all blocks see and that is no
-// argument of the graph; a pass stores there what later ones load.
-enum class Level : uint8_t { kGlobal, kShared, kWork };
+// argument of the graph; a pass stores there what later ones load. cluster: as many equal parts, along axis 0, as a
+// cluster has blocks; each block stores to its own, in its shared memory, and loads from all.
+enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
 
 struct KernelBuffer {
   std::string name;
@@ -58,7 +60,7 @@ struct KernelBuffer {
   Level level = Level::kGlobal;
   bool output = false;      // global only; globals come first, in call order
   bool once = false;        // output: no element is stored twice
-  int64_t byte_offset = 0;  // shared, work: place in the arena or workspace, a multiple of 64
+  int64_t byte_offset = 0;  // of the others: place in the arena (of a block) or workspace, a multiple of 64
   bool operator==(const KernelBuffer&) const = default;
 };
 
@@ -118,7 +120,8 @@ enum class InstrOp : uint8_t {
   kAsyncLoad,
   kCommit,
   kWait,
-  kPass
+  kPass,
+  kMeet
 };
 struct InstrInfo {
   InstrOp op;
@@ -166,6 +169,7 @@ struct Instr {
 // wait:   all groups of the thread have landed but the last `pending`
 // barrier: what threads of the block did to shared buffers before it is seen by all after it
 // pass:   outside loops only: no tile and no shared buffer survives it; see above
+// meet:   a barrier of all threads of a cluster; none leaves before all that load from it have met
 
 inline constexpr VarId kTeamVar = 1;  // with lanes
 
@@ -180,12 +184,15 @@ struct Kernel {
   int threads = 1;  // with lanes: of a block, team * teams
   int wave = 0, team = 1, teams = 1;
   int blocks = 0;        // with lanes: blocks that a multiprocessor must have registers for; 0: the compiler's choice
+  int cluster = 1;       // neighbouring blocks that are one
   int unroll = 1;        // repeats per loop step of a stretch
   int accumulators = 1;  // independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
-  // End of the shared buffer that ends last; those that are never needed at the same time may overlap.
+  // Of a block: end of the shared or cluster buffer that ends last; those that are never needed at the same time may
+  // overlap.
   int64_t scratch_bytes() const;
-  int64_t work_bytes() const;  // the same of work buffers, of which none overlap
+  int64_t work_bytes() const;                          // the same of work buffers, of which none overlap
+  int64_t bytes_of(const KernelBuffer& buffer) const;  // where it is placed: of a cluster buffer, a block's part
   // Whether two different shared (or work) buffers have memory in common.
   bool overlap(BufferId a, BufferId b) const;
   std::vector<std::span<const Instr>> passes() const;  // the body, cut where it says so; at least one

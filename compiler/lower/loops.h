@@ -91,7 +91,9 @@ class LoopLowering {
   void share_out(int64_t step);
   Affine row_of_block(int64_t rows);
   void leave(NodeId reduce, Code& code);
+  Instr meeting() const;
   Slice left_slice(NodeId reduce, TileId tile, const RowPlace& place, const Affine& part);
+  int64_t left_stride(TileId tile);
   TileId combined(NodeId reduce, Code& code);
   TileId combined_lanes(NodeId reduce, Code& code);
   TileId combined_tiles(NodeId reduce, Code& code);
@@ -125,9 +127,10 @@ class LoopLowering {
   bool pipelined_ = false;
   // Blocks that share a row: how many, which one this is, the loop of which each has `share_` turns.
   int64_t parts_ = 1, share_ = 0;
+  bool cluster_ = false;  // they are a cluster: they meet instead of ending a pass, and keep what they have
   Affine part_;
   AtomId part_atom_ = -1;
-  std::map<NodeId, BufferId> left_, teams_;            // workspace of partial results; shared memory of teams'
+  std::map<NodeId, BufferId> left_, teams_;            // partial results of parts; shared memory of teams'
   std::map<std::pair<int, NodeId>, TileId> combined_;  // by phase, that is, by pass
   VarId row_var_ = -1;
   int64_t ahead_ = 0;  // persistent blocks: rows that are on their way to shared memory while one is computed

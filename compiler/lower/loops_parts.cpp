@@ -30,32 +30,51 @@ void LoopLowering::share_out(int64_t step) {
   const bool along = part_atom_ == domain_.vector;
   share_ = share_of(domain_.atoms[part_atom_].extent, parts_, along ? step : 1);
   WL_CHECK((domain_.atoms[part_atom_].extent + share_ - 1) / share_ == parts_, "a part without work");
-  phases_.kept.clear();  // no buffer survives a pass
+  if (!cluster_) phases_.kept.clear();  // no buffer survives a pass
   if (along && (resident_ || !team_)) vector_tile_ = share_;
+  if (along && cluster_) row_extent_ = share_;  // what a block keeps of its row
+  if (cluster_) out_.kernel().cluster = static_cast<int>(parts_);
 }
 
 std::vector<Affine> LoopLowering::chunk_trips() {
-  const int64_t chunks = (row_extent_ + vector_tile_ - 1) / vector_tile_;
+  const int64_t whole = vector_reduced_ ? vector_extent_ : row_extent_;
+  const int64_t chunks = (whole + vector_tile_ - 1) / vector_tile_;
   if (parts_ == 1 || part_atom_ != domain_.vector) return {fixed(chunks)};
   std::vector<Affine> trips = {fixed(share_ / vector_tile_)};
   if (chunks % (share_ / vector_tile_) != 0) trips.push_back(sum(fixed(chunks), part_, -share_ / vector_tile_));
   return trips;
 }
 
-// Where a row's part lies in the workspace: [row, part, element].
+// What ends a phase whose results other parts need.
+Instr LoopLowering::meeting() const {
+  Instr out;
+  out.op = cluster_ ? InstrOp::kMeet : InstrOp::kPass;
+  return out;
+}
+
+// Where a row's part lies: in the workspace [row, part, element], in a cluster [part, row of the block, element].
 Slice LoopLowering::left_slice(NodeId reduce, TileId tile, const RowPlace& place, const Affine& part) {
   Kernel& kernel = out_.kernel();
   const int64_t width = kernel.tiles[tile].layout.shape[1];
+  // Teams beyond the last row have a place of their own.
+  const int64_t rows = cluster_ ? chunk_ : kernel.grid / parts_ * chunk_;
   if (!left_.contains(reduce)) {
-    // Teams beyond the last row have a place of their own.
-    const int64_t rows = kernel.grid / parts_ * chunk_;
-    left_[reduce] = out_.work(cat("parts", reduce), kept_dtype(group_.nodes[reduce].dtype), {rows, parts_, width});
+    const std::string name = cat("parts", reduce);
+    const DType dtype = kept_dtype(group_.nodes[reduce].dtype);
+    left_[reduce] =
+        cluster_ ? out_.cluster(name, dtype, {parts_, rows, width}) : out_.work(name, dtype, {rows, parts_, width});
   }
   Slice out;
   out.buffer = left_[reduce];
-  out.offset = sum(sum(fixed(0), place.row, parts_ * width), part, width);
+  const Affine row = !cluster_ ? place.row : split_ ? fixed(0) : affine(kTeamVar);
+  out.offset = sum(sum(fixed(0), row, cluster_ ? width : parts_ * width), part, left_stride(tile));
   out.strides = {0, width > 1 ? 1 : 0};
   return out;
+}
+
+// Elements from one part of a row to the next.
+int64_t LoopLowering::left_stride(TileId tile) {
+  return out_.kernel().tiles[tile].layout.shape[1] * (cluster_ ? chunk_ : 1);
 }
 
 void LoopLowering::leave(NodeId reduce, Code& code) {
@@ -73,7 +92,8 @@ void LoopLowering::leave(NodeId reduce, Code& code) {
 
 // A reduction's result in the pass of `code`, from what all parts left.
 TileId LoopLowering::combined(NodeId reduce, Code& code) {
-  const auto [known, is_new] = combined_.try_emplace({code.phase, reduce}, -1);
+  const std::pair<int, NodeId> key = {cluster_ ? 0 : code.phase, reduce};  // a cluster keeps it
+  const auto [known, is_new] = combined_.try_emplace(key, -1);
   if (!is_new) return known->second;
   const bool is_wide = wide(domain_.varies[reduce]);
   const TileId value = is_wide ? combined_tiles(reduce, code) : combined_lanes(reduce, code);
@@ -83,7 +103,7 @@ TileId LoopLowering::combined(NodeId reduce, Code& code) {
     result = make_tile(dtype, is_wide);
     code.pre.push_back(copy_instr(result, value, dtype));
   }
-  return combined_[{code.phase, reduce}] = result;
+  return combined_[key] = result;
 }
 
 // One value a part: dealt to the lanes of a wave, then folded as a row is.
@@ -99,7 +119,7 @@ TileId LoopLowering::combined_lanes(NodeId reduce, Code& code) {
   const auto load = [&](NodeId of) {
     const TileId tile = tile_of(parts_);
     Slice slice = left_slice(of, results_.at(of)[0], code.place, fixed(0));
-    slice.strides = {0, 1};
+    slice.strides = {0, left_stride(results_.at(of)[0])};
     code.pre.push_back(load_instr(tile, std::move(slice)));
     return tile;
   };

@@ -209,7 +209,7 @@ void LoopLowering::store_once(const Access& access, const RowPlace& place, Instr
 
 LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
   Code code;
-  if (resident_ && parts_ == 1) code = std::move(carried_);
+  if (resident_ && (parts_ == 1 || cluster_)) code = std::move(carried_);
   code.phase = phase;
   code.place = std::move(place);
   for (NodeId reduce : phases_.reduces)
@@ -280,9 +280,7 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
   for (Code& code : codes) {
     if (code.leave.empty()) continue;
     out_.push_all(std::move(code.leave));
-    Instr pass;
-    pass.op = InstrOp::kPass;
-    out_.push(std::move(pass));
+    out_.push(meeting());
     out_.push_all(std::move(code.after));
   }
   if (!pipelined_) return;

@@ -101,6 +101,7 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   for (std::vector<Code>& phase : codes) emit_row(std::move(phase));
   if (row_var_ >= 0) out_.close_loop();
   if (ahead_ > 0) out_.push(wait_instr(0));
+  if (cluster_) out_.push(meeting());  // nobody leaves while others load from it
   for (const Domain::Store& store : domain_.stores)
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
         std::all_of(domain_.parallel.begin(), domain_.parallel.end(),

@@ -17,9 +17,9 @@ constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr int64_t kAnyLow = std::numeric_limits<int64_t>::min(), kAnyHigh = std::numeric_limits<int64_t>::max();
 
 bool gives_tile(InstrOp op) {
-  constexpr InstrOp kNone[] = {InstrOp::kStore,  InstrOp::kPrefetch, InstrOp::kLoop,
-                               InstrOp::kFence,  InstrOp::kBarrier,  InstrOp::kAsyncLoad,
-                               InstrOp::kCommit, InstrOp::kWait,     InstrOp::kPass};
+  constexpr InstrOp kNone[] = {InstrOp::kStore,   InstrOp::kPrefetch,  InstrOp::kLoop,   InstrOp::kFence,
+                               InstrOp::kBarrier, InstrOp::kAsyncLoad, InstrOp::kCommit, InstrOp::kWait,
+                               InstrOp::kPass,    InstrOp::kMeet};
   return std::find(std::begin(kNone), std::end(kNone), op) == std::end(kNone);
 }
 
@@ -103,6 +103,7 @@ class KernelParser {
       kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
     }
     if (in_.peek() == 'b') WL_RETURN_IF_ERROR(setting("blocks", kernel_.blocks));
+    if (in_.peek() == 'c') WL_RETURN_IF_ERROR(setting("cluster", kernel_.cluster));
     WL_RETURN_IF_ERROR(in_.expect("{"));
     return end_line();
   }
@@ -146,8 +147,9 @@ class KernelParser {
     if (id != static_cast<BufferId>(kernel_.buffers.size()))
       return invalid("expected buffer p", kernel_.buffers.size(), ", found p", id);
     WL_RETURN_IF_ERROR(in_.expect("="));
-    if (const bool work = in_.take("work"); work || in_.take("scratch")) {
-      b.level = work ? Level::kWork : Level::kShared;
+    const bool work = in_.take("work"), cluster = !work && in_.take("cluster");
+    if (work || cluster || in_.take("scratch")) {
+      b.level = work ? Level::kWork : cluster ? Level::kCluster : Level::kShared;
       WL_RETURN_IF_ERROR(in_.expect("@"));
       WL_RETURN_IF_ERROR(in_.integer(b.byte_offset, 0, kMaxCount));
     } else {
@@ -379,6 +381,7 @@ class KernelParser {
       case InstrOp::kBarrier:
       case InstrOp::kCommit:
       case InstrOp::kPass:
+      case InstrOp::kMeet:
         return absl::OkStatus();
     }
     return absl::OkStatus();

@@ -118,6 +118,7 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
     case InstrOp::kBarrier:
     case InstrOp::kCommit:
     case InstrOp::kPass:
+    case InstrOp::kMeet:
       break;
   }
   return out;
@@ -149,10 +150,11 @@ void print_body(const Kernel& kernel, const std::vector<Instr>& body, int depth,
 }
 
 std::string buffer_text(const KernelBuffer& b) {
-  return cat(b.level == Level::kShared ? cat("scratch@", b.byte_offset)
-             : b.level == Level::kWork ? cat("work@", b.byte_offset)
-             : b.output                ? (b.once ? "once" : "out")
-                                       : "in",
+  return cat(b.level == Level::kShared    ? cat("scratch@", b.byte_offset)
+             : b.level == Level::kWork    ? cat("work@", b.byte_offset)
+             : b.level == Level::kCluster ? cat("cluster@", b.byte_offset)
+             : b.output                   ? (b.once ? "once" : "out")
+                                          : "in",
              " \"", absl::CHexEscape(b.name), "\" : ", name_of(b.dtype), " [", absl::StrJoin(b.shape, ","), "]");
 }
 
@@ -168,7 +170,8 @@ std::string print(const Kernel& kernel) {
           "\" grid=", kernel.grid, " threads=", kernel.threads, " unroll=", kernel.unroll,
           " accumulators=", kernel.accumulators, " compiler=\"", absl::CHexEscape(kernel.compiler), "\"",
           kernel.wave == 0 ? "" : cat(" wave=", kernel.wave, " team=", kernel.team, " teams=", kernel.teams),
-          kernel.blocks == 0 ? "" : cat(" blocks=", kernel.blocks), " {\n");
+          kernel.blocks == 0 ? "" : cat(" blocks=", kernel.blocks),
+          kernel.cluster == 1 ? "" : cat(" cluster=", kernel.cluster), " {\n");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     append(&out, "  p", i, " = ", buffer_text(kernel.buffers[i]), "\n");
   for (VarId v = kernel.wave > 0 ? 2 : 1; v < static_cast<VarId>(kernel.vars.size()); ++v) {

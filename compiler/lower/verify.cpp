@@ -16,6 +16,7 @@ class Verifier {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
       return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
     WL_RETURN_IF_ERROR(check_scratch());
+    WL_RETURN_IF_ERROR(check_cluster());
     WL_RETURN_IF_ERROR(check_tiles());
     WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
@@ -81,6 +82,38 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  // Between a store to a cluster buffer and a load from it, and after the last load, all of the cluster meet.
+  absl::Status check_meetings(std::span<const Instr> body, std::set<BufferId>& stored, bool& loaded) const {
+    for (const Instr& instr : body) {
+      if (instr.op == InstrOp::kMeet) {
+        stored.clear();
+        loaded = false;
+      }
+      const bool touches = instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather || instr.op == InstrOp::kStore;
+      if (touches && kernel_.buffers[instr.slice.buffer].level == Level::kCluster) {
+        if (instr.op == InstrOp::kStore) {
+          stored.insert(instr.slice.buffer);
+        } else {
+          if (stored.contains(instr.slice.buffer)) return fail(instr, "the cluster has not met since this was stored");
+          loaded = true;
+        }
+      }
+      WL_RETURN_IF_ERROR(check_meetings(instr.body, stored, loaded));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status check_cluster() const {
+    if (kernel_.cluster < 1 || kernel_.grid % kernel_.cluster != 0)
+      return absl::InternalError(
+          cat("kernel ", kernel_.name, ": ", kernel_.grid, " blocks are not clusters of ", kernel_.cluster));
+    for (const KernelBuffer& b : kernel_.buffers)
+      if (b.level == Level::kCluster && (b.shape.empty() || b.shape[0] != kernel_.cluster))
+        return absl::InternalError(
+            cat("kernel ", kernel_.name, ": ", b.name, " has no part for each block of a cluster"));
+    return absl::OkStatus();
+  }
+
   // Which buffers a pass loads, and stores.
   void accesses(std::span<const Instr> body, std::set<BufferId>& loads, std::set<BufferId>& stores) const {
     for (const Instr& instr : body) {
@@ -98,11 +131,16 @@ class Verifier {
   absl::Status check_passes(const std::vector<std::span<const Instr>>& passes) const {
     std::set<BufferId> before;
     for (size_t i = 0; i < passes.size(); ++i) {
+      std::set<BufferId> stored;
+      bool loaded = false;
+      WL_RETURN_IF_ERROR(check_meetings(passes[i], stored, loaded));
+      if (loaded)
+        return absl::InternalError(cat("kernel ", kernel_.name, ": blocks leave while others load from them"));
       std::set<BufferId> loads, stores;
       accesses(passes[i], loads, stores);
       for (BufferId buffer : loads) {
         const KernelBuffer& b = kernel_.buffers[buffer];
-        if (b.level == Level::kShared && !stores.contains(buffer))
+        if ((b.level == Level::kShared || b.level == Level::kCluster) && !stores.contains(buffer))
           return absl::InternalError(
               cat("kernel ", kernel_.name, ": pass ", i, " loads ", b.name, ", and stores nothing there"));
         if (b.level == Level::kWork && (stores.contains(buffer) || !before.contains(buffer)))
@@ -288,6 +326,9 @@ class Verifier {
         case InstrOp::kAsyncLoad:
           WL_RETURN_IF_ERROR(check_async(instr));
           WL_RETURN_IF_ERROR(check_guards(instr));
+          break;
+        case InstrOp::kMeet:
+          if (kernel_.cluster == 1) return fail(instr, "a block alone meets nobody");
           break;
         case InstrOp::kPass:
           return fail(instr, "a pass inside a loop");

@@ -48,4 +48,14 @@ int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted) {
   return 1;
 }
 
+void add_cluster(Space& space, const Machine& machine) {
+  const bool shares = !space.axes.empty() && space.axes.back().name == "parts";
+  if (shares && (machine.target->gpu.features & kClusters) != 0) space.axes.push_back({"cluster", {0, 1}});
+}
+
+bool may_cluster(const Schedule& schedule) {
+  if (schedule.get("cluster", 0) == 0) return true;
+  return schedule["parts"] > 1 && schedule["parts"] <= kMostCluster && schedule["blocks"] == 0;
+}
+
 }  // namespace wl

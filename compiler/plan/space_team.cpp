@@ -173,6 +173,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const int64_t tiles =
       extent_of(domain, domain.parallel) / std::max<int64_t>(1, row) * ((row + least * vector - 1) / (least * vector));
   if (columns) add_parts(space, domain, machine, tiles, most_blocks(machine));
+  add_cluster(space, machine);
   const int64_t shared = columns && shared_atom(domain) >= 0 ? domain.atoms[shared_atom(domain)].extent : 1;
   space.legal = [machine, domain, row, longest, walks, copied, shared](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest) || (s["load_past"] != 0 && walks)) return false;
@@ -180,6 +181,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
     const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
     if (parts > 1 && (s["rows"] != 1 || s["staged"] != 0 || s["persistent"] != 0 || !shares_out(shared, parts, 1)))
       return false;
+    if (!may_cluster(s)) return false;
     if (s["staged"])
       return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
              s["rows"] == 1 && s["persistent"] == 0;
@@ -248,6 +250,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   const int64_t whole = extent_of(domain, domain.reduced), many = extent_of(domain, domain.parallel);
   const int64_t copied = copied_bytes(group, domain);
   add_parts(space, domain, machine, many, most_blocks(machine));
+  add_cluster(space, machine);
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const bool along = atom == domain.vector;
@@ -255,20 +258,22 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (!fits_block(s, machine, row) || !splits(s, longest) || !persists(domain, s, machine, row, copied)) return false;
     if (s["persistent"] > 1 && s["resident"] != 2) return false;
     const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
-    const bool once = s["resident"] == 2 && parts == 1;  // not read again in every phase
+    const bool cluster = s.get("cluster", 0) != 0;
+    const bool once = s["resident"] == 2 && (parts == 1 || cluster);  // not read again in every phase
+    if (!may_cluster(s)) return false;
     if (s["load_past"] != 0 && !once && several) return false;
     int64_t own = row;  // of a block
     if (parts > 1) {
       const int64_t step = along ? s["tile"] * lanes : 1;
-      if (s["rows"] != 1 || s["resident"] == 1 || s["persistent"] != 0 || !shares_out(shared, parts, step))
-        return false;
+      if (s["rows"] != 1 || s["persistent"] != 0 || !shares_out(shared, parts, step)) return false;
+      if (s["resident"] == 1 && !(cluster && along)) return false;  // nothing stays from pass to pass
       if (along) own = share_of(shared, parts, step);
     }
     if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
     if (s["resident"] == 2) return s["tile"] == 1 && (own + lanes - 1) / lanes * s["vector"] <= kResidentElements;
     const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
     // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
-    const int64_t buffer = (whole + 63) / 64 * 64;
+    const int64_t buffer = ((along ? whole / std::max<int64_t>(1, row) * own : whole) + 63) / 64 * 64;
     if (s["resident"] == 1 && buffer * rows * 16 > machine.target->gpu.block_shared) return false;
     return s["tile"] == 1 || s["tile"] * lanes <= row;
   };
@@ -284,17 +289,24 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
   const int64_t parts = parts_for(space, many, busy_blocks(machine));
-  for (int64_t threads : {512, 256, 1024})
-    for (int64_t mode : {2, 1, 0}) {  // in registers, one walk for a maximum and its sums, neither
-      Point point = point_of(space, {{"resident", mode == 2 ? 2 : 0},
-                                     {"online", mode == 1 ? 1 : 0},
-                                     {"team", std::min(threads, power_up(row))},
-                                     {"teams", std::max<int64_t>(1, threads / power_up(row))},
-                                     {"tile", mode == 0 && row >= 4 * threads ? 4 : 1}});
-      if (parts == 1 || point.empty()) continue;
-      set_knob(space, point, "parts", parts);
-      space.seeds.push_back(std::move(point));
-    }
+  const auto share_seeds = [&](bool cluster) {
+    for (int64_t threads : {512, 256, 1024})
+      for (int64_t mode : {2, 1, 0}) {  // in registers, one walk for a maximum and its sums, neither
+        if (cluster && mode != 2) continue;
+        Point point = point_of(space, {{"resident", mode == 2 ? 2 : 0},
+                                       {"online", mode == 1 ? 1 : 0},
+                                       {"team", std::min(threads, power_up(row))},
+                                       {"teams", std::max<int64_t>(1, threads / power_up(row))},
+                                       {"tile", mode == 0 && row >= 4 * threads ? 4 : 1}});
+        if (parts == 1 || point.empty()) continue;
+        set_knob(space, point, "parts", cluster ? std::min(parts, kMostCluster) : parts);
+        if (cluster && !point.empty()) set_knob(space, point, "cluster", 1);
+        space.seeds.push_back(std::move(point));
+      }
+  };
+  const bool clusters_fill = many * kMostCluster >= machine.target->gpu.units;
+  share_seeds(clusters_fill);
+  share_seeds(!clusters_fill);
   if (!plain)
     for (int64_t resident : {1, 0})
       for (int64_t threads : {256, 512, 1024}) {

@@ -47,7 +47,7 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx1201", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 64, 8 * kMb, 640, kRdna3}),
     // Lanes as fibers of the host: the limits of the smallest part of its family.
     gpu_row("sim:cuda", "sim",
-            {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kVolta | kAsyncCopy}),
+            {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kVolta | kAsyncCopy | kClusters}),
     gpu_row("sim:hip", "sim",
             {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions | kAsyncCopy}),
 };

@@ -65,7 +65,7 @@ bool hung = false;
 size_t allocated = 0;
 std::map<void*, size_t> memory;
 Graph* capturing = nullptr;
-std::vector<char> arena(size_t{256} << 10);
+std::vector<char> arena(size_t{2} << 20);
 
 const std::map<std::string, int> kSticky = {{"illegal_address", kIllegalAddress},
                                             {"misaligned", kMisaligned},

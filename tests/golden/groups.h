@@ -162,6 +162,20 @@ inline const std::vector<Golden> kGoldens = {
   %7 = div %4 %6 : f32[1,65536]
   output "y" %7
 })"},
+    {"cluster_softmax",  // rows that eight units each keep in their registers
+     "cpu:avx2",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[48,32768] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[48]
+  %2 = broadcast %1 dims=[0] : f32[48,32768]
+  %3 = sub %0 %2 : f32[48,32768]
+  %4 = exp %3 : f32[48,32768]
+  %5 = reduce_sum %4 axes=[1] : f32[48]
+  %6 = broadcast %5 dims=[0] : f32[48,32768]
+  %7 = div %4 %6 : f32[48,32768]
+  output "y" %7
+})"},
     {"gemm_bias_gelu",
      "cpu:generic",
      {},

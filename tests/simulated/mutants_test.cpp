@@ -59,6 +59,7 @@ const std::vector<Breakage>& breakages() {
       {"async", "a wait leaves a group more", std::regex("wl_wait<2>"), "wl_wait<3>"},
       {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
+      {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };
   return *kAll;

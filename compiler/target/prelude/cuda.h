@@ -9,6 +9,8 @@
 #define WL_KERNEL(name, grid, threads, ...) extern "C" __global__ void __launch_bounds__(threads) name(__VA_ARGS__)
 #define WL_RESIDENT_KERNEL(blocks, name, grid, threads, ...) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(__VA_ARGS__)
+#define WL_CLUSTER_KERNEL(cluster, shared, name, grid, threads, ...) \
+  extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads) name(__VA_ARGS__)
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT
@@ -17,6 +19,10 @@
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T> p {       \
     (T*)(wl_arena + at)        \
+  }
+#define WL_CLUSTER(T, p, at, n)                      \
+  const wl_cluster<T, n> p {                         \
+    (u32) __cvta_generic_to_shared(wl_arena + at), 0 \
   }
 #define WL_ENTER                  \
   const long block = blockIdx.x;  \

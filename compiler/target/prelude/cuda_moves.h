@@ -136,3 +136,63 @@ WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
 #endif
+// Clusters. A buffer has a part of n elements in every block; an element's number says which.
+WL_FN void wl_meet() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+template <class T, long N>
+struct wl_cluster {
+  u32 base;
+  long at;
+  wl_cluster operator+(long d) const { return {base, at + d}; }
+  u32 address() const {
+    u32 out;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(out)
+        : "r"(base + (u32)(at % N * (long)sizeof(T))), "r"((u32)(at / N)));
+    return out;
+  }
+};
+template <int W, class T, long N>
+WL_FN void wl_read(T* to, wl_cluster<T, N> from) {
+  const u32 a = from.address();
+  if constexpr (W * sizeof(T) == 16) {
+    uint4 c;
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(c.x), "=r"(c.y), "=r"(c.z), "=r"(c.w)
+                 : "r"(a));
+    *(uint4*)to = c;
+  } else if constexpr (W * sizeof(T) == 8) {
+    uint2 c;
+    asm volatile("ld.shared::cluster.v2.u32 {%0, %1}, [%2];" : "=r"(c.x), "=r"(c.y) : "r"(a));
+    *(uint2*)to = c;
+  } else if constexpr (W * sizeof(T) == 4) {
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(*(u32*)to) : "r"(a));
+  } else if constexpr (W * sizeof(T) == 2) {
+    asm volatile("ld.shared::cluster.u16 %0, [%1];" : "=h"(*(unsigned short*)to) : "r"(a));
+  } else {
+    u32 c;
+    asm volatile("ld.shared::cluster.u8 %0, [%1];" : "=r"(c) : "r"(a));
+    *(unsigned char*)to = (unsigned char)c;
+  }
+}
+template <int W, class T, long N>
+WL_FN void wl_write(wl_cluster<T, N> to, const T* from) {
+  const u32 a = to.address();
+  if constexpr (W * sizeof(T) == 16) {
+    const uint4 c = *(const uint4*)from;
+    asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(a), "r"(c.x), "r"(c.y), "r"(c.z), "r"(c.w)
+                 : "memory");
+  } else if constexpr (W * sizeof(T) == 8) {
+    const uint2 c = *(const uint2*)from;
+    asm volatile("st.shared::cluster.v2.u32 [%0], {%1, %2};" ::"r"(a), "r"(c.x), "r"(c.y) : "memory");
+  } else if constexpr (W * sizeof(T) == 4) {
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(a), "r"(*(const u32*)from) : "memory");
+  } else if constexpr (W * sizeof(T) == 2) {
+    asm volatile("st.shared::cluster.u16 [%0], %1;" ::"r"(a), "h"(*(const unsigned short*)from) : "memory");
+  } else {
+    asm volatile("st.shared::cluster.u8 [%0], %1;" ::"r"(a), "r"((u32) * (const unsigned char*)from) : "memory");
+  }
+}

@@ -1,10 +1,10 @@
 // The simulated GPU's half: a thread is a fiber of the host, a block runs until every thread waits at a barrier or has
-// ended. It reports, with the line of the kernel's text: barriers that not all threads of a block reach, shuffles that
-// not all lanes of a wave reach, elements outside a buffer, misaligned vectors, and races in shared memory (two threads
-// without a barrier between, one of them writes), elements of an output that are stored twice though the kernel
-// says once, elements of the workspace that a block reads before their pass has ended, and lanes that differ in what a
-// reduction gave all of them. Blocks come in an order of their own. g++ and clang++, x86-64 and AArch64; no include, so
-// that a kernel compiles in a fraction of a second.
+// ended; the blocks of a cluster run together. It reports, with the line of the kernel's text: barriers that not all
+// threads of a block reach, shuffles that not all lanes of a wave reach, elements outside a buffer, misaligned vectors,
+// and races in shared memory (two threads without a barrier between, one of them writes), elements of an output that
+// are stored twice though the kernel says once, elements of the workspace that a block reads before their pass has
+// ended, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and
+// clang++, x86-64 and AArch64; no include, so that a kernel compiles in a fraction of a second.
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
@@ -37,7 +37,7 @@ enum { wl_sim_frame = 20 };  // the return address is the twelfth
 #error "the simulated GPU knows the stack of x86-64 and AArch64"
 #endif
 
-enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimEnded };
+enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimMeets, kSimEnded };
 struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
@@ -50,7 +50,13 @@ struct wl_sim_cell {
   unsigned wrote, read;
   short writer, reader;  // reader -1: several; writer with wl_sim_flies: what it copies has not landed
 };
-enum { wl_sim_threads = 1024, wl_sim_stack = 65536 + 320, wl_sim_shared = 232448, wl_sim_outputs = 16 };
+enum {
+  wl_sim_blocks = 8,
+  wl_sim_threads = 1024 * wl_sim_blocks,
+  wl_sim_stack = 65536 + 320,
+  wl_sim_shared = 232448,
+  wl_sim_outputs = 16
+};
 enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // of a thread
 struct wl_sim_copy {
   long at;  // in the arena, in bytes
@@ -59,15 +65,18 @@ struct wl_sim_copy {
 };
 struct wl_sim {
   wl_sim_lane lanes[wl_sim_threads];
-  wl_sim_cell cells[wl_sim_shared];
+  wl_sim_cell* cells;  // of each block's shared memory
   char* stacks;
   wl_sim_copy* copies;
   void* home;                       // the scheduler's stack pointer
-  int thread, threads, first, end;  // running now; of the block; of the wave
-  unsigned epoch, start, order;     // start: the epoch in which the block began
-  long block;
+  int thread, threads, first, end;  // running now; of the cluster; of the wave
+  int size, cluster, stacked;    // threads of a block; blocks, of which threads are numbered on; threads with a stack
+  unsigned epoch, start, order;  // epoch: counts barriers; start: the one in which the cluster began
+  unsigned since[wl_sim_blocks], met;  // the last barrier of a block, and meeting of all
+  long first_block;
   int pass;
   char* shared;
+  long arena;  // bytes of it that a block has
   void (*call)(void);
   void* const* args;
   // Who stored each element of an output that is stored once, in which launch: arguments by number. Of the workspace,
@@ -85,12 +94,24 @@ static __thread wl_sim* wl_sim_now;
 static wl_sim& wl_sim_get() {
   if (wl_sim_now == nullptr) {
     wl_sim_now = (wl_sim*)mmap(nullptr, sizeof(wl_sim), 3, 0x22, -1, 0);
-    wl_sim_now->stacks = (char*)mmap(nullptr, (unsigned long)wl_sim_stack * wl_sim_threads, 3, 0x4022, -1, 0);
-    wl_sim_now->copies =
-        (wl_sim_copy*)mmap(nullptr, sizeof(wl_sim_copy) * wl_sim_copies * wl_sim_threads, 3, 0x4022, -1, 0);
-    if ((long)wl_sim_now == -1 || (long)wl_sim_now->stacks == -1 || (long)wl_sim_now->copies == -1) abort();
+    if ((long)wl_sim_now == -1) abort();
   }
   return *wl_sim_now;
+}
+// Stacks, copies on their way, and what is known of shared memory, for as many threads and blocks as a cluster has.
+static void wl_sim_reserve(wl_sim& s) {
+  if (s.stacked >= s.threads) return;
+  s.stacked = s.threads;
+  s.stacks = (char*)mmap(nullptr, (unsigned long)wl_sim_stack * s.threads, 3, 0x4022, -1, 0);
+  s.cells = (wl_sim_cell*)mmap(nullptr, sizeof(wl_sim_cell) * wl_sim_shared * s.cluster, 3, 0x4022, -1, 0);
+  s.copies = (wl_sim_copy*)mmap(nullptr, sizeof(wl_sim_copy) * wl_sim_copies * s.threads, 3, 0x4022, -1, 0);
+  if ((long)s.stacks == -1 || (long)s.cells == -1 || (long)s.copies == -1) abort();
+}
+static inline int wl_sim_rank(const wl_sim& s) {
+  return s.thread / s.size;
+}
+static inline long wl_sim_block_of(const wl_sim& s) {
+  return s.first_block + wl_sim_rank(s);
 }
 
 // Ends the block at once: the scheduler does not come back to any of its threads.
@@ -98,7 +119,7 @@ __attribute__((noinline, cold)) static void wl_sim_fail(const char* what, int li
   wl_sim& s = *wl_sim_now;
   if (!s.failed)
     snprintf(s.message, sizeof s.message, "%s at line %d (block %ld, thread %d, lane %d, %ld)", what, line - s.line0,
-             s.block, s.thread, s.thread % WL_WAVE, detail);
+             wl_sim_block_of(s), s.thread % s.size, s.thread % WL_WAVE, detail);
   s.failed = true;
   s.lanes[s.thread].state = kSimEnded;
   wl_sim_switch(&s.lanes[s.thread].stack, s.home);
@@ -133,8 +154,8 @@ static bool wl_sim_shuffle(wl_sim& s) {
     s.thread = mine ? there : i;
     snprintf(s.message, sizeof s.message, "shuffle at line %d without lane %d, which %s line %d (block %ld, thread %d)",
              s.lanes[s.thread].line - s.line0, (there == i ? s.first : i) % WL_WAVE,
-             lane.state == kSimEnded ? "ended after" : "is at", (there == i ? first : lane).line - s.line0, s.block,
-             s.thread);
+             lane.state == kSimEnded ? "ended after" : "is at", (there == i ? first : lane).line - s.line0,
+             wl_sim_block_of(s), s.thread % s.size);
     s.failed = true;
     return false;
   }
@@ -163,30 +184,55 @@ static bool wl_sim_wave(wl_sim& s) {
     if (!wl_sim_shuffle(s)) return false;
   }
 }
+// All threads in [from, to) are in `state`, at the line where the first of them is. False: they are not, or none is.
+static bool wl_sim_all(wl_sim& s, int from, int to, wl_sim_state state, const char* what) {
+  int there = -1, other = -1;
+  for (int i = from; i < to; ++i) (s.lanes[i].state == state ? there : other) = i;
+  if (there < 0) return false;
+  for (int i = from; i < to && other < 0; ++i)
+    if (s.lanes[i].line != s.lanes[there].line) other = i;
+  if (other < 0) return true;
+  s.thread = there;
+  snprintf(s.message, sizeof s.message,
+           "%s at line %d, where thread %d waits, is not reached by thread %d (lane %d), which %s line %d (block %ld)",
+           what, s.lanes[there].line - s.line0, there % s.size, other % s.size, other % WL_WAVE,
+           s.lanes[other].state == kSimEnded ? "ended after" : "waits at", s.lanes[other].line - s.line0,
+           wl_sim_block_of(s));
+  s.failed = true;
+  return false;
+}
+static void wl_sim_release(wl_sim& s, int block) {
+  for (int i = block * s.size; i < (block + 1) * s.size; ++i) s.lanes[i].state = kSimRuns;
+  s.since[block] = s.epoch;
+}
+// Every block whose threads wait at a barrier goes on; when none does, all must meet, or have ended.
 static bool wl_sim_barrier(wl_sim& s, bool& ended) {
-  int waiting = -1, other = -1;
-  for (int i = 0; i < s.threads; ++i) (s.lanes[i].state == kSimWaits ? waiting : other) = i;
-  ended = waiting < 0;
-  if (ended) return true;
-  for (int i = 0; i < s.threads && other < 0; ++i)
-    if (s.lanes[i].line != s.lanes[waiting].line) other = i;
-  if (other >= 0) {
-    snprintf(s.message, sizeof s.message,
-             "barrier at line %d, where thread %d waits, is not reached by thread %d (lane %d), which %s line %d "
-             "(block %ld)",
-             s.lanes[waiting].line - s.line0, waiting, other, other % WL_WAVE,
-             s.lanes[other].state == kSimEnded ? "ended after" : "waits at", s.lanes[other].line - s.line0, s.block);
-    s.failed = true;
-    return false;
+  bool waits = false;
+  for (int block = 0; block < s.cluster; ++block) {
+    if (!wl_sim_all(s, block * s.size, (block + 1) * s.size, kSimWaits, "barrier")) {
+      if (s.failed) return false;
+      continue;
+    }
+    waits = true;
+    ++s.epoch;
+    wl_sim_release(s, block);
   }
-  for (int i = 0; i < s.threads; ++i) s.lanes[i].state = kSimRuns;
-  ++s.epoch;
+  if (waits) return true;
+  ended = !wl_sim_all(s, 0, s.threads, kSimMeets, "meeting");
+  if (s.failed || ended) return !s.failed;
+  s.met = ++s.epoch;
+  for (int block = 0; block < s.cluster; ++block) wl_sim_release(s, block);
   return true;
 }
-static void wl_sim_block(wl_sim& s, void (*call)(void), int threads) {
+static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
+  const int threads = size * cluster;
   s.call = call;
+  s.size = size;
+  s.cluster = cluster;
   s.threads = threads;
-  s.start = ++s.epoch;
+  wl_sim_reserve(s);
+  s.start = s.met = ++s.epoch;
+  for (int block = 0; block < cluster; ++block) s.since[block] = s.epoch;
   for (int i = 0; i < threads; ++i) {
     wl_sim_lane& lane = s.lanes[i];
     // As if it had been switched away from at the start of wl_sim_entry: the stack is then aligned as after a call.
@@ -226,17 +272,19 @@ static long wl_sim_place(long block, long grid) {
 }
 // A launch is `grid` calls; `calls` counts them, for all threads of the host.
 static void wl_sim_run(void (*call)(void), long block, long grid, int threads, void* const* args, char* shared,
-                       int line0, const char* name, int quiet, long& calls) {
+                       int line0, const char* name, int quiet, long& calls, int cluster, long arena) {
   wl_sim& s = wl_sim_get();
   if (s.failed) return;
   const long before = __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
   s.launch = ((before / grid + 1) * 0x9e3779b97f4a7c15ull ^ (unsigned long long)call * 0xc2b2ae3d27d4eb4full) << 24;
-  s.block = wl_sim_place(block % grid, grid);
+  if (block % grid % cluster != 0) return;  // runs with the first of its cluster
+  s.first_block = wl_sim_place(block % grid / cluster, grid / cluster) * cluster;
   s.pass = (int)(block / grid);
+  s.arena = arena;
   s.args = args;
   s.shared = shared;
   s.line0 = line0;
-  wl_sim_block(s, call, threads);
+  wl_sim_block(s, call, threads, cluster);
   if (s.failed) calls = (calls / grid + 1) * grid;
   if (!s.failed || quiet) return;
   dprintf(2, "%s: %s\n", name, s.message);
@@ -263,36 +311,42 @@ template <class... P>
 static inline void wl_sim_call(void (*f)(P...)) {
   wl_sim_apply(f, wl_sim_now->args, wl_sim_list<P...>{});
 }
-#define WL_RESIDENT_KERNEL(blocks, ...) WL_KERNEL(__VA_ARGS__)
-#define WL_KERNEL(name, grid, threads, ...)                                                                        \
-  static void name##_body(__VA_ARGS__);                                                                            \
-  static void name##_call() {                                                                                      \
-    wl_sim_call(name##_body);                                                                                      \
-  }                                                                                                                \
-  static long name##_calls = 0;                                                                                    \
-  extern "C" {                                                                                                     \
-  int name##_quiet = 0;                                                                                            \
-  const char* name##_report() {                                                                                    \
-    return wl_sim_report();                                                                                        \
-  }                                                                                                                \
-  void name(long block, void* const* args, char* scratch) {                                                        \
-    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet, name##_calls); \
-  }                                                                                                                \
-  }                                                                                                                \
+#define WL_RESIDENT_KERNEL(blocks, ...) WL_CLUSTER_KERNEL(1, 0, __VA_ARGS__)
+#define WL_KERNEL(...) WL_CLUSTER_KERNEL(1, 0, __VA_ARGS__)
+#define WL_CLUSTER_KERNEL(cluster, shared, name, grid, threads, ...)                                              \
+  static void name##_body(__VA_ARGS__);                                                                           \
+  static void name##_call() {                                                                                     \
+    wl_sim_call(name##_body);                                                                                     \
+  }                                                                                                               \
+  static long name##_calls = 0;                                                                                   \
+  extern "C" {                                                                                                    \
+  int name##_quiet = 0;                                                                                           \
+  const char* name##_report() {                                                                                   \
+    return wl_sim_report();                                                                                       \
+  }                                                                                                               \
+  void name(long block, void* const* args, char* scratch) {                                                       \
+    wl_sim_run(name##_call, block, grid, threads, args, scratch, __LINE__ - 1, #name, name##_quiet, name##_calls, \
+               cluster, shared);                                                                                  \
+  }                                                                                                               \
+  }                                                                                                               \
   static void name##_body(__VA_ARGS__)
 #define WL_IN(T, p, n) wl_global<const T, n> p
 #define WL_OUT(T, p, n) wl_global<T, n> p
 #define WL_ONCE(T, p, n) wl_global<T, n, true> p
 #define WL_PASSES(bytes) wl_sim_workspace<bytes> workspace
 #define WL_WORK(T, p, at, n) const wl_global<T, n, true, true> p = workspace.template part<T, n>(at)
+#define WL_CLUSTER(T, p, at, n)  \
+  const wl_sim_cluster<T, n> p { \
+    at, 0                        \
+  }
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T, n> p {    \
     at, 0                      \
   }
-#define WL_ENTER                         \
-  const long block = wl_sim_now->block;  \
-  const int pass = wl_sim_now->pass;     \
-  const int thread = wl_sim_now->thread; \
-  (void)block;                           \
-  (void)pass;                            \
+#define WL_ENTER                                            \
+  const long block = wl_sim_block_of(*wl_sim_now);          \
+  const int pass = wl_sim_now->pass;                        \
+  const int thread = wl_sim_now->thread % wl_sim_now->size; \
+  (void)block;                                              \
+  (void)pass;                                               \
   (void)thread

@@ -41,29 +41,30 @@ WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
   if (at < 0 || at + W > n) wl_sim_fail(W > 1 ? "vector outside its buffer" : "element outside its buffer", line, at);
   if ((unsigned long long)(base + at) % (W * sizeof(T)) != 0) wl_sim_fail("misaligned vector", line, at);
 }
+// In the shared memory of block `rank`; since: the epoch that orders whoever touches it.
 template <int W, class T>
-WL_FN void wl_sim_touch(long byte, long at, bool writes, int line) {
+WL_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
   wl_sim& s = *wl_sim_now;
   for (int i = 0; i < W; ++i) {
-    wl_sim_cell& cell = s.cells[byte + (at + i) * (long)sizeof(T)];
+    wl_sim_cell& cell = s.cells[(long)rank * wl_sim_shared + byte + (at + i) * (long)sizeof(T)];
     const short me = (short)s.thread;
     if (cell.wrote >= s.start && (cell.writer & wl_sim_flies) != 0)
       wl_sim_fail(writes ? "shared element written while a copy to it is on its way"
                          : "shared element read before a wait for the copy to it",
                   line, at + i);
-    if (cell.wrote == s.epoch && cell.writer != me)
+    if (cell.wrote == since && cell.writer != me)
       wl_sim_fail(writes ? "race: two threads write one shared element"
                          : "race: shared element read while another thread writes it",
                   line, at + i);
     if (!writes && cell.wrote < s.start) wl_sim_fail("shared element read before it is written", line, at + i);
     if (writes) {
-      if (cell.read == s.epoch && cell.reader != me)
+      if (cell.read == since && cell.reader != me)
         wl_sim_fail("race: shared element written while another thread reads it", line, at + i);
-      cell.wrote = s.epoch;
+      cell.wrote = since;
       cell.writer = me;
     } else {
-      cell.reader = cell.read == s.epoch && cell.reader != me ? (short)-1 : me;
-      cell.read = s.epoch;
+      cell.reader = cell.read == since && cell.reader != me ? (short)-1 : me;
+      cell.read = since;
     }
   }
 }
@@ -81,7 +82,7 @@ WL_FN void wl_write(wl_global<T, N, O, K> to, const T* from, int line) {
   wl_sim_inside<W>(to.base, to.at, N, line);
   if constexpr (O) {
     wl_sim& s = *wl_sim_now;
-    const unsigned long long me = s.launch | (unsigned long long)((s.block * s.threads + s.thread) & 0xffffff);
+    const unsigned long long me = s.launch | (unsigned long long)((s.first_block * s.size + s.thread) & 0xffffff);
     for (int i = 0; to.stored != nullptr && i < W; ++i) {
       unsigned long long& before = to.stored[(to.at + i) * to.step];
       if (before >> 24 == s.launch >> 24) wl_sim_fail("element stored twice", line, to.at + i);
@@ -92,17 +93,46 @@ WL_FN void wl_write(wl_global<T, N, O, K> to, const T* from, int line) {
 }
 template <int W, class T, long N>
 WL_FN void wl_read(T* to, wl_shared<T, N> from, int line) {
-  const T* base = (const T*)(wl_sim_now->shared + from.byte);
+  const wl_sim& s = *wl_sim_now;
+  const int rank = wl_sim_rank(s);
+  const T* base = (const T*)(s.shared + rank * s.arena + from.byte);
   wl_sim_inside<W>(base, from.at, N, line);
-  wl_sim_touch<W, T>(from.byte, from.at, false, line);
+  wl_sim_touch<W, T>(rank, s.since[rank], from.byte, from.at, false, line);
   __builtin_memcpy(to, base + from.at, W * sizeof(T));
 }
 template <int W, class T, long N>
 WL_FN void wl_write(wl_shared<T, N> to, const T* from, int line) {
-  T* base = (T*)(wl_sim_now->shared + to.byte);
+  const wl_sim& s = *wl_sim_now;
+  const int rank = wl_sim_rank(s);
+  T* base = (T*)(s.shared + rank * s.arena + to.byte);
   wl_sim_inside<W>(base, to.at, N, line);
-  wl_sim_touch<W, T>(to.byte, to.at, true, line);
+  wl_sim_touch<W, T>(rank, s.since[rank], to.byte, to.at, true, line);
   __builtin_memcpy(base + to.at, from, W * sizeof(T));
+}
+// Elements of all blocks of a cluster, N in the shared memory of each.
+template <class T, long N>
+struct wl_sim_cluster {
+  long byte, at;
+  wl_sim_cluster operator+(long d) const { return {byte, at + d}; }
+  template <int W>
+  T* place(bool writes, int line) const {
+    const wl_sim& s = *wl_sim_now;
+    if (at < 0 || at / N >= s.cluster) wl_sim_fail("element outside the cluster", line, at);
+    const int rank = (int)(at / N);
+    if (writes && rank != wl_sim_rank(s)) wl_sim_fail("element of another block stored", line, at);
+    T* base = (T*)(s.shared + rank * s.arena + byte);
+    wl_sim_inside<W>(base, at % N, N, line);
+    wl_sim_touch<W, T>(rank, s.met, byte, at % N, writes, line);
+    return base + at % N;
+  }
+};
+template <int W, class T, long N>
+WL_FN void wl_read(T* to, wl_sim_cluster<T, N> from, int line) {
+  __builtin_memcpy(to, from.template place<W>(false, line), W * sizeof(T));
+}
+template <int W, class T, long N>
+WL_FN void wl_write(wl_sim_cluster<T, N> to, const T* from, int line) {
+  __builtin_memcpy(to.template place<W>(true, line), from, W * sizeof(T));
 }
 // All ones: NaN in every float, an index that lies outside in integers.
 template <class V>
@@ -123,6 +153,12 @@ WL_FN void wl_barrier(int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;
   s.lanes[s.thread].line = line;
   s.lanes[s.thread].state = kSimWaits;
+  wl_sim_next(s);
+}
+WL_FN void wl_meet(int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  s.lanes[s.thread].line = line;
+  s.lanes[s.thread].state = kSimMeets;
   wl_sim_next(s);
 }
 template <class T>
@@ -155,10 +191,11 @@ template <int W, class T, class E, long N, long M, bool O>
 WL_FN void wl_send_in(wl_shared<T, N> to, wl_global<E, M, O> from, bool inside, int line) {
   wl_sim& s = *wl_sim_now;
   wl_sim_lane& me = s.lanes[s.thread];
-  T* base = (T*)(s.shared + to.byte);
+  const int rank = wl_sim_rank(s);
+  T* base = (T*)(s.shared + rank * s.arena + to.byte);
   wl_sim_inside<W>(base, to.at, N, line);
   if (inside) wl_sim_inside<W>(from.base, from.at, M, line);
-  wl_sim_touch<W, T>(to.byte, to.at, true, line);
+  wl_sim_touch<W, T>(rank, s.since[rank], to.byte, to.at, true, line);
   if (me.queued == wl_sim_copies) wl_sim_fail("more copies on their way than the simulator holds", line, me.queued);
   wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + me.queued++];
   static_assert(W * sizeof(T) <= sizeof(copy.data), "a copy is of 16 bytes at most");
@@ -170,7 +207,8 @@ WL_FN void wl_send_in(wl_shared<T, N> to, wl_global<E, M, O> from, bool inside, 
   __builtin_memset(copy.data, 0, sizeof copy.data);
   if (inside) __builtin_memcpy(copy.data, from.base + from.at, W * sizeof(T));
   __builtin_memset(base + to.at, 0xff, W * sizeof(T));
-  for (int i = 0; i < W; ++i) s.cells[copy.at + i * (long)sizeof(T)].writer |= wl_sim_flies;
+  for (int i = 0; i < W; ++i)
+    s.cells[(long)rank * wl_sim_shared + copy.at + i * (long)sizeof(T)].writer |= wl_sim_flies;
 }
 template <int W, class T, class E, long N, long M, bool O>
 WL_FN void wl_send(wl_shared<T, N> to, wl_global<E, M, O> from, int line) {
@@ -183,6 +221,7 @@ template <int N>
 WL_FN void wl_wait(int line = __builtin_LINE()) {
   wl_sim& s = *wl_sim_now;
   wl_sim_lane& me = s.lanes[s.thread];
+  const int rank = wl_sim_rank(s);
   int left = 0;
   for (int i = 0; i < me.queued; ++i) {
     wl_sim_copy& copy = s.copies[s.thread * wl_sim_copies + i];
@@ -191,10 +230,10 @@ WL_FN void wl_wait(int line = __builtin_LINE()) {
       continue;
     }
     for (int at = 0; at < copy.bytes; at += copy.size) {
-      s.cells[copy.at + at].writer &= (short)~wl_sim_flies;
-      wl_sim_touch<1, char>(copy.at + at, 0, true, line);
+      s.cells[(long)rank * wl_sim_shared + copy.at + at].writer &= (short)~wl_sim_flies;
+      wl_sim_touch<1, char>(rank, s.since[rank], copy.at + at, 0, true, line);
     }
-    __builtin_memcpy(s.shared + copy.at, copy.data, copy.bytes);
+    __builtin_memcpy(s.shared + rank * s.arena + copy.at, copy.data, copy.bytes);
   }
   me.queued = left;
 }

@@ -62,6 +62,40 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
+// The same within a cluster of two blocks, in one pass.
+constexpr const char* kCluster =
+    R"(kernel "k" target="sim:cuda" grid=4 threads=32 unroll=1 accumulators=1 compiler="gcc" wave=32 team=32 teams=1 cluster=2 {
+  p0 = in "x" : f32 [4]
+  p1 = out "y" : f32 [4]
+  p2 = cluster@0 "left" : f32 [2,1]
+  let mine#2 = (block) % 2
+  let next#3 = (block + 1) % 2
+  %0 = load p0[block] strides [0] : f32 [1]
+  store %0 p2[mine#2] strides [0]
+  meet
+  %1 = load p2[next#3] strides [0] : f32 [1]
+  meet
+  store %1 p1[block] strides [0]
+}
+)";
+
+TEST(Clusters, SeeWhatTheirBlocksStored) {
+  const auto kernel = parse_kernel(kCluster);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->scratch_bytes(), 64);
+  std::vector<std::vector<double>> buffers = {{1, 2, 3, 4}, {0, 0, 0, 0}};
+  ASSERT_TRUE(interpret(*kernel, buffers).ok());
+  EXPECT_EQ(buffers[1], (std::vector<double>{2, 1, 4, 3}));
+}
+
+TEST(Clusters, MeetBeforeTheyLoadAndBeforeTheyLeave) {
+  EXPECT_THAT(complaint(changed(kCluster, "  meet\n  %1", "  %1")), HasSubstr("has not met since this was stored"));
+  EXPECT_THAT(complaint(changed(kCluster, "  meet\n  store %1", "  store %1")), HasSubstr("leave while others load"));
+  EXPECT_THAT(complaint(changed(kCluster, "grid=4", "grid=3")), HasSubstr("are not clusters of 2"));
+  EXPECT_THAT(complaint(changed(kCluster, "[2,1]", "[4,1]")), HasSubstr("has no part for each block"));
+  EXPECT_THAT(complaint(changed(kCluster, " cluster=2", "")), HasSubstr("part for each block"));
+}
+
 TEST(Parts, GiveEveryBlockSomething) {
   EXPECT_EQ(share_of(100, 8, 1), 13);
   EXPECT_EQ(share_of(100, 8, 4), 16);
