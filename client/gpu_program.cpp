@@ -71,7 +71,7 @@ absl::Status GpuProgram::allocate() {
   buffers_.push_back(arena);
   int64_t work = 0;
   for (const ProgramKernel& kernel : program_->kernels) work = std::max(work, kernel.source.work_bytes);
-  WL_ASSIGN_OR_RETURN(work_, GpuBuffer::create(device, work));
+  WL_ASSIGN_OR_RETURN(work_, GpuBuffer::workspace(device, work));
   for (const ProgramBuffer& buffer : program_->buffers) {
     if (buffer.place == Place::kArena) {
       addresses_.push_back(arena->data() + buffer.offset);

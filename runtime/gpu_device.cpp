@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/records.h"
 #include "compiler/base/status.h"
 
 namespace wl {
@@ -133,6 +134,15 @@ absl::StatusOr<GpuBuffer> GpuBuffer::create(const GpuDevice& device, int64_t byt
   const std::vector<unsigned char> zone(kGpuZone, kZoneByte);
   for (char* at : {buffer.base_, buffer.data() + bytes})
     WL_RETURN_IF_ERROR(device.check(device.api().to_device(at, zone.data(), kGpuZone), "writing a red zone"));
+  return buffer;
+}
+
+absl::StatusOr<GpuBuffer> GpuBuffer::workspace(const GpuDevice& device, int64_t bytes) {
+  WL_ASSIGN_OR_RETURN(GpuBuffer buffer, create(device, bytes));
+  const std::vector<char> zeros(static_cast<size_t>(std::min(bytes, kCounterBytes)));
+  if (!zeros.empty())
+    WL_RETURN_IF_ERROR(
+        device.check(device.api().to_device(buffer.data(), zeros.data(), zeros.size()), "zeroing counters"));
   return buffer;
 }
 

@@ -65,6 +65,8 @@ class GpuBuffer {
  public:
   // ResourceExhausted when memory is short.
   static absl::StatusOr<GpuBuffer> create(const GpuDevice& device, int64_t bytes);
+  // What kernels count in (compiler/base/records.h, Source) is zero.
+  static absl::StatusOr<GpuBuffer> workspace(const GpuDevice& device, int64_t bytes);
   GpuBuffer() = default;
   GpuBuffer(GpuBuffer&& other) noexcept { *this = std::move(other); }
   GpuBuffer& operator=(GpuBuffer&& other) noexcept;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/base/records.h"
 #include "compiler/base/status.h"
 #include "runtime/buffer.h"
 
@@ -166,11 +167,12 @@ absl::Status Pool::reserve_work(int64_t bytes) {
 }
 
 void Pool::spoil_scratch() {
-  const auto spoil = [](const Scratch& scratch) {
-    if (scratch.data) std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.map_bytes - kPageBytes));
+  const auto spoil = [](const Scratch& scratch, int64_t from) {
+    if (scratch.data)
+      std::memset(scratch.data + from, 0xff, static_cast<size_t>(scratch.map_bytes - kPageBytes - from));
   };
-  for (const Scratch& scratch : scratch_) spoil(scratch);
-  spoil(work_);
+  for (const Scratch& scratch : scratch_) spoil(scratch, 0);
+  spoil(work_, kCounterBytes);
 }
 
 void Pool::launch(const Launch& launch, void* const* args) {

@@ -50,12 +50,13 @@ class Pool {
   // Makes every thread's scratch at least `bytes` long: 4096-byte aligned, followed by an inaccessible page.
   // ResourceExhausted when memory is short.
   absl::Status reserve_scratch(int64_t bytes);
-  // Makes the workspace at least `bytes` long, in the same way. It moves: take workspace() afterwards.
+  // Makes the workspace at least `bytes` long, in the same way, its counters zero. It moves: take workspace()
+  // afterwards.
   absl::Status reserve_work(int64_t bytes);
   // What a kernel of several passes gets behind its arguments.
   void* workspace() const { return work_.data; }
-  // Fills all scratch and the workspace with 0xFF bytes (NaN), so that a kernel that relies on what it finds there
-  // fails its check.
+  // Fills all scratch and the workspace but its counters with 0xFF bytes (NaN), so that a kernel that relies on what it
+  // finds there fails its check.
   void spoil_scratch();
 
   // Runs a kernel; the scratch it needs must have been reserved.

@@ -35,7 +35,8 @@ void add(Encoder& out, const Source& source) {
   out.text(source.target).text(source.compiler).text(source.prelude).text(source.text).text(source.entry);
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
-  if (source.passes != 1) out.integer(source.passes).integer(source.work_bytes);  // as for records of before
+  if (source.passes != 1 || source.work_bytes != 0)
+    out.integer(source.passes).integer(source.work_bytes);  // as for records of before
 }
 
 }  // namespace

@@ -33,7 +33,10 @@ struct BufferSpec {
 // thread, 4096-byte aligned, `scratch_bytes` long and not zeroed; args are 64-byte aligned and never alias. A kernel of
 // several `passes` is called for every block in [0, passes * grid): pass after pass, each once the one before has ended
 // on all threads. Behind the arguments it then gets one more pointer: its workspace, `work_bytes` that all blocks see,
-// 64-byte aligned, not zeroed, and kept from its first pass to its last.
+// 64-byte aligned, not zeroed, and kept from its first pass to its last. But for its first kCounterBytes: they are zero
+// when a kernel begins and when it has ended, so that blocks can count who comes last.
+inline constexpr int64_t kCounterBytes = 4096;
+
 struct Source {
   std::string target;    // row of kTargets, e.g. "cpu:avx512"
   std::string compiler;  // "gcc" or "clang"

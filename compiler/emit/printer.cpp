@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/records.h"
 
 namespace wl {
 
@@ -21,35 +22,63 @@ absl::StatusOr<std::string> Printer::print() {
     print_head();
   }
   print_derived(0);
-  const std::vector<std::span<const Instr>> passes = kernel_.passes();
-  for (size_t i = 0; i < passes.size(); ++i) {
-    if (passes.size() > 1) out_.open(cat("if (pass == ", i, ")"));
-    declared_.emplace_back();
-    print_body(passes[i]);
-    declared_.pop_back();
-    if (passes.size() > 1) out_.close();
-  }
+  print_passes();
   out_.close();
   if (!status_.ok()) return status_;
   return out_.take();
 }
 
+// A sweep's passes, those of last blocks within those before.
+void Printer::print_passes() {
+  const int sweeps = kernel_.sweeps();
+  int sweep = 0, open = 0;
+  const auto close = [&] {
+    for (; open > 0; --open) {
+      out_.close();
+      declared_.pop_back();
+    }
+  };
+  const auto enter = [&](std::string when) {
+    out_.open(std::move(when));
+    declared_.emplace_back();
+    ++open;
+  };
+  for (const Pass& pass : kernel_.passes()) {
+    if (pass.last == 0) {
+      close();
+      if (sweeps > 1) enter(cat("if (pass == ", sweep, ")"));
+      ++sweep;
+    } else {
+      enter(cat("if (wl_last<", pass.last, ">(workspace, block / ", pass.last,
+                pass.told < 0 ? "" : cat(", thread, p", pass.told), "))"));
+    }
+    print_body(pass.body);
+  }
+  close();
+}
+
 void Printer::print_head() {
   out_.open(cat("extern \"C\" void ", entry_, "(long block, void* const* args, char* scratch)"));
   out_.line("(void)block; (void)args; (void)scratch;");
-  if (kernel_.passes().size() > 1) {
+  if (kernel_.sweeps() > 1) {
     out_.line(cat("const long pass = block / ", kernel_.grid, "L;"));
     out_.line(cat("block %= ", kernel_.grid, "L;"));
   }
   int argument = 0;
+  if (kernel_.work_bytes() > 0) {
+    const auto globals = std::count_if(kernel_.buffers.begin(), kernel_.buffers.end(),
+                                       [](const KernelBuffer& b) { return b.level == Level::kGlobal; });
+    out_.line(cat("char* const workspace = (char*)args[", globals, "];"));
+  }
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const KernelBuffer& b = kernel_.buffers[i];
     const std::string type = cat(b.level == Level::kGlobal && !b.output ? "const " : "", spell_memory(b.dtype, 1), "*");
     const std::string place = b.level == Level::kGlobal   ? cat("args[", argument++, "]")
                               : b.level == Level::kShared ? cat("(scratch + ", b.byte_offset, "L)")
-                                                          : cat("((char*)args[", argument, "] + ", b.byte_offset, "L)");
-    out_.line(cat(type, " WL_RESTRICT p", i, " = (", type, ")__builtin_assume_aligned(", place, ", 64);  // ",
-                  comment_of(b.name)));
+                                                          : cat("(workspace + ", kCounterBytes + b.byte_offset, "L)");
+    // Other blocks store there too.
+    out_.line(cat(type, b.level == Level::kWork ? " p" : " WL_RESTRICT p", i, " = (", type,
+                  ")__builtin_assume_aligned(", place, ", 64);  // ", comment_of(b.name)));
   }
 }
 

@@ -33,6 +33,7 @@ class Printer {
   void print_body(std::span<const Instr> body);
   void print_loop(const Instr& loop);
   void print_derived(VarId source);
+  void print_passes();
   void print_head();
   void print_team_head();
   int64_t resident_blocks() const;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
 
 namespace wl {
@@ -41,7 +42,7 @@ void Printer::print_team_head() {
                                          : "WL_OUT(",
                                spell_memory(b.dtype, 1), ", p", i, ", ", elements(b.shape), ")"));
   }
-  if (kernel_.passes().size() > 1) parameters.push_back(cat("WL_PASSES(", kernel_.work_bytes(), ")"));
+  if (kernel_.work_bytes() > 0) parameters.push_back(cat("WL_PASSES(", kCounterBytes + kernel_.work_bytes(), ")"));
   out_.open(cat(kernel_.cluster > 1   ? cat("WL_CLUSTER_KERNEL(", kernel_.cluster, ", ", kernel_.scratch_bytes(), ", ")
                 : kernel_.blocks == 0 ? "WL_KERNEL("
                                       : cat("WL_RESIDENT_KERNEL(", resident_blocks(), ", "),
@@ -53,7 +54,8 @@ void Printer::print_team_head() {
                                         : cat(b.level == Level::kShared ? "WL_SHARED("
                                               : b.level == Level::kWork ? "WL_WORK("
                                                                         : "WL_CLUSTER(",
-                                              spell_memory(b.dtype, 1), ", p", i, ", ", b.byte_offset, ", ",
+                                              spell_memory(b.dtype, 1), ", p", i, ", ",
+                                              b.byte_offset + (b.level == Level::kWork ? kCounterBytes : 0), ", ",
                                               kernel_.bytes_of(b) / size_of(b.dtype), ");  // ", comment_of(b.name)));
   }
   out_.line(kernel_.teams == 1 ? "const int place = thread;"

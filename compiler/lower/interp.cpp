@@ -35,15 +35,16 @@ class Interpreter {
 
   absl::Status run() {
     work_ = empty(Level::kWork);
-    for (std::span<const Instr> pass : kernel_.passes())
-      for (first_ = 0; first_ < kernel_.grid; first_ += kernel_.cluster) {
+    for (const Pass& pass : kernel_.passes())
+      for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // as good as any of them
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
         flying_.assign(teams.size(), Groups(1));
         team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
-        WL_RETURN_IF_ERROR(body(pass, teams));
+        WL_RETURN_IF_ERROR(body(pass.body, teams));
       }
     return absl::OkStatus();
   }

@@ -58,15 +58,23 @@ int64_t Kernel::work_bytes() const {
   return (end + 63) / 64 * 64;
 }
 
-std::vector<std::span<const Instr>> Kernel::passes() const {
-  std::vector<std::span<const Instr>> out;
+std::vector<Pass> Kernel::passes() const {
+  std::vector<Pass> out;
   size_t begin = 0;
+  Pass pass;
   for (size_t i = 0; i <= body.size(); ++i) {
     if (i < body.size() && body[i].op != InstrOp::kPass) continue;
-    out.push_back(std::span<const Instr>(body).subspan(begin, i - begin));
+    pass.body = std::span<const Instr>(body).subspan(begin, i - begin);
+    out.push_back(pass);
     begin = i + 1;
+    if (i < body.size()) pass = {{}, body[i].pending, body[i].slice.buffer};
   }
   return out;
+}
+
+int Kernel::sweeps() const {
+  const std::vector<Pass> all = passes();
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Pass& pass) { return pass.last == 0; }));
 }
 
 bool Kernel::overlap(BufferId a, BufferId b) const {

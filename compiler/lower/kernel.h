@@ -10,9 +10,10 @@
 // element: l bits are the lane within a wave, u bits the wave within the team; where a layout lacks one of these bits
 // the element is replicated, and is stored by the threads whose missing bits are zero. Teams meet at barriers, and
 // nowhere else. A `pass` cuts the body: what follows runs in another sweep over the grid, once all blocks of the sweep
-// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. Where the
-// machine has clusters, neighbouring blocks may be one: they run at the same time, meet, and load each other's cluster
-// buffers. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
+// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. What follows a
+// `pass last n` runs in the same sweep, once for every n neighbouring blocks: by the one that comes there last. Where
+// the machine has clusters, neighbouring blocks may be one: they run at the same time, meet, and load each other's
+// cluster buffers. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
 #pragma once
 
 #include <cstdint>
@@ -168,10 +169,19 @@ struct Instr {
 // commit: what a thread has sent on its way since the last one is a group
 // wait:   all groups of the thread have landed but the last `pending`
 // barrier: what threads of the block did to shared buffers before it is seen by all after it
-// pass:   outside loops only: no tile and no shared buffer survives it; see above
+// pass:   outside loops only: no tile and no shared buffer survives it; see above. pending: 0, or n of `last`, whose
+//         result must not depend on which block it is; with teams its slice is where all threads are told, a u32
 // meet:   a barrier of all threads of a cluster; none leaves before all that load from it have met
 
 inline constexpr VarId kTeamVar = 1;  // with lanes
+
+// Instructions between passes. last: of how many blocks the last one runs them, as all of its threads are told in a
+// buffer; 0: all blocks, in a sweep of their own.
+struct Pass {
+  std::span<const Instr> body;
+  int64_t last = 0;
+  BufferId told = -1;
+};
 
 struct Kernel {
   std::string name;
@@ -195,8 +205,9 @@ struct Kernel {
   int64_t bytes_of(const KernelBuffer& buffer) const;  // where it is placed: of a cluster buffer, a block's part
   // Whether two different shared (or work) buffers have memory in common.
   bool overlap(BufferId a, BufferId b) const;
-  std::vector<std::span<const Instr>> passes() const;  // the body, cut where it says so; at least one
-  int vector_lanes() const;                            // the most vector lanes of a tile
+  std::vector<Pass> passes() const;  // the body, cut where it says so; at least one
+  int sweeps() const;                // over the grid: passes but those of last blocks
+  int vector_lanes() const;          // the most vector lanes of a tile
   bool operator==(const Kernel&) const = default;
 };
 

@@ -91,7 +91,7 @@ class LoopLowering {
   void share_out(int64_t step);
   Affine row_of_block(int64_t rows);
   void leave(NodeId reduce, Code& code);
-  Instr meeting() const;
+  Instr meeting();
   Slice left_slice(NodeId reduce, TileId tile, const RowPlace& place, const Affine& part);
   int64_t left_stride(TileId tile);
   TileId combined(NodeId reduce, Code& code);
@@ -128,6 +128,7 @@ class LoopLowering {
   // Blocks that share a row: how many, which one this is, the loop of which each has `share_` turns.
   int64_t parts_ = 1, share_ = 0;
   bool cluster_ = false;  // they are a cluster: they meet instead of ending a pass, and keep what they have
+  bool last_ = false;     // the last of them goes on, in the same pass
   Affine part_;
   AtomId part_atom_ = -1;
   std::map<NodeId, BufferId> left_, teams_;            // partial results of parts; shared memory of teams'

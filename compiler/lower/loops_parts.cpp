@@ -1,6 +1,7 @@
 // Rows that several blocks share (plan/parts.h). A block's phase ends with what it has reduced in the workspace, one
 // value or column tile for each row and part; after the pass every block of the row combines all of them, where it
-// needs the result, and goes on with its own share of the row.
+// needs the result, and goes on with its own share of the row. With `last` nothing of the row is left to do by then,
+// and the block that comes last combines.
 #include <algorithm>
 
 #include "compiler/lower/loops.h"
@@ -46,9 +47,12 @@ std::vector<Affine> LoopLowering::chunk_trips() {
 }
 
 // What ends a phase whose results other parts need.
-Instr LoopLowering::meeting() const {
+Instr LoopLowering::meeting() {
   Instr out;
   out.op = cluster_ ? InstrOp::kMeet : InstrOp::kPass;
+  if (!last_) return out;
+  out.pending = static_cast<int>(parts_);
+  if (team_) out.slice.buffer = out_.shared("last", DType::u32, {1});
   return out;
 }
 

@@ -244,7 +244,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
       std::vector<Instr>& end = late && parts_ > 1 ? code.after : code.post;
       std::move(after.pre.begin(), after.pre.end(), std::back_inserter(end));
       if (split_) instr.guards.push_back({affine(kTeamVar), {0, 0}, 1});
-      if (parts_ > 1) instr.guards.push_back({part_, {0, 0}, 1});
+      if (parts_ > 1 && !last_) instr.guards.push_back({part_, {0, 0}, 1});
       end.push_back(std::move(instr));
     }
   }

@@ -377,10 +377,13 @@ class KernelParser {
         return in_.take("where") ? guards(instr) : absl::OkStatus();
       case InstrOp::kWait:
         return in_.number(instr.pending, 0, 1'000);
+      case InstrOp::kPass:
+        if (!in_.take("last")) return absl::OkStatus();
+        WL_RETURN_IF_ERROR(in_.number(instr.pending, 2, 1'000'000));
+        return in_.peek() == 'p' ? slice(instr.slice) : absl::OkStatus();
       case InstrOp::kFence:
       case InstrOp::kBarrier:
       case InstrOp::kCommit:
-      case InstrOp::kPass:
       case InstrOp::kMeet:
         return absl::OkStatus();
     }

@@ -114,10 +114,13 @@ std::string instr_text(const Kernel& kernel, const Instr& instr) {
     case InstrOp::kWait:
       append(&out, " ", instr.pending);
       break;
+    case InstrOp::kPass:
+      if (instr.pending > 0) append(&out, " last ", instr.pending);
+      if (instr.slice.buffer >= 0) out += slice_text(kernel, instr.slice);
+      break;
     case InstrOp::kFence:
     case InstrOp::kBarrier:
     case InstrOp::kCommit:
-    case InstrOp::kPass:
     case InstrOp::kMeet:
       break;
   }

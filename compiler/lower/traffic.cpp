@@ -12,17 +12,18 @@ class Counter {
   explicit Counter(const Kernel& kernel) : kernel_(kernel), vars_(kernel), moved_(kernel.buffers.size(), 0) {}
 
   std::vector<int64_t> run() {
-    for (int64_t block = 0; block < kernel_.grid; ++block) {
-      vars_.set(0, block);
-      for (int64_t team = 0; team < std::max(1, kernel_.teams); ++team) {
-        if (kernel_.wave > 0) vars_.set(kTeamVar, team);
-        const std::vector<int64_t> before = moved_;
-        stored_ = 0;
-        body(kernel_.body);
-        // Teams beyond the last row load what another team of their block loads, and store nothing.
-        if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
+    for (const Pass& pass : kernel_.passes())
+      for (int64_t block = 0; block < kernel_.grid; block += std::max<int64_t>(1, pass.last)) {
+        vars_.set(0, block);
+        for (int64_t team = 0; team < std::max(1, kernel_.teams); ++team) {
+          if (kernel_.wave > 0) vars_.set(kTeamVar, team);
+          const std::vector<int64_t> before = moved_;
+          stored_ = 0;
+          body(pass.body);
+          // Teams beyond the last row load what another team of their block loads, and store nothing.
+          if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
+        }
       }
-    }
     return std::move(moved_);
   }
 
@@ -56,7 +57,7 @@ class Counter {
     });
   }
 
-  void body(const std::vector<Instr>& instrs) {
+  void body(std::span<const Instr> instrs) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {
         const int64_t trips = vars_.smallest(instr.trips);
@@ -71,7 +72,7 @@ class Counter {
       } else if (instr.op == InstrOp::kStore) {
         const int64_t stored = size(instr, kernel_.tiles[instr.args[0]]);
         moved_[instr.slice.buffer] += stored;
-        if (kernel_.buffers[instr.slice.buffer].level == Level::kGlobal) stored_ += stored;
+        if (kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += stored;
       }
     }
   }
@@ -79,7 +80,7 @@ class Counter {
   const Kernel& kernel_;
   VarValues vars_;
   std::vector<int64_t> moved_;
-  int64_t stored_ = 0;  // to device memory, by the team that runs
+  int64_t stored_ = 0;  // where others see it, by the team that runs
 };
 
 }  // namespace

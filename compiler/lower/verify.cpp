@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/base/records.h"
 #include "compiler/lower/barriers.h"
 
 namespace wl {
@@ -21,8 +22,10 @@ class Verifier {
     WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
     if (kernel_.wave > 0) scope_.insert(kTeamVar);
-    const std::vector<std::span<const Instr>> passes = kernel_.passes();
-    for (size_t i = 0; i < passes.size(); ++i) WL_RETURN_IF_ERROR(check_body(passes[i], {}));
+    const std::vector<Pass> passes = kernel_.passes();
+    for (const Pass& pass : passes) WL_RETURN_IF_ERROR(check_body(pass.body, {}));
+    for (const Instr& instr : kernel_.body)
+      if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(check_last(instr));
     WL_RETURN_IF_ERROR(check_passes(passes));
     return kernel_.wave > 0 ? check_barriers(kernel_) : absl::OkStatus();
   }
@@ -127,17 +130,32 @@ class Verifier {
     }
   }
 
+  absl::Status check_last(const Instr& pass) const {
+    if (pass.pending == 0)
+      return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "nobody is told who is the last of a sweep");
+    if (pass.pending < 2 || kernel_.grid % pass.pending != 0 || kernel_.grid / pass.pending > kCounterBytes / 4)
+      return fail(pass, cat(kernel_.grid, " blocks do not count each other so"));
+    if (kernel_.cluster > 1) return fail(pass, "blocks of a cluster do not count each other");
+    if (kernel_.wave == 0) return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "a thread alone tells nobody");
+    const auto buffers = static_cast<BufferId>(kernel_.buffers.size());
+    if (pass.slice.buffer < 0 || pass.slice.buffer >= buffers || !pass.slice.strides.empty() ||
+        pass.slice.offset != Affine{} || kernel_.buffers[pass.slice.buffer].level != Level::kShared ||
+        kernel_.buffers[pass.slice.buffer].dtype != DType::u32 || kernel_.buffers[pass.slice.buffer].shape.empty())
+      return fail(pass, "threads are told in the first element of a shared u32 buffer");
+    return absl::OkStatus();
+  }
+
   // Scratch holds what its own pass stored; the workspace what earlier ones did, as blocks of a pass come in any order.
-  absl::Status check_passes(const std::vector<std::span<const Instr>>& passes) const {
+  absl::Status check_passes(const std::vector<Pass>& passes) const {
     std::set<BufferId> before;
     for (size_t i = 0; i < passes.size(); ++i) {
       std::set<BufferId> stored;
       bool loaded = false;
-      WL_RETURN_IF_ERROR(check_meetings(passes[i], stored, loaded));
+      WL_RETURN_IF_ERROR(check_meetings(passes[i].body, stored, loaded));
       if (loaded)
         return absl::InternalError(cat("kernel ", kernel_.name, ": blocks leave while others load from them"));
       std::set<BufferId> loads, stores;
-      accesses(passes[i], loads, stores);
+      accesses(passes[i].body, loads, stores);
       for (BufferId buffer : loads) {
         const KernelBuffer& b = kernel_.buffers[buffer];
         if ((b.level == Level::kShared || b.level == Level::kCluster) && !stores.contains(buffer))

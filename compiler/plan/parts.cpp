@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "compiler/base/records.h"
+#include "compiler/plan/phases.h"
+
 namespace wl {
 namespace {
 
 constexpr int64_t kMostParts = 256;
+constexpr int64_t kMostCounted = kCounterBytes / 4;
 // A reduction of fewer parts' worth of elements is over before another pass has begun.
 constexpr int64_t kWorthSharing = 16;
 
@@ -48,12 +52,19 @@ int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted) {
   return 1;
 }
 
-void add_cluster(Space& space, const Machine& machine) {
+void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks) {
   const bool shares = !space.axes.empty() && space.axes.back().name == "parts";
+  if (shares && blocks <= kMostCounted && row_phases(group, domain).count == 1) space.axes.push_back({"last", {0, 1}});
+}
+
+void add_cluster(Space& space, const Machine& machine) {
+  const bool shares =
+      std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& a) { return a.name == "parts"; });
   if (shares && (machine.target->gpu.features & kClusters) != 0) space.axes.push_back({"cluster", {0, 1}});
 }
 
-bool may_cluster(const Schedule& schedule) {
+bool may_join(const Schedule& schedule) {
+  if (schedule.get("last", 0) != 0 && (schedule["parts"] == 1 || schedule.get("cluster", 0) != 0)) return false;
   if (schedule.get("cluster", 0) == 0) return true;
   return schedule["parts"] > 1 && schedule["parts"] <= kMostCluster && schedule["blocks"] == 0;
 }

@@ -20,10 +20,15 @@ void add_parts(Space& space, const Domain& domain, const Machine& machine, int64
 // A value of that axis that makes `wanted` blocks of `blocks`, or the most there is; 1 without the axis.
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
+// Where the results of a row are all that is left to do with it, and rows can be counted: whether the block of the row
+// that has come last combines them, in the same pass (axis `last`).
+void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
 // Where the machine has clusters: whether the parts of a row are one (at most kMostCluster, as many as every such
 // machine takes), and go on together after each phase instead of in another pass.
 inline constexpr int64_t kMostCluster = 8;
 void add_cluster(Space& space, const Machine& machine);
-bool may_cluster(const Schedule& schedule);
+
+// What the axes of parts allow together.
+bool may_join(const Schedule& schedule);
 
 }  // namespace wl

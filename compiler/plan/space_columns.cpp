@@ -25,9 +25,11 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
   const int64_t most = largest_up_to(space.axes[1], 8) * lanes;  // columns of a block
   const int64_t blocks = std::max<int64_t>(1, columns / most);
   if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
+  add_last(space, group, domain, columns);
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   space.legal = [shared](const Schedule& s) {
+    if (!may_join(s)) return false;
     if (const int64_t parts = s.get("parts", 1); parts > 1) {
       if (s["prefetch"] != 0 || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, 1)) return false;
     }

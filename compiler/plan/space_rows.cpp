@@ -29,12 +29,14 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
       compiler_axis(machine),
   };
   if (machine.threads > 1) add_parts(space, domain, machine, rows, 4 * machine.threads);
+  add_last(space, group, domain, rows);
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
   space.legal = [shared, step](const Schedule& s) {
     // What crosses a pass is computed again; what is fetched ahead is another row's.
     const bool plain = s["keep"] == 0 && s["pipeline"] == 0 && s["stagger"] == 0 && s["prefetch"] == 0;
+    if (!may_join(s)) return false;
     if (const int64_t parts = s.get("parts", 1); parts > 1) {
       if (!plain || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, step)) return false;
     }

@@ -137,6 +137,11 @@ int64_t busy_blocks(const Machine& machine) {
 int64_t most_blocks(const Machine& machine) {
   return 4 * machine.multiprocessors();
 }
+// Where the last block of a row may combine its parts, that is tried first: a launch less.
+void add_counted(Space& space, Point point) {
+  set_knob(space, point, "last", 1);
+  if (!point.empty()) space.seeds.push_back(std::move(point));
+}
 
 }  // namespace
 
@@ -173,6 +178,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const int64_t tiles =
       extent_of(domain, domain.parallel) / std::max<int64_t>(1, row) * ((row + least * vector - 1) / (least * vector));
   if (columns) add_parts(space, domain, machine, tiles, most_blocks(machine));
+  add_last(space, group, domain, tiles);
   add_cluster(space, machine);
   const int64_t shared = columns && shared_atom(domain) >= 0 ? domain.atoms[shared_atom(domain)].extent : 1;
   space.legal = [machine, domain, row, longest, walks, copied, shared](const Schedule& s) {
@@ -181,7 +187,7 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
     const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
     if (parts > 1 && (s["rows"] != 1 || s["staged"] != 0 || s["persistent"] != 0 || !shares_out(shared, parts, 1)))
       return false;
-    if (!may_cluster(s)) return false;
+    if (!may_join(s)) return false;
     if (s["staged"])
       return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
              s["rows"] == 1 && s["persistent"] == 0;
@@ -194,7 +200,10 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const auto split_seed = [&](int64_t threads, int64_t each, int64_t parts) {
     const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_up((row + each - 1) / each));
     Point point = point_of(space, {{"split", 1}, {"vector", each}, {"team", width}, {"teams", threads / width}});
-    if (parts > 1 && !point.empty()) set_knob(space, point, "parts", parts);
+    if (parts > 1 && !point.empty()) {
+      set_knob(space, point, "parts", parts);
+      add_counted(space, point);
+    }
     space.seeds.push_back(std::move(point));
   };
   const int64_t parts = parts_for(space, tiles, busy_blocks(machine));
@@ -250,6 +259,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   const int64_t whole = extent_of(domain, domain.reduced), many = extent_of(domain, domain.parallel);
   const int64_t copied = copied_bytes(group, domain);
   add_parts(space, domain, machine, many, most_blocks(machine));
+  add_last(space, group, domain, many);
   add_cluster(space, machine);
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
@@ -260,7 +270,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
     const bool cluster = s.get("cluster", 0) != 0;
     const bool once = s["resident"] == 2 && (parts == 1 || cluster);  // not read again in every phase
-    if (!may_cluster(s)) return false;
+    if (!may_join(s)) return false;
     if (s["load_past"] != 0 && !once && several) return false;
     int64_t own = row;  // of a block
     if (parts > 1) {
@@ -301,6 +311,7 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
         if (parts == 1 || point.empty()) continue;
         set_knob(space, point, "parts", cluster ? std::min(parts, kMostCluster) : parts);
         if (cluster && !point.empty()) set_knob(space, point, "cluster", 1);
+        if (!cluster) add_counted(space, point);
         space.seeds.push_back(std::move(point));
       }
   };

@@ -162,6 +162,16 @@ inline const std::vector<Golden> kGoldens = {
   %7 = div %4 %6 : f32[1,65536]
   output "y" %7
 })"},
+    {"counted_sum",  // the block that comes last combines what all left
+     "cpu:avx512",
+     {{"last", 1}},
+     R"(graph {
+  %0 = input "x" : f32[262144] normal(0,1)
+  %1 = abs %0 : f32[262144]
+  %2 = reduce_sum %1 axes=[0] : f32[]
+  %3 = sqrt %2 : f32[]
+  output "y" %3
+})"},
     {"cluster_softmax",  // rows that eight units each keep in their registers
      "cpu:avx2",
      {},

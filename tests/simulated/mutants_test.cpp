@@ -59,6 +59,7 @@ const std::vector<Breakage>& breakages() {
       {"async", "a wait leaves a group more", std::regex("wl_wait<2>"), "wl_wait<3>"},
       {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
+      {"last", "a block counts fewer than there are", std::regex("wl_last<(\\d+)>"), "wl_last<$1 / 2>"},
       {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };
@@ -140,7 +141,10 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   }
   auto scratch = Buffer::create(std::max<int64_t>(4096, source.scratch_bytes), 0);
   auto work = Buffer::create(source.work_bytes, 0);
-  std::memset(work->data(), 0xff, static_cast<size_t>(source.work_bytes));
+  std::memset(work->data(), 0, static_cast<size_t>(source.work_bytes));
+  if (source.work_bytes > kCounterBytes)
+    std::memset(static_cast<char*>(work->data()) + kCounterBytes, 0xff,
+                static_cast<size_t>(source.work_bytes - kCounterBytes));
   args.push_back(work->data());
   for (long block = 0; block < source.passes * source.grid; ++block)
     run(block, args.data(), static_cast<char*>(scratch->data()));

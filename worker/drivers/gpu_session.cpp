@@ -123,7 +123,7 @@ absl::Status GpuSession::load(const LoadCommand& command) {
                        absl::StrCat("opting in to ", candidate.shared, " bytes of shared memory for ", command.entry)));
   if (command.work_bytes > work_.bytes()) {
     for (auto& [number, other] : slots_) forget_graph(other);  // its launches know the old one
-    WL_ASSIGN_OR_RETURN(work_, GpuBuffer::create(*device_, command.work_bytes));
+    WL_ASSIGN_OR_RETURN(work_, GpuBuffer::workspace(*device_, command.work_bytes));
   }
   if (const auto old = slots_.find(command.slot); old != slots_.end()) drop(old->second);
   slots_.insert_or_assign(command.slot, candidate);
@@ -178,10 +178,10 @@ absl::Status GpuSession::read(const GpuBuffer& buffer, int64_t offset, int64_t b
 }
 
 absl::Status GpuSession::poison_outputs() {
-  std::vector<char> chunk(static_cast<size_t>(work_.bytes()), '\xff');
+  std::vector<char> chunk(static_cast<size_t>(std::max<int64_t>(0, work_.bytes() - kCounterBytes)), '\xff');
   if (!chunk.empty())
-    WL_RETURN_IF_ERROR(
-        device_->check(device_->api().to_device(work_.data(), chunk.data(), chunk.size()), "poisoning the workspace"));
+    WL_RETURN_IF_ERROR(device_->check(
+        device_->api().to_device(work_.data() + kCounterBytes, chunk.data(), chunk.size()), "poisoning the workspace"));
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;

@@ -338,6 +338,14 @@ WL_FN void wl_fence() {
   __builtin_ia32_sfence();
 #endif
 }
+// Whether this is the last of N blocks to come here; what the others stored before is there then.
+template <int N>
+WL_FN bool wl_last(char* counters, long group) {
+  u32* const counter = (u32*)counters + group;
+  if (__atomic_add_fetch(counter, 1u, __ATOMIC_ACQ_REL) != N) return false;
+  __atomic_store_n(counter, 0u, __ATOMIC_RELAXED);
+  return true;
+}
 template <int level, class T>
 WL_FN void wl_prefetch(const T* p) {
   __builtin_prefetch(p, 0, 4 - level);

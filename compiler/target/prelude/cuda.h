@@ -3,6 +3,7 @@
 #define WL_FN static __forceinline__
 #define WL_LINE
 #define WL_PASS
+#define WL_HERE
 #define WL_OUTSIDE(V, fill) wl_splat<V>(fill)
 #define WL_UNROLL _Pragma("unroll")
 #define WL_SERIAL _Pragma("unroll 1")
@@ -14,8 +15,8 @@
 #define WL_IN(T, p, n) const T* __restrict__ p
 #define WL_OUT(T, p, n) T* __restrict__ p
 #define WL_ONCE WL_OUT
-#define WL_PASSES(bytes) char* __restrict__ workspace, const int pass
-#define WL_WORK(T, p, at, n) T* __restrict__ p = (T*)(workspace + at)
+#define WL_PASSES(bytes) char *workspace, const int pass
+#define WL_WORK(T, p, at, n) T* p = (T*)(workspace + at)
 #define WL_SHARED(T, p, at, n) \
   const wl_shared<T> p {       \
     (T*)(wl_arena + at)        \

@@ -136,6 +136,17 @@ WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
 #endif
+// Blocks that count each other.
+WL_FN void wl_release() {
+  __threadfence();
+}
+WL_FN void wl_acquire() {
+  __threadfence();
+}
+template <int N>
+WL_FN bool wl_count(char* counters, long group) {
+  return atomicInc((u32*)counters + group, N - 1) == N - 1;  // and is zero again
+}
 // Clusters. A buffer has a part of n elements in every block; an element's number says which.
 WL_FN void wl_meet() {
 #if __CUDA_ARCH__ >= 900

@@ -68,3 +68,17 @@ WL_FN void wl_send_in(T* to, const T* from, bool inside) {
 WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
+// Blocks that count each other.
+WL_FN void wl_release() {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+}
+WL_FN void wl_acquire() {
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+}
+template <int N>
+WL_FN bool wl_count(char* counters, long group) {
+  u32* const counter = (u32*)counters + group;
+  if (__atomic_fetch_add(counter, 1u, __ATOMIC_ACQ_REL) != N - 1) return false;
+  __atomic_store_n(counter, 0u, __ATOMIC_RELAXED);
+  return true;
+}

@@ -9,6 +9,7 @@
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()
 #define WL_PASS , line
+#define WL_HERE line
 #define WL_OUTSIDE(V, fill) wl_sim_outside<V>()
 extern "C" {
 int dprintf(int, const char*, ...);
@@ -75,6 +76,7 @@ struct wl_sim {
   unsigned since[wl_sim_blocks], met;  // the last barrier of a block, and meeting of all
   long first_block;
   int pass;
+  bool counted;  // the block: what others stored in the workspace may be read from here on, and nothing stored
   char* shared;
   long arena;  // bytes of it that a block has
   void (*call)(void);
@@ -232,6 +234,7 @@ static void wl_sim_block(wl_sim& s, void (*call)(void), int size, int cluster) {
   s.threads = threads;
   wl_sim_reserve(s);
   s.start = s.met = ++s.epoch;
+  s.counted = false;
   for (int block = 0; block < cluster; ++block) s.since[block] = s.epoch;
   for (int i = 0; i < threads; ++i) {
     wl_sim_lane& lane = s.lanes[i];

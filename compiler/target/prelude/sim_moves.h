@@ -72,7 +72,7 @@ template <int W, class T, class E, long N, bool O, bool K>
 WL_FN void wl_read(T* to, wl_global<E, N, O, K> from, int line) {
   wl_sim_inside<W>(from.base, from.at, N, line);
   if constexpr (K)
-    for (int i = 0; from.stored != nullptr && i < W; ++i)
+    for (int i = 0; from.stored != nullptr && i < W && !wl_sim_now->counted; ++i)
       if (from.stored[(from.at + i) * from.step] >> 24 == wl_sim_now->launch >> 24)
         wl_sim_fail("element of the workspace read in the pass that stores it", line, from.at + i);
   __builtin_memcpy(to, from.base + from.at, W * sizeof(T));
@@ -80,6 +80,8 @@ WL_FN void wl_read(T* to, wl_global<E, N, O, K> from, int line) {
 template <int W, class T, long N, bool O, bool K>
 WL_FN void wl_write(wl_global<T, N, O, K> to, const T* from, int line) {
   wl_sim_inside<W>(to.base, to.at, N, line);
+  if constexpr (K)
+    if (wl_sim_now->counted) wl_sim_fail("element of the workspace stored after the block was counted", line, to.at);
   if constexpr (O) {
     wl_sim& s = *wl_sim_now;
     const unsigned long long me = s.launch | (unsigned long long)((s.first_block * s.size + s.thread) & 0xffffff);
@@ -133,6 +135,17 @@ WL_FN void wl_read(T* to, wl_sim_cluster<T, N> from, int line) {
 template <int W, class T, long N>
 WL_FN void wl_write(wl_sim_cluster<T, N> to, const T* from, int line) {
   __builtin_memcpy(to.template place<W>(true, line), from, W * sizeof(T));
+}
+// Blocks that count each other.
+WL_FN void wl_release() {}
+WL_FN void wl_acquire() {}
+template <int N, long Bytes>
+WL_FN bool wl_count(wl_sim_workspace<Bytes> workspace, long group) {
+  wl_sim_now->counted = true;
+  u32& counter = ((u32*)workspace.base)[group];
+  const bool last = ++counter == N;
+  if (last) counter = 0;
+  return last;
 }
 // All ones: NaN in every float, an index that lies outside in integers.
 template <class V>

@@ -62,6 +62,38 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
+// Of two blocks the one that comes last adds both elements.
+constexpr const char* kCounted =
+    R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
+  p0 = in "x" : f32 [4]
+  p1 = out "y" : f32 [2]
+  p2 = work@0 "left" : f32 [4]
+  let pair#1 = (block) / 2
+  %0 = load p0[block] strides [0] : f32 [1]
+  store %0 p2[block] strides [0]
+  pass last 2
+  %1 = load p2[pair#1*2] strides [0] : f32 [1]
+  %2 = load p2[pair#1*2 + 1] strides [0] : f32 [1]
+  %3 = map add(%1, %2) : f32 [1]
+  store %3 p1[pair#1] strides [0]
+}
+)";
+
+TEST(Passes, OfTheLastBlockRunOnce) {
+  const auto kernel = parse_kernel(kCounted);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ(kernel->passes().size(), 2u);
+  EXPECT_EQ(kernel->sweeps(), 1);
+  EXPECT_EQ(print(*kernel), print(*parse_kernel(print(*kernel))));
+  std::vector<std::vector<double>> buffers = {{1, 2, 3, 4}, {0, 0}};
+  ASSERT_TRUE(interpret(*kernel, buffers).ok());
+  EXPECT_EQ(buffers[1], (std::vector<double>{3, 7}));
+  EXPECT_THAT(complaint(changed(kCounted, "grid=4", "grid=3")), HasSubstr("do not count each other so"));
+  EXPECT_THAT(complaint(changed(kCounted, "grid=4", "grid=4096")), HasSubstr("do not count each other so"));
+  EXPECT_THAT(complaint(changed(kCounted, "last 2", "last 2 p2[0] strides []")),
+              HasSubstr("a thread alone tells nobody"));
+}
+
 // The same within a cluster of two blocks, in one pass.
 constexpr const char* kCluster =
     R"(kernel "k" target="sim:cuda" grid=4 threads=32 unroll=1 accumulators=1 compiler="gcc" wave=32 team=32 teams=1 cluster=2 {
@@ -115,6 +147,7 @@ TEST(Parts, GiveEveryBlockSomething) {
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
+    machine.units = 0;  // as many as the target has
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();
