@@ -46,6 +46,12 @@ class RealGroup : public GroupCompiler {
     return plans;
   }
 
+  std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int n) const override {
+    std::vector<std::string> plans;
+    for (const Point& point : nearest_winners(graph_, space_, known, n)) plans.push_back(space_.text(point));
+    return plans;
+  }
+
   absl::StatusOr<Source> generate(const std::string& plan) const override {
     WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
     return emit(kernel, machine_);

@@ -8,6 +8,7 @@
 
 #include "compiler/base/records.h"
 #include "compiler/plan/cover.h"
+#include "compiler/search/nearest.h"
 
 namespace wl {
 
@@ -27,6 +28,8 @@ class GroupCompiler {
   // At most n new plans; fewer when the space is exhausted. Depends on nothing but the arguments.
   virtual std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                            uint64_t seed) const = 0;
+  // At most n plans that won for similar groups, nearest first.
+  virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
   virtual absl::StatusOr<Source> generate(const std::string& plan) const = 0;
   virtual absl::StatusOr<Check> check(uint64_t seed) const = 0;  // may take seconds
   virtual std::string space_text() const = 0;                    // axes and count, for people

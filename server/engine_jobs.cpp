@@ -1,10 +1,14 @@
 // Jobs: taking them up, what they want of which search, when they are done, and how they look from outside.
 #include <algorithm>
 
+#include "compiler/model/roofline.h"
 #include "server/engine_state.h"
 
 namespace wl {
 namespace {
+
+constexpr int kKnown = 256;  // records that are looked at for similar groups, newest first
+constexpr int kNear = 2;     // of their plans are tried first
 
 double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -64,6 +68,19 @@ Records Engine::Impl::known_records(const JobPlan& plan, absl::Status* status) {
   return records;
 }
 
+// Those from before the job, so that a restarted coordinator finds the same.
+absl::StatusOr<std::vector<KnownPlan>> Engine::Impl::known_plans(const JobRow& job) {
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows, store->list_records(job.created_ms, kKnown));
+  std::vector<KnownPlan> plans;
+  for (const RecordRow& row : rows) {
+    const KernelRecord& record = row.record;
+    const double ns = median_of(record.samples_ns);
+    if (record.device.target != job.device->target || ns <= 0) continue;
+    plans.push_back({record.graph, record.plan, median_of(record.default_samples_ns) / ns});
+  }
+  return plans;
+}
+
 void Engine::Impl::adopt(JobRow row, std::optional<JobPlan> plan) {
   const int64_t id = row.id;
   const auto [at, is_new] = jobs.try_emplace(id);
@@ -94,6 +111,11 @@ void Engine::Impl::adopt(JobRow row, std::optional<JobPlan> plan) {
   if (job.row.options.budget_s > 0) {
     job.deadline = job.begun +
                    std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(job.row.options.budget_s));
+  }
+  if (auto winners = known_plans(job.row); winners.ok()) {
+    job.known = *std::move(winners);
+  } else {
+    return finish(job, JobState::kFailed, winners.status());
   }
   for (const PlannedGroup& group : job.plan->groups) {
     const absl::Status status = want(job, group, group.searched() ? job.row.options.trials : 1);
@@ -135,6 +157,8 @@ absl::Status Engine::Impl::want(ActiveJob& job, const PlannedGroup& group, int64
   auto known = searches.find(row.id);
   if (known == searches.end()) {
     WL_ASSIGN_OR_RETURN(Search search, open(row, group, *job.row.device, job.plan->machine));
+    if (search.compiler) search.input.near = search.compiler->nearest(job.known, kNear);
+    search.bound_ns = roofline(group.graph, job.plan->machine).ns();
     known = searches.emplace(row.id, std::move(search)).first;
   }
   Search& search = known->second;

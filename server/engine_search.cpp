@@ -25,6 +25,10 @@ Recipe recipe_for(const Search& search, bool cold, bool promotion) {
   return recipe;
 }
 
+int64_t launches_of(const PlannedGroup& group) {
+  return std::max({group.fused_count, group.between_count, group.part_count});
+}
+
 // What a worker judges the code of GPU kernels by.
 CodeLimits limits_of(const Device& device) {
   const auto row = target_named(device.target);
@@ -116,6 +120,11 @@ void Engine::Impl::step(Search& search) {
       continue;
     }
     if (!search.stop && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
+      // Where time is short, others need it more.
+      if (search.budget_s > 0 && is_spent(standing(search))) {
+        search.exhausted = true;
+        continue;
+      }
       SearchInput input = search.input;
       if (search.gave_up_default) input.wanted = std::max<int64_t>(input.wanted, kRoundSize);
       Round round = next_round(input);
@@ -134,6 +143,23 @@ void Engine::Impl::step(Search& search) {
     }
   }
   if (!status.ok()) fail_jobs_of(search, status);
+}
+
+Standing Engine::Impl::standing(const Search& search) const {
+  return standing_of(search.input, launches_of(search.group), search.bound_ns);
+}
+
+// Compared with the searches that it shares a job with. Promotions are due at once: they free the job.
+double Engine::Impl::due_of(const Search& search, const Round& round) const {
+  if (round.phase > 0) return 0;
+  double largest = 0;
+  for (const auto& [id, other] : searches) {
+    const bool beside =
+        other.end == Search::End::kOpen &&
+        std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
+    if (beside) largest = std::max(largest, expected_saving(standing(other)));
+  }
+  return due(round.first / kRoundSize, expected_saving(standing(search)), largest);
 }
 
 absl::Status Engine::Impl::offer(Search& search, Round round, const std::optional<BatchRow>& known) {
@@ -176,10 +202,8 @@ absl::Status Engine::Impl::offer(Search& search, Round round, const std::optiona
   item.batch = std::move(batch);
   item.search_id = search.row.id;
   item.device = search.device;
-  const double launches =
-      static_cast<double>(std::max({search.group.fused_count, search.group.between_count, search.group.part_count}));
-  item.order = {round.first / kRoundSize, search.jobs.empty() ? 0 : *search.jobs.begin(),
-                -launches * static_cast<double>(search.group.bytes)};
+  item.order = {due_of(search, round), search.jobs.empty() ? 0 : *search.jobs.begin(),
+                -static_cast<double>(launches_of(search.group) * search.group.bytes)};
   item.attempt = row->attempt;
   if (row->leased) {
     // It gets one full term: its worker may still be at it.

@@ -30,6 +30,7 @@ struct Search {
   bool checks_asked = false;
   int64_t phase = 0;  // of the last promotion that was begun
   double budget_s = 0;
+  double bound_ns = 0;              // no kernel of the group is faster
   std::string outstanding;          // id of the batch that is ready or leased
   std::vector<Trial> rejected;      // of that round
   std::optional<BatchRow> rebuild;  // open when the coordinator started
@@ -46,6 +47,7 @@ struct ActiveJob {
   JobRow row;
   std::optional<JobPlan> plan;
   Records records;                          // known so far
+  std::vector<KnownPlan> known;             // winners of the target that the store had when the job came
   std::map<std::string, int64_t> wanted;    // trials by key
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made
@@ -61,8 +63,8 @@ struct Outstanding {
   std::shared_ptr<Batch> batch;
   int64_t search_id = 0;
   Device device;
-  // Smaller first: rounds in turn over all groups, older jobs first, heavy groups first.
-  std::tuple<int64_t, int64_t, double> order;
+  // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
+  std::tuple<double, int64_t, double> order;
   enum class State { kReady, kLeasing, kLeased } state = State::kReady;
   std::string lease_id, worker;
   int64_t attempt = 0;
@@ -134,10 +136,13 @@ struct Engine::Impl {
   // succeed: nobody else would tell who waits.
   void note_write(const absl::Status& status);
   void forget(int64_t job_id, bool keep_view);
+  absl::StatusOr<std::vector<KnownPlan>> known_plans(const JobRow& job);
   Records known_records(const JobPlan& plan, absl::Status* status);
   // engine_search.cpp
   void step(Search& search);
   void ask_checks(Search& search);
+  Standing standing(const Search& search) const;
+  double due_of(const Search& search, const Round& round) const;
   absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& known);
   absl::Status rebuild(Search& search);
   void on_trials(int64_t search_id, const std::string& batch_id, std::vector<Trial> trials);

@@ -16,7 +16,11 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
       if (static_cast<int>(plans.size()) < n && seen.insert(plan).second) plans.push_back(plan);
     }
   };
-  take(input.compiler->seeds());
+  // What won nearby comes right after the default schedule.
+  const std::vector<std::string> seeds = input.compiler->seeds();
+  take({seeds.front()});
+  take(input.near);
+  take(seeds);
   if (static_cast<int>(plans.size()) < n) take(input.compiler->propose(input.strategy, {}, n, input.seed));
   return plans;
 }
@@ -100,6 +104,15 @@ bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals)
   return std::any_of(finals.begin(), finals.end(), [&](const Trial& trial) {
     return trial.plan == elsewhere.plan && trial.outcome == Outcome::kCorrect;
   });
+}
+
+Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns) {
+  Standing standing;
+  standing.launches = launches;
+  standing.bound_ns = bound_ns;
+  for (size_t end = kRoundSize; end <= input.trials.size(); end += kRoundSize)
+    standing.best_ns.push_back(best_ns({input.trials.begin(), input.trials.begin() + static_cast<int64_t>(end)}));
+  return standing;
 }
 
 double best_ns(const std::vector<Trial>& trials) {

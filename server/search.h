@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/search/budget.h"
 #include "server/job_plan.h"
 
 namespace wl {
@@ -18,8 +19,9 @@ struct SearchInput {
   const GroupCompiler* compiler = nullptr;
   std::string strategy;
   uint64_t seed = 0;
-  int64_t wanted = 1;         // trials; 1: the default schedule only
-  std::vector<Trial> trials;  // of complete rounds, in order
+  int64_t wanted = 1;             // trials; 1: the default schedule only
+  std::vector<std::string> near;  // plans that won for similar groups before the search began
+  std::vector<Trial> trials;      // of complete rounds, in order
 };
 
 // Candidates of trials first .. first + size - 1; those that lowering refused are trials already.
@@ -43,6 +45,9 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists);
 Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere);
 // Whether that plan came out right.
 bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals);
+
+// What dealing out rounds goes by: the best after each round so far.
+Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns);
 
 // Median of the best correct trial; 0 = none.
 double best_ns(const std::vector<Trial>& trials);
