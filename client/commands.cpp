@@ -193,7 +193,14 @@ absl::StatusOr<int> inspect_command(Context& context) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
   }
   std::string stage = options.stage == "asm" ? "source" : options.stage;
-  WL_ASSIGN_OR_RETURN(Inspection inspection, context.service.inspect(file.text, tune, stage, options.simplify_only));
+  const bool why = options.stage == "plan" && (options.why || !options.svg.empty());
+  WL_ASSIGN_OR_RETURN(Inspection inspection,
+                      context.service.inspect(file.text, tune, stage, options.simplify_only, why));
+  if (!options.svg.empty()) WL_RETURN_IF_ERROR(write_file(options.svg, inspection.picture));
+  if (options.why) {
+    std::fputs(inspection.why.c_str(), stdout);
+    return kExitDone;
+  }
   if (inspection.groups.empty()) std::fputs(inspection.graph.c_str(), stdout);
   for (size_t i = 0; i < inspection.groups.size(); ++i) {
     const InspectedGroup& group = inspection.groups[i];

@@ -83,6 +83,11 @@ void add_graph(CLI::App* sub, Options& options) {
   sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
       ->capture_default_str()
       ->type_name("T");
+  sub->add_option("--cover", options.tune.cover,
+                  "which ops share a kernel at most: stitched, greedy, planned or one-per-op")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"stitched", "greedy", "planned", "one-per-op"}))
+      ->type_name("C");
   sub->add_flag("--allow-tf32", options.tune.allow_tf32, "allow reduced-precision products of f32");
   sub->add_option_function<std::string>(
          "--measure", [&options](const std::string& how) { options.tune.cold = how == "cold"; },
@@ -217,6 +222,9 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
       ->type_name("STAGE");
   inspect->add_flag("--simplify-only", options.simplify_only,
                     "stage graph: rewrite rules applied, not cut into groups");
+  inspect->add_flag("--why", options.why, "stage plan: why each group is what it is, and what else was priced");
+  inspect->add_option("--svg", options.svg, "stage plan: write a picture of the graph with its groups coloured")
+      ->type_name("FILE");
   add_graph(inspect, options);
   add_connection(inspect, options);
 

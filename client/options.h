@@ -24,7 +24,9 @@ struct Options {
   RunOptions run;
   std::string stage = "graph";  // inspect
   bool simplify_only = false;
-  int most = 100;  // rows of a listing
+  bool why = false;  // inspect: why the groups are what they are
+  std::string svg;   // inspect: a picture of the groups
+  int most = 100;    // rows of a listing
 };
 
 // Parsed options, or the exit code to end with: --help and --version have been printed to stdout, a mistake to stderr.

@@ -147,16 +147,19 @@ absl::StatusOr<std::vector<Job>> Service::list_jobs(int most) {
 }
 
 absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const TuneOptions& options,
-                                            const std::string& stage, bool simplify_only) {
+                                            const std::string& stage, bool simplify_only, bool why) {
   v1::InspectRequest request;
   request.set_graph(graph);
   *request.mutable_options() = to_proto(options);
   request.set_stage(stage);
   request.set_simplify_only(simplify_only);
+  request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::InspectResponse answer, call(*stub, where_, &v1::TuningService::Stub::Inspect, request));
   Inspection inspection;
   inspection.graph = answer.graph();
+  inspection.why = answer.why();
+  inspection.picture = answer.picture();
   for (const v1::InspectResponse::Group& message : answer.groups()) {
     InspectedGroup group{message.key(),   message.graph(), message.plan(),  message.text(),
                          message.space(), message.count(), message.tuned(), {}};

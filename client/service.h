@@ -25,6 +25,7 @@ struct InspectedGroup {
 struct Inspection {
   std::string graph;  // simplified
   std::vector<InspectedGroup> groups;
+  std::string why, picture;  // where they were asked for
 };
 
 struct WorkerSummary {
@@ -64,7 +65,7 @@ class Service {
   absl::StatusOr<std::vector<Job>> list_jobs(int most);
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
-                                     bool simplify_only);
+                                     bool simplify_only, bool why = false);
 
   // NotFound is a miss.
   absl::StatusOr<KernelRecord> get_record(const std::string& key);

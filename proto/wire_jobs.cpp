@@ -30,6 +30,7 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_budget_s(options.budget_s);
   out.set_seed(options.seed);
   out.set_strategy(options.strategy);
+  out.set_cover(options.cover);
   out.set_effort(options.effort);
   out.set_cold(options.cold);
   out.set_require_cached(options.require_cached);
@@ -49,6 +50,7 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
   out.budget_s = in.budget_s();
   out.seed = in.seed();
   if (!in.strategy().empty()) out.strategy = in.strategy();
+  if (!in.cover().empty()) out.cover = in.cover();
   if (!in.effort().empty()) out.effort = in.effort();
   if (out.effort != "quick" && out.effort != "default" && out.effort != "thorough") {
     return invalid("effort: expected quick, default or thorough, found \"", out.effort, "\"");

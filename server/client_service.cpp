@@ -125,6 +125,11 @@ grpc::Status ClientService::Inspect(grpc::ServerContext*, const v1::InspectReque
     WL_ASSIGN_OR_RETURN(Device device, engine_->device_for(options));
     WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request->graph(), options, device, engine_->compiler()));
     out->set_graph(print(plan.graph));
+    if (request->why()) {
+      WL_ASSIGN_OR_RETURN(CoverExplanation made, engine_->compiler().explain(plan.graph, plan.machine, options.cover));
+      out->set_why(std::move(made.text));
+      out->set_picture(std::move(made.picture));
+    }
     for (const PlannedGroup& group : plan.groups) {
       if (group.fused_count == 0) continue;
       WL_RETURN_IF_ERROR(fill_group(group, request->stage(), plan, engine_->compiler(), store_, out->add_groups()));

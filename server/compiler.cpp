@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/rules.h"
@@ -10,10 +11,31 @@
 #include "compiler/lower/lower.h"
 #include "compiler/lower/verify.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/search/cover_planned.h"
 #include "compiler/search/strategy.h"
 
 namespace wl {
 namespace {
+
+// Ways to decide which ops share a kernel. To add one: a row.
+struct CoverRow {
+  std::string_view name;
+  absl::StatusOr<Cover> (*make)(const Graph& graph, const Machine& machine, const Cover& greedy);
+};
+constexpr CoverRow kCovers[] = {
+    {"stitched", cover_stitched},
+    {"greedy", [](const Graph&, const Machine&, const Cover& greedy) -> absl::StatusOr<Cover> { return greedy; }},
+    {"planned", [](const Graph& graph, const Machine& machine, const Cover&) { return cover_planned(graph, machine); }},
+    {"one-per-op",
+     [](const Graph& graph, const Machine& machine, const Cover&) { return cover_one_per_op(graph, machine); }},
+};
+
+absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
+  for (const CoverRow& row : kCovers)
+    if (row.name == name) return &row;
+  return invalid("unknown cover \"", name, "\"; known: ",
+                 absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
+}
 
 class RealGroup : public GroupCompiler {
  public:
@@ -89,13 +111,23 @@ class RealGroup : public GroupCompiler {
 class RealCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine) const override {
-    std::vector<Cover> covers(3);
-    WL_ASSIGN_OR_RETURN(covers[1], cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(covers[0], cover_stitched(graph, machine, covers[1]));
-    WL_ASSIGN_OR_RETURN(covers[2], cover_one_per_op(graph, machine));
-    if (covers[0].groups == covers[1].groups) covers.erase(covers.begin());
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
+                                            const std::string& cover) const override {
+    WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
+    WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
+    std::vector<Cover> covers(1);
+    WL_ASSIGN_OR_RETURN(covers[0], row->make(graph, machine, greedy));
+    if (covers[0].groups != greedy.groups && covers[0].groups != parts.groups) covers.push_back(std::move(greedy));
+    covers.push_back(std::move(parts));
     return covers;
+  }
+  absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
+                                           const std::string& cover) const override {
+    WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
+    WL_ASSIGN_OR_RETURN(const Cover made, row->make(graph, machine, greedy));
+    return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
     WL_ASSIGN_OR_RETURN(Domain domain, analyze_or_stitch(group, machine));
@@ -104,6 +136,7 @@ class RealCompiler : public Compiler {
     return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space));
   }
   absl::Status known_strategy(const std::string& name) const override { return strategy_named(name).status(); }
+  absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "compiler/base/records.h"
 #include "compiler/plan/cover.h"
 #include "compiler/search/nearest.h"
+#include "compiler/search/explain.h"
 
 namespace wl {
 
@@ -41,9 +42,14 @@ class Compiler {
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
   // Covers to choose from group by group once times are known, from the one that fuses most to one kernel per op.
-  virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine) const = 0;
+  // The first is the one that `cover` names, which known_cover() accepts.
+  virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
+                                                    const std::string& cover) const = 0;
+  virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
+                                                   const std::string& cover) const = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;
   virtual absl::Status known_strategy(const std::string& name) const = 0;
+  virtual absl::Status known_cover(const std::string& name) const = 0;
 };
 
 // The real one.

@@ -238,6 +238,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
   row.options.trials = trials_of(options);
   row.created_ms = unix_ms_now();
   WL_RETURN_IF_ERROR(impl_->compiler->known_strategy(options.strategy));
+  WL_RETURN_IF_ERROR(impl_->compiler->known_cover(options.cover));
   if (options.target.find(':') != std::string::npos) WL_RETURN_IF_ERROR(target_named(options.target).status());
   WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, impl_->store->job_by_request(request_id));
   if (known) {

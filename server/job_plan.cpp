@@ -126,6 +126,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
       .text(environment_of(device))
       .text(options.allow_tf32 ? "tf32" : "strict")
       .text(options.cold ? "cold" : "warm")
+      .text(options.cover)
       .hash();
 }
 
@@ -138,7 +139,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
   plan.graph_hash = graph_hash(whole);
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
-  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine));
+  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover));
   PlanBuilder builder(&plan, options);
   // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
   const auto nothing_to_do = [&](const Group& group) {

@@ -59,7 +59,7 @@ class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
   // One kernel for all, pairs of ops where `halves`, and one per op.
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&) const override {
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&) const override {
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
     if (halves) covers.insert(covers.begin() + 1, pairs(covers.back()));
     return covers;
@@ -107,6 +107,10 @@ class FakeCompiler : public Compiler {
     ++opened;
     return std::make_unique<FakeGroup>(group);
   }
+  absl::StatusOr<CoverExplanation> explain(const Graph&, const Machine&, const std::string&) const override {
+    return CoverExplanation{};
+  }
+  absl::Status known_cover(const std::string&) const override { return absl::OkStatus(); }
   absl::Status known_strategy(const std::string& name) const override {
     return name == "portfolio" || name == "random" ? absl::OkStatus() : invalid("strategy: unknown \"", name, "\"");
   }

@@ -162,6 +162,7 @@ TuneOptions random_options(Random& r) {
   out.seed = r.bits();
   out.strategy = "s" + r.text();
   out.effort = r.flip() ? "quick" : "thorough";
+  out.cover = "c" + r.text();
   out.cold = r.flip();
   out.retune = r.flip();
   out.require_cached = !out.retune && r.flip();
