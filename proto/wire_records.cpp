@@ -230,6 +230,7 @@ v1::Trial to_proto(const Trial& trial) {
   out.set_object_sha256(trial.object_sha256);
   if (trial.code.registers > 0) out.set_code(code_text(trial.code));
   out.set_clock_mhz(trial.clock_mhz);
+  for (int64_t mhz : trial.clocks_mhz) out.add_clocks_mhz(mhz);
   return out;
 }
 
@@ -254,6 +255,7 @@ absl::StatusOr<Trial> from_proto(const v1::Trial& in) {
     WL_ASSIGN_OR_RETURN(out.code, parse_code(in.code()));
   }
   out.clock_mhz = in.clock_mhz();
+  out.clocks_mhz.assign(in.clocks_mhz().begin(), in.clocks_mhz().end());
   return out;
 }
 

@@ -28,7 +28,7 @@ struct Migration {
   int version;
   std::string_view (*sql)();
 };
-constexpr Migration kMigrations[] = {{1, schema_0001}, {2, schema_0002}};
+constexpr Migration kMigrations[] = {{1, schema_0001}, {2, schema_0002}, {3, schema_0003}};
 
 // Locks and shared memory of the write-ahead log do not work over a network.
 bool is_network_disk(const std::string& folder) {

@@ -8,5 +8,6 @@ namespace wl {
 
 std::string_view schema_0001();
 std::string_view schema_0002();
+std::string_view schema_0003();
 
 }  // namespace wl

@@ -14,15 +14,25 @@ namespace {
 absl::Status put_trial(Sql& sql, int64_t search_id, int64_t phase, const Trial& trial, const std::string& worker) {
   return sql.run(
       "INSERT INTO trials (search_id, phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, "
-      "compile_s, check_s, measure_s, object_sha256, worker, code, clock_mhz) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?)",
+      "compile_s, check_s, measure_s, object_sha256, worker, code, clock_mhz, clocks_mhz) VALUES (?, ?, ?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       search_id, phase, trial.trial, trial.plan, static_cast<int>(trial.outcome), absl::StrJoin(trial.samples_ns, " "),
       trial.hopeless, trial.max_error, trial.bound, trial.message, trial.compile_s, trial.check_s, trial.measure_s,
-      trial.object_sha256, worker, trial.code.registers > 0 ? code_text(trial.code) : "", trial.clock_mhz);
+      trial.object_sha256, worker, trial.code.registers > 0 ? code_text(trial.code) : "", trial.clock_mhz,
+      absl::StrJoin(trial.clocks_mhz, " "));
 }
 
 double real_or_nan(const Sql::Row& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
+}
+
+std::vector<int64_t> numbers_of(const std::string& text) {
+  std::vector<int64_t> out;
+  for (absl::string_view item : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    int64_t number = 0;
+    if (absl::SimpleAtoi(item, &number)) out.push_back(number);
+  }
+  return out;
 }
 
 PhaseTrial trial_of(const Sql::Row& row) {
@@ -32,11 +42,7 @@ PhaseTrial trial_of(const Sql::Row& row) {
   trial.trial = row.integer(1);
   trial.plan = row.text(2);
   trial.outcome = static_cast<Outcome>(row.integer(3));
-  const std::string samples = row.text(4);
-  for (absl::string_view item : absl::StrSplit(samples, ' ', absl::SkipEmpty())) {
-    int64_t sample = 0;
-    if (absl::SimpleAtoi(item, &sample)) trial.samples_ns.push_back(sample);
-  }
+  trial.samples_ns = numbers_of(row.text(4));
   trial.hopeless = row.integer(5) != 0;
   trial.max_error = real_or_nan(row, 6);
   trial.bound = real_or_nan(row, 7);
@@ -48,6 +54,7 @@ PhaseTrial trial_of(const Sql::Row& row) {
   // What another version wrote and this one cannot read is not known.
   if (const auto code = parse_code(row.text(13)); code.ok()) trial.code = *code;
   trial.clock_mhz = static_cast<int>(row.integer(14));
+  trial.clocks_mhz = numbers_of(row.text(15));
   return out;
 }
 
@@ -130,7 +137,7 @@ absl::StatusOr<std::vector<PhaseTrial>> Store::trials(int64_t search_id) {
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
         "SELECT phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, compile_s, check_s, "
-        "measure_s, object_sha256, code, clock_mhz FROM trials WHERE search_id = ? ORDER BY phase, trial",
+        "measure_s, object_sha256, code, clock_mhz, clocks_mhz FROM trials WHERE search_id = ? ORDER BY phase, trial",
         [&](const Sql::Row& row) {
           trials.push_back(trial_of(row));
           return true;

@@ -245,6 +245,7 @@ class Measurement {
   // Which samples a GPU took at another clock than most, also when asked once more.
   void note_clocks(size_t i, const Samples& samples) {
     const int median = trials_[i].clock_mhz = median_clock(samples);
+    trials_[i].clocks_mhz.assign(samples.clocks_mhz.begin(), samples.clocks_mhz.end());
     const int moved = clock_moved(samples);
     if (moved == 0) return;
     const auto [least, most] = std::minmax_element(samples.clocks_mhz.begin(), samples.clocks_mhz.end());

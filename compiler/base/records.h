@@ -139,9 +139,10 @@ struct Trial {
   double bound = 0;                 // of that same sample
   std::string message;              // first lines of the compiler's or the fault's message
   double compile_s = 0, check_s = 0, measure_s = 0;
-  std::string object_sha256;  // compiled object, empty when not kept
-  CodeFacts code;             // of GPU kernels, whatever the outcome
-  int clock_mhz = 0;          // of the GPU's units while it was timed; 0: not known
+  std::string object_sha256;             // compiled object, empty when not kept
+  CodeFacts code;                        // of GPU kernels, whatever the outcome
+  int clock_mhz = 0;                     // of the GPU's units while it was timed; 0: not known
+  std::vector<int64_t> clocks_mhz = {};  // the same right after each sample; empty: not known
   bool operator==(const Trial&) const = default;
 };
 

@@ -79,6 +79,7 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
     ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
     const int64_t attempt = *store->lease_batch("b", "lease", "w");
     Trial odd = some_trial(1);
+    odd.clocks_mhz = {1980, 1965, 1980};
     odd.max_error = std::numeric_limits<double>::infinity();
     ASSERT_EQ(*store->report("b", "lease", attempt, {some_trial(0), odd}), ReportOutcome::kAccepted);
     ASSERT_TRUE(store->put_round(some_batch("b2", search, 2), search, 0, {some_trial(3)}).ok());
@@ -88,6 +89,7 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   ASSERT_EQ(trials.size(), 3u);
   EXPECT_TRUE(trials[0].trial == some_trial(0));
   EXPECT_EQ(trials[1].trial.max_error, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(trials[1].trial.clocks_mhz, (std::vector<int64_t>{1980, 1965, 1980}));
   EXPECT_EQ(trials[2].trial.trial, 3);
   const auto open = *store->open_batches(search);
   ASSERT_EQ(open.size(), 1u);
@@ -215,6 +217,7 @@ TEST(Store, AnOlderFormatIsBroughtUpToDate) {
   ASSERT_EQ(sqlite3_open(options.file.c_str(), &file), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(file,
                          "ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN clock_mhz; "
+                         "ALTER TABLE trials DROP COLUMN clocks_mhz; "
                          "PRAGMA user_version = 1",
                          nullptr, nullptr, nullptr),
             SQLITE_OK)

@@ -91,7 +91,8 @@ Trial random_trial(Random& r) {
           r.real(),
           r.text(),
           r.flip() ? random_code(r) : CodeFacts{},
-          static_cast<int>(r.below(2000))};
+          static_cast<int>(r.below(2000)),
+          r.list([&] { return r.below(2000); })};
 }
 Recipe random_recipe(Random& r) {
   const int least = 1 + static_cast<int>(r.below(9));

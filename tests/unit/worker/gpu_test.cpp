@@ -167,6 +167,7 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   ASSERT_EQ(measured.trials.size(), 1u);
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
+  EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
   EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // taken once more
 }
 
