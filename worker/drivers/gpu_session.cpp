@@ -16,8 +16,6 @@ namespace {
 
 constexpr size_t kMostGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes that go to or from the device at a time
-constexpr int64_t kOptIn = 48 << 10;          // dynamic shared memory that needs no asking, CUDA
-constexpr int kMaxDynamicShared = 8;          // the attribute
 
 }  // namespace
 
@@ -31,15 +29,8 @@ absl::StatusOr<std::unique_ptr<Session>> GpuSession::open(const std::string& dev
   std::unique_ptr<GpuSession> session(new GpuSession);
   WL_ASSIGN_OR_RETURN(session->device_, GpuDevice::open(device));
   session->alive_ = std::move(alive);
-  const GpuApi& api = session->device_->api();
-  for (void** event : {&session->begin_, &session->end_})
-    WL_RETURN_IF_ERROR(session->device_->check(api.event_create(event, 0), "making an event"));
+  WL_ASSIGN_OR_RETURN(session->timer_, GpuTimer::create(*session->device_));
   return session;
-}
-
-// The process ends with its session: what a spoilt context no longer gives back goes with it.
-GpuSession::~GpuSession() {
-  for (auto& [number, candidate] : slots_) drop(candidate);
 }
 
 absl::Status GpuSession::setup(const SetupCommand& command) {
@@ -50,7 +41,6 @@ absl::Status GpuSession::setup(const SetupCommand& command) {
 }
 
 absl::Status GpuSession::allocate() {
-  for (auto& [number, candidate] : slots_) drop(candidate);
   slots_.clear();
   clones_.clear();
   int64_t bytes = 0;
@@ -108,38 +98,20 @@ absl::Status GpuSession::load(const LoadCommand& command) {
   std::stringstream bytes;
   bytes << file.rdbuf();
   if (!file) return invalid("cannot read the code of ", command.entry);
-  const std::string image = bytes.str();
-  Candidate candidate{nullptr,        nullptr,         command.entry,
-                      command.grid,   command.threads, command.scratch_bytes,
-                      command.passes, nullptr,         0};
-  const GpuApi& api = device_->api();
-  const std::string doing = absl::StrCat("loading ", command.entry);
-  WL_RETURN_IF_ERROR(device_->check(api.module_load(&candidate.module, image.data()), doing));
-  WL_RETURN_IF_ERROR(
-      device_->check(api.module_function(&candidate.function, candidate.module, command.entry.c_str()), doing));
-  if (candidate.shared > kOptIn && api.function_set != nullptr)
-    WL_RETURN_IF_ERROR(
-        device_->check(api.function_set(candidate.function, kMaxDynamicShared, static_cast<int>(candidate.shared)),
-                       absl::StrCat("opting in to ", candidate.shared, " bytes of shared memory for ", command.entry)));
+  Candidate candidate;
+  WL_ASSIGN_OR_RETURN(candidate.kernel, GpuKernel::load(*device_, bytes.str(), command.entry, command.scratch_bytes));
+  candidate.grid = command.grid;
+  candidate.threads = command.threads;
+  candidate.passes = command.passes;
   if (command.work_bytes > work_.bytes()) {
-    for (auto& [number, other] : slots_) forget_graph(other);  // its launches know the old one
+    for (auto& [number, other] : slots_) {  // launches of their graphs know the old one
+      other.graph = {};
+      other.graph_calls = std::min<int64_t>(other.graph_calls, 0);
+    }
     WL_ASSIGN_OR_RETURN(work_, GpuBuffer::workspace(*device_, command.work_bytes));
   }
-  if (const auto old = slots_.find(command.slot); old != slots_.end()) drop(old->second);
-  slots_.insert_or_assign(command.slot, candidate);
+  slots_.insert_or_assign(command.slot, std::move(candidate));
   return absl::OkStatus();
-}
-
-void GpuSession::forget_graph(Candidate& candidate) {
-  if (candidate.graph != nullptr) (void)device_->api().runnable_destroy(candidate.graph);
-  candidate.graph = nullptr;
-  candidate.graph_calls = std::min<int64_t>(candidate.graph_calls, 0);
-}
-
-void GpuSession::drop(Candidate& candidate) {
-  forget_graph(candidate);
-  if (candidate.module != nullptr) (void)device_->api().module_unload(candidate.module);
-  candidate = {};
 }
 
 absl::StatusOr<GpuSession::Candidate*> GpuSession::slot(int64_t number) {
@@ -149,7 +121,6 @@ absl::StatusOr<GpuSession::Candidate*> GpuSession::slot(int64_t number) {
 }
 
 absl::Status GpuSession::launch(const Candidate& candidate, size_t clone) {
-  if (candidate.grid == 0) return absl::OkStatus();
   std::vector<void*> values, arguments;
   values.reserve(clones_[clone].size() + 1);
   for (const GpuBuffer& buffer : clones_[clone]) values.push_back(buffer.data());
@@ -158,12 +129,7 @@ absl::Status GpuSession::launch(const Candidate& candidate, size_t clone) {
   int pass = 0;
   arguments.push_back(&pass);
   for (; pass < candidate.passes; ++pass)
-    WL_RETURN_IF_ERROR(device_->check(
-        device_->api().launch(candidate.function, static_cast<unsigned>(candidate.grid), 1, 1,
-                              static_cast<unsigned>(candidate.threads), 1, 1, static_cast<unsigned>(candidate.shared),
-                              device_->stream(), arguments.data(), nullptr),
-        absl::StrCat("launching ", candidate.entry, " (", candidate.grid, " blocks of ", candidate.threads,
-                     " threads, ", candidate.shared, " bytes of shared memory)")));
+    WL_RETURN_IF_ERROR(candidate.kernel.launch(candidate.grid, candidate.threads, arguments));
   return absl::OkStatus();
 }
 
@@ -255,7 +221,7 @@ absl::StatusOr<CheckAnswer> GpuSession::check(const CheckCommand& command) {
   WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
   alive_(command.slot);
   WL_RETURN_IF_ERROR(poison_outputs());
-  WL_RETURN_IF_ERROR(run_once(*candidate, absl::StrCat("running ", candidate->entry)));
+  WL_RETURN_IF_ERROR(run_once(*candidate, absl::StrCat("running ", candidate->kernel.entry())));
   CheckAnswer answer;
   WL_ASSIGN_OR_RETURN(answer.damage, damage());
   alive_(command.slot);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gpu_device.h"
+#include "runtime/gpu_kernel.h"
 #include "runtime/pool.h"
 #include "worker/drivers/session.h"
 
@@ -17,7 +17,6 @@ namespace wl {
 class GpuSession final : public Session {
  public:
   static absl::StatusOr<std::unique_ptr<Session>> open(const std::string& device, Alive alive);
-  ~GpuSession() override;
 
   absl::Status setup(const SetupCommand& command) override;
   absl::Status load(const LoadCommand& command) override;
@@ -29,14 +28,10 @@ class GpuSession final : public Session {
 
  private:
   struct Candidate {
-    void* module = nullptr;
-    void* function = nullptr;
-    std::string entry;
+    GpuKernel kernel;
     int64_t grid = 1;
-    int threads = 1;
-    int64_t shared = 0;
-    int passes = 1;
-    void* graph = nullptr;    // of `graph_calls` launches
+    int threads = 1, passes = 1;
+    GpuGraph graph;           // of `graph_calls` launches
     int64_t graph_calls = 0;  // over the clones in turn; -1: this driver captures none
   };
   using Arguments = std::vector<GpuBuffer>;
@@ -50,8 +45,6 @@ class GpuSession final : public Session {
   absl::Status launch(const Candidate& candidate, size_t clone);
   absl::Status launches(const Candidate& candidate, int64_t calls);
   absl::Status make_graph(Candidate& candidate, int64_t calls);
-  void forget_graph(Candidate& candidate);
-  void drop(Candidate& candidate);
   absl::Status run_once(const Candidate& candidate, const std::string& doing);
   // ns that `calls` calls take.
   absl::StatusOr<int64_t> timed(Candidate& candidate, int64_t calls);
@@ -60,15 +53,15 @@ class GpuSession final : public Session {
   absl::Status compute_canary();
 
   GpuSession() = default;
-  std::unique_ptr<GpuDevice> device_;
+  std::unique_ptr<GpuDevice> device_;  // outlives all that follows
   Alive alive_;
   SetupCommand problem_;
   std::vector<Arguments> clones_;  // several when cold: no launch finds its data in the L2
   std::map<int64_t, Candidate> slots_;
-  void *begin_ = nullptr, *end_ = nullptr;  // events
-  GpuBuffer work_;                          // of the candidates that want one
+  GpuTimer timer_;
+  GpuBuffer work_;  // of the candidates that want one
   GpuBuffer canary_;
-  void *canary_module_ = nullptr, *canary_function_ = nullptr;
+  GpuKernel canary_kernel_;
   bool ramped_ = false;
 };
 

@@ -14,7 +14,6 @@ namespace {
 constexpr int64_t kMostGraphCalls = 200;
 constexpr int64_t kRamp = 200'000'000;  // ns; idle GPUs take about as long to reach their clock
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
-constexpr int kRelaxed = 2;
 constexpr unsigned kWord = 0x3f800000;  // 1.0f
 constexpr int kCanarySteps = 1 << 16;
 constexpr int kCanaryBlocks = 64, kCanaryThreads = 128;
@@ -61,19 +60,10 @@ absl::Status GpuSession::launches(const Candidate& candidate, int64_t calls) {
 
 // Captures `calls` launches; a driver that cannot gets plain launches from then on.
 absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
-  const GpuApi& api = device_->api();
   if (candidate.graph_calls == -1 || candidate.graph_calls == calls) return absl::OkStatus();
-  if (candidate.graph != nullptr) (void)api.runnable_destroy(candidate.graph);
-  candidate.graph = nullptr;
-  candidate.graph_calls = -1;
-  void* captured = nullptr;
-  if (!api.has_graphs() || api.capture_begin(device_->stream(), kRelaxed) != 0) return absl::OkStatus();
-  const absl::Status launched = launches(candidate, calls);
-  const int ended = api.capture_end(device_->stream(), &captured);
-  WL_RETURN_IF_ERROR(launched);
-  if (ended != 0 || captured == nullptr) return absl::OkStatus();
-  if (api.graph_instantiate(&candidate.graph, captured, 0) == 0) candidate.graph_calls = calls;
-  (void)api.graph_destroy(captured);
+  candidate.graph = {};
+  WL_ASSIGN_OR_RETURN(candidate.graph, GpuGraph::capture(*device_, [&] { return launches(candidate, calls); }));
+  candidate.graph_calls = candidate.graph.empty() ? -1 : calls;
   return absl::OkStatus();
 }
 
@@ -84,23 +74,21 @@ absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const int64_t made = (calls + clones - 1) / clones * clones;
   const int64_t length = std::min(made, std::max(clones, kMostGraphCalls / clones * clones));
   WL_RETURN_IF_ERROR(make_graph(candidate, length));
-  const GpuApi& api = device_->api();
   const int64_t repeats = (made + length - 1) / length;
-  const std::string doing = absl::StrCat("timing ", candidate.entry);
-  const auto once = [&]() -> absl::Status {
-    if (candidate.graph == nullptr) return launches(candidate, length);
-    return device_->check(api.graph_launch(candidate.graph, device_->stream()), doing);
+  const std::string doing = absl::StrCat("timing ", candidate.kernel.entry());
+  const auto once = [&] {
+    return candidate.graph.empty() ? launches(candidate, length) : candidate.graph.launch(doing);
   };
   // The first is not timed: what is timed is then submitted while the device is busy, and no launch is waited for.
   WL_RETURN_IF_ERROR(once());
-  WL_RETURN_IF_ERROR(device_->check(api.event_record(begin_, device_->stream()), doing));
-  for (int64_t i = 0; i < repeats; ++i) WL_RETURN_IF_ERROR(once());
-  WL_RETURN_IF_ERROR(device_->check(api.event_record(end_, device_->stream()), doing));
-  WL_RETURN_IF_ERROR(device_->wait([&] { alive_(-1); }, doing));
-  float ms = 0;
-  WL_RETURN_IF_ERROR(device_->check(api.event_elapsed(&ms, begin_, end_), doing));
-  const double ns = static_cast<double>(ms) * 1e6 / static_cast<double>(repeats * length);
-  return std::max<int64_t>(1, std::llround(ns * static_cast<double>(calls)));
+  const auto all = [&]() -> absl::Status {
+    for (int64_t i = 0; i < repeats; ++i) WL_RETURN_IF_ERROR(once());
+    return absl::OkStatus();
+  };
+  WL_ASSIGN_OR_RETURN(const int64_t ns, timer_.time(
+                                            all, [&] { alive_(-1); }, doing));
+  const double each = static_cast<double>(ns) / static_cast<double>(repeats * length);
+  return std::max<int64_t>(1, std::llround(each * static_cast<double>(calls)));
 }
 
 absl::Status GpuSession::ramp_clock() {
@@ -139,19 +127,14 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
 }
 
 absl::Status GpuSession::compute_canary() {
-  const GpuApi& api = device_->api();
-  if (canary_function_ == nullptr) {
-    WL_RETURN_IF_ERROR(device_->check(api.module_load(&canary_module_, kCanaryPtx), "loading the canary"));
-    WL_RETURN_IF_ERROR(
-        device_->check(api.module_function(&canary_function_, canary_module_, "wl_canary"), "loading the canary"));
+  if (canary_kernel_.entry().empty()) {
+    WL_ASSIGN_OR_RETURN(canary_kernel_, GpuKernel::load(*device_, kCanaryPtx, "wl_canary", 0));
   }
   void* out = canary_.data();
   float one = 1, zero = 0;
   int steps = kCanarySteps;
   void* arguments[] = {&out, &one, &zero, &steps};
-  return device_->check(
-      api.launch(canary_function_, kCanaryBlocks, 1, 1, kCanaryThreads, 1, 1, 0, device_->stream(), arguments, nullptr),
-      "launching the canary");
+  return canary_kernel_.launch(kCanaryBlocks, kCanaryThreads, arguments);
 }
 
 // HIP has no text that every device's driver compiles: there the fill stands for the kernel.
@@ -164,14 +147,9 @@ absl::StatusOr<CanaryAnswer> GpuSession::canary() {
   constexpr int kElements = kCanaryBlocks * kCanaryThreads;
   CanaryAnswer answer{INT64_MAX, INT64_MAX};
   const bool kernel = api.family == "cuda";
-  const auto elapsed = [&](auto&& work) -> absl::StatusOr<int64_t> {
-    WL_RETURN_IF_ERROR(device_->check(api.event_record(begin_, device_->stream()), "timing the canary"));
-    WL_RETURN_IF_ERROR(work());
-    WL_RETURN_IF_ERROR(device_->check(api.event_record(end_, device_->stream()), "timing the canary"));
-    WL_RETURN_IF_ERROR(device_->wait([&] { alive_(-1); }, "running the canary"));
-    float ms = 0;
-    WL_RETURN_IF_ERROR(device_->check(api.event_elapsed(&ms, begin_, end_), "timing the canary"));
-    return std::max<int64_t>(1, std::llround(static_cast<double>(ms) * 1e6));
+  const auto elapsed = [&](auto&& work) {
+    return timer_.time(
+        work, [&] { alive_(-1); }, "timing the canary");
   };
   for (int round = 0; round < 3; ++round) {
     alive_(-1);
