@@ -193,7 +193,10 @@ absl::StatusOr<int> inspect_command(Context& context) {
     WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
   }
   std::string stage = options.stage == "asm" ? "source" : options.stage;
-  const bool why = options.stage == "plan" && (options.why || !options.svg.empty());
+  const bool why = options.why || !options.svg.empty();
+  if (why && options.stage != "plan")
+    return invalid(options.why ? "--why" : "--svg",
+                   " explains which ops share a kernel; it goes with --stage plan, not ", options.stage);
   WL_ASSIGN_OR_RETURN(Inspection inspection,
                       context.service.inspect(file.text, tune, stage, options.simplify_only, why));
   if (!options.svg.empty()) WL_RETURN_IF_ERROR(write_file(options.svg, inspection.picture));

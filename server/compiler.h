@@ -8,8 +8,8 @@
 
 #include "compiler/base/records.h"
 #include "compiler/plan/cover.h"
-#include "compiler/search/nearest.h"
 #include "compiler/search/explain.h"
+#include "compiler/search/nearest.h"
 
 namespace wl {
 

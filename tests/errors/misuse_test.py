@@ -108,6 +108,16 @@ def unknown_strategy(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
 
 
+@case("warploom tune scalar.graph --cover blanket")
+def unknown_cover(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
+@case("warploom inspect scalar.graph --why")
+def why_of_what(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
 @case("warploom get scalar.graph")
 def not_in_the_store(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)

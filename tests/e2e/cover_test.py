@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Every way to decide which ops share a kernel gives a bundle that is right; `inspect --why` says what was decided, and draws it."""
+
+import graphs
+from harness import Scratch, expect
+
+COVERS = ("stitched", "greedy", "planned", "one-per-op")
+
+
+def main():
+    with Scratch() as scratch:
+        file = scratch.root / "g.graph"
+        file.write_text(graphs.SOFTMAX_MATMUL)
+        kernels = {}
+        for cover in COVERS:
+            bundle = scratch.path(cover)
+            made = scratch.run("warploom", "tune", file, "--cover", cover, "--trials", 2, "--out", bundle, "--json", "-").json()
+            kernels[cover] = sum(group["count"] for group in made["groups"])
+            result = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
+            expect(result["correct"], f"{cover}: {result}")
+            picture = scratch.root / f"{cover}.svg"
+            why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
+            expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
+            expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
+            print(cover, kernels[cover], flush=True)
+        expect(kernels["one-per-op"] >= kernels["greedy"], str(kernels))
+
+
+if __name__ == "__main__":
+    main()
