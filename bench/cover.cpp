@@ -100,7 +100,7 @@ Graph random_model(int ops, uint64_t seed) {
 absl::Status measure(const std::string& name, const Graph& graph, const std::string& target) {
   const Machine machine = machine_named(target);
   const double begin = now_s();
-  WL_ASSIGN_OR_RETURN(const Pool pool, candidate_pool(graph, machine));
+  WL_ASSIGN_OR_RETURN(const ColumnPool pool, candidate_pool(graph, machine));
   const double pooled = now_s();
   const PlannedCover planned = solve_cover(pool, form_times(pool, {}));
   const double solved = now_s();

@@ -30,7 +30,7 @@ class Chooser {
   }
 
  private:
-  const Launch& launch_of(Chosen at) const { return plan_.levels[at.level].launches[at.launch]; }
+  const PlannedLaunch& launch_of(Chosen at) const { return plan_.levels[at.level].launches[at.launch]; }
 
   const KernelRecord* record_of(Chosen at) const {
     const auto found = records_.find(plan_.groups[launch_of(at).group].key);
@@ -87,7 +87,7 @@ class Chooser {
       chosen_.resize(before);
     }
     if (record_of(at) == nullptr) return false;
-    const Launch& launch = launch_of(at);
+    const PlannedLaunch& launch = launch_of(at);
     const auto exists = [&](NodeId value) {
       return available_[value] || std::find(launch.stores.begin(), launch.stores.end(), value) != launch.stores.end();
     };
@@ -165,7 +165,7 @@ class Assembler {
   }
 
   void add_step(Chosen chosen) {
-    const Launch& launch = plan_.levels[chosen.level].launches[chosen.launch];
+    const PlannedLaunch& launch = plan_.levels[chosen.level].launches[chosen.launch];
     Step step;
     step.group = group_result(launch.group, chosen);
     for (NodeId value : launch.arguments) {

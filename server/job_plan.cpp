@@ -40,7 +40,7 @@ class PlanBuilder {
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
 
   // `counted`: which count of the planned group the launch adds to.
-  Launch add(const Group& group, int64_t PlannedGroup::*counted) {
+  PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
     std::string key = problem_key(graph, plan_->device, options_);
     const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
@@ -61,7 +61,7 @@ class PlanBuilder {
     }
     PlannedGroup& planned = plan_->groups[known->second];
     ++(planned.*counted);
-    Launch launch;
+    PlannedLaunch launch;
     launch.group = known->second;
     launch.stores = group.stores;
     for (const BufferSpec& buffer : planned.problem.buffers) {

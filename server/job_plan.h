@@ -29,7 +29,7 @@ struct PlannedGroup {
 };
 
 // One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
-struct Launch {
+struct PlannedLaunch {
   int group = 0;
   std::vector<NodeId> arguments;
   std::vector<NodeId> stores;
@@ -42,7 +42,7 @@ struct JobPlan {
   Machine machine;
   std::vector<PlannedGroup> groups;  // distinct, in order of first launch, cover by cover
   struct Level {
-    std::vector<Launch> launches;            // in an order that can run
+    std::vector<PlannedLaunch> launches;     // in an order that can run
     std::vector<std::vector<int>> parts_of;  // for every launch: those of the next level that it replaces
   };
   std::vector<Level> levels;  // a cover each; the last has no parts

@@ -78,7 +78,7 @@ const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::strin
   return nullptr;
 }
 
-absl::Status Importer::enter(const Context& context) {
+absl::Status Importer::enter(const ImportContext& context) {
   if (++inlined_ > kMostInlined) {
     return unimplemented("bodies and functions unroll to more than ", kMostInlined, " nodes");
   }
@@ -92,8 +92,8 @@ std::string Importer::new_prefix(const onnx::NodeProto& node) {
   return cat(node.output_size() > 0 ? node.output(0) : node.op_type(), ".", bodies_++, "/");
 }
 
-absl::Status Importer::add_renamed(const onnx::NodeProto& node, int index, const Names& names, const Context& context,
-                                   const std::function<void(onnx::NodeProto&)>& change) {
+absl::Status Importer::add_renamed(const onnx::NodeProto& node, int index, const Names& names,
+                                   const ImportContext& context, const std::function<void(onnx::NodeProto&)>& change) {
   if (++inlined_ > kMostInlined) {
     return unimplemented("bodies and functions unroll to more than ", kMostInlined, " nodes");
   }
@@ -110,10 +110,11 @@ absl::Status Importer::add_renamed(const onnx::NodeProto& node, int index, const
   return add_node(copy, label(node, index), context);
 }
 
-absl::StatusOr<std::vector<Value>> Importer::add_body(const onnx::GraphProto& body, const std::string& prefix,
-                                                      const std::string& tensors, const std::vector<Value>& inputs,
-                                                      const Context& context) {
-  const Context inner{context.opsets, context.depth + 1};
+absl::StatusOr<std::vector<CallValue>> Importer::add_body(const onnx::GraphProto& body, const std::string& prefix,
+                                                          const std::string& tensors,
+                                                          const std::vector<CallValue>& inputs,
+                                                          const ImportContext& context) {
+  const ImportContext inner{context.opsets, context.depth + 1};
   WL_RETURN_IF_ERROR(enter(inner));
   if (static_cast<size_t>(body.input_size()) != inputs.size()) {
     return invalid("its body has ", body.input_size(), " inputs, expected ", inputs.size());
@@ -135,23 +136,23 @@ absl::StatusOr<std::vector<Value>> Importer::add_body(const onnx::GraphProto& bo
     }
   }
   for (int i = 0; i < body.node_size(); ++i) WL_RETURN_IF_ERROR(add_renamed(body.node(i), i, names, inner));
-  std::vector<Value> results;
+  std::vector<CallValue> results;
   for (const auto& output : body.output()) {
     const auto own = names.find(output.name());
-    const Value* value = find(own == names.end() ? output.name() : own->second);
+    const CallValue* value = find(own == names.end() ? output.name() : own->second);
     if (value == nullptr) return invalid("output '", output.name(), "' of its body: nothing provides it");
     results.push_back(*value);
   }
   return results;
 }
 
-absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vector<Value>& values) {
+absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vector<CallValue>& values) {
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     if (static_cast<size_t>(i) >= values.size()) {
       return invalid("it has ", node.output_size(), " outputs, its body gives ", values.size());
     }
-    Value value = values[static_cast<size_t>(i)];
+    CallValue value = values[static_cast<size_t>(i)];
     // A weight keeps its name; a constant may become another input under this one.
     if (value.literal && value.node < 0) value.name = node.output(i);
     values_[node.output(i)] = std::move(value);
@@ -160,13 +161,13 @@ absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vecto
 }
 
 absl::Status Importer::add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
-                                    const Context& context) {
+                                    const ImportContext& context) {
   Opsets opsets;
   for (const auto& opset : function.opset_import()) {
     opsets[domain_of(opset.domain())] =
         static_cast<int>(std::clamp<int64_t>(opset.version(), 1, std::numeric_limits<int>::max()));
   }
-  const Context inner{&opsets, context.depth + 1};
+  const ImportContext inner{&opsets, context.depth + 1};
   WL_RETURN_IF_ERROR(enter(inner));
   const std::string prefix = new_prefix(node);
   Names names;
@@ -187,10 +188,10 @@ absl::Status Importer::add_function(const onnx::NodeProto& node, const onnx::Fun
     WL_RETURN_IF_ERROR(add_renamed(function.node(i), i, names, inner,
                                    [&](onnx::NodeProto& copy) { resolve_references(copy, given); }));
   }
-  std::vector<Value> results;
+  std::vector<CallValue> results;
   for (const std::string& name : function.output()) {
     const auto own = names.find(name);
-    const Value* value = own == names.end() ? nullptr : find(own->second);
+    const CallValue* value = own == names.end() ? nullptr : find(own->second);
     if (value == nullptr) return invalid("output '", name, "' of its function: nothing provides it");
     results.push_back(*value);
   }

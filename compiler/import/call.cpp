@@ -6,7 +6,7 @@
 #include "onnx/onnx_pb.h"
 
 namespace wl::onnx_import {
-Call::Call(const onnx::NodeProto& node, int opset, std::vector<Value*> inputs, Builder& builder, bool cache)
+Call::Call(const onnx::NodeProto& node, int opset, std::vector<CallValue*> inputs, Builder& builder, bool cache)
     : node_(node),
       opset_(opset),
       schema_(domain_of(node.domain()).empty() ? schema_of(node.op_type(), opset) : nullptr),
@@ -24,12 +24,12 @@ void Call::reject(absl::StatusCode code, std::string_view message) const {
   throw Rejected{absl::Status(code, std::string(message))};
 }
 
-const Value& Call::value(int index) const {
+const CallValue& Call::value(int index) const {
   if (!has(index)) fail("input ", index, " is needed, the node has ", inputs());
   return *inputs_[static_cast<size_t>(index)];
 }
 
-T Call::materialise(Value& value) {
+T Call::materialise(CallValue& value) {
   if (cache_ && value.node >= 0) return T(this, value.node);
   NodeId id;
   if (value.literal && value.literal->is_splat()) {
@@ -45,16 +45,16 @@ T Call::materialise(Value& value) {
 }
 
 T Call::literal_tensor(Literal literal, std::string_view suffix) {
-  Value value{.name = cat(outputs() > 0 ? node_.output(0) : node_.name(), suffix),
-              .dtype = literal.dtype,
-              .shape = literal.shape};
+  CallValue value{.name = cat(outputs() > 0 ? node_.output(0) : node_.name(), suffix),
+                  .dtype = literal.dtype,
+                  .shape = literal.shape};
   value.literal = std::move(literal);
   return materialise(value);
 }
 
 T Call::in(int index) {
   value(index);
-  Value* input = inputs_[static_cast<size_t>(index)];
+  CallValue* input = inputs_[static_cast<size_t>(index)];
   // Made once, however often a row asks: two inputs of one name are none.
   for (const auto& [made, node] : made_) {
     if (made == input) return T(this, node);

@@ -53,7 +53,7 @@ struct Arg {
 };
 
 // A value of the ONNX graph: a node, or a literal or weight that becomes one when first read.
-struct Value {
+struct CallValue {
   std::string name = {};
   DType dtype = DType::f32;
   Shape shape = {};
@@ -65,7 +65,7 @@ struct Value {
 class Call {
  public:
   // `inputs` has null where an optional input is absent. `cache`: remember in the values which node they became.
-  Call(const onnx::NodeProto& node, int opset, std::vector<Value*> inputs, Builder& builder, bool cache);
+  Call(const onnx::NodeProto& node, int opset, std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
   int opset() const { return opset_; }
   std::string_view op() const;
@@ -125,23 +125,23 @@ class Call {
   void check_shape(const Shape& shape) const;
   T constant(double value, DType dtype, Shape shape);
   T iota(DType dtype, Shape shape, int64_t axis);
-  T materialise(Value& value);
+  T materialise(CallValue& value);
   // A tensor of given values that the row itself computed; becomes a weight called after output 0 and `suffix`.
   T literal_tensor(Literal literal, std::string_view suffix);
 
  private:
-  const Value& value(int index) const;
+  const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
   const SchemaAttribute* standard(std::string_view name) const;  // with a default
 
   const onnx::NodeProto& node_;
   int opset_;
   const Schema* schema_;  // null outside the default domain
-  std::vector<Value*> inputs_;
+  std::vector<CallValue*> inputs_;
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
-  std::vector<std::pair<const Value*, NodeId>> made_;  // inputs that are nodes now
+  std::vector<std::pair<const CallValue*, NodeId>> made_;  // inputs that are nodes now
 };
 
 // Elementwise, broadcasting.

@@ -32,23 +32,23 @@ std::vector<int64_t> ints_of(const onnx::NodeProto& node, std::string_view name,
   return list;
 }
 
-Value constant(Literal literal) {
-  Value value{.dtype = literal.dtype, .shape = literal.shape};
+CallValue constant(Literal literal) {
+  CallValue value{.dtype = literal.dtype, .shape = literal.shape};
   value.literal = std::move(literal);
   return value;
 }
 
 }  // namespace
 
-absl::StatusOr<Value> Importer::compute(const std::string& op, const std::vector<Value>& inputs,
-                                        const std::function<void(onnx::NodeProto&)>& make) {
+absl::StatusOr<CallValue> Importer::compute(const std::string& op, const std::vector<CallValue>& inputs,
+                                            const std::function<void(onnx::NodeProto&)>& make) {
   onnx::NodeProto node;
   node.set_op_type(op);
   if (make) make(node);
   const std::string prefix = cat(op, ".", bodies_++, "/");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = cat(prefix, i);
-    Value value = inputs[i];
+    CallValue value = inputs[i];
     if (value.name.empty()) value.name = name;
     values_[name] = std::move(value);
     node.add_input(name);
@@ -58,9 +58,9 @@ absl::StatusOr<Value> Importer::compute(const std::string& op, const std::vector
   return values_.at(prefix + "y");
 }
 
-absl::StatusOr<Value> Importer::stacked(const std::vector<Value>& parts, int64_t axis) {
-  std::vector<Value> wide;
-  for (const Value& part : parts) {
+absl::StatusOr<CallValue> Importer::stacked(const std::vector<CallValue>& parts, int64_t axis) {
+  std::vector<CallValue> wide;
+  for (const CallValue& part : parts) {
     WL_ASSIGN_OR_RETURN(auto one, compute("Unsqueeze", {part}, [&](onnx::NodeProto& node) {
                           auto& axes = *node.add_attribute();
                           axes.set_name("axes");
@@ -72,16 +72,16 @@ absl::StatusOr<Value> Importer::stacked(const std::vector<Value>& parts, int64_t
   return compute("Concat", wide, [&](onnx::NodeProto& node) { set_int(node, "axis", axis); });
 }
 
-absl::StatusOr<Value> Importer::element(const Value& value, int64_t axis, int64_t index) {
+absl::StatusOr<CallValue> Importer::element(const CallValue& value, int64_t axis, int64_t index) {
   return compute("Gather", {value, constant(int_literal({}, {index}))},
                  [&](onnx::NodeProto& node) { set_int(node, "axis", axis); });
 }
 
-absl::Status Importer::add_if(const onnx::NodeProto& node, const Context& context) {
+absl::Status Importer::add_if(const onnx::NodeProto& node, const ImportContext& context) {
   if (node.input_size() != 1) return invalid("it needs a condition");
   WL_ASSIGN_OR_RETURN(const auto* yes, body_of(node, "then_branch"));
   WL_ASSIGN_OR_RETURN(const auto* no, body_of(node, "else_branch"));
-  const Value condition = values_.at(node.input(0));
+  const CallValue condition = values_.at(node.input(0));
   if (elements(condition.shape) != 1) return invalid("its condition has shape ", shape_text(condition.shape));
   const auto add_branch = [&](const onnx::GraphProto& branch) {
     const std::string prefix = new_prefix(node);
@@ -93,7 +93,7 @@ absl::Status Importer::add_if(const onnx::NodeProto& node, const Context& contex
   }
   WL_ASSIGN_OR_RETURN(const auto a, add_branch(*yes));
   WL_ASSIGN_OR_RETURN(const auto b, add_branch(*no));
-  std::vector<Value> results;
+  std::vector<CallValue> results;
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (a[i].shape != b[i].shape || a[i].dtype != b[i].dtype) {
       return unimplemented("output ", i, " is ", type_text(a[i].dtype, a[i].shape), " or ",
@@ -106,16 +106,16 @@ absl::Status Importer::add_if(const onnx::NodeProto& node, const Context& contex
   return set_outputs(node, results);
 }
 
-absl::Status Importer::add_loop(const onnx::NodeProto& node, const Context& context) {
+absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext& context) {
   WL_ASSIGN_OR_RETURN(const auto* body, body_of(node, "body"));
   if (node.input_size() < 2) return invalid("it needs a trip count and a condition, which may be empty");
-  const Value* trips = node.input(0).empty() ? nullptr : find(node.input(0));
-  const Value* condition = node.input(1).empty() ? nullptr : find(node.input(1));
+  const CallValue* trips = node.input(0).empty() ? nullptr : find(node.input(0));
+  const CallValue* condition = node.input(1).empty() ? nullptr : find(node.input(1));
   const auto count = static_cast<size_t>(node.input_size()) - 2;
   if (static_cast<size_t>(body->output_size()) < count + 1) {
     return invalid("its body has ", body->output_size(), " outputs, expected at least ", count + 1);
   }
-  for (const Value* value : {trips, condition}) {
+  for (const CallValue* value : {trips, condition}) {
     if (value == nullptr) continue;
     if (!value->literal) {
       return unimplemented("its trip count and its condition must be constant; '", value->name,
@@ -125,18 +125,18 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const Context& cont
   }
   const int64_t most = trips == nullptr ? std::numeric_limits<int64_t>::max() : trips->literal->int_at(0);
   bool goes_on = condition == nullptr || condition->literal->at(0) != 0;
-  std::vector<Value> state;
+  std::vector<CallValue> state;
   for (size_t i = 0; i < count; ++i) {
     const std::string& name = node.input(static_cast<int>(i) + 2);
     if (name.empty()) return invalid("input ", i + 2, " is needed");
     state.push_back(values_.at(name));
   }
   const size_t scans = static_cast<size_t>(body->output_size()) - 1 - count;
-  std::vector<std::vector<Value>> collected(scans);
+  std::vector<std::vector<CallValue>> collected(scans);
   const std::string tensors = new_prefix(node);
   for (int64_t i = 0; i < most && goes_on; ++i) {
     if (i >= kMostIterations) return unimplemented("it runs more than ", kMostIterations, " times");
-    std::vector<Value> inputs = {constant(int_literal({}, {i})), constant(make_literal(DType::b1, {}, {1}))};
+    std::vector<CallValue> inputs = {constant(int_literal({}, {i})), constant(make_literal(DType::b1, {}, {1}))};
     const std::string prefix = new_prefix(node);
     for (size_t k = 0; k < 2; ++k) inputs[k].name = cat(prefix, k == 0 ? "iteration" : "condition");
     inputs.insert(inputs.end(), state.begin(), state.end());
@@ -158,8 +158,9 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const Context& cont
 }
 
 // Inputs: states, then what is scanned, along `axes`; outputs: states, then what is collected.
-absl::StatusOr<std::vector<Value>> Importer::scan_once(const onnx::NodeProto& node, std::vector<Value> inputs,
-                                                       const std::vector<int64_t>& axes, const Context& context) {
+absl::StatusOr<std::vector<CallValue>> Importer::scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
+                                                           const std::vector<int64_t>& axes,
+                                                           const ImportContext& context) {
   WL_ASSIGN_OR_RETURN(const auto* body, body_of(node, "body"));
   const size_t scanned = axes.size(), states = inputs.size() - scanned;
   if (static_cast<size_t>(body->output_size()) < states) return invalid("its body has too few outputs");
@@ -181,11 +182,11 @@ absl::StatusOr<std::vector<Value>> Importer::scan_once(const onnx::NodeProto& no
     steps = extent;
   }
   if (steps > kMostIterations) return unimplemented("it runs more than ", kMostIterations, " times");
-  std::vector<Value> state(inputs.begin(), inputs.begin() + static_cast<int64_t>(states));
-  std::vector<std::vector<Value>> collected(collected_count);
+  std::vector<CallValue> state(inputs.begin(), inputs.begin() + static_cast<int64_t>(states));
+  std::vector<std::vector<CallValue>> collected(collected_count);
   const std::string tensors = new_prefix(node);
   for (int64_t i = 0; i < steps; ++i) {
-    std::vector<Value> now = state;
+    std::vector<CallValue> now = state;
     for (size_t k = 0; k < scanned; ++k) {
       WL_ASSIGN_OR_RETURN(auto one, element(inputs[states + k], along_axes[k], backwards[k] != 0 ? steps - 1 - i : i));
       now.push_back(std::move(one));
@@ -205,13 +206,13 @@ absl::StatusOr<std::vector<Value>> Importer::scan_once(const onnx::NodeProto& no
   return state;
 }
 
-absl::Status Importer::add_scan(const onnx::NodeProto& node, const Context& context) {
+absl::Status Importer::add_scan(const onnx::NodeProto& node, const ImportContext& context) {
   const auto* attribute = attribute_of(node, "num_scan_inputs");
   const bool old = context.opsets->contains("") && context.opsets->at("") < 9;
   const int first = old ? 1 : 0;
   const int64_t count = attribute == nullptr ? 0 : attribute->i();
   if (count < 1 || count > node.input_size() - first) return invalid("num_scan_inputs is ", count);
-  std::vector<Value> inputs;
+  std::vector<CallValue> inputs;
   for (int i = first; i < node.input_size(); ++i) {
     if (node.input(i).empty()) return invalid("input ", i, " is needed");
     inputs.push_back(values_.at(node.input(i)));
@@ -225,10 +226,10 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const Context& cont
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   if (batch > kMostIterations) return unimplemented("a batch of ", batch);
-  std::vector<std::vector<Value>> parts;
+  std::vector<std::vector<CallValue>> parts;
   for (int64_t b = 0; b < batch; ++b) {
-    std::vector<Value> mine;
-    for (const Value& input : inputs) {
+    std::vector<CallValue> mine;
+    for (const CallValue& input : inputs) {
       if (input.shape.empty() || input.shape[0] != batch) return invalid("batches of different sizes");
       WL_ASSIGN_OR_RETURN(auto one, element(input, 0, b));
       mine.push_back(std::move(one));
@@ -239,7 +240,7 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const Context& cont
     for (size_t i = 0; i < results.size(); ++i) parts[i].push_back(std::move(results[i]));
   }
   if (parts.empty()) return unimplemented("it never runs, so the shapes of its outputs are unknown");
-  std::vector<Value> results;
+  std::vector<CallValue> results;
   for (const auto& part : parts) {
     WL_ASSIGN_OR_RETURN(auto all, stacked(part, 0));
     results.push_back(std::move(all));

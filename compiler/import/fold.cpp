@@ -31,7 +31,7 @@ absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
 }  // namespace
 
 absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::NodeProto& node, int version,
-                                                std::vector<Value*> inputs, Builder& builder, bool cache) {
+                                                std::vector<CallValue*> inputs, Builder& builder, bool cache) {
   try {
     Call call(node, version, std::move(inputs), builder, cache);
     const T first = row.build(call);
@@ -43,8 +43,8 @@ absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::Node
 }
 
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
-                                              const std::vector<Value*>& inputs) {
-  const auto known = [](const Value* value) {
+                                              const std::vector<CallValue*>& inputs) {
+  const auto known = [](const CallValue* value) {
     return value == nullptr ||
            (value->literal && (value->literal->is_splat() || elements(value->shape) <= kFoldElements));
   };
@@ -80,7 +80,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
   return *std::move(results);
 }
 
-absl::StatusOr<NodeId> materialise(Value& value, Builder& builder) {
+absl::StatusOr<NodeId> materialise(CallValue& value, Builder& builder) {
   try {
     const onnx::NodeProto none;
     return Call(none, 1, {}, builder, /*cache=*/true).materialise(value).id();

@@ -11,14 +11,14 @@ namespace wl::onnx_import {
 
 // One result per output of the node. The Status does not yet name the node.
 absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::NodeProto& node, int version,
-                                                std::vector<Value*> inputs, Builder& builder, bool cache);
+                                                std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
 // The values of all outputs; nullopt when inputs are not all known, there are none, or the results are large or
 // illegal.
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
-                                              const std::vector<Value*>& inputs);
+                                              const std::vector<CallValue*>& inputs);
 
 // The node that `value` is in `builder`, made now if it is not one yet.
-absl::StatusOr<NodeId> materialise(Value& value, Builder& builder);
+absl::StatusOr<NodeId> materialise(CallValue& value, Builder& builder);
 
 }  // namespace wl::onnx_import

@@ -105,7 +105,7 @@ absl::Status Importer::add_initializer(const onnx::TensorProto& tensor, const st
     WL_RETURN_IF_ERROR(embed(copy, options_.external, what));
   }
   WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(elsewhere ? copy : tensor, what));
-  values_[name] = Value{name, decoded.dtype, decoded.shape, std::move(decoded.literal), decoded.fill, -1};
+  values_[name] = CallValue{name, decoded.dtype, decoded.shape, std::move(decoded.literal), decoded.fill, -1};
   return absl::OkStatus();
 }
 
@@ -126,7 +126,7 @@ absl::Status Importer::add_inputs() {
     }
     WL_ASSIGN_OR_RETURN(const auto type, input_type(input, options_, dimensions));
     const auto fill = metadata_.fills.find(input.name());
-    Value value{input.name(), type.dtype, type.shape, std::nullopt, {}, -1};
+    CallValue value{input.name(), type.dtype, type.shape, std::nullopt, {}, -1};
     if (fill != metadata_.fills.end()) value.fill = fill->second;
     value.node = builder_.input(value.name, value.dtype, value.shape, value.fill);
     WL_RETURN_IF_ERROR(builder_.status());
@@ -140,12 +140,12 @@ absl::Status Importer::add_inputs() {
   return absl::OkStatus();
 }
 
-const Value* Importer::find(const std::string& name) const {
+const CallValue* Importer::find(const std::string& name) const {
   const auto it = values_.find(name);
   return it == values_.end() ? nullptr : &it->second;
 }
 
-absl::Status Importer::add_node(const onnx::NodeProto& node, const std::string& where, const Context& context) {
+absl::Status Importer::add_node(const onnx::NodeProto& node, const std::string& where, const ImportContext& context) {
   const auto located = [&](const absl::Status& status) {
     return status.ok() ? status : absl::Status(status.code(), cat(where, ": ", status.message()));
   };
@@ -170,7 +170,7 @@ absl::Status Importer::add_node(const onnx::NodeProto& node, const std::string& 
   return add_row(node, where, context);
 }
 
-absl::Status Importer::add_row(const onnx::NodeProto& node, const std::string& where, const Context& context) {
+absl::Status Importer::add_row(const onnx::NodeProto& node, const std::string& where, const ImportContext& context) {
   const auto located = [&](const absl::Status& status) {
     return absl::Status(status.code(), cat(where, ": ", status.message()));
   };
@@ -181,7 +181,7 @@ absl::Status Importer::add_row(const onnx::NodeProto& node, const std::string& w
     return located(unimplemented("op ", node.op_type(), " of ", domain_text(domain), ", opset ", version,
                                  ", is not supported", why_missing(domain, node.op_type(), version)));
   }
-  std::vector<Value*> inputs;
+  std::vector<CallValue*> inputs;
   for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : &values_.at(name));
   std::vector<Call::Result> results;
   if (auto folded = fold(*row, node, version, inputs)) {
@@ -194,7 +194,7 @@ absl::Status Importer::add_row(const onnx::NodeProto& node, const std::string& w
   for (int i = 0; i < node.output_size(); ++i) {
     if (node.output(i).empty()) continue;
     Call::Result& result = results[static_cast<size_t>(i)];
-    Value value{.name = node.output(i)};
+    CallValue value{.name = node.output(i)};
     if (result.literal) {
       value.dtype = result.literal->dtype;
       value.shape = result.literal->shape;

@@ -21,7 +21,7 @@ using Opsets = std::map<std::string, int>;
 using Names = std::unordered_map<std::string, std::string>;  // of a body: its own names to those in the model
 
 // Where a node stands.
-struct Context {
+struct ImportContext {
   const Opsets* opsets;
   int depth = 0;
 };
@@ -39,33 +39,34 @@ class Importer {
   absl::Status add_initializers();
   absl::Status add_inputs();
   absl::Status add_outputs();
-  absl::Status add_node(const onnx::NodeProto& node, const std::string& where, const Context& context);
-  absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const Context& context);
-  const Value* find(const std::string& name) const;
+  absl::Status add_node(const onnx::NodeProto& node, const std::string& where, const ImportContext& context);
+  absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const ImportContext& context);
+  const CallValue* find(const std::string& name) const;
 
   // bodies.cpp. A prefix is unique by the number of the body.
-  absl::Status enter(const Context& context);
+  absl::Status enter(const ImportContext& context);
   std::string new_prefix(const onnx::NodeProto& node);
-  absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function, const Context& context);
+  absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
+                            const ImportContext& context);
   // `tensors`: the prefix of its initializers, which all iterations share.
-  absl::StatusOr<std::vector<Value>> add_body(const onnx::GraphProto& body, const std::string& prefix,
-                                              const std::string& tensors, const std::vector<Value>& inputs,
-                                              const Context& context);
-  absl::Status add_renamed(const onnx::NodeProto& node, int index, const Names& names, const Context& context,
+  absl::StatusOr<std::vector<CallValue>> add_body(const onnx::GraphProto& body, const std::string& prefix,
+                                                  const std::string& tensors, const std::vector<CallValue>& inputs,
+                                                  const ImportContext& context);
+  absl::Status add_renamed(const onnx::NodeProto& node, int index, const Names& names, const ImportContext& context,
                            const std::function<void(onnx::NodeProto&)>& change = {});
-  absl::Status set_outputs(const onnx::NodeProto& node, const std::vector<Value>& values);
+  absl::Status set_outputs(const onnx::NodeProto& node, const std::vector<CallValue>& values);
 
   // control.cpp
-  absl::Status add_if(const onnx::NodeProto& node, const Context& context);
-  absl::Status add_loop(const onnx::NodeProto& node, const Context& context);
-  absl::Status add_scan(const onnx::NodeProto& node, const Context& context);
-  absl::StatusOr<std::vector<Value>> scan_once(const onnx::NodeProto& node, std::vector<Value> inputs,
-                                               const std::vector<int64_t>& axes, const Context& context);
+  absl::Status add_if(const onnx::NodeProto& node, const ImportContext& context);
+  absl::Status add_loop(const onnx::NodeProto& node, const ImportContext& context);
+  absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
+  absl::StatusOr<std::vector<CallValue>> scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
+                                                   const std::vector<int64_t>& axes, const ImportContext& context);
   // One ONNX op on values at hand, by its row: `make` gets a node without inputs and outputs.
-  absl::StatusOr<Value> compute(const std::string& op, const std::vector<Value>& inputs,
-                                const std::function<void(onnx::NodeProto&)>& make);
-  absl::StatusOr<Value> stacked(const std::vector<Value>& parts, int64_t axis);    // a new axis
-  absl::StatusOr<Value> element(const Value& value, int64_t axis, int64_t index);  // without the axis
+  absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
+                                    const std::function<void(onnx::NodeProto&)>& make);
+  absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);    // a new axis
+  absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);  // without the axis
 
   const onnx::GraphProto& graph_;
   const onnx::ModelProto& model_;
@@ -73,7 +74,7 @@ class Importer {
   Opsets opsets_;
   Metadata metadata_;
   std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // by domain, a colon and the name
-  std::unordered_map<std::string, Value> values_;
+  std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
   int64_t inlined_ = 0;  // nodes of bodies so far
   int64_t bodies_ = 0;

@@ -180,7 +180,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   kernel.grid = inside;
   std::vector<Kernel> stages;
   std::vector<Need> needs;
-  for (const Kept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
+  for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
   for (size_t k = 0; k < choice->stages.size(); ++k) {
     WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(choice->stages[k], k, schedule, machine));
     if (k > 0 && kernel.wave > 0 && (stage.team != kernel.team || stage.teams != kernel.teams))
@@ -197,7 +197,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   place(needs, kernel.wave > 0 ? 128 : 4096);
   std::vector<BufferId> kept;
   for (size_t i = 0; i < choice->kept.size(); ++i) {
-    const Kept& value = choice->kept[i];
+    const StitchKept& value = choice->kept[i];
     kept.push_back(static_cast<BufferId>(kernel.buffers.size()));
     kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
   }

@@ -159,7 +159,7 @@ StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& ow
 
 int64_t kept_bytes(const Stitched& choice) {
   int64_t bytes = 0;
-  for (const Kept& kept : choice.kept) bytes += kept.bytes();
+  for (const StitchKept& kept : choice.kept) bytes += kept.bytes();
   return bytes;
 }
 

@@ -94,7 +94,7 @@ class Stitcher {
   absl::Status share_memory() {
     for (size_t k = 0; k < result_.stages.size(); ++k) {
       Target target = *machine_.target;
-      for (const Kept& kept : result_.kept)
+      for (const StitchKept& kept : result_.kept)
         if (kept.first <= k && k <= kept.last) target.gpu.block_shared -= kept.bytes();
       if (target.is_gpu() && target.gpu.block_shared <= 0)
         return invalid("what a block of ", result_.rows, " rows passes on exceeds the shared memory of ", target.name);

@@ -28,7 +28,7 @@ struct Stage {
 };
 
 // What stages pass on: from the one that stores it to the last that reads it.
-struct Kept {
+struct StitchKept {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
@@ -39,7 +39,7 @@ struct Kept {
 struct Stitched {
   int64_t rows = 1;             // of a block, along the axis that the plan cuts
   std::vector<int64_t> counts;  // blocks along each axis
-  std::vector<Kept> kept;
+  std::vector<StitchKept> kept;
   std::vector<Stage> stages;
   int64_t blocks() const;  // along all axes
 };

@@ -57,7 +57,7 @@ Candidates::Candidates(const CoverValues& values, const Machine& machine)
     alone_.push_back(forms_[form].cost.micros);
     known_.emplace(Ops{op}, op);
     with_[op].push_back(op);
-    all_.push_back({.ops = {op}, .origin = Origin::kSingle, .form = form, .saving = 0});
+    all_.push_back({.ops = {op}, .origin = GroupOrigin::kSingle, .form = form, .saving = 0});
     for (NodeId read : group.reads)
       if (values.anchor_behind(read) < 0 && values.graph().bytes(read) >= kWorthSharing) readers[read].push_back(op);
   }
@@ -117,7 +117,7 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
   return known->second;
 }
 
-int Candidates::consider(Ops ops, Origin origin) {
+int Candidates::consider(Ops ops, GroupOrigin origin) {
   if (ops.size() > kMaxGroupAnchors) return -1;
   const auto [known, is_new] = known_.try_emplace(ops, -1);
   if (!is_new) return known->second;
@@ -128,7 +128,7 @@ int Candidates::consider(Ops ops, Origin origin) {
   for (int op : ops) parts += alone_[op];
   const int form = form_of(values_.group(anchors(ops)), contract_atoms(ops));
   if (form < 0) return -1;
-  if (origin != Origin::kGreedy && forms_[form].cost.micros > kWorthKeeping * parts) return -1;
+  if (origin != GroupOrigin::kGreedy && forms_[form].cost.micros > kWorthKeeping * parts) return -1;
   forms_[form].ops = static_cast<int>(ops.size());
   const int number = static_cast<int>(all_.size());
   known->second = number;

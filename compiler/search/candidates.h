@@ -15,7 +15,7 @@ inline constexpr int kMany = 1500;  // ops of a graph for which fewer candidates
 
 struct Fusion {
   Ops ops;
-  Origin origin = Origin::kSingle;
+  GroupOrigin origin = GroupOrigin::kSingle;
   int form = -1;      // with the values stored that others need
   double saving = 0;  // us, against one kernel for each of its ops
 };
@@ -31,7 +31,7 @@ class Candidates {
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
   // The candidate of these ops (ascending), made if need be; -1: not convex, not one legal kernel, or nobody's gain.
-  int consider(Ops ops, Origin origin);
+  int consider(Ops ops, GroupOrigin origin);
   // With what lies between them.
   Ops closed(Ops ops) const;
   Ops joined(int a, int b) const { return closed(joined_ops(all_[a].ops, all_[b].ops)); }

@@ -16,7 +16,7 @@ constexpr double kPrior = 2;    // measurements that the model's own word is wor
 constexpr size_t kClasses = 5;  // of LoopClass
 
 // The values that nobody stored before, in running order: who comes second need not write it again.
-std::vector<std::vector<int>> stores_of(const Pool& pool, const std::vector<int>& chosen) {
+std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
   std::set<int> stored;
   std::vector<std::vector<int>> out;
   for (int g : chosen) {
@@ -29,26 +29,26 @@ std::vector<std::vector<int>> stores_of(const Pool& pool, const std::vector<int>
 
 }  // namespace
 
-Program program_of(const Pool& pool, const std::vector<double>& micros) {
-  Program program;
+CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros) {
+  CoverProgram program;
   const std::vector<NodeId>& anchors = pool.values.anchors();
   program.ops = static_cast<int>(anchors.size());
   for (NodeId anchor : anchors) {
     program.once.push_back(pool.values.graph().nodes[anchor].op == Op::contract);
     program.wanted.push_back(pool.values.is_output(anchor));
   }
-  for (const Column& column : pool.columns)
+  for (const PoolColumn& column : pool.columns)
     program.columns.push_back({column.ops, column.stores, column.reads, micros[column.form]});
   return program;
 }
 
-std::vector<double> form_times(const Pool& pool, const MeasuredTimes& times) {
+std::vector<double> form_times(const ColumnPool& pool, const MeasuredTimes& times) {
   std::vector<double> micros;
   for (const Form& form : pool.forms) micros.push_back(form.cost.micros);
   if (times.empty()) return micros;
   std::vector<double> measured(pool.forms.size(), 0);
   std::vector<char> asked(pool.forms.size(), 0);
-  for (const Column& column : pool.columns) {
+  for (const PoolColumn& column : pool.columns) {
     if (asked[column.form] != 0) continue;
     asked[column.form] = 1;
     const auto known =
@@ -69,7 +69,7 @@ std::vector<double> form_times(const Pool& pool, const MeasuredTimes& times) {
   return micros;
 }
 
-PlannedCover solve_cover(const Pool& pool, const std::vector<double>& micros) {
+PlannedCover solve_cover(const ColumnPool& pool, const std::vector<double>& micros) {
   PlannedCover planned;
   planned.micros = micros;
   for (const Group& copy : pool.values.copies()) {
@@ -77,7 +77,7 @@ PlannedCover solve_cover(const Pool& pool, const std::vector<double>& micros) {
     planned.columns.push_back(-1);
   }
   if (pool.columns.empty()) return planned;
-  const Program program = program_of(pool, micros);
+  const CoverProgram program = program_of(pool, micros);
   const RegionsAnswer answer = solve_regions(program, pool.starts);
   planned.total = answer.micros;
   planned.bound = answer.bound;
@@ -88,7 +88,7 @@ PlannedCover solve_cover(const Pool& pool, const std::vector<double>& micros) {
   const std::vector<std::vector<int>> stores = stores_of(pool, answer.chosen);
   for (size_t i = 0; i < answer.chosen.size(); ++i) {
     if (stores[i].empty()) continue;
-    Column column = pool.columns[answer.chosen[i]];
+    PoolColumn column = pool.columns[answer.chosen[i]];
     column.stores = stores[i];
     planned.cover.groups.push_back(in_order(pool.values.graph(), pool.group(column)));
     planned.columns.push_back(answer.chosen[i]);
@@ -97,7 +97,7 @@ PlannedCover solve_cover(const Pool& pool, const std::vector<double>& micros) {
 }
 
 absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const MeasuredTimes& times) {
-  WL_ASSIGN_OR_RETURN(const Pool pool, candidate_pool(graph, machine));
+  WL_ASSIGN_OR_RETURN(const ColumnPool pool, candidate_pool(graph, machine));
   return solve_cover(pool, form_times(pool, times)).cover;
 }
 

@@ -26,12 +26,12 @@ struct PlannedCover {
 
 // Prices of the pool's forms: measured, or the model's times how wrong it was about measured ones of the same class,
 // times a little less than 1, so that what was never tried gets its chance.
-std::vector<double> form_times(const Pool& pool, const MeasuredTimes& times);
+std::vector<double> form_times(const ColumnPool& pool, const MeasuredTimes& times);
 
 // What solve_cover() solves.
-Program program_of(const Pool& pool, const std::vector<double>& micros);
+CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros);
 
-PlannedCover solve_cover(const Pool& pool, const std::vector<double>& micros);
+PlannedCover solve_cover(const ColumnPool& pool, const std::vector<double>& micros);
 
 // InvalidArgument: some op has no kernel.
 absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const MeasuredTimes& times = {});

@@ -17,7 +17,7 @@ struct Cycle {
 };
 
 // The shortest cycle through `from` among columns that wait for each other; nothing when there is none.
-Cycle shortest_cycle(const Program& program, const std::vector<int>& waiting, size_t from) {
+Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waiting, size_t from) {
   const auto passes = [&](size_t a, size_t b, std::set<int>* values) {
     bool any = false;
     for (int value : program.columns[waiting[b]].reads) {
@@ -54,7 +54,7 @@ Cycle shortest_cycle(const Program& program, const std::vector<int>& waiting, si
 }
 
 // Columns that let everything along the cycle run although all of it is chosen.
-std::vector<int> ways_out(const Program& program, const Cycle& cycle) {
+std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
   std::vector<int> out;
   for (size_t g = 0; g < program.columns.size(); ++g) {
     const ProgramColumn& column = program.columns[g];
@@ -75,7 +75,7 @@ struct LoopRow {
 };
 
 // One shortest cycle for every set of columns that wait for each other.
-std::vector<LoopRow> loop_rows(const Program& program, const std::vector<int>& waiting) {
+std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<int>& waiting) {
   std::vector<LoopRow> rows;
   std::set<std::vector<int>> known;
   for (size_t from = 0; from < waiting.size(); ++from) {
@@ -97,7 +97,7 @@ struct Rows {
   std::vector<int> cover, store;  // rows of ops and of values; -1: none
 };
 
-Rows rows_of(const Program& program, const std::vector<int>& columns, const std::vector<LoopRow>& loops) {
+Rows rows_of(const CoverProgram& program, const std::vector<int>& columns, const std::vector<LoopRow>& loops) {
   Rows out;
   const auto count = static_cast<size_t>(program.ops);
   std::vector<Terms> computing(count), storing(count);
@@ -147,7 +147,8 @@ constexpr size_t kAtOnce = 8000;   // columns that are priced together
 constexpr size_t kTakenIn = 4000;  // at a time, of more
 constexpr int kMaxPricings = 5;
 
-std::optional<Priced> priced(const Program& program, const std::vector<int>& start, const std::vector<LoopRow>& loops) {
+std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
+                             const std::vector<LoopRow>& loops) {
   const size_t count = program.columns.size();
   std::vector<char> in(count, count <= kAtOnce ? 1 : 0);
   for (int g : start) in[g] = 1;
@@ -196,7 +197,7 @@ std::vector<int> not_dearer(const Priced& prices, const std::vector<int>& start,
 }
 
 // A solver that was stopped early, or rounded, may leave columns that nothing needs.
-std::vector<int> without_idle(const Program& program, std::vector<int> chosen) {
+std::vector<int> without_idle(const CoverProgram& program, std::vector<int> chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [&](int a, int b) { return program.columns[a].micros > program.columns[b].micros; });
   for (size_t i = 0; i < chosen.size();) {
@@ -213,13 +214,14 @@ std::vector<int> without_idle(const Program& program, std::vector<int> chosen) {
 
 }  // namespace
 
-double micros_of(const Program& program, const std::vector<int>& chosen) {
+double micros_of(const CoverProgram& program, const std::vector<int>& chosen) {
   double sum = 0;
   for (int g : chosen) sum += program.columns[g].micros;
   return sum;
 }
 
-std::vector<int> runnable_order(const Program& program, const std::vector<int>& chosen, std::vector<int>* waiting) {
+std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
+                                std::vector<int>* waiting) {
   std::vector<char> stored(static_cast<size_t>(program.ops), 0), there(static_cast<size_t>(program.ops), 0);
   for (int g : chosen)
     for (int value : program.columns[g].stores) stored[value] = 1;
@@ -247,7 +249,7 @@ std::vector<int> runnable_order(const Program& program, const std::vector<int>& 
   return order;
 }
 
-bool is_cover(const Program& program, const std::vector<int>& chosen) {
+bool is_cover(const CoverProgram& program, const std::vector<int>& chosen) {
   std::vector<int> computed(static_cast<size_t>(program.ops), 0), stored(static_cast<size_t>(program.ops), 0);
   for (int g : chosen) {
     for (int op : program.columns[g].ops) ++computed[op];
@@ -267,7 +269,7 @@ namespace {
 
 // Solves over some columns, with as many loop rows as that takes; what is better goes into `answer`. The bound of these
 // columns.
-double improve(const Program& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
+double improve(const CoverProgram& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
                ProgramAnswer& answer) {
   for (int round = 0; round < kMaxCutRounds; ++round) {
     const Rows rows = rows_of(program, columns, loops);
@@ -293,7 +295,7 @@ double improve(const Program& program, const std::vector<int>& columns, std::vec
 
 }  // namespace
 
-ProgramAnswer solve_program(const Program& program, const std::vector<int>& start, int max_nodes) {
+ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes) {
   ProgramAnswer answer;
   answer.chosen = runnable_order(program, start);
   answer.micros = micros_of(program, start);
@@ -316,7 +318,7 @@ ProgramAnswer solve_program(const Program& program, const std::vector<int>& star
   return answer;
 }
 
-ProgramAnswer price_program(const Program& program, const std::vector<int>& start, size_t kept,
+ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
                             std::vector<int>& worth) {
   ProgramAnswer answer;
   answer.chosen = runnable_order(program, start);

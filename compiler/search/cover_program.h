@@ -22,7 +22,7 @@ struct ProgramColumn {
   double micros = 0;
 };
 
-struct Program {
+struct CoverProgram {
   int ops = 0;
   std::vector<char> once, wanted;  // by op
   std::vector<ProgramColumn> columns;
@@ -36,23 +36,23 @@ struct ProgramAnswer {
   bool proven() const { return micros <= bound * (1 + 1e-6) + 1e-6; }
 };
 
-double micros_of(const Program& program, const std::vector<int>& chosen);
+double micros_of(const CoverProgram& program, const std::vector<int>& chosen);
 
 // The columns in an order in which they can run; values that no column of the program stores are there from the start.
 // Empty when some would wait for ever, which are then in `waiting`.
-std::vector<int> runnable_order(const Program& program, const std::vector<int>& chosen,
+std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
                                 std::vector<int>* waiting = nullptr);
 
 // Whether the columns compute every op, once where they must, and store all that is wanted and read, in some order.
-bool is_cover(const Program& program, const std::vector<int>& chosen);
+bool is_cover(const CoverProgram& program, const std::vector<int>& chosen);
 
 // The best cover that is found within so many nodes of the search tree; never worse than `start`, which must be one.
 // One thread, no clock: the same program gives the same answer.
-ProgramAnswer solve_program(const Program& program, const std::vector<int>& start, int max_nodes);
+ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes);
 
 // For programs that are too large to solve: the bound, and in `worth` the columns of `start` and for each op the `kept`
 // that cost least more than the bound.
-ProgramAnswer price_program(const Program& program, const std::vector<int>& start, size_t kept,
+ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
                             std::vector<int>& worth);
 
 }  // namespace wl

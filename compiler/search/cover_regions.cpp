@@ -16,7 +16,7 @@ using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vect
 
 // Some ops of a program as one of their own.
 struct Region {
-  Program program;
+  CoverProgram program;
   std::vector<int> ops, columns;  // of the whole program, by number in this one
 
   int local(int op) const {
@@ -26,7 +26,7 @@ struct Region {
 };
 
 // `wanted`: of the whole program's ops, whose values are needed outside.
-Region region_of(const Program& whole, std::vector<int> ops, std::vector<int> columns,
+Region region_of(const CoverProgram& whole, std::vector<int> ops, std::vector<int> columns,
                  const std::vector<char>& wanted) {
   Region region;
   region.ops = std::move(ops);
@@ -57,7 +57,7 @@ Region region_of(const Program& whole, std::vector<int> ops, std::vector<int> co
 }
 
 // Equal for programs that have the same answer.
-Key key_of(const Program& program) {
+Key key_of(const CoverProgram& program) {
   Key key;
   std::vector<int> flags;
   for (int op = 0; op < program.ops; ++op) flags.push_back(program.once[op] * 2 + program.wanted[op]);
@@ -79,7 +79,7 @@ struct Union {
 
 class Solver {
  public:
-  Solver(const Program& program, const std::vector<std::vector<int>>& starts)
+  Solver(const CoverProgram& program, const std::vector<std::vector<int>>& starts)
       : program_(program), starts_(starts), joined_(program.ops) {
     for (const ProgramColumn& column : program.columns)
       for (int op : column.ops) joined_.join(op, column.ops[0]);
@@ -165,7 +165,7 @@ class Solver {
     return answer;
   }
 
-  const Program& program_;
+  const CoverProgram& program_;
   const std::vector<std::vector<int>>& starts_;
   std::vector<std::vector<char>> in_start_;
   Union joined_;
@@ -174,11 +174,12 @@ class Solver {
 
 }  // namespace
 
-RegionsAnswer solve_regions(const Program& program, const std::vector<std::vector<int>>& starts) {
+RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts) {
   return Solver(program, starts).run();
 }
 
-std::vector<int> improve_by_segments(const Program& program, const std::vector<int>& usable, std::vector<int> chosen) {
+std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
+                                     std::vector<int> chosen) {
   constexpr size_t kSegment = 80;  // ops
   constexpr int kSegmentNodes = 200;
   std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // columns, by their first op

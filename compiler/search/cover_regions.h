@@ -16,9 +16,10 @@ struct RegionsAnswer {
 // Solves the whole program: ops that no column joins are regions of their own (exact: what crosses between them is
 // stored whatever is chosen), equal regions are solved once, and those of more than kWholeRegion ops in segments.
 // `starts`: covers, by column; the first must be one, of others each region takes what is cheaper.
-RegionsAnswer solve_regions(const Program& program, const std::vector<std::vector<int>>& starts);
+RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts);
 
 // A cover of a large program improved segment by segment of its own order, by these columns.
-std::vector<int> improve_by_segments(const Program& program, const std::vector<int>& usable, std::vector<int> chosen);
+std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
+                                     std::vector<int> chosen);
 
 }  // namespace wl

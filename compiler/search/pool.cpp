@@ -37,7 +37,7 @@ class Columns {
     }
   }
 
-  std::vector<Column> take() { return std::move(columns_); }
+  std::vector<PoolColumn> take() { return std::move(columns_); }
   int first_of(const Ops& ops) const {
     const auto found = natural_.find(ops);
     return found == natural_.end() ? -1 : found->second;
@@ -48,7 +48,7 @@ class Columns {
   Ops add(const Fusion& candidate, const std::vector<NodeId>& anchors, const Ops& wanted) {
     const CoverValues& values = candidates_.values();
     const Group group = values.group(anchors, candidates_.anchors(wanted));
-    Column column;
+    PoolColumn column;
     column.ops = candidate.ops;
     column.origin = candidate.origin;
     for (NodeId store : group.stores) column.stores.push_back(index_of(store));
@@ -71,7 +71,7 @@ class Columns {
   int index_of(NodeId store) const { return candidates_.index_of(candidates_.values().anchor_behind(store)); }
 
   Candidates& candidates_;
-  std::vector<Column> columns_;
+  std::vector<PoolColumn> columns_;
   std::map<Ops, int> natural_;
 };
 
@@ -85,7 +85,7 @@ std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candi
     for (NodeId node : group.ops)
       if (candidates.index_of(node) >= 0) ops.push_back(candidates.index_of(node));
     if (ops.empty()) continue;  // a copy
-    found.push_back(candidates.consider(ops, Origin::kGreedy));
+    found.push_back(candidates.consider(ops, GroupOrigin::kGreedy));
     if (found.back() < 0) return {};
   }
   return found;
@@ -93,12 +93,12 @@ std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candi
 
 }  // namespace
 
-std::string_view name_of(Origin origin) {
+std::string_view name_of(GroupOrigin origin) {
   constexpr std::string_view kNames[] = {"single", "greedy", "pattern", "merge", "union", "sibling", "all"};
   return kNames[static_cast<int>(origin)];
 }
 
-Group Pool::group(const Column& column) const {
+Group ColumnPool::group(const PoolColumn& column) const {
   const auto nodes = [this](const std::vector<int>& ops) {
     std::vector<NodeId> out;
     out.reserve(ops.size());
@@ -108,9 +108,9 @@ Group Pool::group(const Column& column) const {
   return values.group(nodes(column.ops), nodes(column.stores));
 }
 
-absl::StatusOr<Pool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated) {
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated) {
   WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine));
-  Pool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
+  ColumnPool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
   Candidates candidates(pool.values, machine);
   std::vector<std::vector<int>> starts = {greedy_groups(graph, machine, candidates)};
   add_patterns(candidates, /*mirrored=*/false);

@@ -21,13 +21,13 @@
 
 namespace wl {
 
-enum class Origin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll };
-std::string_view name_of(Origin origin);
+enum class GroupOrigin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll };
+std::string_view name_of(GroupOrigin origin);
 
-struct Column {
-  std::vector<int> ops, stores, reads;  // ascending; indices into Pool::values.anchors()
+struct PoolColumn {
+  std::vector<int> ops, stores, reads;  // ascending; indices into ColumnPool::values.anchors()
   int form = 0;
-  Origin origin = Origin::kSingle;
+  GroupOrigin origin = GroupOrigin::kSingle;
 };
 
 struct Form {
@@ -36,19 +36,19 @@ struct Form {
   int ops = 1;  // anchors
 };
 
-struct Pool {
+struct ColumnPool {
   CoverValues values;
-  std::vector<Column> columns;
+  std::vector<PoolColumn> columns;
   std::vector<Form> forms;
   std::vector<std::vector<int>> starts;  // covers to begin with, as columns: greedy, edge merges, ops alone
   int considered = 0;                    // sets of ops whose legality was asked
   // The column's group of the graph, storing what the column stores.
-  Group group(const Column& column) const;
+  Group group(const PoolColumn& column) const;
 };
 
 inline constexpr int kEnumerated = 10;
 
 // `enumerated`: in place of kEnumerated, to find out what that is worth.
-absl::StatusOr<Pool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated);
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated);
 
 }  // namespace wl

@@ -40,7 +40,7 @@ std::vector<int> add_merges(Candidates& candidates) {
   std::priority_queue<Merger> queue;
   const auto propose = [&](int from, int to) {
     const int both = candidates.consider(Candidates::joined_ops(candidates[part[from]].ops, candidates[part[to]].ops),
-                                         Origin::kMerge);
+                                         GroupOrigin::kMerge);
     if (both < 0) return;
     const double saving = candidates.micros(part[from]) + candidates.micros(part[to]) - candidates.micros(both);
     if (saving > 0) queue.push({saving, from, to, part[from], part[to], both});
@@ -73,7 +73,7 @@ void add_unions(Candidates& candidates) {
       const std::vector<int> from = candidates.best_with(op, most), to = candidates.best_with(next, most);
       for (int a : from)
         for (int b : to)
-          if (a != b) candidates.consider(candidates.joined(a, b), Origin::kUnion);
+          if (a != b) candidates.consider(candidates.joined(a, b), GroupOrigin::kUnion);
     }
 }
 
@@ -91,7 +91,7 @@ void add_siblings(Candidates& candidates) {
                                second = candidates.best_with(list[j], most);
         for (int a : first)
           for (int b : second)
-            if (a != b) candidates.consider(candidates.joined(a, b), Origin::kSibling);
+            if (a != b) candidates.consider(candidates.joined(a, b), GroupOrigin::kSibling);
       }
   }
 }
@@ -137,7 +137,7 @@ void add_all_of_small_parts(Candidates& candidates, int at_most) {
       Ops ops;
       for (size_t i = 0; i < all.size(); ++i)
         if ((set >> i & 1) != 0) ops.push_back(all[i]);
-      candidates.consider(std::move(ops), Origin::kAll);
+      candidates.consider(std::move(ops), GroupOrigin::kAll);
     }
   }
 }

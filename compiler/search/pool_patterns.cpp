@@ -25,7 +25,7 @@ void add_patterns(Candidates& candidates, bool mirrored) {
       std::vector<int> grown = patterns;
       for (int pattern : patterns)
         for (int next : best[neighbours[i]]) {
-          const int both = candidates.consider(candidates.joined(pattern, next), Origin::kPattern);
+          const int both = candidates.consider(candidates.joined(pattern, next), GroupOrigin::kPattern);
           if (both >= 0) grown.push_back(both);
         }
       std::sort(grown.begin(), grown.end(), better);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on every #include (and word) that tests/layers.txt forbids, naming the file, the line and the edge.
+"""Fails on every #include (and word) that tests/layers.txt forbids, naming the file, the line and the edge; and on types of one
+name in two headers.
 
 layers.py [--root DIR] [--layers FILE]
 """
@@ -15,6 +16,9 @@ import tree
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 # Everything that is not code: comments, then literals. Newlines are kept so that line numbers stay right.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+# A type at the outermost level of a header that is no template.
+TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
+PRELUDE = "compiler/target/prelude/"
 # Programs that are no part of the layers: they may include what they test or measure.
 OUTSIDE = ("tests", "bench")
 
@@ -126,6 +130,18 @@ def check_file(layers, file, root):
                 yield f"{file}:{number}: {found[1]}: nothing under the compiler may use it: compilation is a pure function"
 
 
+def check_names(files, root):
+    """One program holds several layers, so a type of one name in two of them has the destructor of either."""
+    known = {}
+    for file in files:
+        if not file.endswith(".h") or file.startswith(PRELUDE):
+            continue
+        for number, line in enumerate((root / file).read_text(errors="replace").splitlines(), 1):
+            found = TYPE.match(line)
+            if found and known.setdefault(found[1], file) != file:
+                yield f"{file}:{number}: {found[1]}: {known[found[1]]} has a type of that name; rename one"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=pathlib.Path, default=tree.ROOT)
@@ -137,6 +153,7 @@ def main():
         return tree.report("layers", [str(error)], 0)
     files = [f for f in tree.files("*.h", "*.cpp", "*.inc", "*.def", root=options.root) if f.split("/")[0] not in OUTSIDE]
     problems = [problem for file in files for problem in check_file(layers, file, options.root)]
+    problems += check_names(files, options.root)
     return tree.report("layers", problems, len(files))
 
 

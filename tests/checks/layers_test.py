@@ -37,6 +37,11 @@ class Layers(unittest.TestCase):
         code, printed = run({"compiler/base/x.h": "", "server/x.h": "", file: text + "\n"})
         self.assertEqual(code, 0, printed)
 
+    def test_types_of_one_name(self):
+        code, printed = run({"client/a.h": "struct Pool {\n};\n", "server/b.h": "\nclass Pool final {\n};\n"})
+        self.assertEqual(code, 1, printed)
+        self.assertIn("server/b.h:2: Pool: client/a.h has a type of that name", printed)
+
     def test_forbidden_edges(self):
         for file, header, edge in (
             ("compiler/base/a.h", "compiler/plan/x.h", "compiler/base -> compiler/plan"),

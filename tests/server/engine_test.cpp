@@ -254,7 +254,7 @@ TEST(Aliases, CostNoKernel) {
 )");
   ASSERT_TRUE(mixed.ok()) << mixed.status();
   for (const JobPlan::Level& level : mixed->levels) {
-    for (const Launch& launch : level.launches) {
+    for (const PlannedLaunch& launch : level.launches) {
       EXPECT_EQ(std::count(launch.stores.begin(), launch.stores.end(), 0), 0) << "stores to the input";
     }
   }

@@ -30,7 +30,7 @@ uint64_t mixed(uint64_t z) {
 
 // The least time of any cover, found without rows: Dijkstra's shortest path over what is stored so far and which of the
 // ops that may run once did.
-double shortest(const Program& program) {
+double shortest(const CoverProgram& program) {
   uint64_t wanted = 0, once = 0;
   for (int op = 0; op < program.ops; ++op) {
     if (program.wanted[op] != 0) wanted |= uint64_t{1} << op;
@@ -73,12 +73,12 @@ double shortest(const Program& program) {
 
 // Every op alone, then convex sets of two to four with random stores dropped: times that no model would give, so that
 // recomputing pays and chosen columns wait for each other.
-Program random_program(uint64_t seed) {
+CoverProgram random_program(uint64_t seed) {
   uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
   const auto below = [&](int n) {
     return static_cast<int>(mixed(state += 0x9e3779b97f4a7c15u) % static_cast<uint64_t>(n));
   };
-  Program program;
+  CoverProgram program;
   program.ops = 3 + below(6);
   std::vector<std::set<int>> reads(static_cast<size_t>(program.ops)), readers(reads.size());
   for (int op = 1; op < program.ops; ++op)
@@ -124,7 +124,7 @@ Program random_program(uint64_t seed) {
   return program;
 }
 
-std::vector<int> singles(const Program& program) {
+std::vector<int> singles(const CoverProgram& program) {
   std::vector<int> chosen;
   for (size_t g = 0; g < program.columns.size(); ++g)
     if (program.columns[g].ops.size() == 1) chosen.push_back(static_cast<int>(g));
@@ -136,7 +136,7 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
   const uint64_t first = testing::test_seed(1);
   int cuts = 0, repeats = 0, unproven = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
-    const Program program = random_program(seed);
+    const CoverProgram program = random_program(seed);
     const std::vector<int> start = singles(program);
     ASSERT_TRUE(is_cover(program, start)) << "seed " << seed;
     const ProgramAnswer answer = solve_program(program, start, 2000);
@@ -161,7 +161,7 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
 }
 
 TEST(CoverProgram, WaitingColumnsAreNoCover) {
-  Program program;
+  CoverProgram program;
   program.ops = 4;
   program.once = {0, 0, 0, 0};
   program.wanted = {0, 1, 0, 1};
@@ -176,7 +176,7 @@ TEST(CoverProgram, WaitingColumnsAreNoCover) {
 
 TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
   for (uint64_t seed = 1; seed <= 15; ++seed) {
-    const Program program = random_program(seed);
+    const CoverProgram program = random_program(seed);
     std::vector<int> all;
     for (size_t g = 0; g < program.columns.size(); ++g) all.push_back(static_cast<int>(g));
     const std::vector<int> better = improve_by_segments(program, all, singles(program));
@@ -198,17 +198,17 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   int graphs = 0;
   for (uint64_t seed = range.first; seed < range.last; ++seed) {
     const Graph graph = random_graph(seed, seed % 2 == 0 ? 0 : 12);
-    const absl::StatusOr<Pool> pool = candidate_pool(graph, test_machine());
+    const absl::StatusOr<ColumnPool> pool = candidate_pool(graph, test_machine());
     ASSERT_TRUE(pool.ok()) << "seed " << seed << ": " << pool.status();
     if (pool->values.anchors().size() > 10 || pool->columns.empty()) continue;
-    const absl::StatusOr<Pool> sparse = candidate_pool(graph, test_machine(), /*enumerated=*/0);
+    const absl::StatusOr<ColumnPool> sparse = candidate_pool(graph, test_machine(), /*enumerated=*/0);
     ASSERT_TRUE(sparse.ok());
     for (const bool random_times : {false, true}) {
       // Of a form by what it is, so that both pools agree on it.
-      const auto times = [&](const Pool& of) {
+      const auto times = [&](const ColumnPool& of) {
         std::vector<double> micros = form_times(of, {});
         if (!random_times) return micros;
-        for (const Column& column : of.columns) {
+        for (const PoolColumn& column : of.columns) {
           uint64_t hash = seed;
           for (int op : column.ops) hash = mixed(hash + static_cast<uint64_t>(op) + 1);
           for (int store : column.stores) hash = mixed(hash * 3 + static_cast<uint64_t>(store) + 1);
@@ -252,7 +252,7 @@ TEST(CoverPlanned, IsPricedNoHigherThanGreedyAndProven) {
       machine.target = target_named(target).value();
       if (machine.target->is_gpu() && name.starts_with("bert")) continue;  // stitching takes seconds
       const Graph graph = model(name);
-      const Pool pool = candidate_pool(graph, machine).value();
+      const ColumnPool pool = candidate_pool(graph, machine).value();
       const PlannedCover planned = solve_cover(pool, form_times(pool, {}));
       EXPECT_TRUE(planned.proven()) << name << " " << planned.total << " " << planned.bound;
       double greedy = 0;
@@ -282,9 +282,9 @@ TEST(CoverPlanned, RefinementEndsCloseToTheOptimum) {
   for (const std::string& name : kModels)
     for (uint64_t seed = 1; seed <= 6; ++seed) {
       const Graph graph = model(name);
-      const Pool pool = candidate_pool(graph, test_machine()).value();
+      const ColumnPool pool = candidate_pool(graph, test_machine()).value();
       std::vector<std::string> hashes(pool.forms.size());
-      for (const Column& column : pool.columns)
+      for (const PoolColumn& column : pool.columns)
         if (hashes[column.form].empty())
           hashes[column.form] = graph_hash(extract(graph, in_order(graph, pool.group(column))));
       std::vector<double> truth;
