@@ -5,9 +5,9 @@
   bench/cpu_model.py --record         compile and time on this machine, keep the samples in bench/results, calibrate and judge
   bench/cpu_model.py --record --only square_512 ...    some shapes, beside the micro-kernels and the calibration shapes
 
-Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and its least sample counts.
-Calibration sees the micro-kernels and nine schedules of each calibration shape (at most 200 points), never a shape that is
-ranked. The sub-space of a ranked shape is a uniform draw from all of its legal schedules for one thread.
+Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and the lowest decile of its
+samples counts. Calibration sees the micro-kernels and seven schedules of each calibration shape (at most 200 points), never a
+shape that is ranked. The sub-space of a ranked shape is a uniform draw from all of its legal schedules for one thread.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--only", nargs="+", default=[])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     if options.record:
         record(options.only, options.rounds)

@@ -11,11 +11,11 @@
 namespace wl {
 
 // Schedules of each calibration shape that are fitted; with the micro-kernels no more than 200.
-inline constexpr int kFitted = 9;
+inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
   std::string plan;
-  double ns = 0;  // least sample
+  double ns = 0;  // lowest decile of the samples
   CpuWork work;
   PolydlRank polydl;
 };

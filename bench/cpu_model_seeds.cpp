@@ -30,6 +30,7 @@ struct Pair {
   std::string file, name;
   Graph group;
   std::string own, model;  // plans
+  double order_ms = 0;     // what choosing the model's took
 };
 
 std::string name_of_group(const Graph& group) {
@@ -44,6 +45,11 @@ std::string name_of_group(const Graph& group) {
     }
   }
   return out;
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 absl::Status add_groups(const std::string& path, const Machine& machine, std::vector<Pair>& pairs) {
@@ -61,17 +67,14 @@ absl::Status add_groups(const std::string& path, const Machine& machine, std::ve
     WL_ASSIGN_OR_RETURN(const Domain domain, analyze(group, machine));
     if (domain.cls != LoopClass::kContract) continue;
     WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
-    Pair pair{std::filesystem::path(path).stem(), name_of_group(group), group, space.text(space.seeds[0]), ""};
+    Pair pair{std::filesystem::path(path).stem(), name_of_group(group), group, space.text(space.seeds[0]), "", 0};
+    const int64_t begin = now_ns();
     order_seeds(group, domain, machine, space);
+    pair.order_ms = static_cast<double>(now_ns() - begin) / 1e6;
     pair.model = space.text(space.seeds[0]);
     pairs.push_back(std::move(pair));
   }
   return absl::OkStatus();
-}
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 // Least ns of each plan's kernel; both in every round, alternately first.
@@ -147,8 +150,12 @@ absl::StatusOr<std::string> compare_seeds(const std::vector<std::string>& files,
   Pool pool(machine.threads);
   std::string out =
       "| model | group | own seed, us | model's seed, us | speed-up | model's plan |\n|---|---|---|---|---|---|\n";
-  double logs = 0, least = 1e300;
+  double logs = 0, least = 1e300, order_ms = 0, most_ms = 0;
   int same = 0;
+  for (const Pair& pair : pairs) {
+    order_ms += pair.order_ms / static_cast<double>(pairs.size());
+    most_ms = std::max(most_ms, pair.order_ms);
+  }
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i].own == pairs[i].model) {
       ++same;
@@ -162,9 +169,12 @@ absl::StatusOr<std::string> compare_seeds(const std::vector<std::string>& files,
     absl::StrAppendFormat(&out, "| %s | %s | %.1f | %.1f | %.2f | %s |\n", pairs[i].file, pairs[i].name, ns.first / 1e3,
                           ns.second / 1e3, gain, plan);
   }
-  absl::StrAppendFormat(
-      &out, "\n%d groups, %d with the same seed; speed-up of all by geometric mean %.3f, least %.2f\n",
-      static_cast<int>(pairs.size()), same, std::exp(logs / static_cast<double>(pairs.size())), least);
+  absl::StrAppendFormat(&out,
+                        "\n%d groups, %d with the same seed; speed-up of all by geometric mean %.3f, least %.2f; "
+                        "choosing took %.0f ms a group, at most "
+                        "%.0f\n",
+                        static_cast<int>(pairs.size()), same, std::exp(logs / static_cast<double>(pairs.size())), least,
+                        order_ms, most_ms);
   return out;
 }
 

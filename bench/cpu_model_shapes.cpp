@@ -105,18 +105,15 @@ std::vector<CpuShape> micro_kernels() {
 }
 
 std::vector<CpuShape> calibration_shapes() {
-  std::vector<CpuShape> out = {gemm("gemm_448_640_960", 448, 640, 960),
-                               gemm("gemm_640", 640, 640, 640),
-                               gemm("gemm_1152", 1152, 1152, 1152),
-                               gemm("gemm_96_1536_1280", 96, 1536, 1280, kBias),
-                               gemm("gemm_256_256_2048", 256, 256, 2048),
-                               gemm("gemm_16_3072_2048", 16, 3072, 2048),
-                               batched("batched_8_192_192_96", 8, 192, 192, 96, true),
-                               conv("conv_96_96_28_3", 96, 96, 28, 3),
-                               conv("conv_48_48_48_3", 48, 48, 48, 3),
-                               conv("conv_320_320_10_3", 320, 320, 10, 3),
-                               conv("conv_192_160_28_1", 192, 160, 28, 1),
-                               conv("conv_8_48_96_5_s2", 8, 48, 96, 5, 2)};
+  std::vector<CpuShape> out = {
+      gemm("gemm_448_640_960", 448, 640, 960),    gemm("gemm_640", 640, 640, 640),
+      gemm("gemm_1152", 1152, 1152, 1152),        gemm("gemm_96_1536_1280", 96, 1536, 1280, kBias),
+      gemm("gemm_256_256_2048", 256, 256, 2048),  gemm("gemm_16_3072_2048", 16, 3072, 2048),
+      gemm("gemm_64_2600_640", 64, 2600, 640),    gemm("gemm_24_2048_1024", 24, 2048, 1024),
+      gemm("gemm_32_3088_1600", 32, 3088, 1600),  batched("batched_8_192_192_96", 8, 192, 192, 96, true),
+      conv("conv_96_96_28_3", 96, 96, 28, 3),     conv("conv_48_48_48_3", 48, 48, 48, 3),
+      conv("conv_320_320_10_3", 320, 320, 10, 3), conv("conv_192_160_28_1", 192, 160, 28, 1),
+      conv("conv_8_48_96_5_s2", 8, 48, 96, 5, 2)};
   for (CpuShape& shape : out) shape.points = kCalibrating;
   return out;
 }
@@ -140,7 +137,10 @@ std::vector<CpuShape> ranked_shapes() {
                                conv("resnet_56_1", 64, 256, 56, 1),
                                conv("resnet_14_1", 1024, 256, 14, 1),
                                conv("shufflenet_28_1", 58, 58, 28, 1),
-                               conv("sardrn_128_3_d2", 64, 64, 128, 3, 1, 2)};
+                               conv("sardrn_128_3_d2", 64, 64, 128, 3, 1, 2),
+                               gemm("vit_ffn_down", 64, 768, 3072, kBias),
+                               gemm("llama_down", 128, 1024, 2816),
+                               conv("resnet_28_1", 512, 128, 28, 1)};
   for (CpuShape& shape : out) shape.points = kRanked;
   return out;
 }

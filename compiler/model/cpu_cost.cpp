@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kFormat = "warploom cpu-cost 1";
+constexpr std::string_view kFormat = "warploom cpu-cost 2";
 
 constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the table"},
                                                         {"call", "call"},
@@ -19,14 +19,17 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"epilogue", "slot"},
                                                         {"pack_lane", "element"},
                                                         {"pack_row", "row"},
+                                                        {"from_l2", "ns"},
                                                         {"from_l3", "byte"},
                                                         {"pack_from_l3", "byte"},
                                                         {"from_memory", "byte"},
                                                         {"memory_runs", "run"},
+                                                        {"masked", "line"},
                                                         {"launch", "launch"}}};
 
 constexpr int64_t kL2Ways = 16;
-constexpr int64_t kL3Shares = 4;  // of the third cache one is seen: others run beside this thread, and other machines
+// Of the third cache one of so many shares is seen, each as likely: others run beside this thread, and other machines.
+constexpr int64_t kL3Shares[] = {1, 2, 4};
 
 class Counter {
  public:
@@ -76,17 +79,29 @@ class Counter {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
+    double share = 0;  // of all steps, the second turn's
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
-      if (turns.trips == 2 && turns.body != &kernel_.body)
-        left = std::min(left, vectors_in_second_turn(turns.var, lanes, vectors));
+      if (turns.trips != 2 || turns.body == &kernel_.body) continue;
+      const int second = vectors_in_second_turn(turns.var, lanes, vectors);
+      if (second >= left) continue;
+      left = second;
+      share = share_of_second_turn(loop, outer);
     }
     if (left > 0 && left < vectors) {
-      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left}, steps / 2);
-      steps /= 2;
+      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left}, steps * share);
+      steps *= 1 - share;
     }
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors}, steps);
+  }
+
+  // Of the turns of all loops from `inner` out to below `loop`, which has two turns, how many are in the second.
+  double share_of_second_turn(int loop, int inner) const {
+    double turns[2] = {1, 1};
+    for (int l = reuse_.loops()[inner].parent; l != loop; l = reuse_.loops()[l].parent)
+      for (int turn = 0; turn < 2; ++turn) turns[turn] *= reuse_.trips(l, loop, turn);
+    return turns[1] / (turns[0] + turns[1]);
   }
 
   // Of tiles whose columns are bound by this loop variable.
@@ -139,8 +154,10 @@ class Counter {
     const int call = call_of(reference.loop);
     // What is written is read first, or written back.
     const double line = (reference.store ? 2 : 1) * static_cast<double>(kLineBytes);
-    const double second = reuse_.misses(r, {machine_.l2_bytes, kL2Ways}),
-                 third = reuse_.misses(r, {machine_.l3_bytes / kL3Shares, 0});
+    const double second = reuse_.misses(r, {machine_.l2_bytes, kL2Ways});
+    double third = 0;
+    for (int64_t shares : kL3Shares)
+      third += reuse_.misses(r, {machine_.l3_bytes / shares, 0}) / static_cast<double>(std::size(kL3Shares));
     at(kFromMemory) += line * third;
     if (call < 0) {
       const int axis = layout.vector_axis();
@@ -148,11 +165,23 @@ class Counter {
       if (axis < 0 || along > 1) at(kPackLane) += reference.executions * reference.vectors * reference.lanes;
       if (reference.store) at(kPackRow) += reference.executions * static_cast<double>(layout.shape[0]);
       at(kPackFromL3) += line * second;
+      if (!reference.store) add_runs(reuse_.touched(r, reference.loop), third);
     } else if (reference.loop == calls_[call].innermost) {
-      const Touched box = reuse_.touched(r, calls_[call].around);
+      if (layout.vector_axis() >= 0)
+        at(kFromL2) += line * reuse_.misses(r, {machine_.l1_bytes, 0}) / machine_.target->l2_bytes_per_ns;
       at(kFromL3) += line * second;
-      at(kMemoryRuns) += third * box.runs / std::max(1.0, box.lines);
+      add_runs(reuse_.touched(r, calls_[call].around), third);
+      if (masks_every_load(reference, layout)) at(kMasked) += third;
     }
+  }
+
+  void add_runs(const Touched& box, double lines) { at(kMemoryRuns) += lines * box.runs / std::max(1.0, box.lines); }
+
+  // gcc finds that the first vector of a row is always whole, and does not mask its load; clang does not.
+  bool masks_every_load(const Reuse::Reference& reference, const Layout& layout) const {
+    const int axis = layout.vector_axis();
+    const auto& bound = tile(reference.instr->result).bound;
+    return kernel_.compiler == "clang" && axis >= 0 && axis < static_cast<int>(bound.size()) && !bound[axis].empty();
   }
 
   const Kernel& kernel_;
@@ -178,6 +207,14 @@ double micro_ns(const CpuWork& work, const CpuCost& cost) {
   return ns;
 }
 
+// What each cost is multiplied by.
+std::array<double, kCpuTerms> amounts(const CpuWork& work, const CpuCost& cost) {
+  std::array<double, kCpuTerms> out = work.amount;
+  out[kMicro] = micro_ns(work, cost);
+  out[kFromL2] = std::max(0.0, out[kFromL2] - out[kMicro]);
+  return out;
+}
+
 }  // namespace
 
 const std::array<CpuTermInfo, kCpuTerms>& cpu_terms() {
@@ -196,21 +233,24 @@ CpuCost default_cpu_cost(const Machine& machine) {
   const double cycle = 2 / cost.fma_per_ns;
   cost.ns[kMicro] = 1;
   cost.ns[kCall] = 5 * cycle;
-  cost.ns[kEntry] = cycle;
+  cost.ns[kEntry] = 2.5 * cycle;
   cost.ns[kEpilogue] = cycle / 2;
-  cost.ns[kPackLane] = 0.1 * cycle;
-  cost.ns[kPackRow] = 4 * cycle;
-  cost.ns[kFromL3] = 0.3 / target.l2_bytes_per_ns;
-  cost.ns[kPackFromL3] = 0.6 / target.l2_bytes_per_ns;
-  cost.ns[kFromMemory] = 0.5 / target.copy_bytes_per_ns;
-  cost.ns[kMemoryRuns] = 6 * cycle;
+  cost.ns[kPackLane] = 0.02 * cycle;
+  cost.ns[kPackRow] = 2.5 * cycle;
+  cost.ns[kFromL2] = 0.6;
+  cost.ns[kFromL3] = 0.2 / target.l2_bytes_per_ns;
+  cost.ns[kPackFromL3] = 0.2 / target.l2_bytes_per_ns;
+  cost.ns[kFromMemory] = 0.25 / target.copy_bytes_per_ns;
+  cost.ns[kMemoryRuns] = 14 * cycle;
+  cost.ns[kMasked] = 16 * cycle;
   cost.ns[kLaunch] = 1000;
   return cost;
 }
 
 double cpu_ns(const CpuWork& work, const CpuCost& cost) {
-  double ns = cost.ns[kMicro] * micro_ns(work, cost);
-  for (int term = kMicro + 1; term < kCpuTerms; ++term) ns += cost.ns[term] * work.amount[term];
+  const std::array<double, kCpuTerms> amount = amounts(work, cost);
+  double ns = 0;
+  for (int term = 0; term < kCpuTerms; ++term) ns += cost.ns[term] * amount[term];
   return ns;
 }
 
@@ -238,9 +278,8 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
   double count = 0;
   for (const CpuSample& sample : samples) {
     if (sample.micro) continue;
-    std::array<double, kCpuTerms> share = {};
-    for (int t = 0; t < kCpuTerms; ++t)
-      share[t] = row.ns[t] * (t == kMicro ? micro_ns(sample.work, cost) : sample.work.amount[t]) / sample.ns;
+    std::array<double, kCpuTerms> share = amounts(sample.work, cost);
+    for (int t = 0; t < kCpuTerms; ++t) share[t] *= row.ns[t] / sample.ns;
     for (int t = 0; t < kCpuTerms; ++t) {
       for (int u = 0; u < kCpuTerms; ++u) normal[t][u] += share[t] * share[u];
       right[t] += share[t];

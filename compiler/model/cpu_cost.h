@@ -1,6 +1,6 @@
 // What a contraction's kernel costs on a CPU, without running it: a sum of physical terms, each an amount that follows
 // from the kernel (steps of micro-kernels, bytes that enter a cache, vectors packed, ...) times what one of it costs on
-// the machine. The costs are measured: calibrate() fits them, none below zero, to a few hundred timed schedules of
+// the machine. The costs are measured: calibrate() fits them, none below zero, to at most 200 timed schedules of
 // shapes that need not be those ranked later; without a calibration they follow from the target's row. Amounts are of
 // the first thread, which has no less to do than any other. To add a term: a row of kCpuTerms and the lines of
 // cpu_work() that fill it in.
@@ -25,10 +25,12 @@ enum CpuTerm : int {
   kEpilogue,    // issue slots of vectors computed after the contraction
   kPackLane,    // elements copied to scratch one by one, or gathered
   kPackRow,     // rows copied to scratch
-  kFromL3,      // bytes of operands that enter the second cache in micro-kernels; into the first they stream unseen
+  kFromL2,      // ns that the row's second cache needs to feed micro-kernels, beyond those that they compute
+  kFromL3,      // bytes of operands that enter the second cache in micro-kernels
   kPackFromL3,  // bytes that enter it while packing
   kFromMemory,  // bytes that enter the third cache
-  kMemoryRuns,  // stretches of neighbouring lines of operands that do
+  kMemoryRuns,  // stretches of neighbouring lines that are read into it
+  kMasked,      // lines that masked loads alone read into it: no prefetcher learns from those
   kLaunch,      // launches of more than one thread
   kCpuTerms
 };
@@ -46,7 +48,8 @@ struct MicroKernel {
   }
 };
 
-// Amounts of one launch. Those of kMicro are `micro`: steps by micro-kernel.
+// Amounts of one launch. Those of kMicro are `micro`: steps by micro-kernel; of kFromL2, what micro-kernels would hide
+// included.
 struct CpuWork {
   std::array<double, kCpuTerms> amount = {};
   std::vector<std::pair<MicroKernel, double>> micro;
@@ -72,7 +75,7 @@ struct CpuSample {
   bool micro = false;  // measured for step_ns: one micro-kernel on data in the first cache
 };
 // Least squares of the relative error of all samples that are not `micro`, none of the costs negative. The target's row
-// counts like one more sample for each term, so that a term which no sample has keeps its cost.
+// counts like a thousandth of a sample for each term, so that a term which no sample has keeps its cost.
 CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine, std::string device);
 
 // Versioned text, one cost a line; parse(print(c)) == c.

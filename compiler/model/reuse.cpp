@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -43,7 +44,7 @@ Reuse::Reuse(const Kernel& kernel) : kernel_(kernel), digit_(kernel.vars.size(),
 
 int Reuse::add_loop(VarId var, int parent, double trips) {
   const double entries = parent < 0 ? 1 : loops_[parent].entries * loops_[parent].trips;
-  loops_.push_back({var, parent, &kernel_.body, trips, entries});
+  loops_.push_back({var, parent, &kernel_.body, nullptr, trips, entries});
   return static_cast<int>(loops_.size()) - 1;
 }
 
@@ -94,6 +95,7 @@ void Reuse::walk(const std::vector<Instr>& body, int loop) {
           mean(instr.trips, loop, [](int64_t n) { return static_cast<double>(std::max<int64_t>(0, n)); });
       const int turns = add_loop(instr.var, loop, trips);
       loops_[turns].body = &instr.body;
+      loops_[turns].instr = &instr;
       walk(instr.body, turns);
     } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kStore || instr.op == InstrOp::kGather) {
       add_reference(instr, loop);
@@ -174,6 +176,15 @@ double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
     sum += f(least);
   }
   return sum / static_cast<double>(combinations);
+}
+
+double Reuse::trips(int loop, int outer, int64_t turn) const {
+  if (loops_[loop].instr == nullptr) return loops_[loop].trips;
+  std::vector<int64_t> at(loops_.size(), 0);
+  at[outer] = turn;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const Affine& affine : loops_[loop].instr->trips) least = std::min(least, value(affine, loop, at));
+  return static_cast<double>(std::max<int64_t>(0, least));
 }
 
 double Reuse::reach(VarId var, int loop, int stop) const {
@@ -282,9 +293,9 @@ double Reuse::union_bytes(int loop, int stop) const {
   return bytes;
 }
 
-// More lines than the sets that the box's strides reach have ways.
-bool Reuse::conflicts(int index, int stop, const Cache& cache) const {
-  if (cache.ways == 0) return false;
+// Share of a box's lines that the sets which its strides reach have no ways for.
+double Reuse::conflicts(int index, int stop, const Cache& cache) const {
+  if (cache.ways == 0) return 0;
   const Reference& reference = references_[index];
   const int64_t size = size_of(kernel_.buffers[reference.buffer].dtype);
   const Box b = box(reference, stop, kLineBytes / size);
@@ -295,7 +306,7 @@ bool Reuse::conflicts(int index, int stop, const Cache& cache) const {
     lines *= row.count;
     sets *= std::min(row.count, static_cast<double>(period / std::gcd(row.step * size, period)));
   }
-  return lines > static_cast<double>(cache.ways) * std::min(sets, static_cast<double>(period / kLineBytes));
+  return miss_share(lines, static_cast<double>(cache.ways) * std::min(sets, static_cast<double>(period / kLineBytes)));
 }
 
 double Reuse::misses(int index, const Cache& cache, bool cold) const {
@@ -317,7 +328,7 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
     const int outer = loops_[loop].parent;
     const double touched = measure(index, outer).lines;
     const double grows = inside > 0 ? touched / inside : 1;
-    const double lost = conflicts(index, loop, cache) ? 1 : miss_share(turn_bytes_[loop], capacity);
+    const double lost = std::max(conflicts(index, loop, cache), miss_share(turn_bytes_[loop], capacity));
     all *= (1 - lost) * grows + lost * std::max(grows, loops_[loop].trips);
     first *= grows;
     inside = touched;

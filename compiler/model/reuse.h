@@ -42,6 +42,7 @@ class Reuse {
     VarId var = -1;
     int parent = -1;
     const std::vector<Instr>* body = nullptr;  // of the launch and of digits: the kernel's
+    const Instr* instr = nullptr;              // of the launch and of digits: none
     double trips = 1;                          // of one entry, on average
     double entries = 1;                        // of one launch
   };
@@ -65,6 +66,8 @@ class Reuse {
   const Kernel& kernel() const { return kernel_; }
 
   bool is_inside(int loop, int outer) const;  // or the same
+  // Trips of a loop while `outer`, around it, is in this turn and all others are in their first.
+  double trips(int loop, int outer, int64_t turn) const;
   // By a reference in one turn of `loop`, which is around it; in one execution when there is no loop between.
   Touched touched(int reference, int loop) const { return measure(reference, loop); }
   // Bytes of lines touched by all references in one turn of a loop, and in all its turns; what they share counts once.
@@ -103,7 +106,7 @@ class Reuse {
   Box box(const Reference& reference, int stop, int64_t granule) const;
   Touched measure(int reference, int stop) const;
   double union_bytes(int loop, int stop) const;
-  bool conflicts(int reference, int stop, const Cache& cache) const;
+  double conflicts(int reference, int stop, const Cache& cache) const;
 
   const Kernel& kernel_;
   std::vector<Loop> loops_;

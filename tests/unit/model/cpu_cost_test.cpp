@@ -42,6 +42,54 @@ TEST(CpuCost, TextReadsBack) {
   EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call -1").ok());
 }
 
+// The kernel of a contraction with this schedule.
+Kernel kernel_of(const char* text, const std::string& choices) {
+  const Graph graph = parse(text).value();
+  Machine machine = one_thread();
+  machine.clang = true;
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const Point point = space
+                          .parse(cat("plan 1 target=cpu:avx512 class=contract ", choices,
+                                     " pack_a=0 order=1 row_tasks=1 column_tasks=1 threads=1"))
+                          .value();
+  return lower(graph, domain, space.schedule(point), machine).value();
+}
+
+// 784 columns by 768: twelve whole tiles of four vectors, and one vector of a thirteenth.
+TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
+  constexpr const char* kColumns = R"(graph {
+  %0 = input "a" : f32[6,64] normal(0,1)
+  %1 = input "b" : f32[64,784] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[6,784]
+  output "y" %2
+})";
+  const CpuWork work = cpu_work(kernel_of(kColumns, "mr=6 nv=4 kc=0 nc=768 pack_b=0 compiler=gcc"), one_thread());
+  ASSERT_EQ(work.micro.size(), 2u);
+  EXPECT_EQ(work.micro[0].first, (MicroKernel{"gcc", 6, 1}));
+  EXPECT_DOUBLE_EQ(work.micro[0].second, 64);
+  EXPECT_EQ(work.micro[1].first, (MicroKernel{"gcc", 6, 4}));
+  EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
+}
+
+// Rows of an operand that no cache holds: clang masks every load of a tile that does not divide the columns, gcc the
+// second vector at most; packed rows are whole.
+TEST(CpuCost, MaskedLoadsAreClangs) {
+  constexpr const char* kLarge = R"(graph {
+  %0 = input "a" : f32[8,4096] normal(0,1)
+  %1 = input "b" : f32[4096,4112] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[8,4112]
+  output "y" %2
+})";
+  const auto masked = [&](const char* choices) {
+    return cpu_work(kernel_of(kLarge, choices), one_thread()).amount[kMasked];
+  };
+  EXPECT_NEAR(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=clang"), 4096 * 4112 / 16, 4096 * 16);
+  EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=gcc"), 0);
+  EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=1 compiler=clang"), 0);
+  EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);  // divides
+}
+
 // What made the samples is found again, and what no sample has stays as it was.
 TEST(CpuCost, CalibrationFindsTheCostsOfAMachine) {
   const Machine machine = one_thread();
@@ -73,6 +121,18 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   const double before = cpu_ns(work, cost);
   work.micro[0].second = 2000;
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
+}
+
+TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {
+  CpuCost cost = default_cpu_cost(one_thread());
+  cost.step_ns[{"gcc", 8, 2}] = 2;
+  CpuWork work;
+  work.micro = {{{"gcc", 8, 2}, 1000}};
+  const double alone = cpu_ns(work, cost);
+  work.amount[kFromL2] = 1900;
+  EXPECT_DOUBLE_EQ(cpu_ns(work, cost), alone);
+  work.amount[kFromL2] = 2500;
+  EXPECT_DOUBLE_EQ(cpu_ns(work, cost), alone + 500 * cost.ns[kFromL2]);
 }
 
 // The baseline prefers what has small working sets, however often they move.
