@@ -11,6 +11,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/lower/verify.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/search/analytic_seeds.h"
 #include "compiler/search/cover_planned.h"
 #include "compiler/search/strategy.h"
 
@@ -132,6 +133,7 @@ class RealCompiler : public Compiler {
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
     WL_ASSIGN_OR_RETURN(Domain domain, analyze_or_stitch(group, machine));
     WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
+    order_seeds(group, domain, machine, space);
     if (space.seeds.empty()) return unimplemented("no schedule is legal for the group\n", print(group));
     return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space));
   }
