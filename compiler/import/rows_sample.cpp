@@ -270,7 +270,7 @@ T roi_align(Call& c) {
       if (!r.half) length = std::max(length, 1.0);
       const double samples_here = std::ceil(length / static_cast<double>(bins));
       if (!(samples_here <= 65536)) c.fail("region ", i, " is out of range");
-      return std::max<int64_t>(static_cast<int64_t>(samples_here), 1);
+      return static_cast<int64_t>(std::max(samples_here, 1.0));
     };
     r.rois = slice_axis(rois, 0, i, 1, 1);
     r.batch = slice_axis(batch, 0, i, 1, 1);
