@@ -6,11 +6,12 @@
 #   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
 #   make bench-cpu-model  how the cost of CPU contractions ranks schedules; RECORD=1 measures them on this machine first
 #   make bench-replay  what the search strategies are worth on recorded tuning spaces, without a device
+#   make bench-ranker  how the learned cost model ranks recorded kernels of groups that it was not trained on; STORE=FILE: of a store
 #   make test-long | lint | format | asan | tsan | fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay format lint asan tsan fuzz clean
+.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
@@ -80,6 +81,10 @@ bench-cpu-model: build
 # Seconds a table and strategy; needs no device. bench/record.py records a machine's own spaces.
 bench-replay: build
 	build/venv/bin/python bench/replay.py
+
+# Seconds; measures nothing.
+bench-ranker: build
+	build/release/bin/ranker $(if $(STORE),judge-store $(STORE),judge bench/results/cpu-model-20261122.json.gz bench/replay/spaces/*.gz)
 
 format:
 	$(SOURCES) | xargs clang-format -i

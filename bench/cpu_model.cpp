@@ -40,7 +40,7 @@ absl::Status run(const std::vector<std::string>& args) {
   }
   if (command == "pack" && args.size() == 3) return pack(all_shapes(), args[1], args[2]);
   if ((command == "judge" || command == "fit" || command == "features") && args.size() == 2) {
-    WL_ASSIGN_OR_RETURN(const Recording recording, unpack(args[1]));
+    WL_ASSIGN_OR_RETURN(const CpuRecording recording, unpack(args[1]));
     WL_ASSIGN_OR_RETURN(const std::vector<JudgedShape> shapes, open_recording(recording));
     std::cout << (command == "judge" ? judge(shapes, recording)
                   : command == "fit" ? print(fit(shapes, recording))

@@ -40,7 +40,12 @@ size_t five_percent(size_t n) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<JudgedShape>> open_recording(const Recording& recording) {
+JudgedPoint judged_point(std::string plan, double ns, const Kernel& kernel, const Machine& machine) {
+  return {std::move(plan), ns, cpu_work(kernel, machine), polydl_rank(Reuse(kernel), machine),
+          features_of(kernel, machine)};
+}
+
+absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording) {
   const std::vector<CpuShape> micro = micro_kernels(), ranked = ranked_shapes();
   std::vector<JudgedShape> out;
   for (const RecordedShape& recorded : recording.shapes) {
@@ -52,15 +57,14 @@ absl::StatusOr<std::vector<JudgedShape>> open_recording(const Recording& recordi
       WL_ASSIGN_OR_RETURN(const Point parsed, open.space.parse(point.plan));
       WL_ASSIGN_OR_RETURN(const Kernel kernel,
                           lower(open.graph, open.domain, open.space.schedule(parsed), open.machine));
-      judged.points.push_back({point.plan, time_of(point.samples_ns), cpu_work(kernel, open.machine),
-                               polydl_rank(Reuse(kernel), open.machine)});
+      judged.points.push_back(judged_point(point.plan, time_of(point.samples_ns), kernel, open.machine));
     }
     if (!judged.points.empty()) out.push_back(std::move(judged));
   }
   return out;
 }
 
-CpuCost fit(const std::vector<JudgedShape>& shapes, const Recording& recording, int* measured) {
+CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recording, int* measured) {
   std::vector<CpuSample> samples;
   for (const JudgedShape& shape : shapes) {
     if (shape.ranked) continue;
@@ -90,6 +94,16 @@ Score score_of(const JudgedShape& shape, const std::vector<double>& predicted) {
   return score;
 }
 
+std::vector<double> polydl_order(const JudgedShape& shape) {
+  std::vector<size_t> order(shape.points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return shape.points[a].polydl < shape.points[b].polydl; });
+  std::vector<double> places(order.size());
+  for (size_t i = 0; i < order.size(); ++i) places[order[i]] = static_cast<double>(i);
+  return places;
+}
+
 Score score_of_random(const JudgedShape& shape) {
   const double best = best_of(shape);
   std::vector<double> ns;
@@ -107,7 +121,7 @@ Score score_of_random(const JudgedShape& shape) {
   return score;
 }
 
-std::string judge(const std::vector<JudgedShape>& shapes, const Recording& recording) {
+std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording) {
   int measured = 0;
   const CpuCost fitted = fit(shapes, recording, &measured), row = default_cpu_cost(recording.machine);
   constexpr std::string_view kTitles[] = {"model", "not calibrated", "PolyDL", "random"};
@@ -121,19 +135,13 @@ std::string judge(const std::vector<JudgedShape>& shapes, const Recording& recor
   double count = 0;
   for (const JudgedShape& shape : shapes) {
     if (!shape.ranked) continue;
-    std::vector<double> by_fit, by_row, by_polydl;
-    std::vector<size_t> polydl(shape.points.size());
+    std::vector<double> by_fit, by_row;
     for (const JudgedPoint& point : shape.points) {
       by_fit.push_back(cpu_ns(point.work, fitted));
       by_row.push_back(cpu_ns(point.work, row));
     }
-    std::iota(polydl.begin(), polydl.end(), 0);
-    std::stable_sort(polydl.begin(), polydl.end(),
-                     [&](size_t a, size_t b) { return shape.points[a].polydl < shape.points[b].polydl; });
-    by_polydl.resize(polydl.size());
-    for (size_t i = 0; i < polydl.size(); ++i) by_polydl[polydl[i]] = static_cast<double>(i);
-    const Score scores[kRankings] = {score_of(shape, by_fit), score_of(shape, by_row), score_of(shape, by_polydl),
-                                     score_of_random(shape)};
+    const Score scores[kRankings] = {score_of(shape, by_fit), score_of(shape, by_row),
+                                     score_of(shape, polydl_order(shape)), score_of_random(shape)};
     append(&out, "| ", shape.name, " | ", shape.points.size(), " |");
     for (size_t i = 0; i < kRankings; ++i) {
       absl::StrAppendFormat(&out, " %.3f | %.3f | %.2f |", scores[i].top1, scores[i].top5percent,

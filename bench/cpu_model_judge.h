@@ -6,6 +6,7 @@
 
 #include "bench/cpu_model_record.h"
 #include "compiler/model/cpu_cost.h"
+#include "compiler/model/features.h"
 #include "compiler/model/polydl.h"
 
 namespace wl {
@@ -18,16 +19,18 @@ struct JudgedPoint {
   double ns = 0;  // lowest decile of the samples
   CpuWork work;
   PolydlRank polydl;
+  Features features;
 };
+JudgedPoint judged_point(std::string plan, double ns, const Kernel& kernel, const Machine& machine);
 struct JudgedShape {
   std::string name;
   bool micro = false, ranked = false;
   std::vector<JudgedPoint> points;
 };
-absl::StatusOr<std::vector<JudgedShape>> open_recording(const Recording& recording);
+absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording);
 
 // The model fitted to the micro-kernels and the first kFitted schedules of each calibration shape.
-CpuCost fit(const std::vector<JudgedShape>& shapes, const Recording& recording, int* measured = nullptr);
+CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recording, int* measured = nullptr);
 
 // How a ranking did on one shape, all as fractions of the speed of the fastest schedule.
 struct Score {
@@ -36,10 +39,11 @@ struct Score {
 };
 // `predicted`: lower is better.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
-Score score_of_random(const JudgedShape& shape);  // expected
+std::vector<double> polydl_order(const JudgedShape& shape);  // places, as `predicted`
+Score score_of_random(const JudgedShape& shape);             // expected
 
 // Markdown: one row a shape, the geometric mean and the worst.
-std::string judge(const std::vector<JudgedShape>& shapes, const Recording& recording);
+std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording);
 // One line a point: shape, ns, every term's amount, the micro-kernels, both PolyDL ranks, plan; tabs between.
 std::string features(const std::vector<JudgedShape>& shapes);
 

@@ -184,7 +184,7 @@ absl::Status pack(const std::vector<CpuShape>& shapes, const std::string& folder
   return absl::OkStatus();
 }
 
-absl::StatusOr<Recording> unpack(const std::string& file) {
+absl::StatusOr<CpuRecording> unpack(const std::string& file) {
   const gzFile gz = gzopen(file.c_str(), "rb");
   if (gz == nullptr) return invalid("cannot read ", file);
   std::string text;
@@ -194,7 +194,7 @@ absl::StatusOr<Recording> unpack(const std::string& file) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || json.value("format", "") != "warploom cpu-model 1")
     return invalid(file, " is no recording of `cpu_model pack`");
-  Recording out;
+  CpuRecording out;
   out.device = json["device"];
   Device device;
   device.target = json["target"];

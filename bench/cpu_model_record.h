@@ -31,7 +31,7 @@ struct RecordedShape {
   std::string name, graph;
   std::vector<RecordedPoint> points;
 };
-struct Recording {
+struct CpuRecording {
   std::string device;  // fingerprint
   Machine machine;     // target and caches; target null when it is not known here
   std::vector<RecordedShape> shapes;
@@ -44,6 +44,6 @@ absl::Status compile_shapes(const std::vector<CpuShape>& shapes, const std::stri
 absl::Status time_shape(const CpuShape& shape, const std::string& folder, int rounds);
 // All samples of a folder as one compressed file, and back.
 absl::Status pack(const std::vector<CpuShape>& shapes, const std::string& folder, const std::string& file);
-absl::StatusOr<Recording> unpack(const std::string& file);
+absl::StatusOr<CpuRecording> unpack(const std::string& file);
 
 }  // namespace wl

@@ -1,7 +1,9 @@
 // Replays search strategies on recorded spaces (bench/t4.h), without a device:
-//   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--out FILE.json] TABLE...
+//   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--ranker FILE] [--out FILE.json]
+//   TABLE...
 // Every strategy sees what the service would show it: rounds of candidates, then their results. A figure is the best
 // time of the space over the best that was found, so 1 is perfect; geometric means over seeds, then over tables.
+//   --ranker FILE: what a ranker expects of each kernel of a table of ours, for the strategies that ask.
 //   --noise N: a trial shows the median of N of the point's samples, drawn by the seed; what was found is still judged
 //   by all of them. 0: it shows the median of all.
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -17,6 +20,9 @@
 #include "absl/strings/str_split.h"
 #include "bench/replay_score.h"
 #include "compiler/base/status.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/model/ranker.h"
 
 namespace wl {
 namespace {
@@ -27,7 +33,7 @@ constexpr int kBudgets[] = {1, 10, 25, 48, 50, 100, 200};
 struct Options {
   int seeds = 40, trials = 200, round = 8, noise = 0;
   std::vector<std::string> strategies, tables;
-  std::string out;
+  std::string out, ranker;
 };
 
 uint64_t mixed(uint64_t z) {
@@ -161,26 +167,56 @@ absl::StatusOr<Options> options_of(const std::vector<std::string>& words) {
       options.strategies = absl::StrSplit(value, ',');
     } else if (words[i - 1] == "--out") {
       options.out = value;
+    } else if (words[i - 1] == "--ranker") {
+      options.ranker = value;
     } else {
       return invalid("unknown option ", words[i - 1]);
     }
   }
   if (options.tables.empty())
     return invalid(
-        "usage: replay [--seeds N] [--trials N] [--round N] [--noise N] [--strategies A,B] [--out FILE] TABLE...");
+        "usage: replay [--seeds N] [--trials N] [--round N] [--noise N] [--strategies A,B] [--ranker FILE] [--out "
+        "FILE] "
+        "TABLE...");
   if (options.strategies.empty())
     for (const Strategy& row : strategies())
       if (row.name != "exhaustive") options.strategies.emplace_back(row.name);
   return options;
 }
 
+absl::StatusOr<Ranker> read_ranker(const std::string& path) {
+  if (path.empty()) return Ranker();
+  std::ifstream file(path);
+  return parse_ranker(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+absl::Status expect(const Ranker& ranker, Recording& recording) {
+  if (ranker.forests.empty() || recording.graph.empty()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const Machine machine, recorded_machine(recording));
+  WL_ASSIGN_OR_RETURN(const Graph graph, parse(recording.graph));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
+  std::map<Point, double> expected;
+  for (const auto& [point, result] : recording.results) {
+    WL_ASSIGN_OR_RETURN(const Point parsed, space.parse(recording.space.text(point)));
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph, domain, space.schedule(parsed), machine));
+    const Features features = features_of(kernel, machine);
+    if (!ranker.knows(features.kind)) return absl::OkStatus();
+    expected[point] = ranker.log_ns(features);
+  }
+  recording.space.expected_log_ns = [expected](const Point& point) { return expected.at(point); };
+  return absl::OkStatus();
+}
+
 absl::Status run(const std::vector<std::string>& words) {
   WL_ASSIGN_OR_RETURN(const Options options, options_of(words));
+  WL_ASSIGN_OR_RETURN(const Ranker ranker, read_ranker(options.ranker));
   Json out = {{"seeds", options.seeds}, {"trials", options.trials}, {"round", options.round}, {"noise", options.noise}};
   std::vector<std::vector<Row>> rows(options.strategies.size());
   std::vector<double> first;
   for (const std::string& path : options.tables) {
     WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> recording, read_t4(path));
+    WL_RETURN_IF_ERROR(expect(ranker, *recording));
     const auto correct = std::count_if(recording->results.begin(), recording->results.end(),
                                        [](const auto& item) { return item.second.correct; });
     const int budget = methodology_budget(*recording);

@@ -32,6 +32,9 @@ struct Recording {
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
+// The machine that a table of ours was recorded on. InvalidArgument: the table is not ours.
+absl::StatusOr<Machine> recorded_machine(const Recording& recording);
+
 // One result row. `plan` as Space::text makes it; its knobs become the configuration.
 nlohmann::json t4_result(const std::string& plan, Outcome outcome, const std::vector<int64_t>& samples_ns,
                          double compile_s);

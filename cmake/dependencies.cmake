@@ -29,6 +29,13 @@ foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
 endforeach()
 
+# Trains rankers. Programs that do not train leave it out at run time.
+find_path(WARPLOOM_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
+find_library(WARPLOOM_XGBOOST xgboost REQUIRED)
+add_library(warploom_xgboost INTERFACE)
+target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
+target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
+
 # wl_onnx_schema(LIBRARY): compiler/import/schema.h as the installed onnx package has it, generated into the library. The
 # tests' environment is asked first, then the system's Python.
 function(wl_onnx_schema library)

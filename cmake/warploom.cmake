@@ -1,6 +1,6 @@
 # One rule per kind of target: a folder is a library (every *.cpp in it except programs' mains), a program is one main.
 
-set(WARPLOOM_MAINS "warploomd.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
+set(WARPLOOM_MAINS "warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
 
 # wl_library(NAME FOLDER [DEPS warploom libraries] [LIBS others])
 function(wl_library name folder)

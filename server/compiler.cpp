@@ -1,6 +1,7 @@
 #include "server/compiler.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "absl/strings/str_join.h"
@@ -40,8 +41,20 @@ absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
 
 class RealGroup : public GroupCompiler {
  public:
-  RealGroup(Graph graph, Machine machine, Domain domain, Space space)
-      : graph_(std::move(graph)), machine_(machine), domain_(std::move(domain)), space_(std::move(space)) {}
+  RealGroup(Graph graph, Machine machine, Domain domain, Space space, std::shared_ptr<const Ranker> ranker)
+      : graph_(std::move(graph)),
+        machine_(machine),
+        domain_(std::move(domain)),
+        space_(std::move(space)),
+        ranker_(std::move(ranker)) {
+    if (ranker_->forests.empty()) return;
+    const auto first = features(space_.seeds.front());
+    if (first.ok() && ranker_->knows(first->kind))
+      space_.expected_log_ns = [this](const Point& point) {
+        const auto made = features(point);
+        return made.ok() ? ranker_->log_ns(*made) : std::numeric_limits<double>::max();
+      };
+  }
 
   std::vector<std::string> seeds() const override {
     std::vector<std::string> plans;
@@ -103,14 +116,21 @@ class RealGroup : public GroupCompiler {
     return lower(graph_, domain_, space_.schedule(point), machine_);
   }
 
+  absl::StatusOr<Features> features(const Point& point) const {
+    WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(graph_, domain_, space_.schedule(point), machine_));
+    return features_of(kernel, machine_);
+  }
+
   Graph graph_;
   Machine machine_;
   Domain domain_;
   Space space_;
+  std::shared_ptr<const Ranker> ranker_;
 };
 
 class RealCompiler : public Compiler {
  public:
+  explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
                                             const std::string& cover) const override {
@@ -135,10 +155,13 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
     order_seeds(group, domain, machine, space);
     if (space.seeds.empty()) return unimplemented("no schedule is legal for the group\n", print(group));
-    return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space));
+    return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space), ranker_);
   }
   absl::Status known_strategy(const std::string& name) const override { return strategy_named(name).status(); }
   absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
+
+ private:
+  std::shared_ptr<const Ranker> ranker_;
 };
 
 }  // namespace
@@ -146,6 +169,9 @@ class RealCompiler : public Compiler {
 const Compiler& warploom_compiler() {
   static const RealCompiler compiler;
   return compiler;
+}
+std::unique_ptr<Compiler> warploom_compiler(Ranker ranker) {
+  return std::make_unique<RealCompiler>(std::move(ranker));
 }
 
 }  // namespace wl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/base/records.h"
+#include "compiler/model/ranker.h"
 #include "compiler/plan/cover.h"
 #include "compiler/search/explain.h"
 #include "compiler/search/nearest.h"
@@ -52,7 +53,8 @@ class Compiler {
   virtual absl::Status known_cover(const std::string& name) const = 0;
 };
 
-// The real one.
+// The real one, without a learned cost model, and with one.
 const Compiler& warploom_compiler();
+std::unique_ptr<Compiler> warploom_compiler(Ranker ranker);
 
 }  // namespace wl

@@ -16,6 +16,8 @@
 #include "server/engine.h"
 #include "server/services.h"
 #include "server/store.h"
+#include "server/training.h"
+#include "spdlog/spdlog.h"
 
 namespace wl {
 namespace {
@@ -69,10 +71,22 @@ absl::Status clear_socket(const std::string& path) {
   return absl::OkStatus();
 }
 
+// A ranker that was asked for must be there; one that merely lies beside the store, made by another version or damaged,
+// is as good as none.
+absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
+  if (options.ranker == "none") return Ranker();
+  if (!options.ranker.empty()) return read_ranker(options.ranker);
+  auto ranker = read_ranker(ranker_beside(options.store));
+  if (ranker.ok()) return ranker;
+  if (!absl::IsNotFound(ranker.status())) spdlog::warn("going on without: {}", std::string(ranker.status().message()));
+  return Ranker();
+}
+
 }  // namespace
 
 struct Coordinator::Impl {
   CoordinatorOptions options;
+  std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<ClientService> clients;
@@ -106,8 +120,10 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   engine.share_machine = options.share_machine;
   engine.lease_s = options.lease_s;
   engine.check_threads = options.check_threads;
+  WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
+  impl.compiler = warploom_compiler(std::move(ranker));
   impl.engine = std::make_unique<Engine>(impl.store.get(),
-                                         options.compiler == nullptr ? &warploom_compiler() : options.compiler, engine);
+                                         options.compiler == nullptr ? impl.compiler.get() : options.compiler, engine);
   impl.clients = std::make_unique<ClientService>(impl.engine.get(), impl.store.get());
   impl.workers = std::make_unique<WorkerServiceImpl>(impl.engine.get(), options.lease_s);
   impl.kernels = std::make_unique<KernelStoreService>(impl.store.get());

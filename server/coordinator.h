@@ -27,7 +27,10 @@ struct CoordinatorOptions {
   double lease_s = 15;
   int check_threads = 2;
   const Compiler* compiler = nullptr;  // tests: another one (server/compiler.h)
-  int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+  // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
+  // "none": none.
+  std::string ranker;
+  int64_t max_store_pages = 0;  // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
 class Coordinator {

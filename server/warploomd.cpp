@@ -42,6 +42,8 @@ absl::Status read_config(const std::string& file, wl::CoordinatorOptions* option
         if (options->store.empty()) options->store = **value.as_string();
       } else if (name == "listen" && value.is_string()) {
         if (options->listen.empty()) options->listen = **value.as_string();
+      } else if (name == "ranker" && value.is_string()) {
+        if (options->ranker.empty()) options->ranker = **value.as_string();
       } else if (name == "allow_remote" && value.is_boolean()) {
         options->allow_remote = options->allow_remote || **value.as_boolean();
       } else if (name == "lease_s" && value.is_number()) {
@@ -49,9 +51,9 @@ absl::Status read_config(const std::string& file, wl::CoordinatorOptions* option
       } else if (name == "check_threads" && value.is_integer()) {
         options->check_threads = static_cast<int>(**value.as_integer());
       } else {
-        return wl::invalid(
-            "configuration ", file, ": key \"", name,
-            "\": expected store and listen (text), allow_remote (true or false), lease_s or check_threads (a number)");
+        return wl::invalid("configuration ", file, ": key \"", name,
+                           "\": expected store, listen and ranker (text), allow_remote (true or false), lease_s or "
+                           "check_threads (a number)");
       }
     }
   } catch (const toml::parse_error& error) {
@@ -71,7 +73,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", WARPLOOM_VERSION);
   app.add_option("--store", options.store, "the SQLite file that remembers everything; made when missing");
   app.add_option("--listen", options.listen, "HOST:PORT on this machine, or unix:PATH");
-  app.add_option("--config", config, "TOML file with store, listen, allow_remote, lease_s, check_threads");
+  app.add_option("--ranker", options.ranker,
+                 "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model");
+  app.add_option("--config", config, "TOML file with store, listen, ranker, allow_remote, lease_s, check_threads");
   app.add_flag("--allow-remote", options.allow_remote,
                "listen on an address that other machines reach; nobody is authenticated");
   app.add_option("--lease-seconds", options.lease_s, "a worker that is silent so long loses its work")

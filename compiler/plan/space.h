@@ -42,6 +42,8 @@ struct Space {
   std::function<bool(const Schedule&)> legal;
   std::function<uint64_t()> counted;  // the number of legal points, where it takes no walk over them
   std::vector<Point> seeds;           // analytic first choices, best first; seeds[0] is the default schedule
+  // What a cost model expects of a legal point, up to a constant; it may take a millisecond. Empty: no model.
+  std::function<double(const Point&)> expected_log_ns;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
   // Calls visit for every legal point in lexicographic order until it returns false.
   void enumerate(const std::function<bool(const Point&)>& visit) const;

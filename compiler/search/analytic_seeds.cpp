@@ -1,6 +1,7 @@
 #include "compiler/search/analytic_seeds.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -18,15 +19,11 @@ constexpr double kWorst = 1e300;
 // What schedules cost, each priced once.
 class Prices {
  public:
-  Prices(const Graph& group, const Domain& domain, const Machine& machine, const Space& space)
-      : group_(group), domain_(domain), machine_(machine), space_(space), cost_(default_cpu_cost(machine)) {}
+  Prices(const Space& space, std::function<double(const Point&)> price) : space_(space), price_(std::move(price)) {}
 
   double of(const Point& point) {
     const auto [at, fresh] = known_.try_emplace(point, kWorst);
-    if (fresh && space_.is_legal(point)) {
-      const auto kernel = lower(group_, domain_, space_.schedule(point), machine_);
-      if (kernel.ok()) at->second = cpu_ns(cpu_work(*kernel, machine_), cost_);
-    }
+    if (fresh && space_.is_legal(point)) at->second = price_(point);
     return at->second;
   }
   // All that were priced, cheapest first.
@@ -41,11 +38,8 @@ class Prices {
   }
 
  private:
-  const Graph& group_;
-  const Domain& domain_;
-  const Machine& machine_;
   const Space& space_;
-  const CpuCost cost_;
+  const std::function<double(const Point&)> price_;
   std::map<Point, double> known_;
 };
 
@@ -76,8 +70,7 @@ std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   return {s["mr"], s["nv"], s["pack_a"], s["pack_b"]};
 }
 
-void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
-  Prices prices(group, domain, machine, space);
+void order_by(Prices prices, Space& space) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
   starts.resize(std::min<size_t>(starts.size(), kStarts));
@@ -95,12 +88,30 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
   space.seeds = std::move(seeds);
 }
 
+bool is_cpu_contraction(const Domain& domain, const Machine& machine, const Space&) {
+  return domain.cls == LoopClass::kContract && !machine.target->is_gpu();
+}
+
+void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+  const CpuCost cost = default_cpu_cost(machine);
+  order_by(Prices(space,
+                  [&](const Point& point) {
+                    const auto kernel = lower(group, domain, space.schedule(point), machine);
+                    return kernel.ok() ? cpu_ns(cpu_work(*kernel, machine), cost) : kWorst;
+                  }),
+           space);
+}
+
 constexpr SeedModel kSeedModels[] = {
-    {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
-     [](const Domain& domain, const Machine& machine) {
-       return domain.cls == LoopClass::kContract && !machine.target->is_gpu();
+    {"ranker", "contractions on CPUs, by what the learned model expects",
+     [](const Domain& domain, const Machine& machine, const Space& space) {
+       return space.expected_log_ns && is_cpu_contraction(domain, machine, space);
      },
-     order_by_cpu_cost},
+     [](const Graph&, const Domain&, const Machine&, Space& space) {
+       order_by(Prices(space, space.expected_log_ns), space);
+     }},
+    {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
+     is_cpu_contraction, order_by_cpu_cost},
 };
 
 }  // namespace
@@ -112,7 +123,8 @@ std::span<const SeedModel> seed_models() {
 void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,
                  std::span<const std::string_view> without) {
   for (const SeedModel& row : kSeedModels) {
-    if (std::find(without.begin(), without.end(), row.name) != without.end() || !row.applies(domain, machine)) continue;
+    if (std::find(without.begin(), without.end(), row.name) != without.end() || !row.applies(domain, machine, space))
+      continue;
     return row.order(group, domain, machine, space);
   }
 }

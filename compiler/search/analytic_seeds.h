@@ -15,11 +15,11 @@ struct SeedModel {
   std::string_view name;
   std::string_view says;
   // Whether it prices schedules of this group for this machine.
-  bool (*applies)(const Domain& domain, const Machine& machine);
+  bool (*applies)(const Domain& domain, const Machine& machine, const Space& space);
   // Replaces space.seeds; at least one of them stays.
   void (*order)(const Graph& group, const Domain& domain, const Machine& machine, Space& space);
 };
-std::span<const SeedModel> seed_models();  // kSeedModels: cpu_cost
+std::span<const SeedModel> seed_models();  // kSeedModels: ranker, cpu_cost
 
 // Orders the seeds by the first model that applies and is not named in `without`; by none the space keeps its own.
 void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,

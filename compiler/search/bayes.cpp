@@ -17,7 +17,7 @@ constexpr size_t kAround = 6;  // best points, and local optima, whose surroundi
 
 void offer_bayes(Proposal& proposal, int count) {
   const std::vector<const Observed*> ranked = proposal.ranked();
-  if (ranked.empty() || proposal.trials().size() < kStart) return proposal.offer_randoms(count);
+  if (ranked.empty() || proposal.trials().size() < kStart) return offer_ranked(proposal, count);
   std::vector<const Observed*> centres(ranked.begin(), ranked.begin() + std::min(kAround, ranked.size()));
   for (const Observed* optimum : proposal.optima(kAround)) centres.push_back(optimum);
   std::set<Point> candidates;

@@ -74,6 +74,7 @@ int apart(const Point& a, const Point& b);
 
 // Parts that `portfolio` is made of; each offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
+void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);
 void offer_tpe(Proposal& proposal, int count);
 void offer_bayes(Proposal& proposal, int count);

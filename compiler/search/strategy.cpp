@@ -65,6 +65,14 @@ std::vector<Point> propose_bayes(const Space& space, const std::vector<Observed>
   return proposal.take();
 }
 
+std::vector<Point> propose_ranked(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  offer_ranked(proposal, trials.empty() ? n : (n + 1) / 2);
+  offer_climb(proposal, proposal.missing());
+  fill_randomly(proposal);
+  return proposal.take();
+}
+
 std::vector<Point> propose_portfolio(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
   Proposal proposal(space, trials, n, seed);
   offer_seeds(proposal, n);
@@ -82,6 +90,8 @@ constexpr Strategy kStrategies[] = {
      propose_tpe_local},
     {"genetic", "children of the fastest trials, with mutations", propose_genetic},
     {"bayes", "expected improvement under a Gaussian process over the axes", propose_bayes},
+    {"ranked", "what the learned cost model likes best (without one at random), in turn with hill_climb",
+     propose_ranked},
     {"portfolio", "the analytic seeds, then three parts bayes and one part hill_climb", propose_portfolio},
     {"exhaustive", "every legal point in order", propose_exhaustive},
 };

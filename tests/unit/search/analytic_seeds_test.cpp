@@ -68,6 +68,20 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
   EXPECT_NE(group.space.seeds, own);
 }
 
+// The learned model comes first where there is one; here it likes low tiles, which the other does not.
+TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
+  Opened group = open(kProduct, "cpu:avx512");
+  group.space.expected_log_ns = [&space = group.space](const Point& point) {
+    return static_cast<double>(space.schedule(point)["mr"]);
+  };
+  Opened other = group;
+  other.space.expected_log_ns = group.space.expected_log_ns;
+  order_seeds(group.graph, group.domain, group.machine, group.space);
+  const std::vector<std::string_view> without = {"ranker"};
+  order_seeds(other.graph, other.domain, other.machine, other.space, without);
+  EXPECT_LT(group.space.schedule(group.space.seeds[0])["mr"], other.space.schedule(other.space.seeds[0])["mr"]);
+}
+
 TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   for (const auto& [text, target] : {std::pair{kRows, "cpu:avx512"}, {kProduct, "cuda:sm_90a"}}) {
     Opened group = open(text, target);

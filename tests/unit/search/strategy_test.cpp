@@ -163,10 +163,30 @@ TEST(Strategies, AskTheSeedsFirst) {
   EXPECT_EQ(points[1], space.seeds[1]);
 }
 
+// A model that is right up to a constant, and one that says nothing.
+TEST(Strategies, AskWhatAModelLikes) {
+  const Space without = large_space();
+  Space space = large_space();
+  space.expected_log_ns = [](const Point& point) { return std::log(measure(point, 0).ns) - 5; };
+  const auto& ranked = **strategy_named("ranked");
+  double first = 0, blind = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    first += best_after(ranked, space, 8, seed) / 10;
+    blind += best_after(ranked, without, 8, seed) / 10;
+    EXPECT_LT(best_after(**strategy_named("bayes"), space, 16, seed), 200);
+  }
+  EXPECT_LT(first, 0.9 * blind);
+  EXPECT_LT(best_after(ranked, space, 96, 1), best_after(ranked, without, 96, 1));
+  // Of a cluster of neighbours only some are asked at once.
+  const std::vector<Point> points = ranked.propose(space, {}, 4, 1);
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_NE(points, ranked.propose(without, {}, 4, 1));
+}
+
 TEST(Strategies, UnknownNameListsTheRows) {
-  EXPECT_EQ(
-      strategy_named("annealing").status().message(),
-      "unknown strategy \"annealing\"; known: random, hill_climb, tpe_local, genetic, bayes, portfolio, exhaustive");
+  EXPECT_EQ(strategy_named("annealing").status().message(),
+            "unknown strategy \"annealing\"; known: random, hill_climb, tpe_local, genetic, bayes, ranked, portfolio, "
+            "exhaustive");
 }
 
 }  // namespace

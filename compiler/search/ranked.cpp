@@ -1,0 +1,49 @@
+// What a cost model likes best among some hundred points that it prices: random ones and the surroundings of the
+// fastest trials, or of the seeds while nothing was tried. Of a cluster of neighbours only some are asked for at once:
+// what a model is wrong about, it is wrong about for all of them.
+#include <algorithm>
+#include <set>
+
+#include "compiler/search/proposal.h"
+
+namespace wl {
+namespace {
+
+constexpr int kRandom = 192;      // random candidates
+constexpr size_t kCentres = 3;    // whose surroundings are candidates
+constexpr int kApart = 2;         // axes between two points of a batch, while there are such
+constexpr int kExploreEvery = 8;  // one point in so many is random
+
+}  // namespace
+
+void offer_ranked(Proposal& proposal, int count) {
+  const Space& space = proposal.space();
+  if (!space.expected_log_ns) return proposal.offer_randoms(count);
+  std::vector<Point> centres;
+  for (const Observed* optimum : proposal.optima(kCentres)) centres.push_back(optimum->point);
+  for (const Point& seed : space.seeds)
+    if (centres.size() < kCentres && space.is_legal(seed)) centres.push_back(seed);
+  std::set<Point> candidates(centres.begin(), centres.end());
+  for (const Point& centre : centres)
+    for (bool steps_only : {true, false})
+      for (Point& point : proposal.neighbours(centre, steps_only)) candidates.insert(std::move(point));
+  for (Point& point : proposal.some_legal(kRandom)) candidates.insert(std::move(point));
+
+  std::vector<std::pair<double, Point>> order;
+  for (const Point& point : candidates)
+    if (proposal.is_new(point)) order.emplace_back(space.expected_log_ns(point), point);
+  std::sort(order.begin(), order.end());
+  const size_t before = proposal.points().size();
+  for (int apart_by : {kApart, 0})
+    for (const auto& [expected, point] : order) {
+      if (count <= 0 || proposal.full()) return;
+      const auto& taken = proposal.points();
+      if (std::any_of(taken.begin() + static_cast<std::ptrdiff_t>(before), taken.end(),
+                      [&, &p = point](const Point& other) { return apart(p, other) < apart_by; }))
+        continue;
+      const bool explore = proposal.random().below(kExploreEvery) == 0;
+      if (explore ? proposal.offer_random() : proposal.offer(point)) --count;
+    }
+}
+
+}  // namespace wl

@@ -1,0 +1,97 @@
+#include "compiler/model/features.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/unit/model/contractions.h"
+
+namespace wl {
+namespace {
+
+float value(const Features& features, std::string_view name) {
+  for (size_t i = 0; i < feature_names().size(); ++i)
+    if (feature_names()[i] == name) return features.values[i];
+  ADD_FAILURE() << "no feature " << name;
+  return NAN;
+}
+
+Machine machine_named(std::string_view target) {
+  Machine machine;
+  machine.target = target_named(target).value();
+  return machine;
+}
+
+// y = x * 3 over rows of 64, each row loaded twice: sixteen lanes, four vectors a row, eight rows of a block.
+constexpr const char* kTwice =
+    R"(kernel "map" target="cpu:avx512" grid=4 threads=1 unroll=2 accumulators=1 compiler="clang" {
+  p0 = in "x" : f32 [32,64]
+  p1 = once "y" : f32 [32,64]
+  index i#1
+  for i#1 in 8 {
+    %0 = load p0[block*512 + i#1*64] strides [0,1] : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
+    %1 = load p0[block*512 + i#1*64] strides [0,1] : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
+    %2 = map mul(add(%0, %1), 3) : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
+    store p1[block*512 + i#1*64] strides [0,1] = %2
+  }
+})";
+
+TEST(Features, CountWhatAKernelDoes) {
+  const auto kernel = parse_kernel(kTwice);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const Features features = features_of(*kernel, machine_named("cpu:avx512"));
+  ASSERT_EQ(features.values.size(), feature_names().size());
+  EXPECT_EQ(features.kind, "cpu/map");
+  EXPECT_EQ(features.analytic_ns, 0);  // the cost of contractions says nothing of it
+  const double bytes = 32 * 64 * 4;
+  EXPECT_NEAR(value(features, "read"), std::log2((2 * bytes + 1) / (2 * bytes + 1)), 1e-5);
+  EXPECT_NEAR(value(features, "written"), std::log2((bytes + 1) / (2 * bytes + 1)), 1e-5);
+  EXPECT_EQ(value(features, "lanes"), 4);
+  EXPECT_EQ(value(features, "blocks"), 2);
+  EXPECT_EQ(value(features, "unroll"), 1);
+  EXPECT_EQ(value(features, "clang"), 1);
+  EXPECT_EQ(value(features, "loads"), 2);
+  EXPECT_EQ(value(features, "strided"), 0);
+  // 32 rows of 4 vectors: two loads and a store against a multiplication and an addition.
+  EXPECT_NEAR(value(features, "moves"), std::log2((3 * 128.0 + 1) / (2 * 128.0 + 1)), 1e-5);
+  EXPECT_NEAR(value(features, "turns"), std::log2((32.0 + 1) / (2 * 128.0 + 1)), 1e-5);
+}
+
+TEST(Features, AreFiniteOnEveryKernel) {
+  for (const char* text : {testing::kEven, testing::kOdd, testing::kConvolution, testing::kTransposed})
+    for (const testing::Scheduled& each : testing::scheduled(text, 2, 20, 3)) {
+      const Features features = features_of(each.kernel, machine_named("cpu:avx512"));
+      EXPECT_EQ(features.kind, "cpu/contract");
+      EXPECT_GT(features.analytic_ns, 0);
+      for (size_t i = 0; i < features.values.size(); ++i)
+        EXPECT_TRUE(std::isfinite(features.values[i])) << feature_names()[i] << " of " << each.plan;
+    }
+}
+
+// A reduction for lanes: occupancy and teams count, caches of a CPU do not.
+TEST(Features, OfAGpu) {
+  const Graph graph = parse(R"(graph {
+    %0 = input "x" : f32[4096,1024] normal(0,1)
+    %1 = reduce_sum %0 axes=[1] : f32[4096]
+    output "y" %1
+  })")
+                          .value();
+  const Machine machine = machine_named("cuda:sm_90a");
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  for (const Point& seed : space.seeds) {
+    const Kernel kernel = lower(graph, domain, space.schedule(seed), machine).value();
+    const Features features = features_of(kernel, machine);
+    EXPECT_EQ(features.kind, "cuda/rows");
+    EXPECT_GT(features.analytic_ns, 0);
+    EXPECT_GT(value(features, "occupancy"), 0);
+    EXPECT_LE(value(features, "occupancy"), 1);
+    EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
+    EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
+    // Every element is read once; rows that are sent for ahead of their turn may be none.
+    EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed).get("persistent", 0) > 1 ? 1 : 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace wl
