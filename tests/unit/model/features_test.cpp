@@ -32,7 +32,7 @@ constexpr const char* kTwice =
     %0 = load p0[block*512 + i#1*64] strides [0,1] : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
     %1 = load p0[block*512 + i#1*64] strides [0,1] : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
     %2 = map mul(add(%0, %1), 3) : f32 [1,64] dim1=v0 v1 v2 v3 r0 r1
-    store p1[block*512 + i#1*64] strides [0,1] = %2
+    store %2 p1[block*512 + i#1*64] strides [0,1]
   }
 })";
 
