@@ -239,6 +239,8 @@ constexpr Feature kFeatures[] = {
     {"share_epilogue", [](const Facts& f) { return f.share(kEpilogue); }},
     {"share_pack_lane", [](const Facts& f) { return f.share(kPackLane); }},
     {"share_pack_row", [](const Facts& f) { return f.share(kPackRow); }},
+    {"share_from_l2", [](const Facts& f) { return f.share(kFromL2); }},
+    {"share_masked", [](const Facts& f) { return f.share(kMasked); }},
     {"share_from_l3", [](const Facts& f) { return f.share(kFromL3); }},
     {"share_pack_from_l3", [](const Facts& f) { return f.share(kPackFromL3); }},
     {"share_from_memory", [](const Facts& f) { return f.share(kFromMemory); }},
