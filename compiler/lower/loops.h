@@ -131,8 +131,9 @@ class LoopLowering {
   bool last_ = false;     // the last of them goes on, in the same pass
   Affine part_;
   AtomId part_atom_ = -1;
-  std::map<NodeId, BufferId> left_, teams_;            // partial results of parts; shared memory of teams'
-  std::map<std::pair<int, NodeId>, TileId> combined_;  // by phase, that is, by pass
+  std::map<NodeId, BufferId> left_;                     // partial results of parts
+  std::map<std::pair<NodeId, DType>, BufferId> teams_;  // of teams, in shared memory; parts may be wider
+  std::map<std::pair<int, NodeId>, TileId> combined_;   // by phase, that is, by pass
   VarId row_var_ = -1;
   int64_t ahead_ = 0;  // persistent blocks: rows that are on their way to shared memory while one is computed
   Affine slot_;        // where the row that is computed lies there

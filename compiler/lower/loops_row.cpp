@@ -118,8 +118,9 @@ void LoopLowering::combine_teams(NodeId reduce, Op combine, TileId partial, Tile
   const Tile tile = out_.kernel().tiles[partial];
   const int64_t width = tile.layout.shape[1];
   Slice slice;
-  if (!teams_.contains(reduce)) teams_[reduce] = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
-  slice.buffer = teams_[reduce];
+  const auto [known, is_new] = teams_.try_emplace({reduce, tile.dtype}, -1);
+  if (is_new) known->second = out_.shared(cat("teams", reduce), tile.dtype, {teams, width});
+  slice.buffer = known->second;
   slice.offset = affine(kTeamVar, width);
   slice.strides = {0, 1};
   code.exchange.push_back(store_instr(partial, slice, false));

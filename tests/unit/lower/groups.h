@@ -53,6 +53,12 @@ inline constexpr const char* kGroups[] = {
   output "y" %7
 })",
     R"(graph {
+  %0 = input "x" : bf16[300,7] normal(0,1)
+  %1 = sigmoid %0 : bf16[300,7]
+  %2 = reduce_max %1 axes=[0] : bf16[7]
+  output "y" %2
+})",
+    R"(graph {
   %0 = input "x" : f32[19,45] normal(0,1)
   %1 = reduce_sum %0 axes=[0] : f32[45]
   %2 = reduce_max %0 axes=[0] : f32[45]
