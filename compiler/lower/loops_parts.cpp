@@ -166,8 +166,10 @@ TileId LoopLowering::combined_tiles(NodeId reduce, Code& code) {
     if (split_) part.add(kTeamVar, 1);
     const TileId one = make_tile(dtype, true);
     Instr load = load_instr(one, left_slice(reduce, one, code.place, part));
-    load.value = identity_of(op, dtype);
-    if (parts_ % (steps * teams) != 0) load.guards.push_back({part, {0, 0}, parts_});
+    if (parts_ % (steps * teams) != 0) {
+      load.guards.push_back({part, {0, 0}, parts_});
+      load.value = identity_of(op, dtype);
+    }
     loop.body.push_back(std::move(load));
     maps.push_back(map_instr(total, op, dtype, {total, one}));
   }
