@@ -180,6 +180,16 @@ Instr fill_instr(TileId result, double value) {
   return out;
 }
 
+Instr fold_instr(TileId into, TileId value, Op combine) {
+  Instr out;
+  out.op = InstrOp::kFold;
+  out.result = into;
+  out.args = {value};
+  out.combine = combine;
+  out.axes = {1};
+  return out;
+}
+
 Instr cross_instr(TileId result, TileId from, Op combine) {
   Instr out;
   out.op = InstrOp::kCross;
@@ -262,6 +272,7 @@ double identity_of(Op combine, DType dtype) {
 Op combine_of(Op reduce) {
   switch (reduce) {
     case Op::reduce_sum:
+    case Op::contract:
       return Op::add;
     case Op::reduce_max:
       return Op::max;

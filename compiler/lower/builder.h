@@ -63,6 +63,7 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
 Instr fill_instr(TileId result, double value);
+Instr fold_instr(TileId into, TileId value, Op combine);    // over axis 1
 Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
@@ -72,6 +73,6 @@ Instr wait_instr(int pending);
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 // The value that combining leaves unchanged, in a dtype.
 double identity_of(Op combine, DType dtype);
-Op combine_of(Op reduce);  // reduce_sum -> add, ...
+Op combine_of(Op reduce);  // reduce_sum -> add, ...; contract -> add
 
 }  // namespace wl

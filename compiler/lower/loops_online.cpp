@@ -21,20 +21,6 @@ Instr times_power(TileId result, std::optional<TileId> factor, TileId from, Tile
   return map;
 }
 
-namespace {
-
-Instr fold_instr(TileId into, TileId value, Op combine) {
-  Instr instr;
-  instr.op = InstrOp::kFold;
-  instr.result = into;
-  instr.args = {value};
-  instr.combine = combine;
-  instr.axes = {1};
-  return instr;
-}
-
-}  // namespace
-
 void LoopLowering::fold_online(NodeId largest, Code& code) {
   const DType dtype = group_.nodes[largest].dtype;
   const TileId value = folded_value(largest, dtype, code);

@@ -114,7 +114,7 @@ TileId LoopLowering::combined(NodeId reduce, Code& code) {
 TileId LoopLowering::combined_lanes(NodeId reduce, Code& code) {
   Kernel& kernel = out_.kernel();
   const DType dtype = kept_dtype(group_.nodes[reduce].dtype);
-  const Op op = class_of(group_.nodes[reduce].op) == OpClass::kContract ? Op::add : combine_of(group_.nodes[reduce].op);
+  const Op op = combine_of(group_.nodes[reduce].op);
   const int lanes = team_ ? static_cast<int>(std::min<int64_t>({parts_, kernel.wave, kernel.team})) : 1;
   const auto tile_of = [&](int64_t width) {
     return team_ ? out_.tile({dtype, team_layout({1, width}, 1, 1, lanes, lanes), {}})
@@ -136,13 +136,7 @@ TileId LoopLowering::combined_lanes(NodeId reduce, Code& code) {
   }
   const TileId partial = tile_of(lanes), result = make_tile(dtype, false);
   code.pre.push_back(fill_instr(partial, identity_of(op, dtype)));
-  Instr fold;
-  fold.op = InstrOp::kFold;
-  fold.result = partial;
-  fold.args = {parts};
-  fold.combine = op;
-  fold.axes = {1};
-  code.pre.push_back(std::move(fold));
+  code.pre.push_back(fold_instr(partial, parts, op));
   code.pre.push_back(cross_instr(result, partial, op));
   return result;
 }
@@ -150,7 +144,7 @@ TileId LoopLowering::combined_lanes(NodeId reduce, Code& code) {
 // A tile of columns a part. Where teams share a loop they share the parts too, and exchange what they have combined.
 TileId LoopLowering::combined_tiles(NodeId reduce, Code& code) {
   const DType dtype = kept_dtype(group_.nodes[reduce].dtype);
-  const Op op = class_of(group_.nodes[reduce].op) == OpClass::kContract ? Op::add : combine_of(group_.nodes[reduce].op);
+  const Op op = combine_of(group_.nodes[reduce].op);
   const int64_t teams = split_ ? out_.kernel().teams : 1;
   const int64_t each = (parts_ + teams - 1) / teams, steps = std::min(each, kInFlight);
   const TileId total = make_tile(dtype, true);

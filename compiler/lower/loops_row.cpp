@@ -35,7 +35,7 @@ TileId LoopLowering::folded_value(NodeId reduce, DType dtype, Code& code) {
 void LoopLowering::fold(NodeId reduce, Code& code) {
   const Node& node = group_.nodes[reduce];
   const bool products = class_of(node.op) == OpClass::kContract;
-  const Op combine = products ? Op::add : combine_of(node.op);
+  const Op combine = combine_of(node.op);
   // Products of narrow floats are neither rounded nor summed in their own dtype.
   const DType dtype = products && is_float(node.dtype) && size_of(node.dtype) < 4 ? DType::f32 : node.dtype;
   const TileId value = folded_value(reduce, dtype, code);
@@ -47,13 +47,7 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   code.fills.push_back(fill_instr(partial, identity_of(combine, dtype)));
   const TileId result = results_.at(reduce)[0];
   if (folds) {
-    Instr instr;
-    instr.op = InstrOp::kFold;
-    instr.result = partial;
-    instr.args = {value};
-    instr.combine = combine;
-    instr.axes = {1};
-    code.inner.push_back(std::move(instr));
+    code.inner.push_back(fold_instr(partial, value, combine));
     const TileId whole = dtype == node.dtype ? result : out_.like(result, dtype);
     if (team_)
       cross(reduce, combine, partial, whole, code);
@@ -102,13 +96,7 @@ void LoopLowering::cross(NodeId reduce, Op combine, TileId partial, TileId resul
   const TileId total = tile_of(team_layout({1, vector}, 1, vector, 1, 1));
   code.post.push_back(load_instr(gathered, all));
   code.post.push_back(fill_instr(total, identity_of(combine, dtype)));
-  Instr instr;
-  instr.op = InstrOp::kFold;
-  instr.result = total;
-  instr.args = {gathered};
-  instr.combine = combine;
-  instr.axes = {1};
-  code.post.push_back(std::move(instr));
+  code.post.push_back(fold_instr(total, gathered, combine));
   code.post.push_back(cross_instr(result, total, combine));
 }
 
