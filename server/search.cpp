@@ -47,6 +47,13 @@ void add_candidate(const SearchInput& input, int64_t number, const std::string& 
   round->rejected.push_back(std::move(rejected));
 }
 
+// The better of `best` (0: none yet) and a trial.
+double better_ns(double best, const Trial& trial) {
+  if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return best;
+  const double ns = median_of(trial.samples_ns);
+  return best == 0 || ns < best ? ns : best;
+}
+
 }  // namespace
 
 Round next_round(const SearchInput& input) {
@@ -110,18 +117,17 @@ Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns
   Standing standing;
   standing.launches = launches;
   standing.bound_ns = bound_ns;
-  for (size_t end = kRoundSize; end <= input.trials.size(); end += kRoundSize)
-    standing.best_ns.push_back(best_ns({input.trials.begin(), input.trials.begin() + static_cast<int64_t>(end)}));
+  double best = 0;
+  for (size_t i = 0; i < input.trials.size(); ++i) {
+    best = better_ns(best, input.trials[i]);
+    if ((i + 1) % kRoundSize == 0) standing.best_ns.push_back(best);
+  }
   return standing;
 }
 
 double best_ns(const std::vector<Trial>& trials) {
   double best = 0;
-  for (const Trial& trial : trials) {
-    if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    const double ns = median_of(trial.samples_ns);
-    if (best == 0 || ns < best) best = ns;
-  }
+  for (const Trial& trial : trials) best = better_ns(best, trial);
   return best;
 }
 
