@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whole models: every ONNX file of a folder is tuned, run whole, checked call by call against the oracle, compared with
-onnxruntime on the same inputs, and timed in interleaved rounds with onnxruntime and torch.compile (build/venv-peers).
+onnxruntime on the same inputs, and timed in interleaved rounds with its own greedy plan, tuned as well, with onnxruntime and
+with torch.compile (build/venv-peers). Kernels and the bytes that they move are counted for each plan and for torch.compile.
 
   bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
 
@@ -22,6 +23,7 @@ from run import ROOT, Child
 
 WORK = ROOT / "build" / "bench" / "models"
 PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
+HEADER = 5  # lines of a table before its first row
 BOUND = 1e-4  # of the largest magnitude of an output: both compute in f32 and add up in their own order
 
 
@@ -63,7 +65,7 @@ class Peer:
         command = [python, ROOT / "bench" / "model_peers.py", name, model, inputs, options.threads]
         self.seconds = options.seconds
         self.child = Child(command, env=bench.peers.environment(name, options.threads))
-        self.ready = self.child.read()
+        self.counted = self.child.read()
 
     def time(self, _):
         return self.child.ask(f"time {self.seconds}")["ns"]
@@ -72,13 +74,13 @@ class Peer:
         self.child.close()
 
 
-def tune(model, options, row):
-    folder = WORK / model.stem
-    folder.mkdir(parents=True, exist_ok=True)
-    bundle, values = folder / "bundle", folder / "values"
+def tune(model, options, row, cover):
+    """The bundle of the fastest kernels under that first cover; the store is one for all, so that no group is tuned twice."""
+    bundle = WORK / model.stem / f"bundle-{cover}"
+    bundle.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     report = warploom(
-        "tune", model, "--store", WORK / "store.db", "--trials", options.trials, "--out", bundle, "--json", "-"
+        "tune", model, "--store", WORK / "store.db", "--trials", options.trials, "--cover", cover, "--out", bundle, "--json", "-"
     )
     totals = report["totals"]
     row |= {
@@ -87,6 +89,11 @@ def tune(model, options, row):
         "trials_run": report["job"]["trials_run"],
         **{key: totals[key] for key in ("kernels_default", "kernels", "default_ns", "best_ns", "bytes_default", "bytes")},
     }
+    return bundle
+
+
+def check(model, bundle, row):
+    values = WORK / model.stem / "values"
     start = time.perf_counter()
     checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs")
     row |= {
@@ -98,18 +105,22 @@ def tune(model, options, row):
         "arena_bytes": checked["arena_bytes"],
         **{f"{key}_bytes": checked["memory"][key] for key in ("intermediates", "live")},
     }
-    return bundle, values
+    return values
 
 
 def one(model, options):
-    row = {"model": model.stem}
+    row = {"model": model.stem, "greedy": {}}
     running = {}
     try:
-        bundle, values = tune(model, options, row)
+        bundle = tune(model, options, row, options.cover)
+        greedy = tune(model, options, row["greedy"], "greedy")
+        values = check(model, bundle, row)
         running["warploom"] = Warploom(bundle, row["best_ns"], options.seconds)
+        running["greedy"] = Warploom(greedy, row["best_ns"], options.seconds)
         for name in PEERS:
             try:
                 running[name] = Peer(name, model, values / "inputs", options)
+                row[f"{name}_counted"] = {k: running[name].counted[k] for k in ("generated", "calls", "bytes") if k in running[name].counted}
                 row[f"{name}_difference"] = differences(values, values / name)
             except Exception as error:  # noqa: BLE001: a framework that cannot is left out, whatever its reason
                 row[f"{name}_error"] = str(error)[-200:]
@@ -133,29 +144,50 @@ def milliseconds(row, name):
     return f"{row[f'{name}_ns']['median'] / 1e6:.3g}" if f"{name}_ns" in row else "–"
 
 
+def megabytes(counted):
+    return f"{counted['bytes'] / 1e6:.1f}" if counted else "–"
+
+
+def gains_over_greedy(rows):
+    """Median time of the greedy plan over that of the chosen one, for each model that has both."""
+    return {r["model"]: r["greedy_ns"]["median"] / r["warploom_ns"]["median"] for r in rows if "greedy_ns" in r}
+
+
 def table(rows, options):
     lines = [
         f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; medians in ms of the same "
         "interleaved rounds.",
-        "*difference*: largest of any output from onnxruntime's, relative to its largest magnitude.",
+        "*difference*: largest of any output from onnxruntime's, relative to its largest magnitude. *greedy*: Warploom's own greedy "
+        "plan, tuned with as many trials. *MB*: what all kernels read and write, each tensor of a kernel once. Of torch.compile: "
+        "kernels that it generates + calls of libraries.",
         "",
-        "| model | kernels | arena MiB (sum) | check | difference | Warploom ms | onnxruntime ms | torch.compile ms | tuned in |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| model | kernels: ops → ours (greedy; torch.compile) | MB: ops → ours (greedy; torch.compile) | check | difference "
+        "| Warploom ms | greedy ms | onnxruntime ms | torch.compile ms | tuned in |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "kernels" not in row:
-            lines.append(f"| {row['model']} | {row['error'][:160]} | | | | | | | |")
+            lines.append(f"| {row['model']} | {row['error'][:160]} | | | | | | | | |")
             continue
-        check = "–"
+        said = "–"
         if "correct" in row:
-            check = f"{'ok' if row['correct'] else 'WRONG'} by {row['check_by']}, {row['check_s']} s"
+            said = f"{'ok' if row['correct'] else 'WRONG'} by {row['check_by']}, {row['check_s']} s"
         difference = row.get("onnxruntime_difference")
-        said = "–" if difference is None else f"{difference:.1e}" + ("" if difference <= BOUND else " **too large**")
+        differs = "–" if difference is None else f"{difference:.1e}" + ("" if difference <= BOUND else " **too large**")
+        torch, greedy = row.get("torch_compile_counted"), row["greedy"]
+        torch_kernels = f"{torch['generated']}+{torch['calls']}" if torch else "–"
         lines.append(
-            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} | {row.get('arena_bytes', 0) / 2**20:.1f} "
-            f"({row.get('intermediates_bytes', 0) / 2**20:.1f}) | {check} | {said} | {milliseconds(row, 'warploom')} | "
-            f"{milliseconds(row, 'onnxruntime')} | {milliseconds(row, 'torch_compile')} | {row['tune_s']} s |"
+            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} ({greedy.get('kernels', '–')}; {torch_kernels}) "
+            f"| {row['bytes_default'] / 1e6:.1f} → {megabytes(row)} ({megabytes(greedy)}; {megabytes(torch)}) "
+            f"| {said} | {differs} | {milliseconds(row, 'warploom')} | {milliseconds(row, 'greedy')} "
+            f"| {milliseconds(row, 'onnxruntime')} | {milliseconds(row, 'torch_compile')} "
+            f"| {row['tune_s']} + {greedy.get('tune_s', 0)} s |"
         )
+    gains = gains_over_greedy(rows)
+    if gains:
+        least = min(gains, key=gains.get)
+        mean = statistics.geometric_mean(gains.values())
+        lines += ["", f"Time of the greedy plan over the chosen one: geometric mean {mean:.3f}, least {gains[least]:.3f} ({least})."]
     return "\n".join(lines) + "\n"
 
 
@@ -164,6 +196,7 @@ def main():
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "models")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="files whose name begins so")
     parser.add_argument("--trials", type=int, default=30, help="per distinct group")
+    parser.add_argument("--cover", default="stitched", help="the first cover to try (warploom tune --cover)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="per contender and round")
@@ -179,12 +212,13 @@ def main():
     rows = []
     for model in models:
         rows.append(one(model, options))
-        print(table(rows[-1:], options).splitlines()[-1], flush=True)
+        print(table(rows[-1:], options).splitlines()[HEADER], flush=True)
     now = datetime.datetime.now(datetime.timezone.utc)
     facts = {
         "date": now.isoformat(timespec="seconds"),
         "machine": bench.machine(),
         "trials": options.trials,
+        "cover": options.cover,
         "threads": options.threads,
         "rounds": options.rounds,
         "seconds": options.seconds,

@@ -8,12 +8,14 @@ import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
 OPS = {}
+SHAPED = set()  # whose constants after the first input are numbers of the program, not tensors
 
 
-def op(*names):
+def op(name, shaped=False):
     def register(function):
-        for name in names:
-            OPS[name] = function
+        OPS[name] = function
+        if shaped:
+            SHAPED.add(name)
         return function
 
     return register
@@ -91,9 +93,9 @@ def max_pool(a, x):
     return F.max_pool2d(x, a["kernel_shape"], a.get("strides", 1), pads[:rank], a.get("dilations", 1), bool(a.get("ceil_mode")))
 
 
-@op("Reshape")
+@op("Reshape", shaped=True)
 def reshape(a, x, shape):
-    return x.reshape([x.shape[i] if s == 0 else s for i, s in enumerate(shape.tolist())])
+    return x.reshape([x.shape[i] if s == 0 else s for i, s in enumerate(shape)])
 
 
 @op("Transpose")
@@ -101,22 +103,22 @@ def transpose(a, x):
     return x.permute(a.get("perm", list(reversed(range(x.dim())))))
 
 
-@op("Unsqueeze")
+@op("Unsqueeze", shaped=True)
 def unsqueeze(a, x, axes):
-    rank = x.dim() + axes.numel()
-    for axis in sorted(i % rank for i in axes.tolist()):
+    rank = x.dim() + len(axes)
+    for axis in sorted(i % rank for i in axes):
         x = x.unsqueeze(axis)
     return x
 
 
-@op("Squeeze")
+@op("Squeeze", shaped=True)
 def squeeze(a, x, axes=None):
-    return x.squeeze() if axes is None else x.squeeze(tuple(axes.tolist()))
+    return x.squeeze() if axes is None else x.squeeze(tuple(axes))
 
 
-@op("Expand")
+@op("Expand", shaped=True)
 def expand(a, x, shape):
-    return x.expand(torch.broadcast_shapes(x.shape, shape.tolist()))
+    return x.expand(torch.broadcast_shapes(x.shape, shape))
 
 
 @op("Concat")
@@ -124,28 +126,28 @@ def concat(a, *parts):
     return torch.cat(parts, a["axis"])
 
 
-@op("Split")
+@op("Split", shaped=True)
 def split(a, x, sizes=None):
     if sizes is not None:
-        return torch.split(x, sizes.tolist(), a.get("axis", 0))
+        return torch.split(x, sizes, a.get("axis", 0))
     return torch.chunk(x, a["num_outputs"], a.get("axis", 0))
 
 
-@op("Slice")
+@op("Slice", shaped=True)
 def slice_(a, x, starts, ends, axes=None, steps=None):
-    axes = range(starts.numel()) if axes is None else axes.tolist()
-    steps = [1] * starts.numel() if steps is None else steps.tolist()
+    axes = range(len(starts)) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
     index = [slice(None)] * x.dim()
-    for start, end, axis, step in zip(starts.tolist(), ends.tolist(), axes, steps):
+    for start, end, axis, step in zip(starts, ends, axes, steps):
         index[axis] = slice(start, min(end, 2**62), step)
     return x[tuple(index)]
 
 
-@op("Pad")
+@op("Pad", shaped=True)
 def pad(a, x, pads, value=None, axes=None):
-    pads, rank = pads.tolist(), x.dim()
+    rank = x.dim()
     pairs = [(pads[i], pads[rank + i]) for i in reversed(range(rank))]
-    return F.pad(x, [p for pair in pairs for p in pair], value=0.0 if value is None else value.item())
+    return F.pad(x, [p for pair in pairs for p in pair], value=value or 0.0)
 
 
 @op("GatherElements")
@@ -153,15 +155,15 @@ def gather_elements(a, x, index):
     return torch.gather(x, a.get("axis", 0), index)
 
 
-@op("ReduceMean")
+@op("ReduceMean", shaped=True)
 def reduce_mean(a, x, axes=None):
-    axes = a.get("axes") if axes is None else axes.tolist()
+    axes = a.get("axes") if axes is None else axes
     return torch.mean(x, axes, bool(a.get("keepdims", 1)))
 
 
-@op("ReduceSum")
+@op("ReduceSum", shaped=True)
 def reduce_sum(a, x, axes=None):
-    axes = a.get("axes") if axes is None else axes.tolist()
+    axes = a.get("axes") if axes is None else axes
     return torch.sum(x, axes, bool(a.get("keepdims", 1)))
 
 
@@ -175,31 +177,28 @@ class OnnxModule(torch.nn.Module):
             raise NotImplementedError(f"no torch call for {', '.join(sorted(missing))}")
         self.inputs = [i.name for i in model.graph.input if i.name not in weights]
         self.outputs = [o.name for o in model.graph.output]
-        # What only says shapes and axes is a number of the program, not a tensor: torch.compile then sees static shapes.
-        self.static, self.names = {}, {}
+        # torch.compile is to see one graph with static shapes: shapes and axes are numbers, and so are attributes.
         known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer} | dict(weights)
         for node in model.graph.node:
             if node.op_type == "Constant":
                 known[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-        for number, (key, array) in enumerate(known.items()):
-            array = torch.from_numpy(np.array(array))
-            if array.dtype == torch.int64 and array.dim() <= 1:
-                self.static[key] = array
-            else:
-                self.names[key] = f"w{number}"
-                self.register_buffer(self.names[key], array)
-        self.nodes = [
-            (OPS.get(node.op_type), {a.name: helper.get_attribute_value(a) for a in node.attribute}, list(node.input), list(node.output))
-            for node in model.graph.node
-            if node.op_type != "Constant"
-        ]
+        self.names, self.nodes = {}, []
+        for node in model.graph.node:
+            if node.op_type == "Constant":
+                continue
+            numbers = {n: known[n].tolist() for n in node.input[1:] if n in known and node.op_type in SHAPED}
+            for name in node.input:
+                if name in known and name not in numbers and name not in self.names:
+                    self.names[name] = f"w{len(self.names)}"
+                    self.register_buffer(self.names[name], torch.from_numpy(np.array(known[name])))
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            self.nodes.append((OPS.get(node.op_type), attributes, numbers, list(node.input), list(node.output)))
 
     def forward(self, *inputs):
         values = dict(zip(self.inputs, inputs))
         values.update({key: getattr(self, name) for key, name in self.names.items()})
-        values.update(self.static)
-        for function, attributes, names, results in self.nodes:
-            arguments = [values[name] if name else None for name in names]
+        for function, attributes, numbers, names, results in self.nodes:
+            arguments = [numbers[name] if name in numbers else values[name] if name else None for name in names]
             made = arguments[0] if function is None else function(attributes, *arguments)
             for name, value in zip(results, made if isinstance(made, (tuple, list)) else (made,)):
                 values[name] = value
