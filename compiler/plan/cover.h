@@ -28,9 +28,14 @@ struct Cover {
 // kernel of its own. The default that every report compares with.
 absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine);
 
+struct CoverMemo;  // cover_values.h
+struct GreedyOptions {
+  bool contractions_alone = false;  // nothing is merged with one: as if libraries were called for them
+  CoverMemo* memo = nullptr;        // of earlier covers on the same machine
+};
 // Sound greedy fusion: producers and consumers are merged, best saving of bytes first, while the group stays convex and
 // analyze() accepts it.
-absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine);
+absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options = {});
 
 // The groups of cover_greedy, neighbours of which are stitched (stitch.h) where what blocks then read again costs less
 // than what went through memory.

@@ -4,7 +4,6 @@
 #include <queue>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "compiler/plan/cover_legal.h"
 #include "compiler/plan/cover_parts.h"
@@ -19,8 +18,12 @@ constexpr size_t kManyNeighbours = 64;
 
 class Greedy {
  public:
-  Greedy(const CoverValues& values, const Machine& machine)
-      : values_(values), machine_(machine), graph_(static_cast<int>(values.anchors().size())) {}
+  Greedy(const CoverValues& values, const Machine& machine, bool contractions_alone, CoverMemo& memo)
+      : values_(values),
+        machine_(machine),
+        alone_(contractions_alone),
+        memo_(memo),
+        graph_(static_cast<int>(values.anchors().size())) {}
 
   std::vector<Group> run() {
     start();
@@ -87,7 +90,8 @@ class Greedy {
   void propose(int from, int to) {
     const Part &a = parts_[from], &b = parts_[to];
     const size_t size = a.anchors.size() + b.anchors.size();
-    if (size > kMaxGroupAnchors || (a.contract_atoms > 0 && b.contract_atoms > 0)) return;
+    const int contractions = (a.contract_atoms > 0 ? 1 : 0) + (b.contract_atoms > 0 ? 1 : 0);
+    if (size > kMaxGroupAnchors || contractions > (alone_ ? 0 : 1)) return;
     const int64_t saving = a.bytes + b.bytes - values_.bytes_moved(values_.group(both(from, to)));
     if (saving > 0) queue_.push({saving, size, from, to, a.version, b.version});
   }
@@ -98,7 +102,7 @@ class Greedy {
     const size_t atoms = std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms);
     Fingerprint key = values_.structure(group);
     key.add(atoms);
-    const auto [known, is_new] = legal_.try_emplace(key, false);
+    const auto [known, is_new] = memo_.mergers.try_emplace(key, false);
     if (is_new) {
       const Graph alone = extract(values_.graph(), group);
       const absl::StatusOr<Domain> domain = analyze(alone, machine_);
@@ -125,17 +129,20 @@ class Greedy {
 
   const CoverValues& values_;
   const Machine& machine_;
+  const bool alone_;
+  CoverMemo& memo_;
   std::vector<Part> parts_;
   PartGraph graph_;
-  std::unordered_map<Fingerprint, bool, FingerprintHash> legal_;
   std::priority_queue<Merger> queue_;
 };
 
 }  // namespace
 
-absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
-  return ordered(graph, Greedy(values, machine).run());
+absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options) {
+  CoverMemo own;
+  CoverMemo& memo = options.memo != nullptr ? *options.memo : own;
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine, &memo));
+  return ordered(graph, Greedy(values, machine, options.contractions_alone, memo).run());
 }
 
 }  // namespace wl

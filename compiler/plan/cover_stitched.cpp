@@ -111,7 +111,7 @@ class Stitching {
     const auto [known, is_new] = known_.try_emplace(key, false);
     if (is_new && ++tried_ <= kMostTried) {
       const Graph alone = extract(values_.graph(), values_.group(both(offer.from, offer.to)));
-      const absl::StatusOr<Domain> domain = stitch(alone, machine_);
+      const absl::StatusOr<Domain> domain = stitch(alone, machine_, &blocks_);
       known->second = domain.ok() && pays(alone, *domain->stitch, offer.saved, machine_);
     }
     return known->second;
@@ -149,6 +149,7 @@ class Stitching {
   std::vector<std::vector<NodeId>> anchors_;  // of each part, ascending; empty: it is part of another
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
+  CoverMemo blocks_;  // of blocks' covers
   int tried_ = 0;
 };
 

@@ -21,7 +21,7 @@ bool contains(const std::vector<NodeId>& sorted, NodeId id) {
 
 }  // namespace
 
-CoverValues::CoverValues(const Graph& graph, const Machine& machine)
+CoverValues::CoverValues(const Graph& graph, const Machine& machine, CoverMemo* memo)
     : graph_(&graph),
       machine_(&machine),
       users_(graph.nodes.size()),
@@ -32,7 +32,8 @@ CoverValues::CoverValues(const Graph& graph, const Machine& machine)
       sources_(graph.nodes.size()),
       readers_(graph.nodes.size()),
       visited_(graph.nodes.size(), 0),
-      place_(graph.nodes.size(), 0) {
+      place_(graph.nodes.size(), 0),
+      memo_(memo) {
   for (const Node& node : graph.nodes) {
     fingerprints_.push_back(fingerprint(node));
     as_read_.push_back(read_fingerprint(node));
@@ -46,8 +47,8 @@ CoverValues::CoverValues(const Graph& graph, const Machine& machine)
   for (const Output& output : graph.outputs) is_graph_output_[output.node] = 1;
 }
 
-absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine& machine) {
-  CoverValues values(graph, machine);
+absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine& machine, CoverMemo* memo) {
+  CoverValues values(graph, machine, memo);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
     if (values.anchor_[id]) WL_RETURN_IF_ERROR(values.ensure_kernel(id));
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
@@ -61,10 +62,11 @@ absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine&
 const absl::StatusOr<Domain>& CoverValues::try_alone(NodeId anchor, std::vector<NodeId> stores) const {
   const Group group = group_storing({anchor}, std::move(stores));
   const Fingerprint key = structure(group);
-  const auto known = alone_.find(key);
-  if (known != alone_.end()) return known->second;
-  if (alone_.size() >= kMaxRemembered) alone_.clear();
-  return alone_.emplace(key, analyze(extract(*graph_, group), *machine_)).first->second;
+  auto& domains = (memo_ != nullptr ? *memo_ : own_).domains;
+  const auto known = domains.find(key);
+  if (known != domains.end()) return known->second;
+  if (domains.size() >= kMaxRemembered) domains.clear();
+  return domains.emplace(key, analyze(extract(*graph_, group), *machine_)).first->second;
 }
 
 bool CoverValues::first_visit(NodeId id) const {

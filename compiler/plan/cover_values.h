@@ -12,10 +12,20 @@
 
 namespace wl {
 
+// What was found out about groups, by their structure: covers of graphs with parts in common ask the same again and
+// again. Of one machine.
+struct CoverMemo {
+  template <typename Found>
+  using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
+  Of<absl::StatusOr<Domain>> domains;
+  Of<bool> mergers;  // whether cover_greedy may make the group
+};
+
 class CoverValues {
  public:
   // Decides anchors and stored forms so that every anchor alone is a legal group; a Status when some op has no kernel.
-  static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine);
+  // `memo`, if any, outlives them.
+  static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr);
 
   const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
   const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // anchors it reads, distinct
@@ -37,7 +47,7 @@ class CoverValues {
   const Graph& graph() const { return *graph_; }
 
  private:
-  CoverValues(const Graph& graph, const Machine& machine);
+  CoverValues(const Graph& graph, const Machine& machine, CoverMemo* memo);
   absl::Status ensure_kernel(NodeId anchor);
   // Valid until the next call.
   const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
@@ -61,8 +71,8 @@ class CoverValues {
   std::vector<Fingerprint> fingerprints_, as_read_;  // of nodes
   mutable std::vector<int> visited_, place_;         // the last walk that came by, and as how manieth
   mutable int walk_ = 0;
-  using Alone = std::unordered_map<Fingerprint, absl::StatusOr<Domain>, FingerprintHash>;
-  mutable Alone alone_;  // what try_alone() found, by structure
+  CoverMemo* memo_;
+  mutable CoverMemo own_;  // where there is no other
 };
 
 // Topological order, smallest first op first; each group in_order().

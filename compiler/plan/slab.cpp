@@ -222,17 +222,8 @@ absl::Status build(const Graph& group, Slab& slab) {
   return verify(slab.graph);
 }
 
-}  // namespace
-
-std::vector<int64_t> Slab::shift(const Graph& group, NodeId node) const {
-  std::vector<int64_t> shift(counts.size(), 0);
-  const std::vector<int64_t> strides = row_major_strides(group.nodes[node].shape);
-  for (size_t i = 0; i < cuts[node].size(); ++i)
-    if (cuts[node][i].axis >= 0) shift[cuts[node][i].axis] += cuts[node][i].length * strides[i];
-  return shift;
-}
-
-absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths) {
+// slab_of() but for the graph.
+absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (lengths.size() != shape.size()) return invalid(lengths.size(), " lengths for ", shape_text(shape));
   Slab slab;
@@ -246,6 +237,21 @@ absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& len
   }
   WL_RETURN_IF_ERROR(Demand(group, slab).run(cuts));
   WL_RETURN_IF_ERROR(check_no_repeats(group, slab));
+  return slab;
+}
+
+}  // namespace
+
+std::vector<int64_t> Slab::shift(const Graph& group, NodeId node) const {
+  std::vector<int64_t> shift(counts.size(), 0);
+  const std::vector<int64_t> strides = row_major_strides(group.nodes[node].shape);
+  for (size_t i = 0; i < cuts[node].size(); ++i)
+    if (cuts[node][i].axis >= 0) shift[cuts[node][i].axis] += cuts[node][i].length * strides[i];
+  return shift;
+}
+
+absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths) {
+  WL_ASSIGN_OR_RETURN(Slab slab, divided(group, lengths));
   WL_RETURN_IF_ERROR(build(group, slab));
   return slab;
 }
@@ -258,7 +264,7 @@ std::vector<int64_t> least_lengths(const Graph& group) {
     for (int64_t length = 1; length < shape[i] && least[i] == shape[i]; ++length) {
       if (shape[i] % length != 0) continue;
       lengths[i] = length;
-      if (slab_of(group, lengths).ok()) least[i] = length;
+      if (divided(group, lengths).ok()) least[i] = length;
     }
   }
   return least;

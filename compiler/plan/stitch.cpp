@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "compiler/ir/eval.h"
-#include "compiler/plan/cover.h"
+#include "compiler/plan/cover_values.h"
 
 namespace wl {
 namespace {
@@ -33,15 +33,15 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
 
 class Stitcher {
  public:
-  Stitcher(const Graph& group, const Machine& machine, Slab slab)
-      : group_(group), machine_(machine), slab_(std::move(slab)) {
+  Stitcher(const Graph& group, const Machine& machine, Slab slab, CoverMemo& memo)
+      : group_(group), machine_(machine), slab_(std::move(slab)), memo_(memo) {
     machine_.threads = 1;
   }
 
   absl::StatusOr<Stitched> run(int64_t rows) {
     result_.rows = rows;
     result_.counts = slab_.counts;
-    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(slab_.graph, machine_));
+    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(slab_.graph, machine_, {.memo = &memo_}));
     if (cover.groups.size() > kMostStages)
       return invalid("a block would run ", cover.groups.size(), " loop nests; the most are ", kMostStages);
     for (const Group& part : cover.groups) WL_RETURN_IF_ERROR(add(part));
@@ -117,6 +117,7 @@ class Stitcher {
   const Graph& group_;
   Machine machine_;
   const Slab slab_;
+  CoverMemo& memo_;
   Stitched result_;
   std::map<NodeId, int> kept_;
   size_t stored_ = 0;  // outputs
@@ -135,7 +136,9 @@ int64_t Stitched::blocks() const {
   return blocks;
 }
 
-absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine) {
+absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo) {
+  CoverMemo own;
+  if (memo == nullptr) memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
@@ -159,7 +162,7 @@ absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine) {
     absl::StatusOr<Slab> slab = slab_of(group, lengths);
     status.Update(slab.status());
     if (!slab.ok()) continue;
-    absl::StatusOr<Stitched> stitched = Stitcher(group, machine, *std::move(slab)).run(length);
+    absl::StatusOr<Stitched> stitched = Stitcher(group, machine, *std::move(slab), *memo).run(length);
     status.Update(stitched.status());
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));

@@ -14,6 +14,8 @@
 
 namespace wl {
 
+struct CoverMemo;
+
 // One nest of a block. Buffers are those of its own graph, in call order.
 struct Stage {
   struct Buffer {
@@ -49,8 +51,9 @@ struct Stitch {
   std::vector<Stitched> choices;
 };
 
-// A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so.
-absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine);
+// A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so. `memo`
+// (cover_values.h): of earlier calls with this machine, which groups with parts in common have use for.
+absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
 // analyze(), or else stitch(): how one kernel computes the group.
 absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine);
 

@@ -110,7 +110,7 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
   const Graph alone = extract(values_.graph(), group);
   absl::StatusOr<Domain> domain = analyze(alone, machine_);
   if (domain.ok() && !worthwhile(alone, *domain, machine_, contract_atoms)) return -1;
-  if (!domain.ok() && stitching_) domain = stitch(alone, machine_);
+  if (!domain.ok() && stitching_) domain = stitch(alone, machine_, &stitched_);
   if (!domain.ok()) return -1;
   known->second = static_cast<int>(forms_.size());
   forms_.push_back({domain->cls, cost_of(alone, *domain, machine_, rates_), 1});

@@ -74,6 +74,7 @@ class Candidates {
   std::vector<std::vector<int>> with_;
   std::unordered_map<Ops, int, Hash> known_;
   std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
+  CoverMemo stitched_;  // of blocks' covers
   std::vector<Form> forms_;
 };
 

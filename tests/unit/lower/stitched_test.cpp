@@ -4,6 +4,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
+#include "compiler/plan/cover_values.h"
 #include "compiler/plan/slab.h"
 #include "compiler/plan/stitch.h"
 #include "tests/unit/fuzz.h"
@@ -75,6 +76,46 @@ TEST(Stitched, PointsAreCountedWithoutAWalk) {
     space.enumerate([&](const Point&) { return ++walked > 0; });
     EXPECT_EQ(space.count(), walked);
   }
+}
+
+// Everything that a stitched domain says.
+std::string text_of(const Domain& domain) {
+  std::string text;
+  for (const Stitched& choice : domain.stitch->choices) {
+    text += cat("rows ", choice.rows, " of ", choice.blocks(), "\n");
+    for (const StitchKept& kept : choice.kept)
+      text += cat(kept.name, " ", type_text(kept.dtype, kept.shape), " ", kept.first, " ", kept.last, "\n");
+    for (const Stage& stage : choice.stages) {
+      text += print(stage.graph) + stage.domain.text() + cat(stage.target->gpu.block_shared, "\n");
+      for (const Stage::Buffer& buffer : stage.buffers) text += cat(buffer.global, " ", buffer.kept, "\n");
+    }
+  }
+  return text;
+}
+
+TEST(Stitched, WhatWasFoundBeforeChangesNothing) {
+  const Machine machine = machine_with("sim:cuda");
+  CoverMemo memo;
+  int stitched = 0, again = 0;
+  const auto both = [&](const Graph& graph) {
+    const size_t known = memo.domains.size();
+    const auto with = stitch(graph, machine, &memo), without = stitch(graph, machine);
+    ASSERT_EQ(with.status(), without.status());
+    if (!with.ok()) return;
+    ++stitched;
+    again += memo.domains.size() == known ? 1 : 0;
+    ASSERT_EQ(text_of(*with), text_of(*without)) << print(graph);
+  };
+  for (int round = 0; round < 2; ++round)
+    for (const char* text : testing::kStitched) both(parsed(text));
+  const uint64_t first = testing::test_seed(20261122);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(300)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    both(random_graph(seed, {.nodes = 12, .largest = 400, .f32_only = true, .zero_extents = false}));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(stitched, 20);
+  EXPECT_GT(again, 5);
 }
 
 TEST(Slab, CutsFollowViewsBackwards) {

@@ -88,6 +88,23 @@ TEST(Cover, TransformerLayer) {
   EXPECT_GT(one_per_op(graph).groups.size(), 35u);
 }
 
+TEST(Cover, ContractionsAloneLikeCallsOfALibrary) {
+  const Graph graph = transformer(1, 6, 2, 4);
+  const Cover cover = cover_greedy(graph, test_machine(), {.contractions_alone = true}).value();
+  EXPECT_EQ(check_cover(graph, cover), "");
+  int contractions = 0;
+  for (const Group& group : cover.groups) {
+    const Graph part = extract(graph, group);
+    const bool contracts =
+        std::any_of(part.nodes.begin(), part.nodes.end(), [](const Node& node) { return node.op == Op::contract; });
+    contractions += contracts ? 1 : 0;
+    for (const Node& node : part.nodes)
+      EXPECT_FALSE(contracts && class_of(node.op) == OpClass::kElementwise) << print(part);
+  }
+  EXPECT_EQ(contractions, 8);
+  EXPECT_EQ(cover.groups.size(), 8u + 7u);  // q, k, v with bias; softmax; two sums with norms; up
+}
+
 TEST(Cover, EqualLayersShareKeys) {
   const Graph graph = transformer(4, 6, 2, 4);
   std::set<std::string> keys;
