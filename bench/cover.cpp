@@ -1,14 +1,21 @@
 // What the planned cover makes of models, against the greedy one and one kernel per op; nothing is run.
 //
-//   cover [--target NAME]... [--random OPS] MODEL.onnx...      one JSON object per file and target on stdout:
+//   cover [--target NAME]... [--half] [--random OPS] MODEL.onnx...      one JSON object per file and target on stdout:
 //   {"file": ..., "target": ..., "ops": ..., "candidates": ..., "columns": ..., "forms": ..., "rows": ..., "cuts": ...,
 //    "regions": ..., "distinct": ..., "pool_s": ..., "solve_s": ..., "gap": relative,
-//    "one_per_op" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled}}
-#include <chrono>
+//    "one_per_op" | "calls" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
+//    "packed": {"launches": ..., "sharing": kernels, "micros": modelled}}
+//
+// --half: every f32 of the models as bf16. "calls" is greedy fusion around library calls: contractions stand alone.
+// "packed": the planned cover, of GPUs, were kernels that do not fill the machine launched together with others that
+// need not wait for them.
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 
@@ -23,8 +30,9 @@
 namespace wl {
 namespace {
 
+// Of this thread's work: what else the machine runs does not count.
 double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 Machine machine_named(const std::string& target) {
@@ -50,6 +58,46 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
 }
 
+// Kernels of one level (the longest way from the inputs) wait for none of each other. Those whose blocks leave part of
+// the machine idle, if only in their last wave, share a launch: it takes what the longest of them takes, or what all of
+// them keep busy.
+std::string packed_figures(const Graph& graph, const Cover& cover, const Machine& machine) {
+  const Rates rates = rates_of(machine);
+  std::map<NodeId, int> level_of;  // of the kernel that stores it
+  struct Level {
+    int kernels = 0;
+    double apart = 0, longest = 0, busy = 0;  // us, launches not counted
+  };
+  std::map<int, Level> small;
+  int launches = 0, sharing = 0;
+  double micros = 0;
+  for (const Group& group : cover.groups) {
+    int level = 0;
+    for (NodeId read : group.reads)
+      if (const auto known = level_of.find(read); known != level_of.end()) level = std::max(level, known->second + 1);
+    for (NodeId store : group.stores) level_of.emplace(store, level);
+    const Graph part = extract(graph, group);
+    const Cost cost = cost_of(part, analyze_or_stitch(part, machine).value(), machine, rates);
+    const double work = cost.micros - rates.launch_us;
+    if (cost.busy > 0.99 * work) {
+      ++launches;
+      micros += cost.micros;
+      continue;
+    }
+    Level& mine = small[level];
+    ++mine.kernels;
+    mine.apart += work;
+    mine.longest = std::max(mine.longest, work);
+    mine.busy += cost.busy;
+  }
+  for (const auto& [number, level] : small) {
+    ++launches;
+    if (level.kernels > 1) sharing += level.kernels;
+    micros += rates.launch_us + (level.kernels > 1 ? std::max(level.longest, level.busy) : level.apart);
+  }
+  return cat("{\"launches\": ", launches, ", \"sharing\": ", sharing, ", \"micros\": ", micros, "}");
+}
+
 absl::StatusOr<Graph> read_model(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;
@@ -57,6 +105,15 @@ absl::StatusOr<Graph> read_model(const std::string& path) {
   WL_ASSIGN_OR_RETURN(const Imported imported, import_onnx(bytes.str()));
   WL_ASSIGN_OR_RETURN(const auto folded, fold_weights(imported.graph, imported.weights));
   return simplify(folded.graph);
+}
+
+absl::StatusOr<Graph> in_half(Graph graph) {
+  for (size_t id = 0; id < graph.nodes.size(); ++id) {
+    if (graph.nodes[id].dtype != DType::f32) continue;
+    graph.nodes[id].dtype = DType::bf16;
+    WL_RETURN_IF_ERROR(infer(std::span(graph.nodes).first(id), graph.nodes[id]));
+  }
+  return simplify(graph);
 }
 
 // Elementwise ops, reductions over rows with what they are combined with, and products, each of recent values.
@@ -105,6 +162,7 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
   const PlannedCover planned = solve_cover(pool, form_times(pool, {}));
   const double solved = now_s();
   WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Cover calls, cover_greedy(graph, machine, {.contractions_alone = true}));
   WL_ASSIGN_OR_RETURN(const Cover single, cover_one_per_op(graph, machine));
   std::cout << cat("{\"file\": \"", name, "\", \"target\": \"", target, "\", \"ops\": ", pool.values.anchors().size(),
                    ", \"candidates\": ", pool.considered, ", \"columns\": ", pool.columns.size(),
@@ -113,8 +171,10 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
                    ", \"pool_s\": ", pooled - begin, ", \"solve_s\": ", solved - pooled,
                    ", \"gap\": ", planned.total / std::max(1e-9, planned.bound) - 1,
                    ", \"one_per_op\": ", figures(graph, single, machine),
-                   ", \"greedy\": ", figures(graph, greedy, machine),
-                   ", \"planned\": ", figures(graph, planned.cover, machine), "}")
+                   ", \"calls\": ", figures(graph, calls, machine), ", \"greedy\": ", figures(graph, greedy, machine),
+                   ", \"planned\": ", figures(graph, planned.cover, machine),
+                   machine.target->is_gpu() ? cat(", \"packed\": ", packed_figures(graph, planned.cover, machine)) : "",
+                   "}")
             << std::endl;
   return absl::OkStatus();
 }
@@ -122,10 +182,13 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
 absl::Status run(int argc, char** argv) {
   std::vector<std::string> targets, files;
   int random = 0;
+  bool half = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--target" && i + 1 < argc) {
       targets.emplace_back(argv[++i]);
+    } else if (word == "--half") {
+      half = true;
     } else if (word == "--random" && i + 1 < argc) {
       random = std::stoi(argv[++i]);
     } else {
@@ -136,7 +199,10 @@ absl::Status run(int argc, char** argv) {
   for (const std::string& target : targets) {
     WL_RETURN_IF_ERROR(target_named(target).status());
     for (const std::string& file : files) {
-      WL_ASSIGN_OR_RETURN(const Graph graph, read_model(file));
+      WL_ASSIGN_OR_RETURN(Graph graph, read_model(file));
+      if (half) {
+        WL_ASSIGN_OR_RETURN(graph, in_half(std::move(graph)));
+      }
       WL_RETURN_IF_ERROR(measure(file.substr(file.rfind('/') + 1), graph, target));
     }
     if (random > 0) WL_RETURN_IF_ERROR(measure(cat("random", random), random_model(random, 1), target));

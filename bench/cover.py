@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Covers of models as a table: kernels, bytes and modelled time of one kernel per op, greedy and planned; nothing is run.
+"""Covers of models as a table: kernels, bytes and modelled time of one kernel per op, of greedy fusion around library calls
+for contractions, greedy and planned; for GPUs also of the planned cover with small independent kernels launched together.
+Nothing is run.
 
-cover.py [--bin DIR] [--target NAME]... [--random OPS] MODEL.onnx...
+cover.py [--bin DIR] [--target NAME]... [--half] [--random OPS] MODEL.onnx...       --half: every f32 as bf16
 """
 
 import argparse
@@ -11,6 +13,43 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+COVERS = ("one_per_op", "calls", "greedy", "planned")
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def cells_of(row):
+    covers = [row[name] for name in COVERS]
+    micros = [cover["micros"] for cover in covers]
+    yield from (row["file"].removesuffix(".onnx"), row["ops"], row["columns"])
+    yield from (f"{row['pool_s']:.2f}", f"{row['solve_s']:.2f}", f"{max(0, row['gap']):.1%}")
+    yield " / ".join(str(cover["kernels"]) for cover in covers)
+    yield " / ".join(f"{cover['bytes'] / 1e6:.1f}" for cover in covers)
+    yield " / ".join(f"{us:.0f}" for us in micros)
+    yield from (f"{micros[1] / micros[3]:.3f}", f"{micros[2] / micros[3]:.3f}")
+    if packed := row.get("packed"):
+        yield f"{packed['launches']}, {packed['sharing']} share"
+        yield f"{micros[3] / packed['micros']:.3f}"
+
+
+def table(target, rows):
+    heads = ["graph", "ops", "columns", "pool s", "solve s", "gap", "kernels", "MB", "modelled us"]
+    heads += ["calls / planned", "greedy / planned"]
+    if "packed" in rows[0]:
+        heads += ["launches packed", "planned / packed"]
+    print(f"\n{target}: one kernel per op / calls / greedy / planned\n")
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * len(heads))
+    for row in rows:
+        print("| " + " | ".join(map(str, cells_of(row))) + " |")
+    times = {name: [row[name]["micros"] for row in rows] for name in (*COVERS, "packed") if name in rows[0]}
+    pairs = [("calls", "planned"), ("greedy", "planned"), ("planned", "packed")]
+    means = [
+        f"{a} / {b} {geometric_mean([x / y for x, y in zip(times[a], times[b])]):.3f}" for a, b in pairs if b in times
+    ]
+    print(f"\ngeometric means: {', '.join(means)}")
 
 
 def main():
@@ -18,28 +57,17 @@ def main():
     parser.add_argument("--bin", default=ROOT / "build/release/bin", type=pathlib.Path)
     parser.add_argument("--target", action="append", default=[])
     parser.add_argument("--random", type=int, default=0)
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
     for target in arguments.target or ["cpu:avx512", "cuda:sm_90a"]:
         command = [arguments.bin / "cover_bench", "--target", target, *arguments.models]
+        if arguments.half:
+            command.append("--half")
         if arguments.random:
             command += ["--random", str(arguments.random)]
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-        print(f"\n{target}: one kernel per op / greedy / planned\n")
-        print("| graph | ops | columns | pool s | solve s | gap | kernels | MB | modelled us | greedy / planned |")
-        print("|---|---|---|---|---|---|---|---|---|---|")
-        gains = []
-        for row in map(json.loads, lines):
-            covers = [row[name] for name in ("one_per_op", "greedy", "planned")]
-            gains.append(covers[1]["micros"] / covers[2]["micros"])
-            cells = [row["file"].removesuffix(".onnx"), row["ops"], row["columns"], f"{row['pool_s']:.2f}"]
-            cells += [f"{row['solve_s']:.2f}", f"{max(0, row['gap']):.1%}"]
-            cells.append(" / ".join(str(cover["kernels"]) for cover in covers))
-            cells.append(" / ".join(f"{cover['bytes'] / 1e6:.1f}" for cover in covers))
-            cells.append(" / ".join(f"{cover['micros']:.0f}" for cover in covers))
-            cells.append(f"{gains[-1]:.3f}")
-            print("| " + " | ".join(map(str, cells)) + " |")
-        print(f"\ngeometric mean greedy / planned: {math.exp(sum(map(math.log, gains)) / len(gains)):.3f}")
+        table(target + (", every f32 as bf16" if arguments.half else ""), list(map(json.loads, lines)))
 
 
 if __name__ == "__main__":

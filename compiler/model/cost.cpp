@@ -51,6 +51,7 @@ class Price {
     const double work_ns = slots_ / rates_.slots_per_ns + contract_ns_;
     const double ns = std::max(memory_ns + again_ns_, work_ns) / fill_of(alone);
     cost.micros = std::max(cost.bound, (alone ? rates_.alone_us : rates_.launch_us) + ns / 1000);
+    cost.busy = std::max(memory_ns + again_ns_, slots_ / rates_.slots_per_ns + contract_ns_ * contract_fill_) / 1000;
     return cost;
   }
 
@@ -212,6 +213,7 @@ class Price {
           const double reuse = tile / (tile + 12) * (split > 1 ? std::min(1.0, depth / 2048) : 1);
           if (whole * waves * reuse > share) {
             share = whole * waves * reuse;
+            contract_fill_ = waves;
             reads = std::ceil(m / tile);
           }
         }
@@ -258,6 +260,7 @@ class Price {
   const Machine& machine_;
   const Rates& rates_;
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
+  double contract_fill_ = 1;  // of the machine, by blocks of a GPU's contraction
 };
 
 // What one of `workers` equal parts of the machine does, launched by the rest.
@@ -274,7 +277,7 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);
   const Rates one = share_of(rates, workers);
-  double best_us = -1;
+  double best_us = -1, busy_us = 0;
   for (const Stitched& choice : domain.stitch->choices) {
     const auto blocks = static_cast<double>(choice.blocks());
     double block_us = 0;
@@ -286,7 +289,9 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       block_us += cost_of(stage.graph, stage.domain, mine, one).micros;
     }
     const double us = std::ceil(blocks / workers) * block_us;
-    if (best_us < 0 || us < best_us) best_us = us;
+    if (best_us >= 0 && us >= best_us) continue;
+    best_us = us;
+    busy_us = blocks / workers * block_us;
   }
   Cost cost;
   double memory_ns = 0, least_ns = 0;
@@ -300,6 +305,7 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   cost.bytes = bytes_moved(group);
   cost.bound = rates.alone_us + least_ns / 1000;
   cost.micros = std::max(cost.bound, rates.launch_us + std::max(memory_ns / 1000, best_us));
+  cost.busy = std::max(memory_ns / 1000, busy_us);
   return cost;
 }
 

@@ -11,6 +11,7 @@ namespace wl {
 struct Cost {
   double micros = 0;
   double bound = 0;   // no kernel of the group takes less: launch, every value moved once, every element computed once
+  double busy = 0;    // us of the machine that its work takes, whatever its own blocks leave idle filled by others
   int64_t bytes = 0;  // read and written
 };
 

@@ -1,0 +1,42 @@
+#include "compiler/model/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/plan/stitch.h"
+
+namespace wl {
+namespace {
+
+Cost priced(const std::string& text) {
+  Machine machine;
+  machine.target = target_named("cuda:sm_90a").value();
+  const Graph group = parse(text).value();
+  return cost_of(group, analyze_or_stitch(group, machine).value(), machine, rates_of(machine));
+}
+
+Cost product(int64_t rows) {
+  return priced(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",512]\n  %1 = input \"w\" : f32[512,512]\n",
+                    "  %2 = contract %0 %1 \"mk,kn->mn\" : f32[", rows, ",512]\n  output \"y\" %2\n}"));
+}
+
+Cost map_of(int64_t elements) {
+  return priced(cat("graph {\n  %0 = input \"x\" : f32[", elements, "]\n  %1 = tanh %0 : f32[", elements,
+                    "]\n  output \"y\" %1\n}"));
+}
+
+// What a kernel keeps busy is what it takes where its blocks fill the machine, and less where they do not.
+TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
+  const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
+  for (const Cost& cost : {map_of(1 << 24), product(1 << 16)}) {
+    EXPECT_NEAR(cost.busy, cost.micros - launch, 0.05 * cost.micros);  // the last wave of blocks
+    EXPECT_GT(cost.busy, 1);
+  }
+  for (const Cost& cost : {map_of(1 << 12), product(32)}) {
+    EXPECT_LT(cost.busy, 0.5 * (cost.micros - launch));
+    EXPECT_GT(cost.busy, 0);
+  }
+}
+
+}  // namespace
+}  // namespace wl
