@@ -20,5 +20,9 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
 Space space_team_rows(const Graph& group, const Domain& domain, const Machine& machine);
 // Contractions: a block owns a tile of rows x columns, a thread a register tile of it.
 Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine);
+// Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
+// memory of a block, whose elements have so many bytes.
+int64_t contract_registers(const Schedule& schedule, int64_t words);
+int64_t contract_shared(const Schedule& schedule, int64_t bytes);
 
 }  // namespace wl

@@ -18,18 +18,6 @@ int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }
 
-// 32-bit registers of a thread.
-int64_t registers_of(const Schedule& s, int64_t words) {
-  const int64_t rows = s["rows_each"], columns = s["columns_each"];
-  const int64_t threads = (s["tile_rows"] / rows) * (s["tile_columns"] / columns);
-  const int64_t fetched = ((s["tile_rows"] + s["tile_columns"]) * s["k_step"] + threads - 1) / threads;
-  return (rows * columns + 2 * (rows + columns) + fetched) * words + kOtherRegisters;
-}
-
-int64_t shared_of(const Schedule& s, int64_t bytes) {
-  return s["stages"] * s["k_step"] * (s["tile_rows"] + s["tile_columns"] + 2 * s["vector"]) * bytes + 128;
-}
-
 // Time of the whole in arbitrary units: waves of blocks, each as long as its arithmetic or what it reads.
 double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t columns, int64_t outer, int64_t words) {
   const Gpu& gpu = machine.target->gpu;
@@ -38,8 +26,8 @@ double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t 
   const int64_t threads = (tile_rows / s["rows_each"]) * (tile_columns / s["columns_each"]);
   const int64_t together =
       std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
-                                              gpu.unit_registers / (threads * registers_of(s, words)),
-                                              gpu.unit_shared / std::max<int64_t>(1, shared_of(s, 4 * words))}));
+                                              gpu.unit_registers / (threads * contract_registers(s, words)),
+                                              gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, 4 * words))}));
   const int64_t units = std::max(1, gpu.units);
   const int64_t waves = (blocks + units - 1) / units;  // of one block a unit
   const auto rows_each = static_cast<double>(s["rows_each"]), columns_each = static_cast<double>(s["columns_each"]);
@@ -54,6 +42,17 @@ double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t 
 }
 
 }  // namespace
+
+int64_t contract_registers(const Schedule& s, int64_t words) {
+  const int64_t rows = s["rows_each"], columns = s["columns_each"];
+  const int64_t threads = (s["tile_rows"] / rows) * (s["tile_columns"] / columns);
+  const int64_t fetched = ((s["tile_rows"] + s["tile_columns"]) * s["k_step"] + threads - 1) / threads;
+  return (rows * columns + 2 * (rows + columns) + fetched) * words + kOtherRegisters;
+}
+
+int64_t contract_shared(const Schedule& s, int64_t bytes) {
+  return s["stages"] * s["k_step"] * (s["tile_rows"] + s["tile_columns"] + 2 * s["vector"]) * bytes + 128;
+}
 
 Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const Gpu gpu = machine.target->gpu;
@@ -91,9 +90,9 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
     if (rows_each > s["tile_rows"] || columns_each > s["tile_columns"] || columns_each % vector != 0) return false;
     const int64_t threads = (s["tile_rows"] / rows_each) * (s["tile_columns"] / columns_each);
     if (threads < gpu.wave || threads > gpu.block_threads || s["unroll"] > s["k_step"]) return false;
-    if (shared_of(s, bytes) > gpu.block_shared || !may_reside(s["blocks"], threads, gpu)) return false;
+    if (contract_shared(s, bytes) > gpu.block_shared || !may_reside(s["blocks"], threads, gpu)) return false;
     // 8 x 16 accumulators are as many as leave room for what is fetched.
-    const int64_t registers = registers_of(s, bytes / 4);
+    const int64_t registers = contract_registers(s, bytes / 4);
     return registers <= std::min(gpu.lane_registers, 232) && registers * threads <= gpu.unit_registers;
   };
   std::vector<std::pair<double, Point>> ranked;

@@ -7,6 +7,7 @@
 
 #include "compiler/lower/lower.h"
 #include "compiler/model/cpu_cost.h"
+#include "compiler/model/pipeline.h"
 
 namespace wl {
 namespace {
@@ -64,13 +65,17 @@ void walk(const Space& space, Point point, Prices& prices) {
   }
 }
 
-// Schedules of a kind share their micro-kernel and their packing.
+// Schedules of a kind share their micro-kernel and their packing, on lanes their tiles and how data gets there.
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
+  std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
-  return {s["mr"], s["nv"], s["pack_a"], s["pack_b"]};
+  for (const char* knob : {"mr", "nv", "pack_a", "pack_b", "tile_rows", "tile_columns", "async"})
+    kind.push_back(s.get(knob, 0));
+  return kind;
 }
 
-void order_by(Prices prices, Space& space) {
+// `own_kept`: seeds that the space chose itself and that stay, after the others.
+void order_by(Prices prices, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
   starts.resize(std::min<size_t>(starts.size(), kStarts));
@@ -79,8 +84,7 @@ void order_by(Prices prices, Space& space) {
   std::vector<Point> seeds;
   std::set<std::vector<int64_t>> kinds;
   for (const Point& point : ranked) {
-    // The last place is for the first that the space chose itself.
-    if (seeds.size() + 1 == kSeeds) break;
+    if (seeds.size() + own_kept == kSeeds) break;
     if (kinds.insert(kind_of(space, point)).second) seeds.push_back(point);
   }
   for (const Point& own : space.seeds)
@@ -102,6 +106,13 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
            space);
 }
 
+// Its rates are data sheets' until a device has been measured: half of the places stay with the space's own.
+void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+  const ProductExtents product = product_extents(group, domain);
+  order_by(Prices(space, [&](const Point& point) { return team_contract_ns(space.schedule(point), product, machine); }),
+           space, kSeeds / 2);
+}
+
 constexpr SeedModel kSeedModels[] = {
     {"ranker", "contractions on CPUs, by what the learned model expects",
      [](const Domain& domain, const Machine& machine, const Space& space) {
@@ -112,6 +123,11 @@ constexpr SeedModel kSeedModels[] = {
      }},
     {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
      is_cpu_contraction, order_by_cpu_cost},
+    {"pipeline", "contractions on GPUs, by how far the latency of their loads is hidden",
+     [](const Domain& domain, const Machine& machine, const Space&) {
+       return domain.cls == LoopClass::kContract && machine.target->is_gpu();
+     },
+     order_by_pipeline},
 };
 
 }  // namespace

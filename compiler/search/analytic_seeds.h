@@ -19,7 +19,7 @@ struct SeedModel {
   // Replaces space.seeds; at least one of them stays.
   void (*order)(const Graph& group, const Domain& domain, const Machine& machine, Space& space);
 };
-std::span<const SeedModel> seed_models();  // kSeedModels: ranker, cpu_cost
+std::span<const SeedModel> seed_models();  // kSeedModels: ranker, cpu_cost, pipeline
 
 // Orders the seeds by the first model that applies and is not named in `without`; by none the space keeps its own.
 void order_seeds(const Graph& group, const Domain& domain, const Machine& machine, Space& space,

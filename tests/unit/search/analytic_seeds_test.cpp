@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/ir/text.h"
+#include "compiler/model/pipeline.h"
 
 namespace wl {
 namespace {
@@ -83,11 +84,30 @@ TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
 }
 
 TEST(AnalyticSeeds, OthersKeepTheirOwn) {
-  for (const auto& [text, target] : {std::pair{kRows, "cpu:avx512"}, {kProduct, "cuda:sm_90a"}}) {
+  for (const auto& [text, target] : {std::pair{kRows, "cpu:avx512"}, {kRows, "cuda:sm_90a"}}) {
     Opened group = open(text, target);
     const std::vector<Point> own = group.space.seeds;
     order_seeds(group.graph, group.domain, group.machine, group.space);
     EXPECT_EQ(group.space.seeds, own);
+  }
+}
+
+// Of contractions on lanes the latency model likes the first best, and the space's own first stays.
+TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
+  for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
+    Opened group = open(kProduct, target);
+    const std::vector<Point> own = group.space.seeds;
+    order_seeds(group.graph, group.domain, group.machine, group.space);
+    const std::vector<Point>& seeds = group.space.seeds;
+    ASSERT_FALSE(seeds.empty());
+    EXPECT_LE(seeds.size(), 8u);
+    const ProductExtents product = product_extents(group.graph, group.domain);
+    const auto ns = [&](const Point& point) {
+      return team_contract_ns(group.space.schedule(point), product, group.machine);
+    };
+    for (const Point& seed : seeds) EXPECT_TRUE(group.space.is_legal(seed)) << group.space.text(seed);
+    for (const Point& seed : own) EXPECT_LE(ns(seeds[0]), ns(seed)) << target;
+    EXPECT_NE(std::find(seeds.begin(), seeds.end(), own[0]), seeds.end());
   }
 }
 

@@ -1,0 +1,82 @@
+#include "compiler/model/pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/model/rates.h"
+#include "compiler/plan/space_team.h"
+
+namespace wl {
+namespace {
+
+// From the request of a warp to its first value, nothing else under way; vendors' documents agree within a factor of
+// 1.5 for the targets of the table.
+constexpr double kMemoryNs = 450, kL2Ns = 180, kSharedNs = 18, kBarrierNs = 20;
+constexpr double kSharedBytesPerNs = 200;  // of a multiprocessor: 128 bytes a clock
+constexpr double kIssuers = 4;             // of a multiprocessor: warps on one of them hide each other's latency
+
+}  // namespace
+
+double pipelined_ns(double load_ns, double use_ns, double turns, double stages, double beside) {
+  const double ahead = std::max(1.0, stages * beside);
+  if (load_ns <= (ahead - 1) * use_ns) return use_ns * turns;
+  return (load_ns + use_ns) * turns / ahead;
+}
+
+ProductExtents product_extents(const Graph& group, const Domain& domain) {
+  ProductExtents product;
+  if (!domain.m.empty()) product.rows = static_cast<double>(domain.atoms[domain.m.back()].extent);
+  if (!domain.n.empty()) product.columns = static_cast<double>(domain.atoms[domain.n.back()].extent);
+  product.depth = static_cast<double>(extent_of(domain, domain.reduced));
+  product.outer = static_cast<double>(extent_of(domain, domain.batch)) *
+                  static_cast<double>(extent_of(domain, domain.m)) * static_cast<double>(extent_of(domain, domain.n)) /
+                  (product.rows * product.columns);
+  product.bytes = std::max(4, size_of(group.nodes[domain.contract].dtype));
+  return product;
+}
+
+double team_contract_ns(const Schedule& s, const ProductExtents& product, const Machine& machine) {
+  const Gpu& gpu = machine.target->gpu;
+  const Rates rates = rates_of(machine);
+  const double units = std::max(1, machine.multiprocessors());
+  const auto tile_rows = static_cast<double>(s["tile_rows"]), tile_columns = static_cast<double>(s["tile_columns"]);
+  const auto step = static_cast<double>(s["k_step"]), bytes = static_cast<double>(product.bytes);
+  const int64_t threads = (s["tile_rows"] / s["rows_each"]) * (s["tile_columns"] / s["columns_each"]);
+  const double row_tiles = std::ceil(product.rows / tile_rows),
+               column_tiles = std::ceil(product.columns / tile_columns);
+  const double blocks = row_tiles * column_tiles * product.outer;
+  const int64_t fit =
+      std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
+                                              gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
+                                              gpu.unit_shared / contract_shared(s, product.bytes)}));
+  const double beside = std::clamp(std::ceil(blocks / units), 1.0, static_cast<double>(fit));
+  const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
+
+  // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
+  const double fma_per_ns = rates.slots_per_ns / units / (product.bytes > 4 ? 2 : 1);
+  const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
+  const double warps = static_cast<double>(threads) / gpu.wave;
+  const double shared_bytes =
+      static_cast<double>(threads) * static_cast<double>(s["rows_each"] + s["columns_each"]) * bytes / 2;  // broadcasts
+  const double unrolled = s["unroll"] > 1 ? 2 : 1;
+  double use_ns = pipelined_ns(kSharedNs + shared_bytes / kSharedBytesPerNs, compute_ns, step, unrolled,
+                               std::max(1.0, warps / kIssuers));
+  use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
+  const double tile_bytes = step * (tile_rows + tile_columns) * bytes;
+  if (s["async"] == 0) use_ns += tile_bytes / kSharedBytesPerNs;  // the lanes that compute write them there
+
+  // A step's tiles come from the L2, and from memory what no other block of the wave reads as well.
+  const double columns_met = std::min(column_tiles, wave), rows_met = std::ceil(wave / column_tiles);
+  const double fresh = step * (rows_met * tile_rows + columns_met * tile_columns) * bytes / wave;
+  const double from_memory = fresh / (rates.memory_bytes_per_ns / units),
+               from_l2 = tile_bytes / (rates.near_bytes_per_ns / units);
+  const double load_ns = std::max(from_memory + kMemoryNs, from_l2 + kL2Ns);
+  const double turns = std::ceil(product.depth / step);
+  const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
+
+  const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s["stages"]), beside);
+  const double least = beside * turns * std::max({from_memory, from_l2, use_ns});
+  return rates.launch_us * 1000 + waves * (load_ns + std::max(loop, least) + beside * stored);
+}
+
+}  // namespace wl

@@ -1,0 +1,30 @@
+// The latency model of G. Huang et al., "ALCOP: Automatic Load-Compute Pipelining in Deep Learning Compiler for
+// AI-GPUs" (MLSys 2023), for contractions on lanes: loads of a loop are hidden behind what is computed meanwhile, by
+// copies that are issued ahead (stages) and by others that run beside it, at two levels: device memory to shared
+// memory, and shared memory to registers. What it misses is bandwidth: a loop takes at least as long as its bytes do
+// (DeepCuts' limit).
+#pragma once
+
+#include "compiler/plan/domain.h"
+#include "compiler/plan/space.h"
+#include "compiler/target/target.h"
+
+namespace wl {
+
+// A loop of so many turns, each of which loads what it then uses; `stages`: turns that are under way at once, 1: none
+// is loaded ahead; `beside`: how many such loops share the unit that computes. ns of one of them.
+double pipelined_ns(double load_ns, double use_ns, double turns, double stages, double beside);
+
+// Of a contraction, as its domain has it.
+struct ProductExtents {
+  double rows = 1, columns = 1;  // of one product
+  double depth = 1;              // elements that are summed up
+  double outer = 1;              // products
+  int64_t bytes = 4;             // of an element while it is computed with
+};
+ProductExtents product_extents(const Graph& group, const Domain& domain);
+
+// What a schedule of space_team_contract() should take on a machine with lanes, in ns.
+double team_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine);
+
+}  // namespace wl
