@@ -75,7 +75,7 @@ class Peer:
 
 
 def tune(model, options, row, cover):
-    """The bundle of the fastest kernels under that first cover; the store is one for all, so that no group is tuned twice."""
+    """The bundle of the fastest kernels under that first cover, and which those are; the store is one for all, so that no group is tuned twice."""
     bundle = WORK / model.stem / f"bundle-{cover}"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -89,7 +89,7 @@ def tune(model, options, row, cover):
         "trials_run": report["job"]["trials_run"],
         **{key: totals[key] for key in ("kernels_default", "kernels", "default_ns", "best_ns", "bytes_default", "bytes")},
     }
-    return bundle
+    return bundle, sorted((group["record"], group["count"]) for group in report["groups"])
 
 
 def check(model, bundle, row):
@@ -112,8 +112,9 @@ def one(model, options):
     row = {"model": model.stem, "greedy": {}}
     running = {}
     try:
-        bundle = tune(model, options, row, options.cover)
-        greedy = tune(model, options, row["greedy"], "greedy")
+        bundle, chosen = tune(model, options, row, options.cover)
+        greedy, of_greedy = tune(model, options, row["greedy"], "greedy")
+        row["greedy"]["same_kernels"] = chosen == of_greedy
         values = check(model, bundle, row)
         running["warploom"] = Warploom(bundle, row["best_ns"], options.seconds)
         running["greedy"] = Warploom(greedy, row["best_ns"], options.seconds)
@@ -149,8 +150,12 @@ def megabytes(counted):
 
 
 def gains_over_greedy(rows):
-    """Median time of the greedy plan over that of the chosen one, for each model that has both."""
-    return {r["model"]: r["greedy_ns"]["median"] / r["warploom_ns"]["median"] for r in rows if "greedy_ns" in r}
+    """Median time of the greedy plan over that of the chosen one, for each model that has both; 1 where the kernels are the same."""
+    return {
+        r["model"]: 1.0 if r["greedy"]["same_kernels"] else r["greedy_ns"]["median"] / r["warploom_ns"]["median"]
+        for r in rows
+        if "greedy_ns" in r
+    }
 
 
 def table(rows, options):
@@ -187,6 +192,8 @@ def table(rows, options):
     if gains:
         least = min(gains, key=gains.get)
         mean = statistics.geometric_mean(gains.values())
+        same = sum(r["greedy"]["same_kernels"] for r in rows if r["model"] in gains)
+        lines += ["", f"{same} models end with the kernels of the greedy plan (1; how far their times differ says how noisy they are)."]
         lines += ["", f"Time of the greedy plan over the chosen one: geometric mean {mean:.3f}, least {gains[least]:.3f} ({least})."]
     return "\n".join(lines) + "\n"
 
