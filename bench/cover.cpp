@@ -159,7 +159,7 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
   const double begin = now_s();
   WL_ASSIGN_OR_RETURN(const ColumnPool pool, candidate_pool(graph, machine));
   const double pooled = now_s();
-  const PlannedCover planned = solve_cover(pool, form_times(pool, {}));
+  WL_ASSIGN_OR_RETURN(const PlannedCover planned, solve_cover(pool, form_times(pool, {})));
   const double solved = now_s();
   WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
   WL_ASSIGN_OR_RETURN(const Cover calls, cover_greedy(graph, machine, {.contractions_alone = true}));

@@ -89,7 +89,9 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
             {"bytes", result.bytes},
             {"default_ns", result.default_ns},
             {"best_ns", result.best_ns},
-            {"trials", result.trials}};
+            {"trials", result.trials},
+            {"cover_rounds", result.cover_rounds},
+            {"cover_certified", result.cover_certified}};
   if (!stable) {
     totals["wall_s"] = {{"enumerate", result.enumerate_s},
                         {"compile", result.compile_s},
@@ -221,7 +223,12 @@ std::string report_table(const Job& job, bool colour) {
              time_text(result.best_ns), speed_up(result.default_ns, result.best_ns),
              result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
              "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
-  return table.text();
+  std::string text = table.text();
+  if (result.cover_rounds > 0)
+    append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
+           result.cover_certified ? "; no other candidate can make a faster one\n"
+                                  : " by measured times; --effort thorough goes on until no other can be faster\n");
+  return text;
 }
 
 }  // namespace wl

@@ -214,6 +214,8 @@ v1::JobResult to_proto(const JobResult& result) {
   *out.mutable_device() = to_proto(result.device);
   out.set_environment(result.environment);
   out.set_warploom_version(result.warploom_version);
+  out.set_cover_rounds(result.cover_rounds);
+  out.set_cover_certified(result.cover_certified);
   return out;
 }
 
@@ -264,6 +266,8 @@ absl::StatusOr<JobResult> from_proto(const v1::JobResult& in) {
   WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
   out.environment = in.environment();
   out.warploom_version = in.warploom_version();
+  out.cover_rounds = in.cover_rounds();
+  out.cover_certified = in.cover_certified();
   return out;
 }
 

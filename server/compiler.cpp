@@ -20,16 +20,22 @@ namespace wl {
 namespace {
 
 // Ways to decide which ops share a kernel. To add one: a row.
+struct CoverAsked {
+  const Graph& graph;
+  const Machine& machine;
+  const Cover& greedy;
+  const CoverPrices& prices;
+};
 struct CoverRow {
   std::string_view name;
-  absl::StatusOr<Cover> (*make)(const Graph& graph, const Machine& machine, const Cover& greedy);
+  bool refines;  // by measured times
+  absl::StatusOr<Cover> (*make)(const CoverAsked& asked);
 };
 constexpr CoverRow kCovers[] = {
-    {"stitched", cover_stitched},
-    {"greedy", [](const Graph&, const Machine&, const Cover& greedy) -> absl::StatusOr<Cover> { return greedy; }},
-    {"planned", [](const Graph& graph, const Machine& machine, const Cover&) { return cover_planned(graph, machine); }},
-    {"one-per-op",
-     [](const Graph& graph, const Machine& machine, const Cover&) { return cover_one_per_op(graph, machine); }},
+    {"stitched", false, [](const CoverAsked& a) { return cover_stitched(a.graph, a.machine, a.greedy); }},
+    {"greedy", false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
+    {"planned", true, [](const CoverAsked& a) { return cover_planned(a.graph, a.machine, a.prices); }},
+    {"one-per-op", false, [](const CoverAsked& a) { return cover_one_per_op(a.graph, a.machine); }},
 };
 
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
@@ -132,13 +138,13 @@ class RealCompiler : public Compiler {
  public:
   explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
-                                            const std::string& cover) const override {
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& cover,
+                                            const CoverPrices& prices) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
-    WL_ASSIGN_OR_RETURN(covers[0], row->make(graph, machine, greedy));
+    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices}));
     if (covers[0].groups != greedy.groups && covers[0].groups != parts.groups) covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
     return covers;
@@ -147,7 +153,7 @@ class RealCompiler : public Compiler {
                                            const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(const Cover made, row->make(graph, machine, greedy));
+    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}}));
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
@@ -158,6 +164,10 @@ class RealCompiler : public Compiler {
     return std::make_unique<RealGroup>(group, machine, std::move(domain), std::move(space), ranker_);
   }
   absl::Status known_strategy(const std::string& name) const override { return strategy_named(name).status(); }
+  bool refines(const std::string& cover) const override {
+    const absl::StatusOr<const CoverRow*> row = cover_named(cover);
+    return row.ok() && (*row)->refines;
+  }
   absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
 
  private:

@@ -9,6 +9,7 @@
 #include "compiler/base/records.h"
 #include "compiler/model/ranker.h"
 #include "compiler/plan/cover.h"
+#include "compiler/search/cover_prices.h"
 #include "compiler/search/explain.h"
 #include "compiler/search/nearest.h"
 
@@ -43,9 +44,11 @@ class Compiler {
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
   // Covers to choose from group by group once times are known, from the one that fuses most to one kernel per op.
-  // The first is the one that `cover` names, which known_cover() accepts.
+  // The first is the one that `cover` names, which known_cover() accepts; `prices` are for one that refines().
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
-                                                    const std::string& cover) const = 0;
+                                                    const std::string& cover, const CoverPrices& prices) const = 0;
+  // Whether measured times make `cover` another one.
+  virtual bool refines(const std::string& cover) const = 0;
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
                                                    const std::string& cover) const = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;

@@ -281,7 +281,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
         const int64_t needed = group.searched() && !options.require_cached ? row.options.trials : 1;
         missing += options.retune || record == records.end() || !satisfies(record->second, needed, options.budget_s);
       }
-      if (missing == 0) {
+      if (missing == 0 && (options.require_cached || !impl_->compiler->refines(options.cover))) {
         if (auto result = assemble(*plan, records, {}); result.ok()) {
           row.result = *std::move(result);
           row.cached = true;

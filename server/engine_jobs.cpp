@@ -117,10 +117,7 @@ void Engine::Impl::adopt(JobRow row, std::optional<JobPlan> plan) {
   } else {
     return finish(job, JobState::kFailed, winners.status());
   }
-  for (const PlannedGroup& group : job.plan->groups) {
-    const absl::Status status = want(job, group, group.searched() ? job.row.options.trials : 1);
-    if (!status.ok()) return finish(job, JobState::kFailed, status);
-  }
+  if (absl::Status status = want_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
   if (job.row.cancelling) stop_searches(job, true);
   advance(id);
 }
@@ -131,6 +128,12 @@ void Engine::Impl::plan_queued() {
     if (!job.plan) queued.push_back(id);
   }
   for (int64_t id : queued) adopt(jobs.at(id).row, std::nullopt);
+}
+
+absl::Status Engine::Impl::want_all(ActiveJob& job) {
+  for (const PlannedGroup& group : job.plan->groups)
+    WL_RETURN_IF_ERROR(want(job, group, group.searched() ? job.row.options.trials : 1));
+  return absl::OkStatus();
 }
 
 absl::Status Engine::Impl::want(ActiveJob& job, const PlannedGroup& group, int64_t trials) {
@@ -189,7 +192,9 @@ void Engine::Impl::advance(int64_t job_id) {
                        [&](const auto& item) { return searches.at(item.second).end == Search::End::kOpen; });
   };
   if (busy()) return publish(job);
-  if (job.row.cancelling || job.stopping) {
+  const bool hurried = job.row.cancelling || job.stopping;
+  if (!hurried && !job.refined && compiler->refines(job.row.options.cover)) return refine(job);
+  if (hurried) {
     // A search that was cut short may have nothing yet, where an earlier one did.
     absl::Status status;
     job.records.merge(known_records(*job.plan, &status));
@@ -200,7 +205,7 @@ void Engine::Impl::advance(int64_t job_id) {
     return job.row.cancelling ? finish(job, JobState::kCancelled, absl::OkStatus())
                               : finish(job, JobState::kFailed, launches.status());
   }
-  if (!job.row.cancelling && !job.stopping) {
+  if (!hurried) {
     // Parts that beat their fused group deserve a search of their own.
     const std::set<std::string> parts = parts_in_use(*job.plan, *launches);
     for (const PlannedGroup& group : job.plan->groups) {
@@ -222,6 +227,8 @@ void Engine::Impl::finish(ActiveJob& job, JobState state, absl::Status error) {
   if (job.plan && (state == JobState::kSucceeded || state == JobState::kCancelled)) {
     auto result = assemble(*job.plan, job.records, job.searched, job.transferred);
     if (result.ok()) {
+      result->cover_rounds = job.cover_rounds;
+      result->cover_certified = job.cover_certified;
       result->total_s = seconds(Clock::now() - job.begun);
       job.row.result = *std::move(result);
       if (state == JobState::kSucceeded) answer = result_key(job.row.graph, *job.row.device, job.row.options);

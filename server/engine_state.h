@@ -55,6 +55,13 @@ struct ActiveJob {
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
   bool stopping = false;  // budget over
+  // Of a cover that measured times make another one.
+  CoverPrices prices;
+  int cover_rounds = 0;
+  bool cover_certified = false;
+  bool stable = false;    // the last round called for no new kernel
+  bool refining = false;  // it is being chosen again
+  bool refined = false;   // it is the best cover of what was measured
 };
 
 // --- under the lock
@@ -126,6 +133,7 @@ struct Engine::Impl {
   void adopt(JobRow row, std::optional<JobPlan> plan);
   void plan_queued();
   void advance(int64_t job_id);
+  absl::Status want_all(ActiveJob& job);
   absl::Status want(ActiveJob& job, const PlannedGroup& group, int64_t trials);
   absl::StatusOr<Search> open(const SearchRow& row, const PlannedGroup& group, const Device& device,
                               const Machine& machine);
@@ -138,6 +146,9 @@ struct Engine::Impl {
   void forget(int64_t job_id, bool keep_view);
   absl::StatusOr<std::vector<KnownPlan>> known_plans(const JobRow& job);
   Records known_records(const JobPlan& plan, absl::Status* status);
+  // engine_refine.cpp
+  void refine(ActiveJob& job);
+  void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
   // engine_search.cpp
   void step(Search& search);
   void ask_checks(Search& search);

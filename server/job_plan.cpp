@@ -131,7 +131,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
 }
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
-                                  const Compiler& compiler) {
+                                  const Compiler& compiler, const CoverPrices& prices) {
   const auto begin = std::chrono::steady_clock::now();
   JobPlan plan;
   plan.device = device;
@@ -139,7 +139,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
   plan.graph_hash = graph_hash(whole);
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
-  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover));
+  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));
   PlanBuilder builder(&plan, options);
   // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
   const auto nothing_to_do = [&](const Group& group) {

@@ -56,7 +56,7 @@ std::string environment_of(const Device& device);
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options);
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
-                                  const Compiler& compiler);
+                                  const Compiler& compiler, const CoverPrices& prices = {});
 
 using Records = std::map<std::string, KernelRecord>;  // by key
 

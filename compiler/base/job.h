@@ -113,6 +113,8 @@ struct JobResult {
   Device device;
   std::string environment;
   std::string warploom_version;
+  int64_t cover_rounds = 0;      // times that measured times made the cover another one
+  bool cover_certified = false;  // no candidate that was not measured could make a better one
   bool operator==(const JobResult&) const = default;
 };
 

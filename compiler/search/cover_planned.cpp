@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "compiler/ir/text.h"
@@ -11,9 +12,9 @@
 namespace wl {
 namespace {
 
-constexpr double kHope = 0.85;  // of what an unmeasured kernel is expected to take
 constexpr double kPrior = 2;    // measurements that the model's own word is worth
 constexpr size_t kClasses = 5;  // of LoopClass
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The values that nobody stored before, in running order: who comes second need not write it again.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
@@ -29,7 +30,7 @@ std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vecto
 
 }  // namespace
 
-CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros) {
+CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros, std::vector<int>* columns) {
   CoverProgram program;
   const std::vector<NodeId>& anchors = pool.values.anchors();
   program.ops = static_cast<int>(anchors.size());
@@ -37,23 +38,27 @@ CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micro
     program.once.push_back(pool.values.graph().nodes[anchor].op == Op::contract);
     program.wanted.push_back(pool.values.is_output(anchor));
   }
-  for (const PoolColumn& column : pool.columns)
+  for (size_t g = 0; g < pool.columns.size(); ++g) {
+    const PoolColumn& column = pool.columns[g];
+    if (std::isinf(micros[column.form])) continue;
     program.columns.push_back({column.ops, column.stores, column.reads, micros[column.form]});
+    if (columns != nullptr) columns->push_back(static_cast<int>(g));
+  }
   return program;
 }
 
-std::vector<double> form_times(const ColumnPool& pool, const MeasuredTimes& times) {
+std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices) {
   std::vector<double> micros;
   for (const Form& form : pool.forms) micros.push_back(form.cost.micros);
-  if (times.empty()) return micros;
+  if (prices.measured.empty() && prices.otherwise == Unmeasured::kLikely) return micros;
   std::vector<double> measured(pool.forms.size(), 0);
   std::vector<char> asked(pool.forms.size(), 0);
   for (const PoolColumn& column : pool.columns) {
     if (asked[column.form] != 0) continue;
     asked[column.form] = 1;
-    const auto known =
-        times.find(graph_hash(extract(pool.values.graph(), in_order(pool.values.graph(), pool.group(column)))));
-    if (known != times.end()) measured[column.form] = known->second;
+    const auto known = prices.measured.find(
+        graph_hash(extract(pool.values.graph(), in_order(pool.values.graph(), pool.group(column)))));
+    if (known != prices.measured.end()) measured[column.form] = known->second;
   }
   std::array<double, kClasses> sum{}, count{};
   for (size_t f = 0; f < measured.size(); ++f) {
@@ -64,12 +69,19 @@ std::vector<double> form_times(const ColumnPool& pool, const MeasuredTimes& time
   }
   for (size_t f = 0; f < measured.size(); ++f) {
     const auto cls = static_cast<size_t>(pool.forms[f].cls);
-    micros[f] = measured[f] > 0 ? measured[f] : micros[f] * std::exp(sum[cls] / (count[cls] + kPrior)) * kHope;
+    if (measured[f] > 0) {
+      micros[f] = measured[f];
+    } else if (prices.otherwise == Unmeasured::kLikely) {
+      micros[f] *= std::exp(sum[cls] / (count[cls] + kPrior)) * prices.hope;
+    } else {
+      micros[f] = prices.otherwise == Unmeasured::kBound ? pool.forms[f].cost.bound : kNever;
+    }
   }
   return micros;
 }
 
-PlannedCover solve_cover(const ColumnPool& pool, const std::vector<double>& micros) {
+absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
+                                         const std::vector<std::vector<int>>& starts) {
   PlannedCover planned;
   planned.micros = micros;
   for (const Group& copy : pool.values.copies()) {
@@ -77,28 +89,42 @@ PlannedCover solve_cover(const ColumnPool& pool, const std::vector<double>& micr
     planned.columns.push_back(-1);
   }
   if (pool.columns.empty()) return planned;
-  const CoverProgram program = program_of(pool, micros);
-  const RegionsAnswer answer = solve_regions(program, pool.starts);
+  std::vector<int> columns, place(pool.columns.size(), -1);
+  const CoverProgram program = program_of(pool, micros, &columns);
+  for (size_t i = 0; i < columns.size(); ++i) place[columns[i]] = static_cast<int>(i);
+  std::vector<std::vector<int>> usable;
+  for (const auto* list : {&pool.starts, &starts})
+    for (const std::vector<int>& start : *list) {
+      std::vector<int> placed;
+      for (int g : start)
+        if (g >= 0) placed.push_back(place[g]);
+      if (std::find(placed.begin(), placed.end(), -1) == placed.end()) usable.push_back(std::move(placed));
+    }
+  if (usable.empty()) return absl::NotFoundError("no known cover has a measured kernel for every group");
+  const RegionsAnswer answer = solve_regions(program, usable);
   planned.total = answer.micros;
   planned.bound = answer.bound;
   planned.regions = answer.regions;
   planned.distinct_regions = answer.distinct;
   planned.rows = answer.rows;
   planned.cuts = answer.cuts;
-  const std::vector<std::vector<int>> stores = stores_of(pool, answer.chosen);
-  for (size_t i = 0; i < answer.chosen.size(); ++i) {
+  std::vector<int> chosen;
+  for (int g : answer.chosen) chosen.push_back(columns[g]);
+  const std::vector<std::vector<int>> stores = stores_of(pool, chosen);
+  for (size_t i = 0; i < chosen.size(); ++i) {
     if (stores[i].empty()) continue;
-    PoolColumn column = pool.columns[answer.chosen[i]];
+    PoolColumn column = pool.columns[chosen[i]];
     column.stores = stores[i];
     planned.cover.groups.push_back(in_order(pool.values.graph(), pool.group(column)));
-    planned.columns.push_back(answer.chosen[i]);
+    planned.columns.push_back(chosen[i]);
   }
   return planned;
 }
 
-absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const MeasuredTimes& times) {
+absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const CoverPrices& prices) {
   WL_ASSIGN_OR_RETURN(const ColumnPool pool, candidate_pool(graph, machine));
-  return solve_cover(pool, form_times(pool, times)).cover;
+  WL_ASSIGN_OR_RETURN(PlannedCover planned, solve_cover(pool, form_times(pool, prices)));
+  return std::move(planned.cover);
 }
 
 }  // namespace wl

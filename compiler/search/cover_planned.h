@@ -3,17 +3,14 @@
 // cover, so a restarted coordinator comes to it again from the trials that it stored.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
+#include "compiler/search/cover_prices.h"
 #include "compiler/search/cover_program.h"
 #include "compiler/search/pool.h"
 
 namespace wl {
-
-// Measured times in us, by graph_hash() of a group's own graph.
-using MeasuredTimes = std::map<std::string, double>;
 
 struct PlannedCover {
   Cover cover;
@@ -24,16 +21,18 @@ struct PlannedCover {
   bool proven() const { return total <= bound * (1 + 1e-6) + 1e-6; }
 };
 
-// Prices of the pool's forms: measured, or the model's times how wrong it was about measured ones of the same class,
-// times a little less than 1, so that what was never tried gets its chance.
-std::vector<double> form_times(const ColumnPool& pool, const MeasuredTimes& times);
+// Prices of the pool's forms in us; infinite: not to be chosen. The model's where nothing was measured at all.
+std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices);
 
-// What solve_cover() solves.
-CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros);
+// What solve_cover() solves; `columns`: of the pool, those that may be chosen.
+CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros, std::vector<int>* columns = nullptr);
 
-PlannedCover solve_cover(const ColumnPool& pool, const std::vector<double>& micros);
+// `starts`: covers to begin with besides the pool's own, as columns. NotFound: none of all is of columns that may be
+// chosen.
+absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
+                                         const std::vector<std::vector<int>>& starts = {});
 
-// InvalidArgument: some op has no kernel.
-absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const MeasuredTimes& times = {});
+// InvalidArgument: some op has no kernel. NotFound: as solve_cover().
+absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const CoverPrices& prices = {});
 
 }  // namespace wl

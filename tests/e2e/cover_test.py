@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every way to decide which ops share a kernel gives a bundle that is right; `inspect --why` says what was decided, and draws it."""
+"""Every way to decide which ops share a kernel gives a bundle that is right; `inspect --why` says what was decided, and draws it.
+A planned one is chosen again with measured times, and with thorough effort until no candidate could be better."""
 
 import graphs
 from harness import Scratch, expect
@@ -22,7 +23,12 @@ def main():
             why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
+            rounds = made["totals"]["cover_rounds"]
+            expect(rounds == 0 or cover == "planned", f"{cover}: chosen again {rounds} times")
+            expect(not made["totals"]["cover_certified"], f"{cover}: certified without having been asked to")
             print(cover, kernels[cover], flush=True)
+        certified = ("tune", file, "--cover", "planned", "--effort", "thorough", "--trials", 2, "--retune", "--json", "-")
+        expect(scratch.run("warploom", *certified).json()["totals"]["cover_certified"], "thorough ended without a certificate")
         expect(kernels["one-per-op"] >= kernels["greedy"], str(kernels))
 
 

@@ -58,12 +58,18 @@ class FakeGroup : public GroupCompiler {
 class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
-  // One kernel for all, pairs of ops where `halves`, and one per op.
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&) const override {
+  // One kernel for all, pairs of ops where `halves`, and one per op. Where it refines, pairs take the place of one for
+  // all once times are known.
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&,
+                                            const CoverPrices& prices) const override {
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
     if (halves) covers.insert(covers.begin() + 1, pairs(covers.back()));
+    if (refining && !prices.measured.empty()) covers.front() = pairs(covers.back());
+    const std::lock_guard lock(mutex);
+    priced.emplace_back(prices.measured.size(), prices.otherwise);
     return covers;
   }
+  bool refines(const std::string&) const override { return refining; }
   static Cover default_cover(const Graph& graph) {
     Cover cover;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
@@ -115,7 +121,9 @@ class FakeCompiler : public Compiler {
     return name == "portfolio" || name == "random" ? absl::OkStatus() : invalid("strategy: unknown \"", name, "\"");
   }
   mutable std::atomic<int> opened = 0;
-  bool halves = false;
+  bool halves = false, refining = false;
+  mutable std::mutex mutex;
+  mutable std::vector<std::pair<size_t, Unmeasured>> priced;  // every call of covers()
 };
 
 inline Device fake_device() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <numeric>
 
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -121,6 +122,49 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
     EXPECT_EQ(search_only(worker.measured()), undisturbed) << "restarted after batch " << after;
     EXPECT_EQ(seen.back().result->groups[0].plan, expected.result->groups[0].plan);
     EXPECT_EQ(seen.back().result->groups[0].trials, expected.result->groups[0].trials) << "none lost, none doubled";
+  }
+}
+
+// The covers that a job goes through, and its trials, are the same whenever its coordinator is killed.
+TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
+  Measured2 undisturbed;
+  for (const int after : {0, 1, 3, 4, 6}) {
+    Scratch scratch;
+    const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("socket");
+    auto service = std::make_unique<Service>(file, 15, address, 0, /*refining=*/true);
+    std::latch reached(1), restarted(1);
+    std::atomic<int> rounds = 0;
+    FakeWorker worker(dial(address), "w", {.before = [&](const Batch& batch) {
+                        if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
+                        reached.count_down();
+                        restarted.wait();
+                      }});
+    ASSERT_TRUE(service->create("r", trials(24)).ok());
+    if (after > 0) {
+      reached.wait();
+      service.reset();
+      service = std::make_unique<Service>(file, 15, address, 0, /*refining=*/true);
+      restarted.count_down();
+    }
+    const std::vector<Job> seen = service->watch("jobs/1");
+    ASSERT_FALSE(seen.empty());
+    const Job& job = seen.back();
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    EXPECT_EQ(job.result->steps.size(), 2u);
+    for (const GroupResult& group : job.result->groups)
+      EXPECT_EQ(std::accumulate(group.trials.begin(), group.trials.end(), int64_t{0}), 24) << group.graph;
+    auto measured = search_only(worker.measured());
+    if (after == 0) {
+      undisturbed = measured;
+      using enum Unmeasured;
+      // The whole, then its pairs, which call for nothing new however much is hoped for: the best of what is known.
+      EXPECT_EQ(service->compiler.priced,
+                (std::vector<std::pair<size_t, Unmeasured>>{
+                    {0, kLikely}, {1, kLikely}, {3, kLikely}, {3, kLikely}, {3, kLikely}, {3, kLikely}, {3, kNever}}));
+      EXPECT_EQ(job.result->cover_rounds, 1);
+    }
+    EXPECT_EQ(measured, undisturbed) << "restarted after batch " << after;
+    EXPECT_TRUE(service->create("again", trials(24))->cached);
   }
 }
 

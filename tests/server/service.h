@@ -29,7 +29,8 @@ inline constexpr char kGraph[] = R"(graph {
 
 struct Service {
   explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
-                   int64_t max_store_pages = 0) {
+                   int64_t max_store_pages = 0, bool refining = false) {
+    compiler.refining = refining;
     CoordinatorOptions options;
     options.store = store;
     options.compiler = &compiler;

@@ -221,6 +221,8 @@ JobResult random_result(Random& r) {
   out.device = random_device(r);
   out.environment = r.text();
   out.warploom_version = r.text();
+  out.cover_rounds = r.below(9);
+  out.cover_certified = r.below(2) == 1;
   return out;
 }
 JobProgress random_progress(Random& r) {
