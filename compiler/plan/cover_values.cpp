@@ -129,7 +129,21 @@ bool as_contiguous(const Domain& viewed, const Domain& plain) {
          });
 }
 
-// A reshape or transpose that is the only use of a value is stored in its place when that costs no loop anything.
+bool CoverValues::readers_are_kernels(NodeId value) const {
+  std::vector<NodeId> todo = users_[value];
+  for (size_t i = 0; i < todo.size(); ++i) {
+    const NodeId id = todo[i];
+    if (anchor_[id]) {
+      if (!try_alone(id, {id}).ok()) return false;
+    } else {
+      todo.insert(todo.end(), users_[id].begin(), users_[id].end());
+    }
+  }
+  return true;
+}
+
+// A reshape or transpose that is the only use of a value is stored in its place when that costs no loop anything, here
+// or in a kernel that reads it through another view.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {
@@ -140,7 +154,9 @@ void CoverValues::choose_stored_form(NodeId anchor) {
   }
   if (last == anchor) return;
   const absl::StatusOr<Domain> plain = try_alone(anchor, {anchor}), viewed = try_alone(anchor, {last});
-  if (plain.ok() && viewed.ok() && as_contiguous(*viewed, *plain)) stored_as_[anchor] = last;
+  if (!plain.ok() || !viewed.ok() || !as_contiguous(*viewed, *plain)) return;
+  stored_as_[anchor] = last;
+  if (!readers_are_kernels(last)) stored_as_[anchor] = anchor;
 }
 
 NodeId CoverValues::base_of(NodeId id) const {

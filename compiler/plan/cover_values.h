@@ -52,6 +52,7 @@ class CoverValues {
   // Valid until the next call.
   const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
+  bool readers_are_kernels(NodeId value) const;  // every anchor that reads it is a legal group alone
   absl::Status place_output(NodeId node);
   NodeId base_of(NodeId id) const;  // the anchor or leaf behind views
   void find_edges();

@@ -200,6 +200,22 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
+// Stored as its transpose, which is its only use, the value could not be read as it was: %4 undoes that and cuts the
+// axes.
+TEST(Cover, AStoredViewLeavesItsReadersKernels) {
+  const Graph graph = graph_of(R"(graph {
+    %0 = input "x" : f32[8,6]
+    %1 = iota axis=[0] : i64[8,6]
+    %2 = take_along %0 %1 axis=[0] : f32[8,6]
+    %3 = transpose %2 perm=[1,0] : f32[6,8]
+    %4 = transpose %3 perm=[1,0] : f32[8,6]
+    %5 = reshape %4 : f32[6,8]
+    %6 = add %3 %5 : f32[6,8]
+    output "y" %6
+  })");
+  EXPECT_EQ(check_cover(graph, one_per_op(graph)), "");
+}
+
 TEST(Cover, PadsAndConcatsOfInputsNeedNoKernel) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[4]
