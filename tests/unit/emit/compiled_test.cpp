@@ -106,14 +106,17 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
 // The text of GPU kernels, on threads that are fibers: it knows bounds, races and who meets at a barrier.
 const std::vector<std::string> kSimulated = {"sim:cuda", "sim:hip"};
 
-TEST(Simulated, SampledSchedulesOfTheClassesMeanTheGraph) {
-  uint64_t seed = testing::test_seed(3);
+class SimulatedClasses : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Shards, SimulatedClasses, ::testing::Range(0, testing::kShards));
+
+TEST_P(SimulatedClasses, SampledSchedulesMeanTheGraph) {
+  const uint64_t seed = testing::test_seed(3);
   CompiledChecks checks("simulated_classes");
   Tally tally;
-  for (const char* text : testing::kGroups) {
-    const auto group = parse(text);
-    ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed += 100);
+  for (size_t i = GetParam(); i < std::size(testing::kGroups); i += testing::kShards) {
+    const auto group = parse(testing::kGroups[i]);
+    ASSERT_TRUE(group.ok()) << group.status() << testing::kGroups[i];
+    add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed + 100 * (i + 1));
     if (HasFatalFailure()) return;
   }
   expect_right(checks);
