@@ -31,9 +31,13 @@ namespace {
 constexpr unsigned kPrepareSeconds = 60, kRunSeconds = 120;
 constexpr size_t kPart = 192;  // kernels
 
+absl::StatusOr<Cover> greedy(const Graph& graph, const Machine& machine) {
+  return cover_greedy(graph, machine);
+}
+
 struct Settings {
   std::string folder, objects;
-  CoverFunction cover = cover_greedy;
+  CoverFunction cover = greedy;
   int jobs = 2;
   std::string target;
 };
@@ -220,7 +224,7 @@ std::optional<Settings> parse(int argc, char** argv) {
   for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
     const std::string_view option = argv[i], value = argv[i + 1];
     if (option == "--cover" && (value == "greedy" || value == "single")) {
-      settings.cover = value == "greedy" ? cover_greedy : cover_one_per_op;
+      settings.cover = value == "greedy" ? greedy : cover_one_per_op;
     } else if (option == "--objects") {
       settings.objects = value;
     } else if (option == "--target") {
