@@ -180,24 +180,26 @@ Instr fill_instr(TileId result, double value) {
   return out;
 }
 
-Instr fold_instr(TileId into, TileId value, Op combine) {
-  Instr out;
-  out.op = InstrOp::kFold;
-  out.result = into;
-  out.args = {value};
-  out.combine = combine;
-  out.axes = {1};
-  return out;
-}
+namespace {
 
-Instr cross_instr(TileId result, TileId from, Op combine) {
+Instr along_axis_1(InstrOp op, TileId result, TileId from, Op combine) {
   Instr out;
-  out.op = InstrOp::kCross;
+  out.op = op;
   out.result = result;
   out.args = {from};
   out.combine = combine;
   out.axes = {1};
   return out;
+}
+
+}  // namespace
+
+Instr fold_instr(TileId into, TileId value, Op combine) {
+  return along_axis_1(InstrOp::kFold, into, value, combine);
+}
+
+Instr cross_instr(TileId result, TileId from, Op combine) {
+  return along_axis_1(InstrOp::kCross, result, from, combine);
 }
 
 Instr copy_instr(TileId result, TileId from, DType dtype) {
