@@ -90,6 +90,22 @@ Measured2 search_only(const Measured2& all) {
   return out;
 }
 
+// A worker with these hooks stops at the search round of number `after` until the coordinator was restarted: it holds a
+// lease over that, and reports to the new process what the old one had handed out.
+struct Restart {
+  explicit Restart(int at) : after(at) {}
+  Hooks hooks() {
+    return {.before = [this](const Batch& batch) {
+      if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
+      reached.count_down();
+      done.wait();
+    }};
+  }
+  const int after;
+  std::atomic<int> rounds = 0;
+  std::latch reached{1}, done{1};
+};
+
 TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   Scratch scratch;
   Measured2 undisturbed;
@@ -103,19 +119,13 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   for (int after : {1, 3, 4, 6}) {
     const std::string file = scratch.path(cat("restarted", after, ".db")), address = "unix:" + scratch.path("socket");
     auto service = std::make_unique<Service>(file, 15, address);
-    std::latch reached(1), restarted(1);
-    std::atomic<int> rounds = 0;
-    // The worker holds a lease over the restart, and reports to the new process what the old one had handed out.
-    FakeWorker worker(dial(address), "w", {.before = [&](const Batch& batch) {
-                        if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
-                        reached.count_down();
-                        restarted.wait();
-                      }});
+    Restart restart(after);
+    FakeWorker worker(dial(address), "w", restart.hooks());
     ASSERT_TRUE(service->create("r", trials(48)).ok());
-    reached.wait();
+    restart.reached.wait();
     service.reset();
     service = std::make_unique<Service>(file, 15, address);
-    restarted.count_down();
+    restart.done.count_down();
     const std::vector<Job> seen = service->watch("jobs/1");
     ASSERT_FALSE(seen.empty());
     ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
@@ -132,19 +142,14 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
     Scratch scratch;
     const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("socket");
     auto service = std::make_unique<Service>(file, 15, address, 0, /*refining=*/true);
-    std::latch reached(1), restarted(1);
-    std::atomic<int> rounds = 0;
-    FakeWorker worker(dial(address), "w", {.before = [&](const Batch& batch) {
-                        if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
-                        reached.count_down();
-                        restarted.wait();
-                      }});
+    Restart restart(after);
+    FakeWorker worker(dial(address), "w", restart.hooks());
     ASSERT_TRUE(service->create("r", trials(24)).ok());
     if (after > 0) {
-      reached.wait();
+      restart.reached.wait();
       service.reset();
       service = std::make_unique<Service>(file, 15, address, 0, /*refining=*/true);
-      restarted.count_down();
+      restart.done.count_down();
     }
     const std::vector<Job> seen = service->watch("jobs/1");
     ASSERT_FALSE(seen.empty());
