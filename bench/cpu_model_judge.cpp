@@ -75,6 +75,25 @@ CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recordin
   return calibrate(samples, recording.machine, recording.device);
 }
 
+void ScoreSummary::add(const std::vector<Score>& scores) {
+  for (size_t i = 0; i < scores.size(); ++i) {
+    logs_[i].top1 += std::log(scores[i].top1);
+    logs_[i].top5percent += std::log(scores[i].top5percent);
+    logs_[i].rank_correlation += scores[i].rank_correlation;
+    worst_[i].top1 = std::min(worst_[i].top1, scores[i].top1);
+    worst_[i].top5percent = std::min(worst_[i].top5percent, scores[i].top5percent);
+    worst_[i].rank_correlation = std::min(worst_[i].rank_correlation, scores[i].rank_correlation);
+  }
+  shapes_ += 1;
+}
+
+std::vector<Score> ScoreSummary::means() const {
+  std::vector<Score> means;
+  for (const Score& s : logs_)
+    means.push_back({std::exp(s.top1 / shapes_), std::exp(s.top5percent / shapes_), s.rank_correlation / shapes_});
+  return means;
+}
+
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted) {
   const double best = best_of(shape);
   const std::vector<size_t> order = order_of(predicted);
@@ -130,9 +149,7 @@ std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& re
   for (std::string_view title : kTitles) append(&out, " ", title, ": top 1 | top 5 % | rank corr. |");
   append(&out, "\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
   constexpr size_t kRankings = std::size(kTitles);
-  std::array<Score, kRankings> logs = {}, worst;
-  worst.fill({1, 1, 1});
-  double count = 0;
+  ScoreSummary summary(kRankings);
   for (const JudgedShape& shape : shapes) {
     if (!shape.ranked) continue;
     std::vector<double> by_fit, by_row;
@@ -140,29 +157,20 @@ std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& re
       by_fit.push_back(cpu_ns(point.work, fitted));
       by_row.push_back(cpu_ns(point.work, row));
     }
-    const Score scores[kRankings] = {score_of(shape, by_fit), score_of(shape, by_row),
-                                     score_of(shape, polydl_order(shape)), score_of_random(shape)};
+    const std::vector<Score> scores = {score_of(shape, by_fit), score_of(shape, by_row),
+                                       score_of(shape, polydl_order(shape)), score_of_random(shape)};
     append(&out, "| ", shape.name, " | ", shape.points.size(), " |");
-    for (size_t i = 0; i < kRankings; ++i) {
-      absl::StrAppendFormat(&out, " %.3f | %.3f | %.2f |", scores[i].top1, scores[i].top5percent,
-                            scores[i].rank_correlation);
-      logs[i].top1 += std::log(scores[i].top1);
-      logs[i].top5percent += std::log(scores[i].top5percent);
-      logs[i].rank_correlation += scores[i].rank_correlation;
-      worst[i].top1 = std::min(worst[i].top1, scores[i].top1);
-      worst[i].top5percent = std::min(worst[i].top5percent, scores[i].top5percent);
-      worst[i].rank_correlation = std::min(worst[i].rank_correlation, scores[i].rank_correlation);
-    }
+    for (const Score& s : scores)
+      absl::StrAppendFormat(&out, " %.3f | %.3f | %.2f |", s.top1, s.top5percent, s.rank_correlation);
     append(&out, "\n");
-    count += 1;
+    summary.add(scores);
   }
-  if (count == 0) return out;
-  absl::StrAppendFormat(&out, "| **geometric mean** | %.0f shapes |", count);
-  for (const Score& s : logs)
-    absl::StrAppendFormat(&out, " **%.3f** | **%.3f** | %.2f |", std::exp(s.top1 / count),
-                          std::exp(s.top5percent / count), s.rank_correlation / count);
+  if (summary.shapes() == 0) return out;
+  absl::StrAppendFormat(&out, "| **geometric mean** | %.0f shapes |", summary.shapes());
+  for (const Score& s : summary.means())
+    absl::StrAppendFormat(&out, " **%.3f** | **%.3f** | %.2f |", s.top1, s.top5percent, s.rank_correlation);
   append(&out, "\n| **worst** | |");
-  for (const Score& s : worst)
+  for (const Score& s : summary.worst())
     absl::StrAppendFormat(&out, " **%.3f** | **%.3f** | %.2f |", s.top1, s.top5percent, s.rank_correlation);
   return out + "\n";
 }

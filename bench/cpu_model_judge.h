@@ -37,6 +37,19 @@ struct Score {
   double top1 = 0, top5percent = 0;
   double rank_correlation = 0;
 };
+// Scores of some rankings over shapes.
+class ScoreSummary {
+ public:
+  explicit ScoreSummary(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
+  void add(const std::vector<Score>& scores);  // of every ranking, for one shape
+  double shapes() const { return shapes_; }
+  std::vector<Score> means() const;  // geometric; of rank correlations arithmetic
+  const std::vector<Score>& worst() const { return worst_; }
+
+ private:
+  std::vector<Score> logs_, worst_;
+  double shapes_ = 0;
+};
 // `predicted`: lower is better.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
 std::vector<double> polydl_order(const JudgedShape& shape);  // places, as `predicted`

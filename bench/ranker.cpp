@@ -64,44 +64,12 @@ Score score_of_first(const JudgedShape& shape) {
   return score_of(shape, order);
 }
 
-// One row for each ranking, and their geometric means and worst cases.
-class Columns {
- public:
-  explicit Columns(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
-  std::string add(const std::vector<Score>& scores) {
-    std::string out;
-    for (size_t i = 0; i < scores.size(); ++i) {
-      append_cells(&out, scores[i]);
-      logs_[i].top1 += std::log(scores[i].top1);
-      logs_[i].top5percent += std::log(scores[i].top5percent);
-      logs_[i].rank_correlation += scores[i].rank_correlation;
-      worst_[i].top1 = std::min(worst_[i].top1, scores[i].top1);
-      worst_[i].top5percent = std::min(worst_[i].top5percent, scores[i].top5percent);
-      worst_[i].rank_correlation = std::min(worst_[i].rank_correlation, scores[i].rank_correlation);
-    }
-    count_ += 1;
-    return out + "\n";
-  }
-  double count() const { return count_; }
-  std::string means() const {
-    std::string out;
-    for (const Score& s : logs_)
-      append_cells(&out, {std::exp(s.top1 / count_), std::exp(s.top5percent / count_), s.rank_correlation / count_});
-    return out + "\n";
-  }
-  std::string worst() const {
-    std::string out;
-    for (const Score& s : worst_) append_cells(&out, s);
-    return out + "\n";
-  }
-
- private:
-  static void append_cells(std::string* out, const Score& s) {
-    absl::StrAppendFormat(out, " %.3f | %.3f | %.2f |", s.top1, s.top5percent, s.rank_correlation);
-  }
-  std::vector<Score> logs_, worst_;
-  double count_ = 0;
-};
+std::string cells(const std::vector<Score>& scores) {
+  std::string out;
+  for (const Score& s : scores)
+    absl::StrAppendFormat(&out, " %.3f | %.3f | %.2f |", s.top1, s.top5percent, s.rank_correlation);
+  return out + "\n";
+}
 
 std::string heads(const char* first, const std::vector<std::string>& titles) {
   std::string out = cat("| ", first, " | "), line = "|---|---|";
@@ -115,7 +83,7 @@ std::string heads(const char* first, const std::vector<std::string>& titles) {
 
 absl::StatusOr<std::string> judge(const std::vector<JudgedShape>& shapes) {
   std::string out = heads("group", {"kernels", "ranker", "analytic", "PolyDL", "random"});
-  Columns contractions(4), all(4);
+  ScoreSummary contractions(4), all(4);
   for (const JudgedShape& shape : shapes) {
     if (!shape.ranked) continue;
     WL_ASSIGN_OR_RETURN(const Ranker ranker, train_ranker(rows_of(shapes, shape.name)));
@@ -123,13 +91,14 @@ absl::StatusOr<std::string> judge(const std::vector<JudgedShape>& shapes) {
     const std::vector<Score> scores = {score_of_ranker(ranker, shape), score_of_ranker(Ranker(), shape),
                                        score_of(shape, polydl_order(shape)), score_of_random(shape)};
     append(&out, "| ", shape.name, known ? "" : " (no other of its kind)", " | ", shape.points.size(), " |",
-           all.add(scores));
+           cells(scores));
+    all.add(scores);
     if (shape.points[0].features.analytic_ns > 0) contractions.add(scores);
   }
-  append(&out, "| **contractions, geometric mean** | ", contractions.count(), " groups |", contractions.means(),
-         "| **contractions, worst** | |", contractions.worst());
-  append(&out, "| **all, geometric mean** | ", all.count(), " groups |", all.means(), "| **all, worst** | |",
-         all.worst());
+  append(&out, "| **contractions, geometric mean** | ", contractions.shapes(), " groups |", cells(contractions.means()),
+         "| **contractions, worst** | |", cells(contractions.worst()));
+  append(&out, "| **all, geometric mean** | ", all.shapes(), " groups |", cells(all.means()), "| **all, worst** | |",
+         cells(all.worst()));
   return out;
 }
 
@@ -145,7 +114,7 @@ absl::StatusOr<std::string> judge_store(const std::string& path) {
     shape.name = row.group;
     shape.points.push_back({"", row.ns, {}, {}, row.features});
   }
-  std::map<std::string, Columns> kinds;
+  std::map<std::string, ScoreSummary> kinds;
   for (size_t fold = 0; fold < kFolds; ++fold) {
     std::vector<JudgedShape> known, judged;
     size_t number = 0;
@@ -161,7 +130,8 @@ absl::StatusOr<std::string> judge_store(const std::string& path) {
   }
   std::string out = cat(training.rows.size(), " trials of ", training.groups, " groups\n\n",
                         heads("kind", {"groups", "ranker", "analytic", "order of the search", "random"}));
-  for (const auto& [kind, columns] : kinds) append(&out, "| ", kind, " | ", columns.count(), " |", columns.means());
+  for (const auto& [kind, columns] : kinds)
+    append(&out, "| ", kind, " | ", columns.shapes(), " |", cells(columns.means()));
   return out;
 }
 

@@ -110,23 +110,11 @@ absl::StatusOr<Json> new_index(const Json& row) {
               {"points", points}};
 }
 
-Device device_of(const Json& index) {
-  Device device;
-  const Json& from = index["device"];
-  device.target = from["target"];
-  device.threads = from["threads"];
-  device.l1_bytes = from["l1_bytes"];
-  device.l2_bytes = from["l2_bytes"];
-  device.l3_bytes = from["l3_bytes"];
-  device.compilers = from["compilers"].get<std::vector<std::string>>();
-  return device;
-}
-
 // Compiles points that are still open, for about so long. Returns how many are left.
 absl::StatusOr<size_t> compile_some(Json& index, const std::string& folder, double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(index["graph"].get<std::string>()));
-  WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(device_of(index)));
+  WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(device_of(index["device"])));
   std::vector<size_t> open;
   for (size_t i = 0; i < index["points"].size(); ++i)
     if (!index["points"][i].contains("outcome")) open.push_back(i);

@@ -175,10 +175,7 @@ absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path) {
   return parse_t4(name.substr(0, name.find(".T4")), all);
 }
 
-absl::StatusOr<Machine> recorded_machine(const Recording& recording) {
-  const Json device = recording.warploom.value("device", Json::object());
-  if (!device.contains("l1_bytes") || recording.graph.empty())
-    return invalid(recording.name, " was not recorded by `record_space`: it has no graph, or no device");
+Device device_of(const Json& device) {
   Device out;
   out.target = device["target"];
   out.threads = device["threads"];
@@ -186,7 +183,14 @@ absl::StatusOr<Machine> recorded_machine(const Recording& recording) {
   out.l2_bytes = device["l2_bytes"];
   out.l3_bytes = device["l3_bytes"];
   out.compilers = device["compilers"].get<std::vector<std::string>>();
-  return machine_of(out);
+  return out;
+}
+
+absl::StatusOr<Machine> recorded_machine(const Recording& recording) {
+  const Json device = recording.warploom.value("device", Json::object());
+  if (!device.contains("l1_bytes") || recording.graph.empty())
+    return invalid(recording.name, " was not recorded by `record_space`: it has no graph, or no device");
+  return machine_of(device_of(device));
 }
 
 nlohmann::json t4_result(const std::string& plan, Outcome outcome, const std::vector<int64_t>& samples_ns,

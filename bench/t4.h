@@ -32,6 +32,8 @@ struct Recording {
 absl::StatusOr<std::unique_ptr<Recording>> read_t4(const std::string& path);
 absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, const std::string& text);
 
+// The device as `record_space` writes it: what decides which kernels a space has.
+Device device_of(const nlohmann::json& device);
 // The machine that a table of ours was recorded on. InvalidArgument: the table is not ours.
 absl::StatusOr<Machine> recorded_machine(const Recording& recording);
 
