@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Whole models: every ONNX file of a folder is tuned, run whole, checked call by call against the oracle, compared with
-onnxruntime on the same inputs, and timed in interleaved rounds with its own greedy plan, tuned as well, with onnxruntime and
-with torch.compile (build/venv-peers). Kernels and the bytes that they move are counted for each plan and for torch.compile.
+onnxruntime on the same inputs, and timed in interleaved rounds with two other plans of its own, tuned as well (BASELINES), with
+onnxruntime and with torch.compile (build/venv-peers). Kernels and the bytes that they move are counted for each plan and for
+torch.compile.
 
   bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
 
@@ -23,7 +24,10 @@ from run import ROOT, Child
 
 WORK = ROOT / "build" / "bench" / "models"
 PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
-HEADER = 5  # lines of a table before its first row
+# Covers that the chosen plan is compared with: greedy fusion around contractions, each of them a kernel of its own, as compilers
+# around kernel libraries fuse (what design figures call greedy), and this compiler's own greedy fusion, which joins them too.
+BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
+HEADER = 6  # lines of a table before its first row
 BOUND = 1e-4  # of the largest magnitude of an output: both compute in f32 and add up in their own order
 
 
@@ -109,15 +113,17 @@ def check(model, bundle, row):
 
 
 def one(model, options):
-    row = {"model": model.stem, "greedy": {}}
+    row = {"model": model.stem}
     running = {}
     try:
         bundle, chosen = tune(model, options, row, options.cover)
-        greedy, of_greedy = tune(model, options, row["greedy"], "greedy")
-        row["greedy"]["same_kernels"] = chosen == of_greedy
+        for name, cover in BASELINES.items():
+            row[name] = {}
+            other, of_other = tune(model, options, row[name], cover)
+            row[name]["same_kernels"] = chosen == of_other
+            running[name] = Warploom(other, row["best_ns"], options.seconds)
         values = check(model, bundle, row)
         running["warploom"] = Warploom(bundle, row["best_ns"], options.seconds)
-        running["greedy"] = Warploom(greedy, row["best_ns"], options.seconds)
         for name in PEERS:
             try:
                 running[name] = Peer(name, model, values / "inputs", options)
@@ -129,10 +135,14 @@ def one(model, options):
         names = list(running)
         for turn in range(options.rounds):
             for name in names[turn % len(names) :] + names[: turn % len(names)]:
-                collected[name].extend(running[name].time(options.threads))
+                collected[name].append(running[name].time(options.threads))
                 time.sleep(options.gap)
-        for name, samples in collected.items():
+        for name, rounds in collected.items():
+            samples = [sample for samples in rounds for sample in samples]
             row[f"{name}_ns"] = {"median": statistics.median(samples), "min": min(samples), "calls": len(samples)}
+        for name in BASELINES:
+            ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(collected[name], collected["warploom"])]
+            row[name]["gain"] = statistics.median(ratios)
     except (RuntimeError, subprocess.TimeoutExpired, KeyError, OSError) as error:
         row["error"] = str(error)
     finally:
@@ -146,15 +156,13 @@ def milliseconds(row, name):
 
 
 def megabytes(counted):
-    return f"{counted['bytes'] / 1e6:.1f}" if counted else "–"
+    return f"{counted['bytes'] / 1e6:.1f}" if counted and "bytes" in counted else "–"
 
 
-def gains_over_greedy(rows):
-    """Median time of the greedy plan over that of the chosen one, for each model that has both; 1 where the kernels are the same."""
+def gains_over(rows, baseline):
+    """By how much the chosen plan is faster than a baseline, the median over the rounds, for each model; 1 where the kernels are the same."""
     return {
-        r["model"]: 1.0 if r["greedy"]["same_kernels"] else r["greedy_ns"]["median"] / r["warploom_ns"]["median"]
-        for r in rows
-        if "greedy_ns" in r
+        r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline]["gain"] for r in rows if "gain" in r.get(baseline, {})
     }
 
 
@@ -162,39 +170,46 @@ def table(rows, options):
     lines = [
         f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; medians in ms of the same "
         "interleaved rounds.",
-        "*difference*: largest of any output from onnxruntime's, relative to its largest magnitude. *greedy*: Warploom's own greedy "
-        "plan, tuned with as many trials. *MB*: what all kernels read and write, each tensor of a kernel once. Of torch.compile: "
-        "kernels that it generates + calls of libraries.",
+        "*difference*: largest of any output from onnxruntime's, relative to its largest magnitude. *around*: greedy fusion around "
+        "contractions, each a kernel of its own, as compilers around kernel libraries fuse; *greedy*: Warploom's own greedy plan; both "
+        "of Warploom's kernels, tuned with as many trials.",
+        "*MB*: what all kernels read and write, each tensor of a kernel once. Of torch.compile: kernels that it generates + calls of "
+        "libraries.",
         "",
-        "| model | kernels: ops → ours (greedy; torch.compile) | MB: ops → ours (greedy; torch.compile) | check | difference "
-        "| Warploom ms | greedy ms | onnxruntime ms | torch.compile ms | tuned in |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| model | kernels: ops → ours (around; greedy; torch.compile) | MB: ops → ours (around; greedy; torch.compile) | check "
+        "| difference | Warploom ms | around ms | greedy ms | onnxruntime ms | torch.compile ms | tuned in |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "kernels" not in row:
-            lines.append(f"| {row['model']} | {row['error'][:160]} | | | | | | | | |")
+            lines.append(f"| {row['model']} | {row['error'][:160]} | | | | | | | | | |")
             continue
         said = "–"
         if "correct" in row:
             said = f"{'ok' if row['correct'] else 'WRONG'} by {row['check_by']}, {row['check_s']} s"
         difference = row.get("onnxruntime_difference")
         differs = "–" if difference is None else f"{difference:.1e}" + ("" if difference <= BOUND else " **too large**")
-        torch, greedy = row.get("torch_compile_counted"), row["greedy"]
+        torch, around, greedy = row.get("torch_compile_counted"), row.get("around", {}), row.get("greedy", {})
         torch_kernels = f"{torch['generated']}+{torch['calls']}" if torch else "–"
         lines.append(
-            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} ({greedy.get('kernels', '–')}; {torch_kernels}) "
-            f"| {row['bytes_default'] / 1e6:.1f} → {megabytes(row)} ({megabytes(greedy)}; {megabytes(torch)}) "
-            f"| {said} | {differs} | {milliseconds(row, 'warploom')} | {milliseconds(row, 'greedy')} "
+            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} "
+            f"({around.get('kernels', '–')}; {greedy.get('kernels', '–')}; {torch_kernels}) "
+            f"| {row['bytes_default'] / 1e6:.1f} → {megabytes(row)} ({megabytes(around)}; {megabytes(greedy)}; {megabytes(torch)}) "
+            f"| {said} | {differs} | {milliseconds(row, 'warploom')} | {milliseconds(row, 'around')} | {milliseconds(row, 'greedy')} "
             f"| {milliseconds(row, 'onnxruntime')} | {milliseconds(row, 'torch_compile')} "
-            f"| {row['tune_s']} + {greedy.get('tune_s', 0)} s |"
+            f"| {row['tune_s']} + {around.get('tune_s', 0)} + {greedy.get('tune_s', 0)} s |"
         )
-    gains = gains_over_greedy(rows)
-    if gains:
+    for name in BASELINES:
+        gains = gains_over(rows, name)
+        if not gains:
+            continue
         least = min(gains, key=gains.get)
-        mean = statistics.geometric_mean(gains.values())
-        same = sum(r["greedy"]["same_kernels"] for r in rows if r["model"] in gains)
-        lines += ["", f"{same} models end with the kernels of the greedy plan (1; how far their times differ says how noisy they are)."]
-        lines += ["", f"Time of the greedy plan over the chosen one: geometric mean {mean:.3f}, least {gains[least]:.3f} ({least})."]
+        same = sum(r[name]["same_kernels"] for r in rows if r["model"] in gains)
+        lines += [
+            "",
+            f"Time of the plan *{name}* over the chosen one, medians of rounds: geometric mean "
+            f"{statistics.geometric_mean(gains.values()):.3f}, least {gains[least]:.3f} ({least}); {same} models have the same kernels (1).",
+        ]
     return "\n".join(lines) + "\n"
 
 

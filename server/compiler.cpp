@@ -28,14 +28,17 @@ struct CoverAsked {
 };
 struct CoverRow {
   std::string_view name;
-  bool refines;  // by measured times
+  bool refines;       // by measured times
+  bool above_greedy;  // groups of the greedy cover may take the place of its own
   absl::StatusOr<Cover> (*make)(const CoverAsked& asked);
 };
 constexpr CoverRow kCovers[] = {
-    {"stitched", false, [](const CoverAsked& a) { return cover_stitched(a.graph, a.machine, a.greedy); }},
-    {"greedy", false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
-    {"planned", true, [](const CoverAsked& a) { return cover_planned(a.graph, a.machine, a.prices); }},
-    {"one-per-op", false, [](const CoverAsked& a) { return cover_one_per_op(a.graph, a.machine); }},
+    {"stitched", false, true, [](const CoverAsked& a) { return cover_stitched(a.graph, a.machine, a.greedy); }},
+    {"greedy", false, false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
+    {"planned", true, true, [](const CoverAsked& a) { return cover_planned(a.graph, a.machine, a.prices); }},
+    {"contractions-alone", false, false,
+     [](const CoverAsked& a) { return cover_greedy(a.graph, a.machine, {.contractions_alone = true}); }},
+    {"one-per-op", false, false, [](const CoverAsked& a) { return cover_one_per_op(a.graph, a.machine); }},
 };
 
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
@@ -145,7 +148,8 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
     WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices}));
-    if (covers[0].groups != greedy.groups && covers[0].groups != parts.groups) covers.push_back(std::move(greedy));
+    if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
+      covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
     return covers;
   }
