@@ -1,8 +1,10 @@
 // Replays search strategies on recorded spaces (bench/t4.h), without a device:
-//   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--ranker FILE] [--out FILE.json]
-//   TABLE...
+//   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--fleet N] [--ranker FILE]
+//   [--out FILE.json] TABLE...
 // Every strategy sees what the service would show it: rounds of candidates, then their results. A figure is the best
 // time of the space over the best that was found, so 1 is perfect; geometric means over seeds, then over tables.
+//   --fleet N: the first trials are what won on at most N of the other tables, nearest first, as the service begins
+//   with what its store has of similar groups and other devices.
 //   --ranker FILE: what a ranker expects of each kernel of a table of ours, for the strategies that ask.
 //   --noise N: a trial shows the median of N of the point's samples, drawn by the seed; what was found is still judged
 //   by all of them. 0: it shows the median of all.
@@ -13,6 +15,8 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <limits>
+#include <memory>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -23,6 +27,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/model/ranker.h"
+#include "compiler/search/nearest.h"
 
 namespace wl {
 namespace {
@@ -31,7 +36,7 @@ using Json = nlohmann::json;
 constexpr int kBudgets[] = {1, 10, 25, 48, 50, 100, 200};
 
 struct Options {
-  int seeds = 40, trials = 200, round = 8, noise = 0;
+  int seeds = 40, trials = 200, round = 8, noise = 0, fleet = 0;
   std::vector<std::string> strategies, tables;
   std::string out, ranker;
 };
@@ -52,7 +57,39 @@ double shown(const Recording::Result& result, int noise, uint64_t draw) {
   return some[static_cast<size_t>(noise / 2)];
 }
 
-Curve replay_once(const Recording& recording, const Strategy& strategy, const Options& options, uint64_t seed) {
+using Recordings = std::vector<std::unique_ptr<Recording>>;
+
+double default_over_best(const Recording& recording) {
+  if (recording.space.seeds.empty()) return std::numeric_limits<double>::infinity();
+  const Recording::Result& standard = recording.results.at(recording.space.seeds[0]);
+  return standard.correct ? standard.ns / recording.best_ns : std::numeric_limits<double>::infinity();
+}
+
+// What the service would know of a table's space if its store had the winners of all others. Tables of others have no
+// graph: those with the same axes are taken for one kernel on several devices.
+std::vector<Point> fleet_points(const Recording& recording, const Recordings& all, int most) {
+  std::vector<KnownPlan> known;
+  std::vector<Point> points;
+  for (const std::unique_ptr<Recording>& other : all) {
+    if (other.get() == &recording || other->graph.empty() != recording.graph.empty()) continue;
+    for (const auto& [point, result] : other->results) {
+      if (!result.correct || result.ns > other->best_ns) continue;
+      known.push_back({other->graph, other->space.text(point), default_over_best(*other)});
+      if (const auto same = translated(recording.space, known.back().plan); same && recording.graph.empty())
+        points.push_back(*same);
+      break;
+    }
+  }
+  if (recording.graph.empty()) {
+    points.resize(std::min(points.size(), static_cast<size_t>(most)));
+    return points;
+  }
+  const absl::StatusOr<Graph> graph = parse(recording.graph);
+  return graph.ok() ? nearest_winners(*graph, recording.space, known, most) : points;
+}
+
+Curve replay_once(const Recording& recording, const Strategy& strategy, const Options& options,
+                  const std::vector<Point>& fleet, uint64_t seed) {
   double worst = 0;
   for (const auto& [point, result] : recording.results)
     if (result.correct) worst = std::max(worst, result.ns);
@@ -61,8 +98,16 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
   double best_shown = 0, best = worst;
   while (static_cast<int>(trials.size()) < options.trials) {
     const int n = std::min(options.round, options.trials - static_cast<int>(trials.size()));
-    const std::vector<Point> points = strategy.propose(recording.space, trials, n, seed);
+    std::vector<Point> points = strategy.propose(recording.space, trials, n, seed);
     if (points.empty()) break;
+    if (trials.empty()) {
+      // As the service's first round: the default schedule, then what won elsewhere, then the rest.
+      const auto known = [&](const Point& p) { return std::find(fleet.begin(), fleet.end(), p) != fleet.end(); };
+      const auto rest = points.begin() + (recording.space.seeds.empty() ? 0 : 1);
+      points.erase(std::remove_if(rest, points.end(), known), points.end());
+      points.insert(points.begin() + (recording.space.seeds.empty() ? 0 : 1), fleet.begin(), fleet.end());
+      points.resize(std::min(points.size(), static_cast<size_t>(n)));
+    }
     for (const Point& point : points) {
       const Recording::Result& result = recording.results.at(point);
       Observed trial;
@@ -87,11 +132,12 @@ struct Row {
   double score = 0, seconds = 0;
 };
 
-Row replay(const Recording& recording, const Strategy& strategy, const Options& options) {
+Row replay(const Recording& recording, const Strategy& strategy, const Options& options,
+           const std::vector<Point>& fleet) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<Curve> curves;
   for (int seed = 1; seed <= options.seeds; ++seed)
-    curves.push_back(replay_once(recording, strategy, options, static_cast<uint64_t>(seed)));
+    curves.push_back(replay_once(recording, strategy, options, fleet, static_cast<uint64_t>(seed)));
   Row row;
   row.strategy = strategy.name;
   Curve mean(curves[0].size(), 0.0);
@@ -160,6 +206,7 @@ absl::StatusOr<Options> options_of(const std::vector<std::string>& words) {
                   : words[i - 1] == "--trials" ? &options.trials
                   : words[i - 1] == "--round"  ? &options.round
                   : words[i - 1] == "--noise"  ? &options.noise
+                  : words[i - 1] == "--fleet"  ? &options.fleet
                                                : nullptr;
     if (number != nullptr) {
       if (!absl::SimpleAtoi(value, number) || *number < 0) return invalid(words[i - 1], " ", value, ": not a number");
@@ -175,9 +222,8 @@ absl::StatusOr<Options> options_of(const std::vector<std::string>& words) {
   }
   if (options.tables.empty())
     return invalid(
-        "usage: replay [--seeds N] [--trials N] [--round N] [--noise N] [--strategies A,B] [--ranker FILE] [--out "
-        "FILE] "
-        "TABLE...");
+        "usage: replay [--seeds N] [--trials N] [--round N] [--noise N] [--fleet N] [--strategies A,B] [--ranker "
+        "FILE] [--out FILE] TABLE...");
   if (options.strategies.empty())
     for (const Strategy& row : strategies())
       if (row.name != "exhaustive") options.strategies.emplace_back(row.name);
@@ -211,12 +257,21 @@ absl::Status expect(const Ranker& ranker, Recording& recording) {
 absl::Status run(const std::vector<std::string>& words) {
   WL_ASSIGN_OR_RETURN(const Options options, options_of(words));
   WL_ASSIGN_OR_RETURN(const Ranker ranker, read_ranker(options.ranker));
-  Json out = {{"seeds", options.seeds}, {"trials", options.trials}, {"round", options.round}, {"noise", options.noise}};
+  Json out = {{"seeds", options.seeds},
+              {"trials", options.trials},
+              {"round", options.round},
+              {"noise", options.noise},
+              {"fleet", options.fleet}};
   std::vector<std::vector<Row>> rows(options.strategies.size());
   std::vector<double> first;
+  Recordings recordings;
   for (const std::string& path : options.tables) {
-    WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> recording, read_t4(path));
+    WL_ASSIGN_OR_RETURN(std::unique_ptr<Recording> recording, read_t4(path));
     WL_RETURN_IF_ERROR(expect(ranker, *recording));
+    recordings.push_back(std::move(recording));
+  }
+  for (const std::unique_ptr<Recording>& recording : recordings) {
+    const std::vector<Point> fleet = fleet_points(*recording, recordings, options.fleet);
     const auto correct = std::count_if(recording->results.begin(), recording->results.end(),
                                        [](const auto& item) { return item.second.correct; });
     const int budget = methodology_budget(*recording);
@@ -237,7 +292,7 @@ absl::Status run(const std::vector<std::string>& words) {
     print_heads("");
     for (size_t i = 0; i < options.strategies.size(); ++i) {
       WL_ASSIGN_OR_RETURN(const Strategy* strategy, strategy_named(options.strategies[i]));
-      rows[i].push_back(replay(*recording, *strategy, options));
+      rows[i].push_back(replay(*recording, *strategy, options, fleet));
       print_row(rows[i].back());
       table["strategies"].push_back(json_of(rows[i].back()));
     }

@@ -1,6 +1,7 @@
 """Judges every search strategy on recorded spaces, without a device (bench/replay.cpp): ours in bench/replay/spaces and
 the tables of ../shared/data/replay. Constants of strategies were chosen on the first half of each; the second half says
-what that is worth elsewhere. Writes bench/results/replay-DATE.json.
+what that is worth elsewhere. Then again with what a fleet's store would know: the winners of the other tables (of similar groups, or of
+the same kernel on other devices) are the first trials. Writes bench/results/replay-DATE.json.
 """
 
 import argparse
@@ -8,12 +9,12 @@ import datetime
 import json
 import pathlib
 import subprocess
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = ROOT / "bench" / "replay" / "spaces"
 SHARED = ROOT.parent / "shared" / "data" / "replay"
 WORK = ROOT / "build" / "bench"
+FLEET = 2  # known winners that a search begins with, as in the service
 
 
 def main():
@@ -30,14 +31,15 @@ def main():
         if not tables:
             print(f"skipped: no tables in {folder}")
             continue
-        print(f"== {title}")
-        sys.stdout.flush()
-        part = WORK / f"replay-{title}.json"
-        words = ["--seeds", options.seeds, "--trials", options.trials, "--out", part]
-        if options.strategies:
-            words += ["--strategies", options.strategies]
-        subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables], check=True)
-        result[title] = json.loads(part.read_text())
+        for fleet in (0, FLEET):
+            name = f"{title}_fleet" if fleet else title
+            print(f"== {name}", flush=True)
+            part = WORK / f"replay-{name}.json"
+            words = ["--seeds", options.seeds, "--trials", options.trials, "--fleet", fleet, "--out", part]
+            if options.strategies or fleet:
+                words += ["--strategies", options.strategies or "random,portfolio"]
+            subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables], check=True)
+            result[name] = json.loads(part.read_text())
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"replay-{result['date'][:10].replace('-', '')}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")

@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<KnownPlan>> Engine::Impl::known_plans(const JobRow& j
   for (const RecordRow& row : rows) {
     const KernelRecord& record = row.record;
     const double ns = median_of(record.samples_ns);
-    if (record.device.target != job.device->target || ns <= 0) continue;
+    if (ns <= 0) continue;
     plans.push_back({record.graph, record.plan, median_of(record.default_samples_ns) / ns});
   }
   return plans;

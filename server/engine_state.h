@@ -47,7 +47,7 @@ struct ActiveJob {
   JobRow row;
   std::optional<JobPlan> plan;
   Records records;                          // known so far
-  std::vector<KnownPlan> known;             // winners of the target that the store had when the job came
+  std::vector<KnownPlan> known;             // winners that the store had when the job came
   std::map<std::string, int64_t> wanted;    // trials by key
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made

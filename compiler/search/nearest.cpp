@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
@@ -11,8 +13,66 @@ namespace {
 
 constexpr double kWorth = 1.02;      // gain from which a winner says something
 constexpr double kTooUnlike = 12.0;  // e.g. three other ops and sizes a few doublings apart
+constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
+
+using Knobs = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// The words of a plan that name something.
+Knobs knobs_of(std::string_view plan) {
+  Knobs knobs;
+  for (absl::string_view word : absl::StrSplit(absl::string_view(plan.data(), plan.size()), ' ', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> halves = absl::StrSplit(word, absl::MaxSplits('=', 1));
+    if (word.size() > halves.first.size())
+      knobs.push_back({{halves.first.data(), halves.first.size()}, {halves.second.data(), halves.second.size()}});
+  }
+  return knobs;
+}
+
+std::string_view value_of(const Knobs& knobs, std::string_view name) {
+  for (const auto& [knob, value] : knobs)
+    if (knob == name) return value;
+  return {};
+}
+
+// Values that are names (a compiler) stand for nothing near: the first one.
+int nearest_value(const Axis& axis, std::string_view text) {
+  int64_t wanted = 0;
+  if (!absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &wanted)) return 0;
+  const auto apart = [&](int64_t value) {
+    const double a = static_cast<double>(std::max<int64_t>(value, 0)) + 1;
+    const double b = static_cast<double>(std::max<int64_t>(wanted, 0)) + 1;
+    return std::fabs(std::log(a / b));
+  };
+  return static_cast<int>(std::min_element(axis.values.begin(), axis.values.end(),
+                                           [&](int64_t a, int64_t b) { return apart(a) < apart(b); }) -
+                          axis.values.begin());
+}
 
 }  // namespace
+
+std::optional<double> target_distance(std::string_view a, std::string_view b) {
+  if (a == b) return 0;
+  const std::string_view family = a.substr(0, a.find(':')), other = b.substr(0, b.find(':'));
+  if (family == other) return kSameFamily;
+  if (family == "cpu" || other == "cpu") return std::nullopt;
+  return kOtherGpu;
+}
+
+std::optional<Point> translated(const Space& space, std::string_view plan) {
+  if (absl::StatusOr<Point> same = space.parse(plan); same.ok()) return *std::move(same);
+  const Knobs here = knobs_of(space.prefix), there = knobs_of(plan);
+  if (value_of(here, "class") != value_of(there, "class")) return std::nullopt;
+  Point point(space.axes.size(), 0);
+  for (const auto& [name, value] : there) {
+    if (name == "class" || name == "target") continue;
+    const auto axis =
+        std::find_if(space.axes.begin(), space.axes.end(), [knob = name](const Axis& a) { return a.name == knob; });
+    if (axis == space.axes.end()) return std::nullopt;
+    point[static_cast<size_t>(axis - space.axes.begin())] = nearest_value(*axis, value);
+  }
+  if (!space.is_legal(point)) return std::nullopt;
+  return point;
+}
 
 double unlikeness(const Graph& a, const Graph& b) {
   std::map<int, int> ops;
@@ -38,14 +98,18 @@ double unlikeness(const Graph& a, const Graph& b) {
 }
 
 std::vector<Point> nearest_winners(const Graph& group, const Space& space, std::span<const KnownPlan> known, int most) {
+  const Knobs prefix = knobs_of(space.prefix);
+  const std::string_view here = value_of(prefix, "target");
   std::vector<std::pair<double, Point>> near;
   for (const KnownPlan& each : known) {
-    if (each.gain < kWorth || !each.plan.starts_with(space.prefix)) continue;
-    absl::StatusOr<Point> point = space.parse(each.plan);
-    if (!point.ok()) continue;
+    if (each.gain < kWorth) continue;
+    const std::optional<double> target = target_distance(here, value_of(knobs_of(each.plan), "target"));
+    if (!target) continue;
+    std::optional<Point> point = translated(space, each.plan);
+    if (!point) continue;
     const absl::StatusOr<Graph> graph = parse(each.graph);
     if (!graph.ok()) continue;
-    const double distance = unlikeness(group, *graph);
+    const double distance = *target + unlikeness(group, *graph);
     if (distance <= kTooUnlike) near.emplace_back(distance, *std::move(point));
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

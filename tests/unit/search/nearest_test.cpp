@@ -45,12 +45,40 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
       {add_graph(64, 2048), plan(32), 1.5},
       {add_graph(64, 1024), plan(64), 1.0},                                       // the default won
       {add_graph(1, 1), plan(128), 9},                                            // nothing like it
-      {add_graph(64, 1024), plan(256), 2},                                        // not in this space
-      {add_graph(64, 1024), "plan 1 target=cuda:sm_90a class=map tile=64", 2.0},  // another target
+      {add_graph(64, 1024), "plan 1 target=cpu:avx2 class=map team=4", 2},        // not in this space
+      {add_graph(64, 1024), "plan 1 target=cpu:avx2 class=rows tile=64", 2},      // another loop class
+      {add_graph(64, 1024), "plan 1 target=cuda:sm_90a class=map tile=64", 2.0},  // a GPU says nothing about a CPU
       {"no graph", plan(64), 2.0},
   };
   EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{1}, {0}}));
   EXPECT_EQ(nearest_winners(here, tiles(), known, 1), (std::vector<Point>{{1}}));
+}
+
+// Another machine's winner comes after this one's, and is tried at the values that this space has.
+TEST(Nearest, OffersWhatWonOnOtherTargets) {
+  const Graph here = graph_of(add_graph(64, 1024));
+  const std::vector<KnownPlan> known = {
+      {add_graph(64, 1024), "plan 1 target=cpu:avx512 class=map tile=100", 1.5},
+      {add_graph(64, 512), plan(16), 1.5},
+  };
+  EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{0}, {3}}));
+}
+
+TEST(Nearest, TargetsAreNearWhereTheirCodeIsAlike) {
+  EXPECT_EQ(target_distance("cuda:sm_80", "cuda:sm_80"), 0);
+  EXPECT_LT(target_distance("cuda:sm_80", "cuda:sm_90a"), target_distance("cuda:sm_80", "hip:gfx90a"));
+  EXPECT_EQ(target_distance("cuda:sm_80", "cpu:avx2"), std::nullopt);
+}
+
+TEST(Nearest, APlanIsTranslatedOrNothing) {
+  Space space = tiles();
+  space.axes.push_back({"unroll", {1, 2, 4}});
+  space.legal = [](const Schedule& s) { return s["tile"] * s["unroll"] <= 256; };
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));  // 64, 4
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx2 class=map tile=16"), (Point{0, 0}));  // older than an axis
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=128 unroll=4"), std::nullopt);  // not legal
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=rows tile=16"), std::nullopt);
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=16 team=2"), std::nullopt);
 }
 
 }  // namespace
