@@ -83,9 +83,10 @@ void add_graph(CLI::App* sub, Options& options) {
   sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
       ->capture_default_str()
       ->type_name("T");
-  sub->add_option("--cover", options.tune.cover,
-                  "which ops share a kernel at most: stitched, greedy, planned, contractions-alone (as compilers around kernel "
-                  "libraries do) or one-per-op")
+  sub->add_option(
+         "--cover", options.tune.cover,
+         "which ops share a kernel at most: stitched, greedy, planned, contractions-alone (as compilers around kernel "
+         "libraries do) or one-per-op")
       ->capture_default_str()
       ->type_name("C");
   sub->add_flag("--allow-tf32", options.tune.allow_tf32, "allow reduced-precision products of f32");
