@@ -60,6 +60,10 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
 
 using Records = std::map<std::string, KernelRecord>;  // by key
 
+// What kernels are compared by that were not timed in the same rounds: others' load only ever adds time, and another
+// hour may have had another load.
+double undisturbed_ns(const KernelRecord& record);
+
 struct Chosen {
   int level = 0, launch = 0;
   bool operator==(const Chosen&) const = default;

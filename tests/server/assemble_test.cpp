@@ -1,0 +1,42 @@
+// Which kernels make the whole, by records alone.
+#include <gtest/gtest.h>
+
+#include "compiler/base/records.h"
+#include "server/job_plan.h"
+#include "tests/server/fakes.h"
+
+namespace wl {
+namespace {
+
+constexpr char kTwoOps[] = R"(graph {
+  %0 = input "x" : f32[64,32] normal(0,1)
+  %1 = exp %0 : f32[64,32]
+  %2 = tanh %1 : f32[64,32]
+  output "y" %2
+}
+)";
+
+struct Choice {
+  std::vector<int64_t> fused, part;  // samples
+  size_t launches;
+};
+
+TEST(Chooser, ComparesKernelsByTheirLeastDisturbedSamples) {
+  const FakeCompiler compiler;
+  const auto plan = make_plan(kTwoOps, {}, fake_device(), compiler);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const auto& [fused, part, launches] : {
+           Choice{{1000, 1000, 1000}, {600, 600, 600}, 1}, Choice{{1000, 1000, 1000}, {400, 400, 400}, 2},
+           Choice{{1000, 1900, 1900}, {600, 600, 600}, 1},    // fused was timed beside a load
+           Choice{{1000, 1000, 1000}, {400, 1900, 1900}, 2},  // the parts were
+       }) {
+    Records records;
+    for (const PlannedGroup& group : plan->groups) records[group.key].samples_ns = group.fused_count > 0 ? fused : part;
+    const auto chosen = choose_launches(*plan, records);
+    ASSERT_TRUE(chosen.ok()) << chosen.status();
+    EXPECT_EQ(chosen->size(), launches) << median_of(fused) << " against parts of " << median_of(part);
+  }
+}
+
+}  // namespace
+}  // namespace wl
