@@ -55,6 +55,8 @@ constexpr Rule kRules[] = {
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",
      rule::take_elementwise},
     {"take-broadcast", "take_along over a repeated axis -> broadcast", rule::take_broadcast},
+    {"concat-elementwise", "concat(f(a), b) -> select(i < n, f(pad a), pad b), of values in memory",
+     rule::concat_elementwise},
 };
 
 // Every rule lowers a measure (rules.h), so these are never reached; were they, the graph so far would still be right.

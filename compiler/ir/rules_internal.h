@@ -30,6 +30,7 @@ Result view_constant(Builder& to, const Node& node);
 Result reshape_broadcast(Builder& to, const Node& node);
 Result broadcast_reshape(Builder& to, const Node& node);
 Result concat_window(Builder& to, const Node& node);
+Result concat_elementwise(Builder& to, const Node& node);
 Result take_elementwise(Builder& to, const Node& node);
 Result take_broadcast(Builder& to, const Node& node);
 Result div_sqrt(Builder& to, const Node& node);

@@ -128,6 +128,15 @@ const Case kCases[] = {
      },
      "%1 = slice %0 starts=[0,1] steps=[1,1] : f32[4,5]\n%2 = window %1 axes=[0,1] params=[2,1,2,3,2,1] : "
      "f32[2,2,2,3]\n%3 = transpose %2 perm=[0,2,3,1] : f32[2,2,3,2]\n%4 = reshape %3 : f32[2,6,2]\n"},
+    {"concat-elementwise",
+     [](Builder& b, NodeId x) {
+       const NodeId high = b.slice(x, {0, 2}, {1, 1}, {4, 4}), low = b.slice(x, {0, 0}, {1, 1}, {4, 2});
+       return b.add_node({.op = Op::concat, .operands = {b.elementwise(Op::neg, {high}), low}, .ints = {1}});
+     },
+     "%1 = slice %0 starts=[0,2] steps=[1,1] : f32[4,4]\n%2 = slice %0 starts=[0,0] steps=[1,1] : f32[4,2]\n%3 = pad "
+     "%2 low=[0,4] high=[0,0] value=0 : f32[4,6]\n%4 = pad %1 low=[0,0] high=[0,2] value=0 : f32[4,6]\n%5 = neg %4 : "
+     "f32[4,6]\n%6 = iota axis=[1] : i32[4,6]\n%7 = constant 4 : i32[4,6]\n%8 = lt %6 %7 : b1[4,6]\n%9 = select %8 %5 "
+     "%3 : f32[4,6]\n"},
     {"contract-units",
      [](Builder& b, NodeId x) {
        return b.contract(b.reshape(x, {1, 4, 6}), x, "bmk,nk->bmn");
@@ -295,6 +304,30 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   auto simple = simplify(graph);
   ASSERT_TRUE(simple.ok());
   EXPECT_EQ(simple->nodes.size(), 3u);
+}
+
+// Work moves to the reader of a concat only from values that lie in memory whatever happens.
+TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
+  const auto joins = [](const std::function<std::vector<NodeId>(Builder&, NodeId, NodeId)>& operands) {
+    Builder b;
+    const NodeId x = b.input("x", DType::f32, {4, 6}), product = b.contract(x, x, "mk,nk->mn");
+    b.output("y", b.add_node({.op = Op::concat, .operands = operands(b, x, product), .ints = {1}}));
+    const Graph simple = *simplify(*b.finish());
+    return std::any_of(simple.nodes.begin(), simple.nodes.end(), [](const Node& n) { return n.op == Op::concat; });
+  };
+  const auto neg = [](Builder& b, NodeId x) { return b.elementwise(Op::neg, {x}); };
+  const auto part = [](Builder& b, NodeId x, int64_t from) { return b.slice(x, {0, from}, {1, 1}, {4, 2}); };
+  using Operands = std::vector<NodeId>;
+  EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId product) { return Operands{neg(b, product), x}; }));
+  EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId product) {
+    return Operands{neg(b, b.reduce_keep(Op::reduce_sum, product, {1})), x};
+  }));
+  EXPECT_FALSE(joins([&](Builder& b, NodeId, NodeId product) { return Operands{neg(b, product), product}; }));
+  EXPECT_FALSE(joins([&](Builder& b, NodeId, NodeId product) {
+    return Operands{neg(b, part(b, product, 2)), part(b, product, 0)};
+  }));
+  // What takes longer than storing it and reading it back.
+  EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId) { return Operands{b.elementwise(Op::exp, {x}), x}; }));
 }
 
 // 5 / 10 is a tie, 5 * 0.1f is beyond it.

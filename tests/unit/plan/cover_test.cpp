@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/domain.h"
 #include "tests/unit/plan/plan_testing.h"
@@ -241,6 +242,27 @@ TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   })");
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
   EXPECT_EQ(greedy(graph).groups.size(), 3u);
+}
+
+// Half of each row turns its sign and place: as rewritten, nothing of that is stored.
+TEST(Cover, RotaryEmbeddingIsOneKernel) {
+  const Graph graph = graph_of(R"(graph {
+    %0 = input "x" : f32[8,32,16]
+    %1 = input "cos" : f32[32,16]
+    %2 = input "sin" : f32[32,16]
+    %3 = slice %0 starts=[0,0,8] steps=[1,1,1] : f32[8,32,8]
+    %4 = neg %3 : f32[8,32,8]
+    %5 = slice %0 starts=[0,0,0] steps=[1,1,1] : f32[8,32,8]
+    %6 = concat %4 %5 axis=[2] : f32[8,32,16]
+    %7 = broadcast %1 dims=[1,2] : f32[8,32,16]
+    %8 = mul %0 %7 : f32[8,32,16]
+    %9 = broadcast %2 dims=[1,2] : f32[8,32,16]
+    %10 = mul %6 %9 : f32[8,32,16]
+    %11 = add %8 %10 : f32[8,32,16]
+    output "y" %11
+  })");
+  EXPECT_EQ(greedy(graph).groups.size(), 2u);
+  EXPECT_EQ(greedy(*simplify(graph)).groups.size(), 1u);
 }
 
 TEST(Cover, RandomGraphs) {
