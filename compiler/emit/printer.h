@@ -63,6 +63,8 @@ class Printer {
   void print_map(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_fold(const Instr& instr, const Stretch& stretch, const Place& place);
   void print_load(const Instr& instr, const Stretch& stretch, const Place& place);
+  bool rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const;
+  std::string range_of(const std::string& low, const std::string& high);
   void print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name);
   void print_store(const Instr& instr, const Stretch& stretch, const Place& place);
 
@@ -90,6 +92,7 @@ class Printer {
   std::set<TileId> register_tiles_;
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
+  std::map<std::string, std::string> ranges_;    // of lanes: text -> name
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;
   absl::Status status_;

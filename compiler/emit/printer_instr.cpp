@@ -150,6 +150,27 @@ bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
                      [&](const auto& term) { return whole(term.second); });
 }
 
+// The rows of a tile have their guards in common.
+bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const {
+  if (kernel_.wave > 0) return false;
+  for (int a = 0; a < tile.layout.rank(); ++a) {
+    if (a == tile.layout.vector_axis() || tile.layout.shape[a] == 1) continue;
+    return std::all_of(guards.begin(), guards.end(), [a](const SliceGuard& guard) { return guard.strides[a] == 0; });
+  }
+  return false;
+}
+
+// The name of a range of lanes, which is worked out where it is first needed.
+std::string Printer::range_of(const std::string& low, const std::string& high) {
+  std::string& name = ranges_[cat(low, "..", high)];
+  for (const auto& scope : declared_)
+    if (scope.contains(name)) return name;
+  name = cat("g", temporary_++);
+  declared_.back().insert(name);
+  out_.line(cat("const int ", name, "_low = ", low, ", ", name, "_high = ", high, ";"));
+  return name;
+}
+
 // Guards that do not move along the lanes are a condition; each of the others leaves a range of lanes.
 void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
@@ -188,13 +209,15 @@ void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Pl
                      : cat("wl_gather<", vector, ">(", from, ", ", along, "L)");
     return set(cat(condition, " ? ", inside, " : ", other));
   }
-  const std::string range = cat("g", temporary_++);
-  out_.line(cat("const int ", range, "_low = wl_left(", low, "), ", range,
-                "_high = ", condition.empty() ? "" : cat(condition, " ? "), "wl_left(", high, ")",
-                condition.empty() ? "" : " : 0", ";"));
+  const std::string range = range_of(
+      cat("wl_left(", low, ")"),
+      cat(condition.empty() ? "" : cat(condition, " ? "), "wl_left(", high, ")", condition.empty() ? "" : " : 0"));
   const int64_t stride = instr.slice.strides[axis];
-  set(cat(stride == 1 ? "wl_load_in<" : "wl_gather_in<", spell_memory(tile.dtype, lanes), ">(", from, ", ",
-          stride == 1 ? "" : cat(stride, "L, "), range, "_low, ", range, "_high, ", other, ")"));
+  const std::string_view load = stride != 1                      ? "wl_gather_in<"
+                                : rows_share(instr.guards, tile) ? "wl_load_where<"
+                                                                 : "wl_load_in<";
+  set(cat(load, spell_memory(tile.dtype, lanes), ">(", from, ", ", stride == 1 ? "" : cat(stride, "L, "), range,
+          "_low, ", range, "_high, ", other, ")"));
 }
 
 // Streaming needs vector alignment: everything that moves the address moves it by whole vectors.

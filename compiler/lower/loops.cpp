@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/plan/moves.h"
+#include "compiler/plan/walk.h"
 
 namespace wl {
 
@@ -34,11 +35,13 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
   }
   vector_tiles_ = vector_reduced_ ? 1 : (vector_extent_ + vector_tile_ - 1) / std::max<int64_t>(1, vector_tile_);
+  height_ = schedule.get("height", 1);
+  if (height_ > 1) tall_ = tall_atom(domain);
   rows_ = vector_tiles_;
   for (AtomId a : domain.parallel)
     if (a != domain.vector) {
       row_atoms_.push_back(a);
-      rows_ *= domain.atoms[a].extent;
+      rows_ *= steps_of(a);
     }
   for (AtomId a : domain.reduced)
     if (a != domain.vector) outer_reduced_.push_back(a);
@@ -50,6 +53,15 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
 
 bool LoopLowering::wide(const std::vector<AtomId>& varies) const {
   return lanes_ > 1 && std::find(varies.begin(), varies.end(), domain_.vector) != varies.end();
+}
+
+bool LoopLowering::tall(const std::vector<AtomId>& varies) const {
+  return tall_ >= 0 && holds(varies, tall_);
+}
+
+// How many rows there are along an atom.
+int64_t LoopLowering::steps_of(AtomId atom) const {
+  return domain_.atoms[atom].extent / (atom == tall_ ? height_ : 1);
 }
 
 // Inside the phase's loops; everything else is computed once per row.
@@ -68,18 +80,19 @@ std::vector<AtomId> LoopLowering::atoms_of(const Access& access) const {
   return out;
 }
 
-TileId LoopLowering::make_tile(DType dtype, bool is_wide) {
+TileId LoopLowering::make_tile(DType dtype, bool is_wide, bool is_tall) {
   if (team_) {
     if (is_wide) return out_.team_tile(dtype, {1, vector_tile_}, 1, vector_, bound_);
     return out_.team_tile(dtype, {1, 1}, -1, 1);
   }
-  if (!is_wide) return out_.tile(dtype, {1, 1}, -1, 1);
-  return out_.tile(dtype, {1, vector_tile_}, 1, lanes_, bound_);
+  const int64_t height = is_tall ? height_ : 1;
+  if (!is_wide) return out_.tile(dtype, {height, 1}, -1, 1);
+  return out_.tile(dtype, {height, vector_tile_}, 1, lanes_, bound_);
 }
 
-TileId LoopLowering::spread(TileId narrow, std::vector<Instr>& into) {
+TileId LoopLowering::spread(TileId narrow, std::vector<Instr>& into, bool is_tall) {
   const DType dtype = out_.kernel().tiles[narrow].dtype;
-  const TileId result = make_tile(dtype, true);
+  const TileId result = make_tile(dtype, true, is_tall);
   into.push_back(copy_instr(result, narrow, dtype));
   return result;
 }
@@ -106,13 +119,12 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
   }
   for (size_t i = row_atoms_.size(); i-- > 0;) {
     const AtomId a = row_atoms_[i];
-    const int64_t extent = domain_.atoms[a].extent;
-    if (direct && inside == 1 && i == 0) {
-      place.atom[a] = row;
-    } else {
-      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, i == 0 ? clamp : within, inside, i == 0 ? 0 : extent));
-    }
-    inside *= extent;
+    const int64_t steps = steps_of(a);
+    Affine step = row;
+    if (!direct || inside != 1 || i != 0)
+      step = affine(out_.derived(domain_.atoms[a].name, i == 0 ? clamp : within, inside, i == 0 ? 0 : steps));
+    place.atom[a] = a == tall_ ? sum(fixed(0), step, height_) : step;
+    inside *= steps;
   }
   for (size_t i = 0; i < outer_reduced_.size(); ++i) place.atom[outer_reduced_[i]] = affine(outer_vars_[i]);
   if (split_) {
@@ -141,7 +153,8 @@ Slice LoopLowering::slice_of(BufferId buffer, const Access& access, const RowPla
   Slice out;
   out.buffer = buffer;
   out.offset = index_of(access.offset, access.strides, place);
-  out.strides = {0, is_wide && domain_.vector >= 0 ? access.strides[domain_.vector] : 0};
+  out.strides = {tall_ >= 0 ? access.strides[tall_] : 0,
+                 is_wide && domain_.vector >= 0 ? access.strides[domain_.vector] : 0};
   return out;
 }
 
@@ -151,7 +164,7 @@ TileId LoopLowering::load(const Access& access, DType dtype, Code& code) {
   const std::vector<AtomId> varies = atoms_of(access);
   const bool is_wide = wide(varies);
   if (ahead_ > 0 && is_wide && copies_rows(group_, domain_, access, vector_)) return load_sent(access, dtype, code);
-  const TileId tile = make_tile(dtype, is_wide);
+  const TileId tile = tile_of(dtype, varies);
   if (elements(group_.nodes[access.input].shape) == 0) {
     code.pre.push_back(fill_instr(tile, 0));  // inside loops that never run, but defined before them
   } else {
@@ -170,14 +183,15 @@ TileId LoopLowering::load(const std::vector<Piece>& pieces, DType dtype, Code& c
     for (AtomId a : atoms_of(piece.access)) varies.push_back(a);
   const bool is_wide = wide(varies);
   PieceReader reader;
-  reader.tile = [&](DType of) { return make_tile(of, is_wide); };
+  reader.tile = [&](DType of) { return tile_of(of, varies); };
   reader.push = [&](Instr instr) { code_for(varies, code).push_back(std::move(instr)); };
   reader.slice = [&](const Access& access) {
     return slice_of(out_.input_buffer(access.input), access, code.place, is_wide);
   };
   reader.guard = [&](const Guard& guard) {
     const int64_t along = is_wide ? guard.strides[domain_.vector] : 0;
-    return SliceGuard{index_of(guard.offset, guard.strides, code.place), {0, along}, guard.extent};
+    const int64_t down = tall_ >= 0 ? guard.strides[tall_] : 0;
+    return SliceGuard{index_of(guard.offset, guard.strides, code.place), {down, along}, guard.extent};
   };
   reader.affine = [&](const Access& access, DType of, Instr& map) { return iota_expr(access, of, map, code); };
   const TileId tile = read_pieces(pieces, dtype, reader);
@@ -212,32 +226,40 @@ int LoopLowering::operand_expr(NodeId node, int position, Instr& map, Code& code
                        (class_of(source.op) == OpClass::kReduce && !is_reduction(group_, operand.source))) &&
                       phases_.uses[operand.source] == 1 && !phases_.kept.contains(operand.source) &&
                       !code.tiles.contains(operand.source) && wide(mine) == wide(theirs) &&
-                      inner(mine) == inner(theirs);
+                      tall(mine) == tall(theirs) && inner(mine) == inner(theirs);
   if (joined) return inline_expr(operand.source, map, code);
   return arg_expr(map, get(operand.source, code));
 }
 
-// offset + sum of strides * atoms: a scalar part, and stride * coordinate along the vector atom.
+// offset + sum of strides * atoms: a scalar part, and stride * coordinate along the atoms that tiles run along.
 int LoopLowering::iota_expr(const Access& value, DType dtype, Instr& map, Code& code) {
-  const auto tile = [&](bool is_wide, Affine offset, const std::vector<AtomId>& varies) {
+  // Along an axis of tiles, or -1 for a scalar.
+  const auto tile = [&](int axis, Affine offset, const std::vector<AtomId>& varies) {
     Instr instr;
     instr.op = InstrOp::kIota;
-    instr.result = make_tile(dtype, is_wide);
-    instr.axis = 1;
+    instr.result = make_tile(dtype, axis == 1, axis == 0);
+    instr.axis = std::abs(axis);
     instr.slice.offset = std::move(offset);
     const TileId result = instr.result;
     code_for(varies, code).push_back(std::move(instr));
     return result;
   };
   const int64_t along = domain_.vector >= 0 && lanes_ > 1 ? value.strides[domain_.vector] : 0;
+  const int64_t down = tall_ >= 0 ? value.strides[tall_] : 0;
   Access rest = value;
   if (along != 0) rest.strides[domain_.vector] = 0;
-  const int base = arg_expr(map, tile(false, slice_of(0, rest, code.place, false).offset, atoms_of(rest)));
-  if (along == 0) return base;
-  int coordinate = arg_expr(map, tile(true, code.place.vector_base, {domain_.vector}));
-  if (along != 1)
-    coordinate = push_op(map, Op::mul, dtype, {coordinate, push_constant(map, static_cast<double>(along), dtype)});
-  return push_op(map, Op::add, dtype, {base, coordinate});
+  if (down != 0) rest.strides[tall_] = 0;
+  int total = arg_expr(map, tile(-1, slice_of(0, rest, code.place, false).offset, atoms_of(rest)));
+  const auto add = [&](int axis, const Affine& offset, AtomId atom, int64_t stride) {
+    if (stride == 0) return;
+    int coordinate = arg_expr(map, tile(axis, offset, {atom}));
+    if (stride != 1)
+      coordinate = push_op(map, Op::mul, dtype, {coordinate, push_constant(map, static_cast<double>(stride), dtype)});
+    total = push_op(map, Op::add, dtype, {total, coordinate});
+  };
+  add(1, code.place.vector_base, domain_.vector, along);
+  if (down != 0) add(0, code.place.atom[tall_], tall_, down);
+  return total;
 }
 
 int LoopLowering::inline_expr(NodeId node, Instr& map, Code& code) {
@@ -265,7 +287,7 @@ TileId LoopLowering::compute(NodeId node, Code& code) {
     if (index.expr[root].kind == ExprNode::Kind::kArg) {
       instr.args = {index.args[index.expr[root].arg]};
     } else {
-      instr.args = {index.result = make_tile(index.expr[root].dtype, is_wide)};
+      instr.args = {index.result = tile_of(index.expr[root].dtype, varies)};
       code_for(varies, code).push_back(std::move(index));
     }
     instr.slice = slice_of(out_.input_buffer(from.access.input), from.access, code.place, is_wide);
@@ -275,7 +297,7 @@ TileId LoopLowering::compute(NodeId node, Code& code) {
     instr.op = InstrOp::kMap;
     inline_expr(node, instr, code);
   }
-  instr.result = make_tile(n.dtype, is_wide);
+  instr.result = tile_of(n.dtype, varies);
   const TileId tile = instr.result;
   code_for(varies, code).push_back(std::move(instr));
   return tile;

@@ -61,9 +61,14 @@ class LoopLowering {
 
   bool inner(const std::vector<AtomId>& varies) const;
   bool wide(const std::vector<AtomId>& varies) const;
+  bool tall(const std::vector<AtomId>& varies) const;
+  int64_t steps_of(AtomId atom) const;
   std::vector<AtomId> atoms_of(const Access& access) const;
-  TileId make_tile(DType dtype, bool is_wide);
-  TileId spread(TileId narrow, std::vector<Instr>& into);
+  TileId make_tile(DType dtype, bool is_wide, bool is_tall = false);
+  TileId tile_of(DType dtype, const std::vector<AtomId>& varies) {
+    return make_tile(dtype, wide(varies), tall(varies));
+  }
+  TileId spread(TileId narrow, std::vector<Instr>& into, bool is_tall = false);
   std::vector<Instr>& code_for(const std::vector<AtomId>& varies, Code& code) const;
   Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
@@ -100,6 +105,7 @@ class LoopLowering {
   std::vector<Affine> outer_trips(size_t loop);
   std::vector<Affine> chunk_trips();
   bool is_wide_tile(TileId tile);
+  bool is_tall_tile(TileId tile) { return out_.kernel().tiles[tile].layout.shape[0] > 1; }
   void emit_row(std::vector<Code> codes, bool prologue = false);
   void emit_pipelined(const std::vector<Affine>& trips);
   int64_t persistent_blocks(int64_t chunks) const;
@@ -116,6 +122,8 @@ class LoopLowering {
   std::vector<AtomId> row_atoms_;      // parallel atoms but the vector one
   std::vector<AtomId> outer_reduced_;  // reduced atoms but the vector one
   std::vector<VarId> outer_vars_;
+  AtomId tall_ = -1;  // tiles are `height_` rows of neighbours along this atom
+  int64_t height_ = 1;
   bool vector_reduced_ = false;
   int64_t vector_extent_ = 1, vector_tile_ = 1, vector_tiles_ = 1;
   int64_t rows_ = 1, chunk_ = 1;

@@ -19,10 +19,11 @@ TileId LoopLowering::folded_value(NodeId reduce, DType dtype, Code& code) {
   operand.op = InstrOp::kMap;
   int root = operand_expr(reduce, 0, operand, code);
   if (class_of(group_.nodes[reduce].op) == OpClass::kContract) root = product_expr(reduce, root, dtype, operand, code);
-  const bool is_wide = std::any_of(operand.args.begin(), operand.args.end(), [&](TileId t) { return is_wide_tile(t); });
+  const auto any = [&](auto is) { return std::any_of(operand.args.begin(), operand.args.end(), is); };
+  const bool is_wide = any([&](TileId t) { return is_wide_tile(t); });
   TileId value = operand.expr[root].kind == ExprNode::Kind::kArg ? operand.args[operand.expr[root].arg] : -1;
   if (value < 0) {
-    operand.result = make_tile(dtype, is_wide);
+    operand.result = make_tile(dtype, is_wide, any([&](TileId t) { return is_tall_tile(t); }));
     value = operand.result;
     (is_wide || lanes_ == 1 ? code.inner : code.narrow).push_back(std::move(operand));
   }
@@ -41,7 +42,7 @@ void LoopLowering::fold(NodeId reduce, Code& code) {
   const TileId value = folded_value(reduce, dtype, code);
   const bool is_wide = is_wide_tile(value);
   const bool folds = is_wide && vector_reduced_;
-  const TileId partial = !folds  ? make_tile(dtype, is_wide)
+  const TileId partial = !folds  ? make_tile(dtype, is_wide, is_tall_tile(value))
                          : team_ ? out_.team_tile(dtype, {1, lanes_}, 1, vector_)
                                  : out_.tile(dtype, {1, lanes_}, 1, lanes_);
   code.fills.push_back(fill_instr(partial, identity_of(combine, dtype)));
@@ -172,7 +173,7 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
   if (store.source < 0) return load(store.copy, dtype, code);
   const Op op = group_.nodes[store.source].op;
   if (op == Op::constant) {
-    const TileId tile = make_tile(dtype, wide(atoms_of(store.access)));
+    const TileId tile = tile_of(dtype, atoms_of(store.access));
     code.pre.push_back(fill_instr(tile, group_.nodes[store.source].value));
     return tile;
   }
@@ -180,7 +181,7 @@ TileId LoopLowering::stored_value(const Domain::Store& store, Code& code) {
     Instr map;
     map.op = InstrOp::kMap;
     iota_expr(store.copy, dtype, map, code);
-    map.result = make_tile(dtype, wide(atoms_of(store.copy)));
+    map.result = tile_of(dtype, atoms_of(store.copy));
     const TileId tile = map.result;
     code_for(atoms_of(store.copy), code).push_back(std::move(map));
     return tile;
@@ -223,7 +224,8 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     }
     TileId value = stored_value(store, *into);
     const bool is_wide = wide(moves);
-    if (is_wide && !is_wide_tile(value)) value = spread(value, inside ? code.inner : into->pre);
+    if ((is_wide && !is_wide_tile(value)) || (tall(moves) && !is_tall_tile(value)))
+      value = spread(value, inside ? code.inner : into->pre, tall(moves));
     Instr instr =
         store_instr(value, slice_of(out_.output_buffer(store.output), store.access, code.place, is_wide), streaming);
     if (inside) {
@@ -299,8 +301,7 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   for (NodeId reduce : phases_.reduces) {
     std::vector<TileId>& ages = results_[reduce];
     const int oldest = pipelined_ ? phases_.count - phases_.level[reduce] : 0;
-    for (int age = 0; age <= oldest; ++age)
-      ages.push_back(make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce])));
+    for (int age = 0; age <= oldest; ++age) ages.push_back(tile_of(group_.nodes[reduce].dtype, domain_.varies[reduce]));
   }
   std::vector<Affine> trips = {fixed(chunk_)};
   if (rows_ % chunk_ != 0) trips.push_back(affine(kBlockVar, -chunk_, rows_));

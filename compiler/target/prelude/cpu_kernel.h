@@ -20,6 +20,14 @@ WL_FN V wl_load_in(const wl_e<V>* p, int low, int high, V other) {
     return other;
   }
 }
+// The same for a range that other loads have too: its mask is made once, so no branch looks for an easy case.
+template <class V>
+WL_FN V wl_load_where(const wl_e<V>* p, int low, int high, V other) {
+  if constexpr (wl_masked<V>)
+    return __builtin_bit_cast(V, wl_ldm((const wl_e<wl_i<V>>*)p, __builtin_bit_cast(wl_i<V>, other), high, low));
+  else
+    return wl_load_in<V>(p, low, high, other);
+}
 template <class V>
 WL_FN V wl_gather_in(const wl_e<V>* p, i64 stride, int low, int high, V other) {
   if constexpr (wl_seconds<V>)

@@ -255,6 +255,51 @@ inline constexpr const char* kGroups[] = {
   %1 = exp %0 : f32[]
   output "y" %1
 })",
+    // Columns of which neighbours read something in common: the weights of an involution, with what moves along them
+    // alone before and after the sum; a mask, in several phases; taken elements.
+    R"(graph {
+  %0 = input "x" : f32[8,10,20] normal(0,1)
+  %1 = input "w" : f32[3,3,10,20] normal(0,1)
+  %2 = input "b" : f32[8] normal(0,1)
+  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0.5 : f32[8,12,22]
+  %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[8,10,20,3,3]
+  %5 = iota axis=[0] : f32[8,10,20,3,3]
+  %6 = add %4 %5 : f32[8,10,20,3,3]
+  %7 = exp %1 : f32[3,3,10,20]
+  %8 = transpose %7 perm=[2,3,0,1] : f32[10,20,3,3]
+  %9 = broadcast %8 dims=[1,2,3,4] : f32[8,10,20,3,3]
+  %10 = mul %6 %9 : f32[8,10,20,3,3]
+  %11 = reduce_sum %10 axes=[3,4] : f32[8,10,20]
+  %12 = broadcast %2 dims=[0] : f32[8,10,20]
+  %13 = add %11 %12 : f32[8,10,20]
+  output "y" %13
+})",
+    R"(graph {
+  %0 = input "x" : f32[4,12,37] normal(0,1)
+  %1 = input "m" : f32[12,37] normal(0,1)
+  %2 = broadcast %1 dims=[1,2] : f32[4,12,37]
+  %3 = add %0 %2 : f32[4,12,37]
+  %4 = reduce_max %3 axes=[1] : f32[4,37]
+  %5 = broadcast %4 dims=[0,2] : f32[4,12,37]
+  %6 = sub %3 %5 : f32[4,12,37]
+  %7 = exp %6 : f32[4,12,37]
+  %8 = reduce_sum %7 axes=[1] : f32[4,37]
+  %9 = broadcast %8 dims=[0,2] : f32[4,12,37]
+  %10 = div %7 %9 : f32[4,12,37]
+  output "y" %10
+  output "z" %8
+})",
+    R"(graph {
+  %0 = input "x" : f32[4,12,37] normal(0,1)
+  %1 = input "m" : f16[12,37] normal(0,1)
+  %2 = input "i" : i64[4,12,37] uniform(-12,12)
+  %3 = take_along %0 %2 axis=[1] : f32[4,12,37]
+  %4 = cast %1 : f32[12,37]
+  %5 = broadcast %4 dims=[1,2] : f32[4,12,37]
+  %6 = mul %3 %5 : f32[4,12,37]
+  %7 = reduce_max %6 axes=[1] : f32[4,37]
+  output "y" %7
+})",
     // Rows of nothing; and a value that is stored within a loop that repeats it.
     R"(graph {
   %0 = input "x" : f32[0] normal(0,1)

@@ -117,6 +117,35 @@ TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   EXPECT_FALSE(streams(space_for(softmax(8, 1024))));
 }
 
+// As many as the registers have room for, beside what the rows of a tile have in common.
+TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
+  const auto heights = [](const Space& space) {
+    std::set<int64_t> found;
+    space.enumerate([&](const Point& point) {
+      const Schedule schedule = space.schedule(point);
+      const int64_t height = schedule.get("height", 0);
+      EXPECT_TRUE(height <= 1 || (height + 1) * schedule["tile"] < 32) << space.text(point);
+      return found.insert(height), true;
+    });
+    return found;
+  };
+  EXPECT_EQ(heights(space_for(R"(graph {
+    %0 = input "x" : f32[24,12,64]
+    %1 = input "w" : f32[12,64]
+    %2 = broadcast %1 dims=[1,2] : f32[24,12,64]
+    %3 = mul %0 %2 : f32[24,12,64]
+    %4 = reduce_sum %3 axes=[1] : f32[24,64]
+    output "y" %4
+  })")),
+            (std::set<int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(heights(space_for(R"(graph {
+    %0 = input "x" : f32[24,12,64]
+    %1 = reduce_sum %0 axes=[1] : f32[24,64]
+    output "y" %1
+  })")),
+            std::set<int64_t>{0});
+}
+
 TEST(Space, EveryClassHasLegalDistinctSeedsForEveryCompiler) {
   Machine both = test_machine();
   both.clang = true;
