@@ -269,6 +269,24 @@ std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen
   return keys;
 }
 
+std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches) {
+  std::set<std::pair<int, int>> replaced;
+  for (Chosen chosen : launches) {
+    const int part = plan.levels[chosen.level].launches[chosen.launch].group;
+    for (int level = chosen.level - 1, below = chosen.launch; level >= 0; --level) {
+      const std::vector<std::vector<int>>& parts_of = plan.levels[level].parts_of;
+      const auto whole = std::find_if(parts_of.begin(), parts_of.end(), [&](const std::vector<int>& parts) {
+        return std::find(parts.begin(), parts.end(), below) != parts.end();
+      });
+      if (whole == parts_of.end()) break;
+      below = static_cast<int>(whole - parts_of.begin());
+      const int group = plan.levels[level].launches[below].group;
+      if (group != part) replaced.insert({group, part});
+    }
+  }
+  return replaced;
+}
+
 absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,
                                    const std::set<std::string>& transferred) {
   return Assembler(plan, records, searched, transferred).run();

@@ -1,5 +1,6 @@
 // Jobs: taking them up, what they want of which search, when they are done, and how they look from outside.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/model/roofline.h"
 #include "server/engine_state.h"
@@ -214,8 +215,40 @@ void Engine::Impl::advance(int64_t job_id) {
       if (!status.ok()) return finish(job, JobState::kFailed, status);
     }
     if (busy()) return publish(job);
+    for (const auto& [whole, part] : replaced_groups(*job.plan, *launches)) {
+      const absl::Status status = look_again(job, job.plan->groups[whole], job.plan->groups[part]);
+      if (!status.ok()) return finish(job, JobState::kFailed, status);
+    }
+    if (busy()) return publish(job);
   }
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
+}
+
+// A fused group that its parts beat may have been searched with less luck: it tries what won for a part as well. What
+// it tried is stored, so a restarted coordinator asks for the same.
+absl::Status Engine::Impl::look_again(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
+  const auto winner = job.records.find(part.key);
+  if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
+                      store->record_by_key(whole.key, environment_of(*job.row.device)));
+  const auto opened = compiler->open(whole.graph, job.plan->machine);
+  if (!known || !opened.ok()) return absl::OkStatus();
+  const KnownPlan better{part.text, winner->second.plan, std::numeric_limits<double>::infinity()};
+  const std::vector<std::string> also = (*opened)->nearest({better}, 1);
+  WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store->trials(known->search_id));
+  std::vector<Trial> trials;
+  for (const PhaseTrial& item : stored)
+    if (item.phase == 0) trials.push_back(item.trial);
+  if (also.empty() || was_tried(trials, also[0]) || !job.looked.emplace(whole.key, also[0]).second)
+    return absl::OkStatus();
+  const auto open = searches.find(known->search_id);
+  const int64_t wanted = std::max(static_cast<int64_t>(trials.size()), known->record.trials_asked) + 1;
+  const bool again = open != searches.end() && open->second.end == Search::End::kOpen;
+  WL_RETURN_IF_ERROR(want(job, whole, again ? open->second.input.wanted + 1 : wanted));
+  Search& search = searches.at(job.searches.at(whole.key));
+  search.input.also.push_back(also[0]);
+  search.exhausted = false;
+  return absl::OkStatus();
 }
 
 void Engine::Impl::finish(ActiveJob& job, JobState state, absl::Status error) {

@@ -52,6 +52,7 @@ struct ActiveJob {
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made
   std::set<std::string> transferred;        // of these, those whose plan was found under another environment
+  std::set<std::pair<std::string, std::string>> looked;  // key of a fused group, and a plan that won for a part of it
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
   bool stopping = false;  // budget over
@@ -135,6 +136,7 @@ struct Engine::Impl {
   void advance(int64_t job_id);
   absl::Status want_all(ActiveJob& job);
   absl::Status want(ActiveJob& job, const PlannedGroup& group, int64_t trials);
+  absl::Status look_again(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part);
   absl::StatusOr<Search> open(const SearchRow& row, const PlannedGroup& group, const Device& device,
                               const Machine& machine);
   void finish(ActiveJob& job, JobState state, absl::Status error);

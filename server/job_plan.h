@@ -76,6 +76,10 @@ absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const R
 // Keys of the parts that choose_launches would run instead of fused groups: worth a search of their own.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
+// Groups that their parts replace, each with one of these parts (indices of groups): what the part's search found may
+// do for the whole as well.
+std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches);
+
 // `searched`: keys whose record this job made; the others' source is "cached". `transferred`: of these, the keys whose
 // plan another environment's record had.
 absl::StatusOr<JobResult> assemble(const JobPlan& plan, const Records& records, const std::set<std::string>& searched,

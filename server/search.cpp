@@ -1,6 +1,7 @@
 #include "server/search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "compiler/base/sha256.h"
@@ -56,14 +57,25 @@ double better_ns(double best, const Trial& trial) {
 
 }  // namespace
 
+bool was_tried(const std::vector<Trial>& trials, const std::string& plan) {
+  return std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.plan == plan; });
+}
+
 Round next_round(const SearchInput& input) {
   Round round;
   round.first = static_cast<int64_t>(input.trials.size());
   const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - round.first));
   if (n <= 0) return round;
-  std::vector<std::string> plans =
-      input.trials.empty() ? first_plans(input, n)
-                           : input.compiler->propose(input.strategy, outcomes_of(input.trials), n, input.seed);
+  std::vector<std::string> plans;
+  if (input.trials.empty()) {
+    plans = first_plans(input, n);
+  } else {
+    std::copy_if(input.also.begin(), input.also.end(), std::back_inserter(plans),
+                 [&](const std::string& plan) { return !was_tried(input.trials, plan); });
+    if (const int rest = n - static_cast<int>(plans.size()); rest > 0)
+      for (std::string& plan : input.compiler->propose(input.strategy, outcomes_of(input.trials), rest, input.seed))
+        if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(std::move(plan));
+  }
   if (static_cast<int>(plans.size()) > n) plans.resize(n);
   round.size = static_cast<int64_t>(plans.size());
   for (size_t i = 0; i < plans.size(); ++i)

@@ -21,8 +21,10 @@ struct SearchInput {
   uint64_t seed = 0;
   int64_t wanted = 1;             // trials; 1: the default schedule only
   std::vector<std::string> near;  // plans that won for similar groups before the search began
+  std::vector<std::string> also;  // plans to try next, before the strategy's own
   std::vector<Trial> trials;      // of complete rounds, in order
 };
+bool was_tried(const std::vector<Trial>& trials, const std::string& plan);
 
 // Candidates of trials first .. first + size - 1; those that lowering refused are trials already.
 struct Round {

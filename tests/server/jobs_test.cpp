@@ -240,6 +240,45 @@ TEST(Jobs, SlowFusedGroupIsTakenApartAndItsPartsAreSearched) {
   EXPECT_TRUE(service.create("again", trials(16))->cached);
 }
 
+// What won for its parts is tried for the whole before it stays apart, whenever the coordinator is killed.
+TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
+  Measured2 undisturbed;
+  for (const int after : {0, 2, 5, 8, 9}) {
+    Scratch scratch;
+    const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("socket");
+    const auto serve = [&] { return std::make_unique<Service>(file, 15, address, 0, false, /*known_plans=*/true); };
+    auto service = serve();
+    Restart restart(after);
+    Hooks hooks = restart.hooks();
+    // The whole is slow but for the numbers that the second rounds of its parts find, which it has not met.
+    std::set<std::string> of_parts;
+    hooks.judge = [&](const Batch&, Trial* trial) {
+      if (trial->outcome != Outcome::kCorrect) return;
+      const std::string number = trial->plan.substr(trial->plan.rfind(' '));
+      const bool whole = trial->plan.find("ops=4") != std::string::npos, late = trial->trial >= 8;
+      if (!whole && late) of_parts.insert(number);
+      trial->samples_ns = {!whole ? (late ? 500 : 1000) : of_parts.contains(number) ? 100 : 90'000};
+    };
+    FakeWorker worker(dial(address), "w", hooks);
+    ASSERT_TRUE(service->create("r", trials(16)).ok());
+    if (after > 0) {
+      restart.reached.wait();
+      service.reset();
+      service = serve();
+      restart.done.count_down();
+    }
+    const std::vector<Job> seen = service->watch("jobs/1");
+    ASSERT_FALSE(seen.empty());
+    ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
+    EXPECT_EQ(seen.back().result->steps.size(), 1u) << "the whole again";
+    EXPECT_EQ(restart.rounds, 9) << "two of each of four groups, and one more of the whole";
+    const auto measured = search_only(worker.measured());
+    if (after == 0) undisturbed = measured;
+    EXPECT_EQ(measured, undisturbed) << "restarted after batch " << after;
+    EXPECT_TRUE(service->create("again", trials(16))->cached);
+  }
+}
+
 TEST(Jobs, NothingCorrectIsSaid) {
   Scratch scratch;
   Service service(scratch.path("a.db"));

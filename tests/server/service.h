@@ -29,8 +29,9 @@ inline constexpr char kGraph[] = R"(graph {
 
 struct Service {
   explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
-                   int64_t max_store_pages = 0, bool refining = false) {
+                   int64_t max_store_pages = 0, bool refining = false, bool known_plans = false) {
     compiler.refining = refining;
+    compiler.known_plans = known_plans;
     CoordinatorOptions options;
     options.store = store;
     options.compiler = &compiler;
