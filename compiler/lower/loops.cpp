@@ -37,6 +37,8 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
   vector_tiles_ = vector_reduced_ ? 1 : (vector_extent_ + vector_tile_ - 1) / std::max<int64_t>(1, vector_tile_);
   height_ = schedule.get("height", 1);
   if (height_ > 1) tall_ = tall_atom(domain);
+  band_ = schedule.get("band", 0);
+  if (band_ > 0) banded_ = banded_atom(group, domain, machine);
   rows_ = vector_tiles_;
   for (AtomId a : domain.parallel)
     if (a != domain.vector) {
@@ -102,6 +104,30 @@ std::vector<Instr>& LoopLowering::code_for(const std::vector<AtomId>& varies, Co
   return wide(varies) || lanes_ == 1 ? code.inner : code.narrow;
 }
 
+// Row i is the i % band-th of a band, at a turn of the loop around bands, of a band within the outer loops.
+LoopLowering::RowPlace LoopLowering::banded_place(const Affine& row, RowPlace place) {
+  const int64_t within = rows_within(domain_, banded_, vector_tile_), turns = domain_.atoms[banded_].extent;
+  Affine inner = affine(out_.derived("in_band", {row}, 1, band_));
+  inner = sum(std::move(inner), affine(out_.derived("band", {row}, turns * band_, within / band_)), band_);
+  if (vector_tiles_ > 1) place.vector_base = affine(out_.derived("tile", {inner}, 1, vector_tiles_), vector_tile_);
+  int64_t inside = vector_tiles_;
+  bool outside = false;
+  for (size_t i = row_atoms_.size(); i-- > 0;) {
+    const AtomId a = row_atoms_[i];
+    const int64_t extent = domain_.atoms[a].extent;
+    if (a == banded_) {
+      place.atom[a] = affine(out_.derived(domain_.atoms[a].name, {row}, band_, extent));
+      inside = within * extent;
+      outside = true;
+      continue;
+    }
+    place.atom[a] = affine(out_.derived(domain_.atoms[a].name, {outside ? row : inner}, inside, i == 0 ? 0 : extent));
+    inside *= extent;
+  }
+  place.row = row;
+  return place;
+}
+
 LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> clamp) {
   RowPlace place;
   place.atom.assign(domain_.atoms.size(), fixed(0));
@@ -110,6 +136,7 @@ LoopLowering::RowPlace LoopLowering::place_of(Affine row, std::vector<Affine> cl
   // Of a row beyond the last, whose team stores nothing, only the outermost index can lie outside.
   const std::vector<Affine> within = team_ ? std::vector<Affine>{row} : clamp;
   int64_t inside = vector_reduced_ ? 1 : vector_tiles_;
+  if (banded_ >= 0) return banded_place(row, std::move(place));
   if (!vector_reduced_ && vector_tiles_ > 1) {
     const bool only = row_atoms_.empty();
     place.vector_base =

@@ -73,6 +73,7 @@ class LoopLowering {
   Affine index_of(int64_t offset, const std::vector<int64_t>& strides, const RowPlace& place) const;
   Slice slice_of(BufferId buffer, const Access& access, const RowPlace& place, bool is_wide) const;
   RowPlace place_of(Affine row, std::vector<Affine> clamp);
+  RowPlace banded_place(const Affine& row, RowPlace place);
   TileId get(NodeId node, Code& code);
   TileId load(const Access& access, DType dtype, Code& code);
   TileId load(const std::vector<Piece>& pieces, DType dtype, Code& code);
@@ -124,6 +125,8 @@ class LoopLowering {
   std::vector<VarId> outer_vars_;
   AtomId tall_ = -1;  // tiles are `height_` rows of neighbours along this atom
   int64_t height_ = 1;
+  AtomId banded_ = -1;  // rows within this loop are walked in bands of so many
+  int64_t band_ = 0;
   bool vector_reduced_ = false;
   int64_t vector_extent_ = 1, vector_tile_ = 1, vector_tiles_ = 1;
   int64_t rows_ = 1, chunk_ = 1;

@@ -1,10 +1,11 @@
 // Maps: every output element on its own; the vector atom in tiles, a block owns a range of tiles.
 #include "compiler/plan/space_common.h"
+#include "compiler/plan/walk.h"
 
 namespace wl {
 namespace {
 
-enum : size_t { kUnroll = 5, kStream = 6, kPrefetch = 7 };  // places among the axes
+enum : size_t { kTile = 1, kUnroll = 5, kStream = 6, kPrefetch = 7 };  // places among the axes
 
 }  // namespace
 
@@ -32,7 +33,11 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       threads_axis(machine),
       compiler_axis(machine),
   };
-  space.legal = [transposes, lanes](const Schedule& s) {
+  int64_t staying = 0;  // bytes that every turn of the loop around bands reads again
+  const AtomId banded = transposes ? -1 : banded_atom(group, domain, machine, &staying);
+  if (banded >= 0) add_band(space);
+  space.legal = [transposes, lanes, banded, domain](const Schedule& s) {
+    if (banded >= 0 && !shares_out_bands(domain, banded, s)) return false;
     if (transposes && s["unroll"] != 1 && (s["staged"] == 0 || s["unroll"] * lanes > s["tile"])) return false;
     return s["prefetch"] != 0 || s["prefetch_level"] == 1;
   };
@@ -60,6 +65,17 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     turned(64, 16), turned(16, 16);
     if (cached) staged(64, 64);
     return space;
+  }
+  if (banded >= 0) {
+    // As much of what stays as leaves room beside it in the second level.
+    const int64_t rows = rows_within(domain, banded, space.axes[kTile].values[0]);
+    for (int64_t band : {256, 64, 16, 4, 1}) {
+      if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;
+      add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"threads", threads}, {"band", band}});
+      add_seed(space,
+               {{"unroll", unroll}, {"stream", stream}, {"prefetch", ahead}, {"threads", threads}, {"band", band}});
+      break;
+    }
   }
   add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"prefetch", ahead}, {"threads", threads}});
   add_seed(space, {{"unroll", unroll}, {"stream", stream}, {"threads", threads}});

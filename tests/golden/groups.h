@@ -40,6 +40,29 @@ inline const std::vector<Golden> kGoldens = {
   %7 = div %4 %6 : f32[64,1024]
   output "y" %7
 })"},
+    {"rotary",
+     "cpu:avx512",
+     {{"unroll", 1}},
+     R"(graph {
+  %0 = input "x" : f32[8,2048,64] normal(0,1)
+  %1 = input "sin" : f32[2048,64] normal(0,1)
+  %2 = input "cos" : f32[2048,64] normal(0,1)
+  %3 = iota axis=[2] : i32[8,2048,64]
+  %4 = constant 32 : i32[8,2048,64]
+  %5 = lt %3 %4 : b1[8,2048,64]
+  %6 = slice %0 starts=[0,0,32] steps=[1,1,1] : f32[8,2048,32]
+  %7 = pad %6 low=[0,0,0] high=[0,0,32] value=0 : f32[8,2048,64]
+  %8 = neg %7 : f32[8,2048,64]
+  %9 = slice %0 starts=[0,0,0] steps=[1,1,1] : f32[8,2048,32]
+  %10 = pad %9 low=[0,0,32] high=[0,0,0] value=0 : f32[8,2048,64]
+  %11 = select %5 %8 %10 : f32[8,2048,64]
+  %12 = broadcast %1 dims=[1,2] : f32[8,2048,64]
+  %13 = mul %11 %12 : f32[8,2048,64]
+  %14 = broadcast %2 dims=[1,2] : f32[8,2048,64]
+  %15 = mul %14 %0 : f32[8,2048,64]
+  %16 = add %13 %15 : f32[8,2048,64]
+  output "y" %16
+})"},
     {"residual_layer_norm",
      "cpu:avx2",
      {},

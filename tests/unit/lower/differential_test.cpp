@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "compiler/ir/rules.h"
 #include "compiler/ir/text.h"
@@ -74,6 +75,57 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
     }
   std::printf("%d kernels, %d not lowered\n", tally.kernels, tally.unimplemented);
   EXPECT_EQ(tally.unimplemented, 0);
+}
+
+// Tables that a small cache does not hold, read again for every turn of a loop: the outermost one, one around tiles of
+// a row, one within another loop.
+TEST(Lower, BandsOfMapsMeanTheGraph) {
+  constexpr const char* kMaps[] = {
+      R"(graph {
+  %0 = input "x" : f32[3,8,32] normal(0,1)
+  %1 = input "t" : f32[8,32] normal(0,1)
+  %2 = input "u" : f32[32] normal(0,1)
+  %3 = broadcast %1 dims=[1,2] : f32[3,8,32]
+  %4 = broadcast %2 dims=[2] : f32[3,8,32]
+  %5 = fma %0 %3 %4 : f32[3,8,32]
+  output "y" %5
+})",
+      R"(graph {
+  %0 = input "x" : f32[3,8192] normal(0,1)
+  %1 = input "t" : f32[8192] normal(0,1)
+  %2 = broadcast %1 dims=[1] : f32[3,8192]
+  %3 = mul %0 %2 : f32[3,8192]
+  output "y" %3
+})",
+      R"(graph {
+  %0 = input "x" : f32[2,3,4,2,37] normal(0,1)
+  %1 = input "t" : f32[2,4,2,37] normal(0,1)
+  %2 = input "u" : f32[4,37] normal(0,1)
+  %3 = broadcast %1 dims=[0,2,3,4] : f32[2,3,4,2,37]
+  %4 = broadcast %2 dims=[2,4] : f32[2,3,4,2,37]
+  %5 = fma %0 %3 %4 : f32[2,3,4,2,37]
+  output "y" %5
+})"};
+  Machine machine = machine_with(0);
+  machine.l2_bytes = 512;
+  for (const char* text : kMaps) {
+    const Graph group = parsed(text);
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    std::set<int64_t> bands;
+    space.enumerate([&](const Point& point) {
+      const Schedule schedule = space.schedule(point);
+      if (schedule["unroll"] > 2 || schedule["compiler"] != 0 || schedule.get("band", 0) == 0) return true;
+      bands.insert(schedule["band"]);
+      const auto kernel = lower(group, domain, schedule, machine);
+      EXPECT_TRUE(kernel.ok()) << kernel.status() << space.text(point);
+      if (kernel.ok()) {
+        EXPECT_EQ(compare(group, *kernel), "") << space.text(point) << print(*kernel);
+      }
+      return !::testing::Test::HasFailure();
+    });
+    EXPECT_EQ(bands, (std::set<int64_t>{1, 4})) << domain.text();
+  }
 }
 
 // Lanes of 32 and of 64.

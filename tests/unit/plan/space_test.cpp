@@ -146,6 +146,21 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
             std::set<int64_t>{0});
 }
 
+// What every turn of a loop reads again is read in bands where a cache does not hold all of it.
+TEST(Space, MapsThatReadTablesAgainHaveBands) {
+  const auto bands = [](int64_t tokens) {
+    const std::string full = cat("f32[8,", tokens, ",64]"), table = cat("f32[", tokens, ",64]");
+    const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = input \"t\" : ", table,
+                                      "\n%2 = input \"u\" : f32[64]\n%3 = broadcast %1 dims=[1,2] : ", full,
+                                      "\n%4 = broadcast %2 dims=[2] : ", full, "\n%5 = fma %0 %3 %4 : ", full,
+                                      "\noutput \"y\" %5\n}\n"));
+    EXPECT_EQ(space.schedule(space.seeds[0]).get("band", 0) > 0, tokens == 4096);
+    return std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) { return axis.name == "band"; });
+  };
+  EXPECT_TRUE(bands(4096));
+  EXPECT_FALSE(bands(64));
+}
+
 TEST(Space, EveryClassHasLegalDistinctSeedsForEveryCompiler) {
   Machine both = test_machine();
   both.clang = true;
