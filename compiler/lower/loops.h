@@ -155,7 +155,8 @@ class LoopLowering {
   Code carried_;                                // resident: what earlier phases of the row left in registers
   // Reduction results by age: results_[r][d] is the value of d iterations ago.
   std::map<NodeId, std::vector<TileId>> results_;
-  std::map<NodeId, BufferId> buffers_;  // of kept values
+  std::map<NodeId, BufferId> buffers_;                 // of kept values
+  std::vector<std::pair<Access, TileId>> read_first_;  // in phase 0
 };
 
 }  // namespace wl

@@ -143,14 +143,17 @@ std::vector<Affine> LoopLowering::outer_trips(size_t loop) {
   return {affine(out_.derived("share", std::move(trips), teams))};
 }
 
-// Inputs that move with the row are fetched ahead, in the phase that reads them first.
+// Inputs that move with the row are fetched ahead, in the phase that reads them first or, `late`, in the last one: that
+// has least to wait for.
 void LoopLowering::prefetch(Code& code) {
   const int64_t distance = schedule_.get("prefetch", 0);
-  if (distance == 0 || code.phase != 0) return;
+  const bool late = schedule_.get("late", 0) != 0;
+  if (code.phase == 0) read_first_ = code.loads;
+  if (distance == 0 || code.phase != (late ? phases_.count - 1 : 0)) return;
   Affine ahead = code.place.row;
   ahead.base += distance;
   const RowPlace place = place_of(ahead, {});
-  for (const auto& loaded : code.loads) {
+  for (const auto& loaded : read_first_) {
     const Access& access = loaded.first;  // named: clang 14 does not capture structured bindings
     const TileId tile = loaded.second;
     if (out_.kernel().tiles[tile].layout.lanes() == 1) continue;

@@ -12,6 +12,9 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   const int64_t vectors = std::max<int64_t>(1, row / machine.target->lanes);
   const int phases = row_phases(group, domain).count;
   const bool plain_rows = domain.reduced.size() == 1;  // one loop along the row, no loops around it
+  // As many row buffers as phases, beside the row that is being read.
+  const int64_t buffers = (phases + 1) * extent_of(domain, domain.reduced) * 4;
+  const bool fits_l1 = buffers <= machine.l1_bytes, fits_l2 = buffers <= machine.l2_bytes;
   Space space;
   space.axes = {
       axis_of("vector", {machine.target->lanes}),
@@ -30,6 +33,8 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   };
   if (machine.threads > 1) add_parts(space, domain, machine, rows, 4 * machine.threads);
   add_last(space, group, domain, rows);
+  // Where rows on their way would push out the one that is computed: whether they are sent in the last phase.
+  if (phases > 1 && rows > 1 && !fits_l1) space.axes.push_back({"late", {0, 1}});
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
@@ -41,7 +46,8 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
       if (!plain || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, step)) return false;
     }
     if (s["accumulators"] > s["unroll"]) return false;
-    if (s["prefetch"] == 0 && s["prefetch_level"] != 1) return false;
+    if (s["prefetch"] == 0 && (s["prefetch_level"] != 1 || s.get("late", 0) != 0)) return false;
+    if (s["pipeline"] != 0 && s.get("late", 0) != 0) return false;  // all phases run at once
     return true;
   };
   const int64_t unroll = largest_up_to(space.axes[1], 4);
@@ -51,9 +57,9 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   const bool large = footprint(group) > cache_share(machine) && space.axes[6].values.size() > 1;
   const int64_t stream = large ? 1 : 0;
   const bool pipelines = space.axes[4].values.size() > 1;
-  // As many row buffers as phases, beside the row that is being read.
-  const bool fits_l1 = (phases + 1) * row * 4 <= machine.l1_bytes;
-  const auto seed = [&](int64_t pipeline, int64_t keep, int64_t prefetch, int64_t level) {
+  using Knobs = std::vector<std::pair<std::string, int64_t>>;
+  const auto seed = [&](int64_t pipeline, int64_t keep, int64_t prefetch, int64_t level, const Knobs& more = {}) {
+    const size_t before = space.seeds.size();
     add_seed(space, {{"unroll", unroll},
                      {"accumulators", accumulators},
                      {"keep", keep},
@@ -63,20 +69,25 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
                      {"prefetch", prefetch},
                      {"prefetch_level", level},
                      {"threads", threads}});
+    for (size_t i = before; i < space.seeds.size(); ++i)
+      for (const auto& [name, value] : more) set_knob(space, space.seeds[i], name, value);
   };
   // A thread each, and several: as much for every thread where the parts are no multiple of them.
   for (int64_t wanted : {machine.threads, 4 * machine.threads}) {
     const int64_t parts = rows < machine.threads ? parts_for(space, rows, wanted) : 1;
     if (parts == 1) continue;
-    const size_t before = space.seeds.size();
-    seed(0, 0, 0, 1);
-    for (size_t i = before; i < space.seeds.size(); ++i) set_knob(space, space.seeds[i], "parts", parts);
+    seed(0, 0, 0, 1, {{"parts", parts}});
   }
   // Measured on Zen 5: pipelined rows still want their loads fetched ahead (softmax 0.55 -> 1.0 of the copy limit).
   if (pipelines && fits_l1) {
     seed(1, 0, ahead, 1);
     seed(1, 1, ahead, 1);
     seed(1, 0, largest_up_to(space.axes[7], 1), 2);
+  }
+  // Rows of the second level, from memory: the next one comes while the last phase computes.
+  if (!fits_l1 && fits_l2 && phases > 1 && footprint(group) > 4 * machine.l2_bytes * machine.threads) {
+    const int64_t past = largest_up_to(space.axes[6], 1);
+    seed(0, 0, largest_up_to(space.axes[7], 1), 2, {{"late", 1}, {"stream", past}});
   }
   seed(0, 0, ahead, fits_l1 ? 1 : 2);
   seed(0, 0, 0, 1);

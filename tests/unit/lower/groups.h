@@ -255,6 +255,22 @@ inline constexpr const char* kGroups[] = {
   %1 = exp %0 : f32[]
   output "y" %1
 })",
+    // A row of several loops, walked three times.
+    R"(graph {
+  %0 = input "x" : f32[7,3,37] normal(0,1)
+  %1 = input "g" : f32[3] normal(0,1)
+  %2 = reduce_sum %0 axes=[1,2] : f32[7]
+  %3 = broadcast %2 dims=[0] : f32[7,3,37]
+  %4 = sub %0 %3 : f32[7,3,37]
+  %5 = mul %4 %4 : f32[7,3,37]
+  %6 = reduce_sum %5 axes=[1,2] : f32[7]
+  %7 = rsqrt %6 : f32[7]
+  %8 = broadcast %7 dims=[0] : f32[7,3,37]
+  %9 = mul %4 %8 : f32[7,3,37]
+  %10 = broadcast %1 dims=[1] : f32[7,3,37]
+  %11 = mul %9 %10 : f32[7,3,37]
+  output "y" %11
+})",
     // Columns of which neighbours read something in common: the weights of an involution, with what moves along them
     // alone before and after the sum; a mask, in several phases; taken elements.
     R"(graph {

@@ -106,6 +106,23 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
+// Rows that only the second level holds: the next one is on its way in the last phase.
+TEST(Space, LongRowsAreFetchedLate) {
+  const std::string full = "f32[64,10,4096]";
+  const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",
+                                    "\n%2 = broadcast %1 dims=[0] : ", full, "\n%3 = sub %0 %2 : ", full,
+                                    "\n%4 = input \"g\" : f32[10]\n%5 = broadcast %4 dims=[1] : ", full,
+                                    "\n%6 = mul %3 %5 : ", full, "\noutput \"y\" %6\n}\n"));
+  const Schedule first = space.schedule(space.seeds[0]);
+  EXPECT_EQ(first["late"], 1);
+  EXPECT_GT(first["prefetch"], 0);
+  space.enumerate([&](const Point& point) {
+    const Schedule schedule = space.schedule(point);
+    EXPECT_TRUE(schedule["late"] == 0 || (schedule["prefetch"] > 0 && schedule["pipeline"] == 0));
+    return true;
+  });
+}
+
 TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   const auto streams = [](const Space& space) {
     for (const Axis& axis : space.axes)
