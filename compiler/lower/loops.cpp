@@ -50,7 +50,7 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
   parts_ = schedule.get("parts", 1);
   cluster_ = parts_ > 1 && schedule.get("cluster", 0) != 0;
   last_ = parts_ > 1 && schedule.get("last", 0) != 0;
-  pipelined_ = schedule.get("pipeline", 0) != 0 && phases_.count > 1 && outer_reduced_.empty() && vector_reduced_;
+  pipelined_ = schedule.get("pipeline", 0) != 0 && phases_.count > 1 && vector_reduced_;
 }
 
 bool LoopLowering::wide(const std::vector<AtomId>& varies) const {

@@ -11,7 +11,6 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   const int64_t row = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
   const int64_t vectors = std::max<int64_t>(1, row / machine.target->lanes);
   const int phases = row_phases(group, domain).count;
-  const bool plain_rows = domain.reduced.size() == 1;  // one loop along the row, no loops around it
   // As many row buffers as phases, beside the row that is being read.
   const int64_t buffers = (phases + 1) * extent_of(domain, domain.reduced) * 4;
   const bool fits_l1 = buffers <= machine.l1_bytes, fits_l2 = buffers <= machine.l2_bytes;
@@ -22,7 +21,7 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
       axis_of("accumulators", {1, 2, 4, 8}, [&](int64_t a) { return a <= vectors; }),
       // 0: keep what is dear to compute again; 1: everything computed that crosses phases.
       axis_of("keep", {0, 1}, [&](int64_t) { return phases > 1; }),
-      axis_of("pipeline", {0, 1}, [&](int64_t) { return phases > 1 && plain_rows && rows >= 2 * phases; }),
+      axis_of("pipeline", {0, 1}, [&](int64_t) { return phases > 1 && rows >= 2 * phases; }),
       axis_of("stagger", {0, 704}, [&](int64_t) { return phases > 1; }),
       stream_axis(group, domain, machine),
       axis_of("prefetch", {0, 1, 2, 4}, [&](int64_t p) { return p < rows; }),
@@ -88,6 +87,7 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   if (!fits_l1 && fits_l2 && phases > 1 && footprint(group) > 4 * machine.l2_bytes * machine.threads) {
     const int64_t past = largest_up_to(space.axes[6], 1);
     seed(0, 0, largest_up_to(space.axes[7], 1), 2, {{"late", 1}, {"stream", past}});
+    if (pipelines) seed(1, 0, largest_up_to(space.axes[7], 1), 2, {{"stream", past}});
   }
   seed(0, 0, ahead, fits_l1 ? 1 : 2);
   seed(0, 0, 0, 1);

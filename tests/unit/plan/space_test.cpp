@@ -106,8 +106,9 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
-// Rows that only the second level holds: the next one is on its way in the last phase.
-TEST(Space, LongRowsAreFetchedLate) {
+// Rows that only the second level holds: the next one is on its way in the last phase, and all phases may run at once
+// although a row is several loops.
+TEST(Space, LongRowsAreFetchedLateAndPipeline) {
   const std::string full = "f32[64,10,4096]";
   const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",
                                     "\n%2 = broadcast %1 dims=[0] : ", full, "\n%3 = sub %0 %2 : ", full,
@@ -116,11 +117,14 @@ TEST(Space, LongRowsAreFetchedLate) {
   const Schedule first = space.schedule(space.seeds[0]);
   EXPECT_EQ(first["late"], 1);
   EXPECT_GT(first["prefetch"], 0);
+  int pipelined = 0;
   space.enumerate([&](const Point& point) {
     const Schedule schedule = space.schedule(point);
+    pipelined += schedule["pipeline"] != 0;
     EXPECT_TRUE(schedule["late"] == 0 || (schedule["prefetch"] > 0 && schedule["pipeline"] == 0));
     return true;
   });
+  EXPECT_GT(pipelined, 0);
 }
 
 TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
