@@ -8,7 +8,11 @@
 namespace wl {
 
 Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
-    : kernel_(kernel), entry_(std::move(entry)), lanes_(lanes), register_tiles_(register_tiles(kernel)) {}
+    : kernel_(kernel),
+      entry_(std::move(entry)),
+      lanes_(lanes),
+      register_tiles_(register_tiles(kernel)),
+      width_(kernel.vector_lanes()) {}
 
 void Printer::fail(std::string message) {
   if (status_.ok()) status_ = unimplemented("kernel ", kernel_.name, ": ", message);
@@ -127,10 +131,20 @@ void Printer::print_loop(const Instr& loop) {
   const std::string n = cat("n", loop.var, "_", temporary_++);
   out_.line(cat("const long ", n, " = ", spell_min(loop.trips), ";"));
   out_.open(cat("WL_SERIAL for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
+  print_inside(loop);
+}
+
+void Printer::print_inside(const Instr& loop) {
+  const int outside = width_, width = kernel_.wave > 0 ? kernel_.vector_lanes(loop.body) : 1;
+  if (width > 1 && width != outside) {
+    out_.line(cat("WL_VECTORS(", width, ");"));
+    width_ = width;
+  }
   declared_.emplace_back();
   print_derived(loop.var);
   print_body(loop.body);
   declared_.pop_back();
+  width_ = outside;
   out_.close();
 }
 

@@ -32,6 +32,7 @@ class Printer {
 
   void print_body(std::span<const Instr> body);
   void print_loop(const Instr& loop);
+  void print_inside(const Instr& loop);  // and closes it
   void print_derived(VarId source);
   void print_passes();
   void print_head();
@@ -93,6 +94,7 @@ class Printer {
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
   std::map<std::string, std::string> ranges_;    // of lanes: text -> name
+  int width_;                                    // of what vectors are called here
   int temporary_ = 0;
   int load_bytes_ = 0, store_bytes_ = 0;
   absl::Status status_;

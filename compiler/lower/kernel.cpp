@@ -85,6 +85,16 @@ bool Kernel::overlap(BufferId a, BufferId b) const {
          theirs.byte_offset < mine.byte_offset + bytes_of(mine);
 }
 
+int Kernel::vector_lanes(std::span<const Instr> part) const {
+  int most = 1;
+  for (const Instr& instr : part) {
+    if (instr.result >= 0) most = std::max(most, tiles[instr.result].layout.lanes());
+    if (instr.op == InstrOp::kAsyncLoad) most = std::max(most, tiles[instr.args[0]].layout.lanes());
+    most = std::max(most, vector_lanes(instr.body));
+  }
+  return most;
+}
+
 int Kernel::vector_lanes() const {
   int most = 1;
   for (const Tile& tile : tiles) most = std::max(most, tile.layout.lanes());

@@ -208,6 +208,7 @@ struct Kernel {
   std::vector<Pass> passes() const;  // the body, cut where it says so; at least one
   int sweeps() const;                // over the grid: passes but those of last blocks
   int vector_lanes() const;          // the most vector lanes of a tile
+  int vector_lanes(std::span<const Instr> part) const;  // of those that a part of the body defines
   bool operator==(const Kernel&) const = default;
 };
 

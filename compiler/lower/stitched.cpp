@@ -85,10 +85,14 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     kept.push_back(static_cast<BufferId>(kernel.buffers.size()));
     kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
   }
+  int widest = 1;
+  for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
   for (size_t k = 0; k < stages.size(); ++k) {
     const int64_t blocks = stages[k].grid;
     if (blocks == 0) continue;
-    const VarId turn = blocks > 1 ? out.loop_var("turn") : -1;
+    // Narrower vectors are a loop's, if only of one turn.
+    const int width = kernel.wave > 0 ? stages[k].vector_lanes(stages[k].body) : 1;
+    const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
     const Graft graft(std::move(stages[k]),
                       {choice->stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept,
                        needs[choice->kept.size() + k].offset},

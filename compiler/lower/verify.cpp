@@ -27,7 +27,9 @@ class Verifier {
     for (const Instr& instr : kernel_.body)
       if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(check_last(instr));
     WL_RETURN_IF_ERROR(check_passes(passes));
-    return kernel_.wave > 0 ? check_barriers(kernel_) : absl::OkStatus();
+    if (kernel_.wave == 0) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(check_vectors(kernel_.body));
+    return check_barriers(kernel_);
   }
 
  private:
@@ -53,6 +55,18 @@ class Verifier {
       if (base.kind == 'l' || base.kind == 'u') threads *= 2;
     if (threads > (kernel_.wave == 0 ? 1 : kernel_.team))
       return absl::InternalError(cat("kernel ", kernel_.name, ": %", tile, " has more lanes than a team"));
+    return absl::OkStatus();
+  }
+
+  // With lanes vectors have one width, that of the widest in a loop and the loops inside it: so are they called.
+  absl::Status check_vectors(std::span<const Instr> body) const {
+    const int width = kernel_.vector_lanes(body);
+    for (const Instr& instr : body) {
+      if (const int lanes = instr.result < 0 ? 1 : kernel_.tiles[instr.result].layout.lanes();
+          lanes > 1 && lanes != width)
+        return fail(instr, cat("others of its loop have vectors of ", width));
+      WL_RETURN_IF_ERROR(check_vectors(instr.body));
+    }
     return absl::OkStatus();
   }
 

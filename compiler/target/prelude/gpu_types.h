@@ -47,16 +47,19 @@ struct wl_vec_of<T, 1> {
 };
 template <class T, int N>
 using wl_v = typename wl_vec_of<T, N>::t;
-typedef wl_v<f32, WL_LANES> f32v;
-typedef wl_v<f64, WL_LANES> f64v;
-typedef wl_v<i32, WL_LANES> i32v;
-typedef wl_v<i64, WL_LANES> i64v;
-typedef wl_v<b1, WL_LANES> u8v;  // booleans in memory: 0 or 1
-typedef wl_v<i8, WL_LANES> i8v;
-typedef wl_v<i16, WL_LANES> i16v;
-typedef wl_v<u16, WL_LANES> u16v;
-typedef wl_v<u32, WL_LANES> u32v;
-typedef wl_v<u64, WL_LANES> u64v;
+// Names of vectors, here of the widest; a loop whose vectors are narrower says so for its own scope.
+#define WL_VECTORS(n)                                                               \
+  typedef wl_v<f32, n> f32v __attribute__((unused));                                \
+  typedef wl_v<f64, n> f64v __attribute__((unused));                                \
+  typedef wl_v<i32, n> i32v __attribute__((unused));                                \
+  typedef wl_v<i64, n> i64v __attribute__((unused));                                \
+  typedef wl_v<b1, n> u8v __attribute__((unused)); /* booleans in memory: 0 or 1 */ \
+  typedef wl_v<i8, n> i8v __attribute__((unused));                                  \
+  typedef wl_v<i16, n> i16v __attribute__((unused));                                \
+  typedef wl_v<u16, n> u16v __attribute__((unused));                                \
+  typedef wl_v<u32, n> u32v __attribute__((unused));                                \
+  typedef wl_v<u64, n> u64v __attribute__((unused))
+WL_VECTORS(WL_LANES);
 
 template <class V>
 struct wl_elem {

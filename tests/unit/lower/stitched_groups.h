@@ -66,6 +66,17 @@ inline constexpr const char* kNormThenProduct = R"(graph {
   output "y" %10
 })";
 
+// The norm's vectors have two elements, the product's four.
+inline constexpr const char* kTwoWidths = R"(graph {
+  %0 = input "x" : f32[32,22] normal(0,1)
+  %1 = input "w" : f32[22,40] normal(0,1)
+  %2 = reduce_sum %0 axes=[1] : f32[32]
+  %3 = broadcast %2 dims=[0] : f32[32,22]
+  %4 = sub %0 %3 : f32[32,22]
+  %5 = contract %4 %1 "mk,kn->mn" : f32[32,40]
+  output "y" %5
+})";
+
 // Two reductions over different axes.
 inline constexpr const char* kTwoAxes = R"(graph {
   %0 = input "x" : f32[16,12,20] normal(0,1)
@@ -76,6 +87,6 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-inline constexpr const char* kStitched[] = {kAttention, kHeads, kFeedForward, kNormThenProduct, kTwoAxes};
+inline constexpr const char* kStitched[] = {kAttention, kHeads, kFeedForward, kNormThenProduct, kTwoWidths, kTwoAxes};
 
 }  // namespace wl::testing
