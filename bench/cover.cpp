@@ -4,16 +4,17 @@
 //   {"file": ..., "target": ..., "ops": ..., "candidates": ..., "columns": ..., "forms": ..., "rows": ..., "cuts": ...,
 //    "regions": ..., "distinct": ..., "pool_s": ..., "solve_s": ..., "gap": relative,
 //    "one_per_op" | "calls" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
-//    "packed": {"launches": ..., "sharing": kernels, "micros": modelled}}
+//    "packed": {"kernels": ..., "apart": ..., "micros": modelled}}
 //
 // --half: every f32 of the models as bf16. "calls" is greedy fusion around library calls: contractions stand alone.
-// "packed": the planned cover, of GPUs, were kernels that do not fill the machine launched together with others that
-// need not wait for them.
+// "packed": kernels of the planned cover that are several side by side; "apart" and "micros": the kernels and the time
+// of the planned cover without any.
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <map>
+#include <limits>
 #include <random>
 #include <span>
 #include <sstream>
@@ -58,44 +59,17 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
 }
 
-// Kernels of one level (the longest way from the inputs) wait for none of each other. Those whose blocks leave part of
-// the machine idle, if only in their last wave, share a launch: it takes what the longest of them takes, or what all of
-// them keep busy.
-std::string packed_figures(const Graph& graph, const Cover& cover, const Machine& machine) {
-  const Rates rates = rates_of(machine);
-  std::map<NodeId, int> level_of;  // of the kernel that stores it
-  struct Level {
-    int kernels = 0;
-    double apart = 0, longest = 0, busy = 0;  // us, launches not counted
-  };
-  std::map<int, Level> small;
-  int launches = 0, sharing = 0;
-  double micros = 0;
-  for (const Group& group : cover.groups) {
-    int level = 0;
-    for (NodeId read : group.reads)
-      if (const auto known = level_of.find(read); known != level_of.end()) level = std::max(level, known->second + 1);
-    for (NodeId store : group.stores) level_of.emplace(store, level);
-    const Graph part = extract(graph, group);
-    const Cost cost = cost_of(part, analyze_or_stitch(part, machine).value(), machine, rates);
-    const double work = cost.micros - rates.launch_us;
-    if (cost.busy > 0.99 * work) {
-      ++launches;
-      micros += cost.micros;
-      continue;
-    }
-    Level& mine = small[level];
-    ++mine.kernels;
-    mine.apart += work;
-    mine.longest = std::max(mine.longest, work);
-    mine.busy += cost.busy;
-  }
-  for (const auto& [number, level] : small) {
-    ++launches;
-    if (level.kernels > 1) sharing += level.kernels;
-    micros += rates.launch_us + (level.kernels > 1 ? std::max(level.longest, level.busy) : level.apart);
-  }
-  return cat("{\"launches\": ", launches, ", \"sharing\": ", sharing, ", \"micros\": ", micros, "}");
+// The planned cover, were no kernels packed, beside what the packed ones are.
+absl::StatusOr<std::string> packed_figures(const ColumnPool& pool, const PlannedCover& planned) {
+  std::vector<double> apart = form_times(pool, {});
+  for (size_t f = 0; f < apart.size(); ++f)
+    if (pool.forms[f].cls == LoopClass::kPacked) apart[f] = std::numeric_limits<double>::infinity();
+  WL_ASSIGN_OR_RETURN(const PlannedCover without, solve_cover(pool, apart));
+  const auto packed = std::count_if(planned.columns.begin(), planned.columns.end(), [&](int g) {
+    return g >= 0 && pool.forms[pool.columns[g].form].cls == LoopClass::kPacked;
+  });
+  return cat("{\"kernels\": ", packed, ", \"apart\": ", without.cover.groups.size(), ", \"micros\": ", without.total,
+             "}");
 }
 
 absl::StatusOr<Graph> read_model(const std::string& path) {
@@ -161,6 +135,7 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
   const double pooled = now_s();
   WL_ASSIGN_OR_RETURN(const PlannedCover planned, solve_cover(pool, form_times(pool, {})));
   const double solved = now_s();
+  WL_ASSIGN_OR_RETURN(const std::string packed, packed_figures(pool, planned));
   WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
   WL_ASSIGN_OR_RETURN(const Cover calls, cover_greedy(graph, machine, {.contractions_alone = true}));
   WL_ASSIGN_OR_RETURN(const Cover single, cover_one_per_op(graph, machine));
@@ -172,9 +147,7 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
                    ", \"gap\": ", planned.total / std::max(1e-9, planned.bound) - 1,
                    ", \"one_per_op\": ", figures(graph, single, machine),
                    ", \"calls\": ", figures(graph, calls, machine), ", \"greedy\": ", figures(graph, greedy, machine),
-                   ", \"planned\": ", figures(graph, planned.cover, machine),
-                   machine.target->is_gpu() ? cat(", \"packed\": ", packed_figures(graph, planned.cover, machine)) : "",
-                   "}")
+                   ", \"planned\": ", figures(graph, planned.cover, machine), ", \"packed\": ", packed, "}")
             << std::endl;
   return absl::OkStatus();
 }

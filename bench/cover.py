@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Covers of models as a table: kernels, bytes and modelled time of one kernel per op, of greedy fusion around library calls
-for contractions, greedy and planned; for GPUs also of the planned cover with small independent kernels launched together.
-Nothing is run.
+for contractions, greedy and planned, and what packing independent kernels into one launch makes of the last. Nothing is
+run.
 
 cover.py [--bin DIR] [--target NAME]... [--half] [--random OPS] MODEL.onnx...       --half: every f32 as bf16
 """
@@ -29,25 +29,23 @@ def cells_of(row):
     yield " / ".join(f"{cover['bytes'] / 1e6:.1f}" for cover in covers)
     yield " / ".join(f"{us:.0f}" for us in micros)
     yield from (f"{micros[1] / micros[3]:.3f}", f"{micros[2] / micros[3]:.3f}")
-    if packed := row.get("packed"):
-        yield f"{packed['launches']}, {packed['sharing']} share"
-        yield f"{micros[3] / packed['micros']:.3f}"
+    packed = row["packed"]
+    yield f"{packed['kernels']}, for {packed['apart'] - covers[3]['kernels'] + packed['kernels']}"
+    yield f"{packed['micros'] / micros[3]:.3f}"
 
 
 def table(target, rows):
     heads = ["graph", "ops", "columns", "pool s", "solve s", "gap", "kernels", "MB", "modelled us"]
-    heads += ["calls / planned", "greedy / planned"]
-    if "packed" in rows[0]:
-        heads += ["launches packed", "planned / packed"]
+    heads += ["calls / planned", "greedy / planned", "packed kernels", "unpacked / planned"]
     print(f"\n{target}: one kernel per op / calls / greedy / planned\n")
     print("| " + " | ".join(heads) + " |")
     print("|" + "---|" * len(heads))
     for row in rows:
         print("| " + " | ".join(map(str, cells_of(row))) + " |")
-    times = {name: [row[name]["micros"] for row in rows] for name in (*COVERS, "packed") if name in rows[0]}
-    pairs = [("calls", "planned"), ("greedy", "planned"), ("planned", "packed")]
+    names = {"calls": "calls", "greedy": "greedy", "packed": "unpacked"}
     means = [
-        f"{a} / {b} {geometric_mean([x / y for x, y in zip(times[a], times[b])]):.3f}" for a, b in pairs if b in times
+        f"{said} / planned {geometric_mean([row[name]['micros'] / row['planned']['micros'] for row in rows]):.3f}"
+        for name, said in names.items()
     ]
     print(f"\ngeometric means: {', '.join(means)}")
 

@@ -128,6 +128,11 @@ void Printer::print_body(std::span<const Instr> body) {
 
 void Printer::print_loop(const Instr& loop) {
   const std::string v = spell_var(loop.var);
+  if (const std::optional<Section> section = section_of(loop)) {
+    out_.open(cat("if (block >= ", section->from, "L && block < ", section->to, "L)"));
+    out_.line(cat("const long ", v, " = 0;"));
+    return print_inside(loop);
+  }
   const std::string n = cat("n", loop.var, "_", temporary_++);
   out_.line(cat("const long ", n, " = ", spell_min(loop.trips), ";"));
   out_.open(cat("WL_SERIAL for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));

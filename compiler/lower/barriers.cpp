@@ -250,7 +250,11 @@ struct Walk {
   }
 };
 
-absl::Status hazards(const Kernel& kernel, std::vector<Instr> body) {
+absl::Status hazards(const Kernel& kernel, std::vector<Instr> body, bool packed) {
+  if (packed) {  // no block meets what another section does
+    for (const Instr& section : body) WL_RETURN_IF_ERROR(hazards(kernel, section.body, false));
+    return absl::OkStatus();
+  }
   Walk walk{kernel};
   walk.walk(body);
   for (const std::vector<Met>& group : walk.flying)
@@ -299,7 +303,7 @@ void hoist(Kernel& kernel, std::vector<Instr>& body) {
     Instr one;
     one.op = InstrOp::kBarrier;
     body.insert(body.begin() + static_cast<int64_t>(i), std::move(one));
-    if (!hazards(kernel, kernel.body).ok()) {
+    if (!hazards(kernel, kernel.body, kernel.is_packed()).ok()) {
       body.erase(body.begin() + static_cast<int64_t>(i));
       body[i].body = before;
       continue;
@@ -315,7 +319,8 @@ void prune(Kernel& kernel, std::vector<Instr>& body) {
     if (body[i].op != InstrOp::kBarrier) continue;
     Instr barrier = std::move(body[i]);
     body.erase(body.begin() + static_cast<int64_t>(i));
-    if (!hazards(kernel, kernel.body).ok()) body.insert(body.begin() + static_cast<int64_t>(i), std::move(barrier));
+    if (!hazards(kernel, kernel.body, kernel.is_packed()).ok())
+      body.insert(body.begin() + static_cast<int64_t>(i), std::move(barrier));
   }
 }
 
@@ -330,7 +335,7 @@ void insert_barriers(Kernel& kernel) {
 
 absl::Status check_barriers(const Kernel& kernel) {
   WL_RETURN_IF_ERROR(check_loops(kernel, kernel.body));
-  return hazards(kernel, kernel.body);
+  return hazards(kernel, kernel.body, kernel.is_packed());
 }
 
 }  // namespace wl

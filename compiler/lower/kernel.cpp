@@ -77,6 +77,27 @@ int Kernel::sweeps() const {
   return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Pass& pass) { return pass.last == 0; }));
 }
 
+std::vector<Affine> section_trips(int64_t from, int64_t to) {
+  return {Affine{1, {}}, Affine{1 - from, {{0, 1}}}, Affine{to, {{0, -1}}}};
+}
+
+std::optional<Section> section_of(const Instr& instr) {
+  if (instr.op != InstrOp::kLoop || instr.trips.size() != 3) return std::nullopt;
+  const Section section{1 - instr.trips[1].base, instr.trips[2].base};
+  if (instr.trips != section_trips(section.from, section.to)) return std::nullopt;
+  return section;
+}
+
+bool Kernel::is_packed() const {
+  int64_t free = 0;
+  for (const Instr& instr : body) {
+    const std::optional<Section> section = section_of(instr);
+    if (!section || section->from < free) return false;
+    free = std::max(free, section->to);
+  }
+  return !body.empty();
+}
+
 bool Kernel::overlap(BufferId a, BufferId b) const {
   const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
   const auto memory = [](Level level) { return level == Level::kCluster ? Level::kShared : level; };

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -173,7 +174,15 @@ struct Instr {
 //         result must not depend on which block it is; with teams its slice is where all threads are told, a u32
 // meet:   a barrier of all threads of a cluster; none leaves before all that load from it have met
 
+// What blocks [from, to) do, and no others, is a loop of min(1, block - from + 1, to - block) turns: a section.
+
 inline constexpr VarId kTeamVar = 1;  // with lanes
+
+struct Section {
+  int64_t from = 0, to = 0;  // blocks
+};
+std::vector<Affine> section_trips(int64_t from, int64_t to);
+std::optional<Section> section_of(const Instr& instr);
 
 // Instructions between passes. last: of how many blocks the last one runs them, as all of its threads are told in a
 // buffer; 0: all blocks, in a sweep of their own.
@@ -207,7 +216,9 @@ struct Kernel {
   bool overlap(BufferId a, BufferId b) const;
   std::vector<Pass> passes() const;  // the body, cut where it says so; at least one
   int sweeps() const;                // over the grid: passes but those of last blocks
-  int vector_lanes() const;          // the most vector lanes of a tile
+  // Whether the body is sections and nothing else, and no block runs two of them.
+  bool is_packed() const;
+  int vector_lanes() const;                             // the most vector lanes of a tile
   int vector_lanes(std::span<const Instr> part) const;  // of those that a part of the body defines
   bool operator==(const Kernel&) const = default;
 };

@@ -6,6 +6,7 @@
 #include "compiler/lower/contract_team.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/moves.h"
+#include "compiler/lower/packed.h"
 #include "compiler/lower/stitched.h"
 #include "compiler/lower/transpose.h"
 #include "compiler/lower/verify.h"
@@ -39,6 +40,8 @@ absl::StatusOr<Kernel> lower_class(const Graph& group, const Domain& domain, con
       return ContractLowering(group, domain, schedule, machine).run();
     case LoopClass::kStitched:
       return lower_stitched(group, domain, schedule, machine);
+    case LoopClass::kPacked:
+      return lower_packed(group, domain, schedule, machine);
   }
   return invalid("loop class ", static_cast<int>(domain.cls));
 }

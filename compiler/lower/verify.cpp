@@ -70,10 +70,18 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // Where in the body a buffer is first and last met, by instruction outside of all loops.
+  // Where in the body a buffer is first and last met, by instruction outside of all loops but sections.
   struct Life {
     size_t first = SIZE_MAX, last = 0;
   };
+  void live(std::span<const Instr> body, size_t& at, std::vector<Life>& lives) const {
+    for (const Instr& instr : body)
+      if (section_of(instr)) {
+        live(instr.body, at, lives);
+      } else {
+        live(instr, at++, lives);
+      }
+  }
   void live(const Instr& instr, size_t at, std::vector<Life>& lives) const {
     for (const Instr& inner : instr.body) live(inner, at, lives);
     if (instr.slice.buffer < 0 || instr.slice.buffer >= static_cast<BufferId>(lives.size())) return;
@@ -85,7 +93,8 @@ class Verifier {
   // Buffers share memory only when one is done with before the other is met.
   absl::Status check_scratch() const {
     std::vector<Life> lives(kernel_.buffers.size());
-    for (size_t i = 0; i < kernel_.body.size(); ++i) live(kernel_.body[i], i, lives);
+    size_t at = 0;
+    live(kernel_.body, at, lives);
     for (BufferId a = 0; a < static_cast<BufferId>(kernel_.buffers.size()); ++a) {
       const KernelBuffer& buffer = kernel_.buffers[a];
       if (buffer.level != Level::kGlobal && buffer.byte_offset % 64 != 0)

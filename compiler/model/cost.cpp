@@ -6,6 +6,7 @@
 
 #include "compiler/plan/cover.h"
 #include "compiler/plan/flat.h"
+#include "compiler/plan/pack.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/stitch.h"
 
@@ -309,9 +310,34 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   return cost;
 }
 
+// Members share a GPU: what the longest of them takes, or what keeps all of it busy. Threads of a CPU take them one
+// after the other.
+Cost packed_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
+  Cost cost;
+  cost.bytes = bytes_moved(group);
+  const auto launch_of = [&](int64_t bytes) {
+    return static_cast<double>(bytes) < rates.small_bytes ? rates.alone_us : rates.launch_us;
+  };
+  const Machine own = member_machine(machine);
+  double longest_us = 0, all_us = 0, least_us = 0;
+  for (const Member& member : domain.packed->members) {
+    const Cost part = cost_of(member.graph, member.domain, own, rates);
+    const double work_us = part.micros - launch_of(part.bytes);
+    longest_us = std::max(longest_us, work_us);
+    all_us += work_us;
+    least_us = std::max(least_us, part.bound - rates.alone_us);
+    cost.busy += part.busy;
+  }
+  cost.bound = rates.alone_us + least_us;
+  const double work_us = machine.target->is_gpu() ? std::max(longest_us, cost.busy) : all_us;
+  cost.micros = std::max(cost.bound, launch_of(cost.bytes) + work_us);
+  return cost;
+}
+
 }  // namespace
 
 Cost cost_of(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
+  if (domain.cls == LoopClass::kPacked) return packed_cost(group, domain, machine, rates);
   if (domain.cls == LoopClass::kStitched) return stitched_cost(group, domain, machine, rates);
   return Price(group, domain, machine, rates).run();
 }

@@ -49,7 +49,15 @@ class Counter {
  public:
   explicit Counter(Facts& facts) : facts_(facts), kernel_(facts.kernel), vars_(facts.kernel) {}
 
-  void run() { body(kernel_.body, facts_.blocks * std::max(1, kernel_.teams)); }
+  void run() {
+    const double times = facts_.blocks * std::max(1, kernel_.teams);
+    if (!kernel_.is_packed()) return body(kernel_.body, times);
+    for (const Instr& instr : kernel_.body) {
+      const Section section = section_of(instr).value();
+      vars_.set(0, section.from);
+      body(instr.body, times * static_cast<double>(section.to - section.from) / static_cast<double>(kernel_.grid));
+    }
+  }
 
  private:
   int64_t extent(const Tile& tile, size_t axis) const {

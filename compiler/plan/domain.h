@@ -49,12 +49,13 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-enum class LoopClass { kMap, kRows, kColumns, kContract, kStitched };
+enum class LoopClass { kMap, kRows, kColumns, kContract, kStitched, kPacked };
 std::string_view name_of(LoopClass cls);
 
 bool holds(const std::vector<AtomId>& list, AtomId atom);
 
 struct Stitch;  // stitch.h
+struct Packed;  // pack.h
 
 struct Domain {
   LoopClass cls = LoopClass::kMap;
@@ -92,6 +93,7 @@ struct Domain {
   bool swapped = false;
   std::shared_ptr<const Stitch>
       stitch;  // kStitched: several loop nests one after the other; nothing above is filled in
+  std::shared_ptr<const Packed> packed;  // kPacked: several kernels side by side; nothing above is filled in
   std::string text() const;
 };
 

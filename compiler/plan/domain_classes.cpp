@@ -319,7 +319,7 @@ Domain nothing_to_compute(const Graph& group) {
 }
 
 std::string_view name_of(LoopClass cls) {
-  constexpr std::string_view kNames[] = {"map", "rows", "columns", "contract", "stitched"};
+  constexpr std::string_view kNames[] = {"map", "rows", "columns", "contract", "stitched", "packed"};
   return kNames[static_cast<int>(cls)];
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/plan/pack.h"
 #include "compiler/plan/space_team.h"
 #include "compiler/plan/stitch.h"
 
@@ -60,9 +61,16 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
     if (axis.values.empty()) return;
   Point point(axes.size(), 0);
   Schedule current = first_schedule(axes);
+  // Where a part is illegal, so are all points that begin as this one does.
+  const auto judged = [&] {
+    for (const Part& part : parts)
+      if (!part.legal(current)) return std::pair(false, part.end);
+    return std::pair(!parts.empty() || !legal || legal(current), axes.size());
+  };
   while (true) {
-    if ((!legal || legal(current)) && !visit(point)) return;
-    size_t i = axes.size();
+    const auto [is_legal, end] = judged();
+    if (is_legal && !visit(point)) return;
+    size_t i = end;
     while (i > 0 && point[i - 1] + 1 == static_cast<int>(axes[i - 1].values.size())) {
       --i;
       point[i] = 0;
@@ -146,6 +154,9 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
       break;
     case LoopClass::kStitched:
       space = space_stitched(domain, machine);
+      break;
+    case LoopClass::kPacked:
+      space = space_packed(domain, machine);
       break;
   }
   space.prefix = cat("plan 1 target=", machine.target->name, " class=", name_of(domain.cls));

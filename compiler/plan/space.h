@@ -44,6 +44,13 @@ struct Space {
   std::vector<Point> seeds;           // analytic first choices, best first; seeds[0] is the default schedule
   // What a cost model expects of a legal point, up to a constant; it may take a millisecond. Empty: no model.
   std::function<double(const Point&)> expected_log_ns;
+  // Where choices are of several parts, one after the other: up to which axis a part reaches, and whether its own are
+  // legal under what all share, which the first part begins with. `legal` asks all parts.
+  struct Part {
+    size_t end = 0;
+    std::function<bool(const Schedule&)> legal;
+  };
+  std::vector<Part> parts;
   uint64_t count(uint64_t limit = 10'000'000) const;  // number of legal points, at most `limit`
   // Calls visit for every legal point in lexicographic order until it returns false.
   void enumerate(const std::function<bool(const Point&)>& visit) const;

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/eval.h"
 #include "compiler/plan/cover_values.h"
+#include "compiler/plan/pack.h"
 
 namespace wl {
 namespace {
@@ -178,6 +179,7 @@ absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverM
 absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine) {
   absl::StatusOr<Domain> domain = analyze(group, machine);
   if (domain.ok()) return domain;
+  if (is_unconnected(group)) return pack(group, machine);
   absl::StatusOr<Domain> stitched = stitch(group, machine);
   if (stitched.ok()) return stitched;
   return invalid(std::string(domain.status().message()),

@@ -54,7 +54,7 @@ struct Stitch {
 // A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so. `memo`
 // (cover_values.h): of earlier calls with this machine, which groups with parts in common have use for.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// analyze(), or else stitch(): how one kernel computes the group.
+// analyze(), or else stitch() or, of groups in unconnected parts, pack() (pack.h): how one kernel computes the group.
 absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine);
 
 // The machine as a stage sees it: a block is one thread's, or one block's of a GPU.

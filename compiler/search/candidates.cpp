@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/plan/cover_legal.h"
+#include "compiler/plan/pack.h"
 #include "compiler/plan/stitch.h"
 
 namespace wl {
@@ -105,12 +106,20 @@ bool Candidates::convex(const Ops& ops) const {
 int Candidates::form_of(const Group& group, size_t contract_atoms) {
   Fingerprint key = values_.structure(group);
   key.add(contract_atoms);
+  if (packing_) {  // what is no kernel otherwise may be one
+    if (const auto apart = form_of_.find(key); apart != form_of_.end() && apart->second >= 0) return apart->second;
+    key.add(1);
+  }
   const auto [known, is_new] = form_of_.try_emplace(key, -1);
   if (!is_new) return known->second;
   const Graph alone = extract(values_.graph(), group);
   absl::StatusOr<Domain> domain = analyze(alone, machine_);
   if (domain.ok() && !worthwhile(alone, *domain, machine_, contract_atoms)) return -1;
-  if (!domain.ok() && stitching_) domain = stitch(alone, machine_, &stitched_);
+  if (!domain.ok() && is_unconnected(alone)) {
+    if (packing_) domain = pack(alone, machine_, &stitched_);
+  } else if (!domain.ok() && stitching_) {
+    domain = stitch(alone, machine_, &stitched_);
+  }
   if (!domain.ok()) return -1;
   known->second = static_cast<int>(forms_.size());
   forms_.push_back({domain->cls, cost_of(alone, *domain, machine_, rates_), 1});

@@ -51,8 +51,9 @@ class Candidates {
   bool is_contraction(int op) const { return contract_atoms_[op] > 0; }
   const CoverValues& values() const { return values_; }
   const Machine& machine() const { return machine_; }
-  std::vector<Form> take_forms() { return std::move(forms_); }
+  const std::vector<Form>& forms() const { return forms_; }
   void stop_stitching() { stitching_ = false; }
+  void start_packing() { packing_ = true; }  // groups in unconnected parts are then legal
   int considered() const { return static_cast<int>(known_.size()); }
 
  private:
@@ -64,7 +65,7 @@ class Candidates {
   const CoverValues& values_;
   const Machine& machine_;
   const Rates rates_;
-  bool stitching_ = false;
+  bool stitching_ = false, packing_ = false;
   std::vector<int> index_;  // of anchors, by node
   std::vector<std::vector<int>> before_, after_, input_readers_;
   std::vector<OpSet> above_, below_;  // everything before, everything after
@@ -84,5 +85,7 @@ std::vector<int> add_merges(Candidates& candidates);  // the partition that is l
 void add_unions(Candidates& candidates);
 void add_siblings(Candidates& candidates);
 void add_all_of_small_parts(Candidates& candidates, int at_most);  // ops
+// Adds columns to the pool: some of a cover's columns, which are in running order, together.
+void add_packs(ColumnPool& pool, const std::vector<int>& cover, Candidates& candidates);
 
 }  // namespace wl

@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr double kPrior = 2;    // measurements that the model's own word is worth
-constexpr size_t kClasses = 5;  // of LoopClass
+constexpr size_t kClasses = 6;  // of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The values that nobody stored before, in running order: who comes second need not write it again.

@@ -10,6 +10,7 @@
 #include "compiler/model/cost.h"
 #include "compiler/plan/cover_legal.h"
 #include "compiler/plan/cover_values.h"
+#include "compiler/plan/pack.h"
 #include "compiler/plan/stitch.h"
 
 namespace wl {
@@ -29,6 +30,7 @@ class Explanation {
         if (values.anchor_behind(op) == op) mine.push_back(op);
       for (NodeId op : mine) group_of_[op].push_back(groups_.size() - 1);
       written_.push_back(priced(group, mine));
+      packed_.push_back(packed_text(extract(values.graph(), group)));
     }
   }
 
@@ -71,7 +73,8 @@ class Explanation {
     size_t atoms = 0;
     for (NodeId op : ops)
       if (values_.graph().nodes[op].op == Op::contract) atoms = std::max<size_t>({atoms, 1, values_.atoms_alone(op)});
-    if (ops.size() > 1 && domain.cls != LoopClass::kStitched && !worthwhile(part, domain, machine_, atoms))
+    const bool one_nest = domain.cls != LoopClass::kStitched && domain.cls != LoopClass::kPacked;
+    if (ops.size() > 1 && one_nest && !worthwhile(part, domain, machine_, atoms))
       return invalid("one kernel would repeat work that two do not");
     return cost_of(part, domain, machine_, rates_);
   }
@@ -111,7 +114,7 @@ class Explanation {
     if (ops.size() > 1) {
       absl::StrAppendFormat(&out, "  fused: %s in %s; as %d kernels %s in %s\n", bytes_text(cost.bytes),
                             time_text(cost.micros), ops.size(), bytes_text(alone.bytes), time_text(alone.micros));
-      out += cut_text(ops, cost);
+      out += packed_[g] + cut_text(ops, cost);
     } else {
       absl::StrAppendFormat(&out, "  alone: %s in %s\n", bytes_text(cost.bytes), time_text(cost.micros));
     }
@@ -137,6 +140,22 @@ class Explanation {
       }
     }
     return out;
+  }
+
+  // What its parts are, where nothing but a launch joins them; "" where more does.
+  std::string packed_text(const Graph& part) const {
+    if (!is_unconnected(part)) return "";
+    const absl::StatusOr<Domain> domain = analyze_or_stitch(part, machine_);
+    if (!domain.ok() || domain->cls != LoopClass::kPacked) return "";
+    std::vector<std::string> parts;
+    double apart = 0;
+    for (const Member& member : domain->packed->members) {
+      const Cost cost = cost_of(member.graph, member.domain, member_machine(machine_), rates_);
+      parts.push_back(cat(name_of(member.domain.cls), " in ", time_text(cost.micros)));
+      apart += cost.micros;
+    }
+    return absl::StrFormat("  packed: %d kernels side by side, %s; in launches of their own %s\n", parts.size(),
+                           absl::StrJoin(parts, ", "), time_text(apart));
   }
 
   // The best way to make two kernels of it: earlier ops and later ones.
@@ -165,6 +184,7 @@ class Explanation {
   const Rates rates_;
   std::vector<Anchors> groups_;
   std::vector<absl::StatusOr<Cost>> written_;
+  std::vector<std::string> packed_;
   std::map<NodeId, std::vector<size_t>> group_of_;
 };
 

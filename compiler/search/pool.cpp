@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/search/candidates.h"
+#include "compiler/search/cover_planned.h"
 
 namespace wl {
 namespace {
@@ -94,7 +95,7 @@ std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candi
 }  // namespace
 
 std::string_view name_of(GroupOrigin origin) {
-  constexpr std::string_view kNames[] = {"single", "greedy", "pattern", "merge", "union", "sibling", "all"};
+  constexpr std::string_view kNames[] = {"single", "greedy", "pattern", "merge", "union", "sibling", "all", "pack"};
   return kNames[static_cast<int>(origin)];
 }
 
@@ -132,7 +133,12 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   for (int op = 0; op < candidates.ops(); ++op) alone.push_back(columns.first_of({op}));
   pool.columns = columns.take();
   pool.considered = candidates.considered();
-  pool.forms = candidates.take_forms();
+  pool.forms = candidates.forms();
+  if (pool.columns.empty()) return pool;
+  WL_ASSIGN_OR_RETURN(PlannedCover apart, solve_cover(pool, form_times(pool, {})));
+  std::erase(apart.columns, -1);
+  add_packs(pool, apart.columns, candidates);
+  pool.forms = candidates.forms();
   return pool;
 }
 

@@ -1,4 +1,4 @@
-// The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal loop nest; a *column*
+// The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal kernel; a *column*
 // is a candidate and the values it stores; a *form* is what columns have in common that are the same kernel (repeated
 // blocks of a model), so legality and price are found once. Which candidates are looked at, in this order:
 //   single   every op alone
@@ -10,6 +10,7 @@
 //   union    two candidates that touch, where the union saves more than either
 //   sibling  two candidates that read one value
 //   all      every connected set, in parts of the graph of at most kEnumerated ops
+//   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else
 // Pure: the same graph and machine give the same pool. Another source of candidates is another file pool_*.cpp.
 #pragma once
 
@@ -21,7 +22,7 @@
 
 namespace wl {
 
-enum class GroupOrigin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll };
+enum class GroupOrigin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll, kPack };
 std::string_view name_of(GroupOrigin origin);
 
 struct PoolColumn {

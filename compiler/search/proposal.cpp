@@ -95,11 +95,24 @@ void Proposal::offer_randoms(int count) {
   }
 }
 
+Point Proposal::draw() {
+  Point point(space_.axes.size());
+  const auto draw_axes = [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) point[i] = random_.below(static_cast<int>(space_.axes[i].values.size()));
+  };
+  draw_axes(0, point.size());
+  size_t begin = 0;
+  for (const Space::Part& part : space_.parts) {
+    for (int draws = 0; draws < kDraws && !part.legal(space_.schedule(point)); ++draws) draw_axes(begin, part.end);
+    begin = part.end;
+  }
+  return point;
+}
+
 std::vector<Point> Proposal::some_legal(int count) {
   std::set<Point> found;
-  Point point(space_.axes.size());
-  for (int draw = 0; draw < kDrawsEach * count && static_cast<int>(found.size()) < count; ++draw) {
-    for (size_t i = 0; i < point.size(); ++i) point[i] = random_.below(static_cast<int>(space_.axes[i].values.size()));
+  for (int draws = 0; draws < kDrawsEach * count && static_cast<int>(found.size()) < count; ++draws) {
+    const Point point = draw();
     if (is_new(point) && space_.is_legal(point)) found.insert(point);
   }
   return {found.begin(), found.end()};
@@ -107,11 +120,8 @@ std::vector<Point> Proposal::some_legal(int count) {
 
 bool Proposal::offer_random() {
   if (full()) return false;
-  Point point(space_.axes.size());
-  for (int draw = 0; draw < kDraws; ++draw) {
-    for (size_t i = 0; i < point.size(); ++i) point[i] = random_.below(static_cast<int>(space_.axes[i].values.size()));
-    if (offer(point)) return true;
-  }
+  for (int draws = 0; draws < kDraws; ++draws)
+    if (offer(draw())) return true;
   // Few are left, or few are legal: every one of them is as likely.
   uint64_t walked = 0, candidates = 0;
   Point chosen;

@@ -56,6 +56,9 @@ class Proposal {
   std::vector<Point> some_legal(int count);
 
  private:
+  // At random, legal where parts of a space are drawn until they are.
+  Point draw();
+
   const Space& space_;
   const std::vector<Observed>& trials_;
   int n_;

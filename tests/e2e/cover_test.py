@@ -27,6 +27,18 @@ def main():
             expect(rounds == 0 or cover == "planned", f"{cover}: chosen again {rounds} times")
             expect(not made["totals"]["cover_certified"], f"{cover}: certified without having been asked to")
             print(cover, kernels[cover], flush=True)
+        file.with_name("products.graph").write_text(graphs.PRODUCTS)
+        products = file.with_name("products.graph")
+        for target in ("cpu", "sim:cuda"):
+            why = ("inspect", products, "--stage", "plan", "--cover", "planned", "--why", "--target", target)
+            said = scratch.run("warploom", *why).out
+            expect("3 kernels side by side" in said, f"{target}: {said}")
+        bundle = scratch.path("products")
+        command = ("tune", products, "--cover", "planned", "--trials", 2, "--out", bundle, "--json", "-")
+        packed = scratch.run("warploom", *command).json()
+        expect(packed["totals"]["cover_rounds"] > 0, f"products: nothing was chosen by measured times: {packed}")
+        result = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
+        expect(result["correct"], f"products: {result}")
         certified = ("tune", file, "--cover", "planned", "--effort", "thorough", "--trials", 2, "--retune", "--json", "-")
         expect(scratch.run("warploom", *certified).json()["totals"]["cover_certified"], "thorough ended without a certificate")
         expect(kernels["one-per-op"] >= kernels["contractions-alone"] > kernels["stitched"], str(kernels))

@@ -50,6 +50,21 @@ FEED_FORWARD = """graph {
 }
 """
 
+# Three products of one input: kernels that need not wait for each other.
+PRODUCTS = """graph {
+  %0 = input "x" : f32[96,64] normal(0,1)
+  %1 = input "a" : f32[64,96] normal(0,1)
+  %2 = input "b" : f32[64,96] normal(0,1)
+  %3 = input "c" : f32[64,40] normal(0,1)
+  %4 = contract %0 %1 "mk,kn->mn" : f32[96,96]
+  %5 = contract %0 %2 "mk,kn->mn" : f32[96,96]
+  %6 = contract %0 %3 "mk,kn->mn" : f32[96,40]
+  output "q" %4
+  output "k" %5
+  output "v" %6
+}
+"""
+
 SCALAR = """graph {
   %0 = input "x" : f32[] normal(0,1)
   %1 = input "y" : f32[] normal(0,1)

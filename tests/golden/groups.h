@@ -383,6 +383,21 @@ inline const std::vector<Golden> kGoldens = {
   output "y" %2
 })",
      true},
+    {"packed_products",
+     "cpu:avx512",
+     {{"m0.nv", 1}, {"m1.nv", 1}},
+     R"(graph {
+  %0 = input "x" : f32[4,64] normal(0,1)
+  %1 = input "q" : f32[64,16] normal(0,1)
+  %2 = input "k" : f32[64,16] normal(0,1)
+  %3 = input "v" : f32[64,64] normal(0,1)
+  %4 = contract %0 %1 "mk,kn->mn" : f32[4,16]
+  %5 = contract %0 %2 "mk,kn->mn" : f32[4,16]
+  %6 = contract %0 %3 "mk,kn->mn" : f32[4,64]
+  output "a" %4
+  output "b" %5
+  output "c" %6
+})"},
 };
 
 }  // namespace wl::testing

@@ -38,5 +38,24 @@ TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   }
 }
 
+// Two kernels that each leave half of the machine idle take as long as one, and one launch.
+TEST(Cost, PackedKernelsShareTheMachine) {
+  const auto products = [](int count) {
+    std::string text = "graph {\n  %0 = input \"x\" : f32[512,512]\n", outputs;
+    for (int i = 1; i <= count; ++i) append(&text, "  %", i, " = input \"w", i, "\" : f32[512,512]\n");
+    for (int i = 1; i <= count; ++i) {
+      append(&text, "  %", count + i, " = contract %0 %", i, " \"mk,kn->mn\" : f32[512,512]\n");
+      append(&outputs, "  output \"y", i, "\" %", count + i, "\n");
+    }
+    return priced(text + outputs + "}");
+  };
+  const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
+  const Cost one = products(1), two = products(2);
+  EXPECT_NEAR(two.busy, 2 * one.busy, 1e-9);
+  EXPECT_LE(two.micros, 2 * one.micros - launch + 1e-9);
+  EXPECT_GE(two.micros, one.micros);
+  EXPECT_GE(two.micros, two.bound);
+}
+
 }  // namespace
 }  // namespace wl

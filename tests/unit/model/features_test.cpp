@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "compiler/plan/stitch.h"
 #include "tests/unit/model/contractions.h"
 
 namespace wl {
@@ -66,6 +67,30 @@ TEST(Features, AreFiniteOnEveryKernel) {
       for (size_t i = 0; i < features.values.size(); ++i)
         EXPECT_TRUE(std::isfinite(features.values[i])) << feature_names()[i] << " of " << each.plan;
     }
+}
+
+// Every member of a packed kernel counts, for the blocks that run it.
+TEST(Features, CountAllMembersOfAPackedKernel) {
+  const Graph graph = parse(R"(graph {
+    %0 = input "x" : f32[4096,1024] normal(0,1)
+    %1 = input "u" : f32[1024,512] normal(0,1)
+    %2 = neg %0 : f32[4096,1024]
+    %3 = exp %1 : f32[1024,512]
+    output "y" %2
+    output "z" %3
+  })")
+                          .value();
+  for (const char* target : {"cuda:sm_90a", "cpu:avx512"}) {
+    const Machine machine = machine_named(target);
+    const Domain domain = analyze_or_stitch(graph, machine).value();
+    ASSERT_EQ(domain.cls, LoopClass::kPacked);
+    const Space space = space_of(graph, domain, machine).value();
+    const Features features =
+        features_of(lower(graph, domain, space.schedule(space.seeds[0]), machine).value(), machine);
+    EXPECT_EQ(features.kind, cat(machine.target->family, "/packed"));
+    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // half of what is moved
+    EXPECT_NEAR(value(features, "written"), -1, 0.1) << target;
+  }
 }
 
 // A reduction for lanes: occupancy and teams count, caches of a CPU do not.

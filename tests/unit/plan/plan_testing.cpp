@@ -7,6 +7,7 @@
 #include <map>
 
 #include "compiler/ir/text.h"
+#include "compiler/plan/pack.h"
 
 namespace wl {
 namespace {
@@ -305,10 +306,15 @@ std::string check_cover(const Graph& graph, const Cover& cover) {
   for (const Group& group : cover.groups) {
     const Graph part = extract(graph, group);
     if (!verify(part).ok()) return cat("not a graph: ", verify(part).message(), "\n", print(part));
-    const absl::StatusOr<Domain> domain = analyze(part, test_machine());
+    absl::StatusOr<Domain> domain = analyze(part, test_machine());
+    if (!domain.ok() && is_unconnected(part)) domain = pack(part, test_machine());
     if (!domain.ok()) return cat("illegal group: ", domain.status().message(), "\n", print(part));
-    const std::string wrong = check_domain(part, *domain);
-    if (!wrong.empty()) return wrong;
+    if (domain->cls == LoopClass::kPacked) {
+      for (const Member& member : domain->packed->members)
+        if (std::string wrong = check_domain(member.graph, member.domain); !wrong.empty()) return wrong;
+    } else if (std::string wrong = check_domain(part, *domain); !wrong.empty()) {
+      return wrong;
+    }
     for (NodeId read : group.reads)
       if (!stored.contains(read)) return cat("%", read, " is read before it is stored");
     const std::vector<std::vector<double>> values =

@@ -1,0 +1,41 @@
+// Packing: a group of several graphs that have nothing to do with each other, but perhaps inputs in common, as one
+// kernel. On a machine with lanes its grid is the sum of their grids, and every block belongs to one of them; on a CPU
+// every block has a share of each. What is saved are launches, and multiprocessors that small kernels leave idle.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/stitch.h"
+
+namespace wl {
+
+// One of the graphs, by itself a legal group. Its buffers, in call order, are the whole group's.
+struct Member {
+  Graph graph;
+  Domain domain;
+  std::vector<Stage::Buffer> buffers;
+  int kind = 0;  // members of one kind have equal graphs, and one schedule
+};
+
+struct Packed {
+  std::vector<Member> members;
+  int kinds = 0;
+  const Member& first_of(int kind) const;
+};
+
+// A domain of class kPacked. InvalidArgument, saying why, when the group is connected, a part of it is no legal group,
+// or no number of threads suits all. `memo`: as stitch() takes it.
+absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
+// Whether no value leads from one part of the group to the rest; inputs, constants and iotas join nothing.
+bool is_unconnected(const Graph& group);
+
+// The machine as a member sees it: blocks that others need not wait for have no passes and no clusters.
+Machine member_machine(const Machine& machine);
+// The own schedule of members of a kind within one of the whole; `space` is theirs, `teams`: of a machine with lanes.
+Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bool teams);
+// Without seeds where no schedule suits all.
+Space space_packed(const Domain& domain, const Machine& machine);
+
+}  // namespace wl

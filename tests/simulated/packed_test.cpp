@@ -1,0 +1,73 @@
+// Packed groups as compiled code: on this machine's CPU, and as GPU targets print them on the simulated GPU.
+#include <gtest/gtest.h>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/plan/pack.h"
+#include "tests/simulated/random_group.h"
+#include "tests/simulated/reduced.h"
+#include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/lower/groups.h"
+#include "tests/unit/lower/packed_groups.h"
+#include "tests/unit/lower/side_by_side.h"
+
+namespace wl {
+namespace {
+
+std::vector<Machine> machines() {
+  return {testing::machine_with("cuda:sm_80"), testing::machine_with("hip:gfx90a"),
+          testing::machine_named(testing::runnable_targets().back())};
+}
+
+// The group's kernels at these points; false where it is not packed.
+bool add(const Graph& group, const Machine& machine, int count, testing::CompiledChecks& checks) {
+  const auto domain = analyze_or_stitch(group, machine);
+  if (!domain.ok() || domain->cls != LoopClass::kPacked) return false;
+  const Space space = space_of(group, *domain, machine).value();
+  const int number = checks.group(group).value();
+  std::vector<Point> points = testing::sample_points(space, count, 3);
+  // The default, and what was drawn at random: of one point the latter.
+  points.erase(points.begin() + (count > 1 ? 1 : 0), points.end() - std::max(1, count - 1));
+  for (const Point& point : points) {
+    auto kernel = lower(group, *domain, space.schedule(point), machine);
+    if (absl::IsUnimplemented(kernel.status())) continue;
+    EXPECT_TRUE(kernel.ok()) << kernel.status() << print(group) << space.text(point);
+    if (!kernel.ok()) return true;
+    const bool gpu = machine.target->is_gpu();
+    if (gpu) kernel->compiler = "gcc";
+    const auto source = emit(*kernel, gpu ? testing::simulator_of(machine) : machine);
+    EXPECT_TRUE(source.ok()) << source.status() << print(group) << space.text(point);
+    if (source.ok()) checks.add(number, *source, space.text(point));
+  }
+  return true;
+}
+
+void expect_none(const std::vector<std::string>& wrong) {
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
+TEST(PackedCode, MeansItsGraph) {
+  testing::CompiledChecks checks("packed");
+  for (const Machine& machine : machines())
+    for (const char* text : testing::kPacked) EXPECT_TRUE(add(parse(text).value(), machine, 2, checks)) << text;
+  EXPECT_TRUE(add(parse(testing::kScoresAndProduct).value(), machines()[0], 2, checks));
+  expect_none(checks.run());
+}
+
+TEST(PackedCode, RandomPairsMeanTheirGraphs) {
+  testing::CompiledChecks checks("packed_pairs");
+  const uint64_t first = testing::test_seed(20261124);
+  const auto wanted = static_cast<int>(testing::scaled(24));
+  int groups = 0;
+  for (uint64_t seed = first; groups < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    groups += add(testing::side_by_side(seed), machines()[seed % 3], 1, checks) ? 1 : 0;
+  }
+  expect_none(checks.run());
+}
+
+}  // namespace
+}  // namespace wl
