@@ -229,6 +229,7 @@ void Engine::Impl::advance(int64_t job_id) {
 absl::Status Engine::Impl::look_again(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
   const auto winner = job.records.find(part.key);
   if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
+  if (!job.looked.emplace(whole.key, part.key).second) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
                       store->record_by_key(whole.key, environment_of(*job.row.device)));
   const auto opened = compiler->open(whole.graph, job.plan->machine);

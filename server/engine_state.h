@@ -52,7 +52,8 @@ struct ActiveJob {
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made
   std::set<std::string> transferred;        // of these, those whose plan was found under another environment
-  std::set<std::pair<std::string, std::string>> looked;  // key of a fused group, and a plan that won for a part of it
+  // Key of a fused group, and the key of a part of it that was looked at or a plan that won for one.
+  std::set<std::pair<std::string, std::string>> looked;
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
   bool stopping = false;  // budget over
