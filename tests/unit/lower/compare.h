@@ -1,14 +1,24 @@
 // A kernel's interpreter against the oracle.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+#include "compiler/lower/lower.h"
 #include "compiler/lower/verify.h"
 
 namespace wl::testing {
+
+inline Graph parsed(const std::string& text) {
+  const auto graph = parse(text);
+  EXPECT_TRUE(graph.ok()) << graph.status() << text;
+  return *graph;
+}
 
 // The interpreter's outputs against the oracle's; "" when all are within the bound.
 inline std::string compare(const Graph& group, const Kernel& kernel) {
@@ -40,6 +50,21 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
     }
   }
   return "";
+}
+
+// Lowers every point and compares what it means; `and_of` sees each kernel too. Counts kernels.
+template <typename F>
+void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
+                     const std::vector<Point>& points, int* kernels, F&& and_of) {
+  for (const Point& point : points) {
+    const auto kernel = lower(group, domain, space.schedule(point), machine);
+    ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(group) << space.text(point);
+    ++*kernels;
+    const std::string difference = compare(group, *kernel);
+    ASSERT_EQ(difference, "") << print(group) << "\n" << space.text(point) << "\n" << print(*kernel);
+    and_of(*kernel, point);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
 }
 
 }  // namespace wl::testing

@@ -22,6 +22,7 @@ namespace {
 
 using testing::compare;
 using testing::machine_with;
+using testing::parsed;
 
 struct Tally {
   int kernels = 0, unimplemented = 0;
@@ -57,12 +58,6 @@ void check_group(const Graph& group, const Machine& machine, int points, Tally& 
     const std::string difference = compare(group, *kernel);
     ASSERT_EQ(difference, "") << print(group) << domain->text() << "\n" << space->text(point) << "\n" << print(*kernel);
   }
-}
-
-Graph parsed(const std::string& text) {
-  const auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << graph.status() << text;
-  return *graph;
 }
 
 TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {

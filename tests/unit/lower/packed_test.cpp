@@ -16,12 +16,7 @@ namespace wl {
 namespace {
 
 using testing::machine_with;
-
-Graph parsed(const std::string& text) {
-  const auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << graph.status() << text;
-  return *graph;
-}
+using testing::parsed;
 
 void check(const char* text, const Machine& machine, uint64_t points, int* kernels) {
   const Graph group = parsed(text);
@@ -37,18 +32,14 @@ void check(const char* text, const Machine& machine, uint64_t points, int* kerne
     if (at++ % (2000 / points) == 100 / points) chosen.push_back(point);
     return at < 2000;
   });
-  for (const Point& point : chosen) {
-    const auto kernel = lower(group, *domain, space->schedule(point), machine);
-    ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << text << space->text(point);
-    ++*kernels;
-    ASSERT_EQ(kernel->is_packed(), machine.target->is_gpu());
-    const std::string difference = testing::compare(group, *kernel);
-    ASSERT_EQ(difference, "") << text << "\n" << space->text(point) << "\n" << print(*kernel);
-    const auto again = parse_kernel(print(*kernel));
-    ASSERT_TRUE(again.ok()) << again.status();
-    ASSERT_EQ(*again, *kernel);
-    EXPECT_EQ(*space->parse(space->text(point)), point);
-  }
+  testing::expect_meanings(group, *domain, *space, machine, chosen, kernels,
+                           [&](const Kernel& kernel, const Point& point) {
+                             ASSERT_EQ(kernel.is_packed(), machine.target->is_gpu());
+                             const auto again = parse_kernel(print(kernel));
+                             ASSERT_TRUE(again.ok()) << again.status();
+                             ASSERT_EQ(*again, kernel);
+                             EXPECT_EQ(*space->parse(space->text(point)), point);
+                           });
 }
 
 TEST(Packed, SampledPlansMeanTheGraph) {

@@ -17,12 +17,7 @@ namespace wl {
 namespace {
 
 using testing::machine_with;
-
-Graph parsed(const std::string& text) {
-  const auto graph = parse(text);
-  EXPECT_TRUE(graph.ok()) << graph.status() << text;
-  return *graph;
-}
+using testing::parsed;
 
 void check(const char* text, const Machine& machine, uint64_t points, int* kernels) {
   const Graph group = parsed(text);
@@ -38,13 +33,7 @@ void check(const char* text, const Machine& machine, uint64_t points, int* kerne
     if (at++ % stride == stride / 2) chosen.push_back(point);
     return at < 20'000;
   });
-  for (const Point& point : chosen) {
-    const auto kernel = lower(group, *domain, space->schedule(point), machine);
-    ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << text << space->text(point);
-    ++*kernels;
-    const std::string difference = testing::compare(group, *kernel);
-    ASSERT_EQ(difference, "") << text << "\n" << space->text(point) << "\n" << print(*kernel);
-  }
+  testing::expect_meanings(group, *domain, *space, machine, chosen, kernels, [](const Kernel&, const Point&) {});
 }
 
 TEST(Stitched, SampledPlansMeanTheGraph) {
