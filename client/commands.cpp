@@ -70,6 +70,15 @@ Json run_json(const Program& program, const RunOptions& options, const RunResult
                     {"min_ns", *std::min_element(result.samples_ns.begin(), result.samples_ns.end())},
                     {"samples_ns", result.samples_ns}};
   }
+  if (!result.steps_ns.empty()) {
+    json["steps"] = Json::array();
+    for (size_t i = 0; i < result.steps_ns.size(); ++i)
+      json["steps"].push_back({{"kernel", program.steps[i].kernel},
+                               {"key", program.kernels[program.steps[i].kernel].key},
+                               {"what", describe_group(program.kernels[program.steps[i].kernel].graph)},
+                               {"median_ns", median_of(result.steps_ns[i])},
+                               {"min_ns", *std::min_element(result.steps_ns[i].begin(), result.steps_ns[i].end())}});
+  }
   return json;
 }
 
@@ -113,6 +122,31 @@ void tell_checks(const RunResult& result) {
   }
 }
 
+// Kernels by the time of all their steps, and what share of the whole that is.
+void tell_steps(const Program& program, const RunResult& result) {
+  struct Row {
+    size_t kernel = 0;
+    int steps = 0;
+    double ns = 0;
+  };
+  std::vector<Row> rows(program.kernels.size());
+  double all = 0;
+  for (size_t i = 0; i < result.steps_ns.size(); ++i) {
+    Row& row = rows[program.steps[i].kernel];
+    row.kernel = program.steps[i].kernel;
+    ++row.steps;
+    row.ns += median_of(result.steps_ns[i]);
+    all += median_of(result.steps_ns[i]);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ns > b.ns; });
+  Table table({{"what"}, {"calls", true}, {"each", true}, {"all", true}, {"share", true}}, wants_colour(STDOUT_FILENO));
+  for (const Row& row : rows)
+    if (row.steps > 0)
+      table.add({describe_group(program.kernels[row.kernel].graph), cat(row.steps), time_text(row.ns / row.steps),
+                 time_text(row.ns), absl::StrFormat("%.1f %%", 100 * row.ns / all)});
+  std::printf("%s", table.text().c_str());
+}
+
 // Runs a program and says what came of it.
 absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
   WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
@@ -130,6 +164,7 @@ absl::StatusOr<int> run_and_tell(const Program& program, const Options& options)
           time_text(static_cast<double>(*std::min_element(result.samples_ns.begin(), result.samples_ns.end()))).c_str(),
           result.samples_ns.size());
     }
+    if (!result.steps_ns.empty()) tell_steps(program, result);
     if (!options.run.output_dir.empty()) std::printf("outputs: %s\n", options.run.output_dir.c_str());
   }
   if (!result.correct()) {

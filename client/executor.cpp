@@ -164,4 +164,23 @@ absl::StatusOr<std::vector<int64_t>> Executor::time(int repeats) {
   return samples;
 }
 
+absl::StatusOr<std::vector<std::vector<int64_t>>> Executor::profile(int repeats) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::vector<int64_t>> samples(program_->steps.size());
+  for (int i = 0; i < repeats + 2; ++i) {
+    for (int step = 0; step < static_cast<int>(samples.size()); ++step) {
+      int64_t ns = 0;
+      if (gpu_) {
+        WL_ASSIGN_OR_RETURN(ns, gpu_->time_step(step));
+      } else {
+        const Clock::time_point start = Clock::now();
+        WL_RETURN_IF_ERROR(run_step(step));
+        ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+      }
+      if (i >= 2) samples[step].push_back(ns);
+    }
+  }
+  return samples;
+}
+
 }  // namespace wl

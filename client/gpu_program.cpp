@@ -157,4 +157,10 @@ absl::StatusOr<std::vector<int64_t>> GpuProgram::time(int repeats) {
   return samples;
 }
 
+absl::StatusOr<int64_t> GpuProgram::time_step(int step) {
+  WL_RETURN_IF_ERROR(shared_.device->use());
+  return timer_.time([&] { return launch(step); }, nullptr,
+                     cat("timing ", program_->kernels[program_->steps[step].kernel].source.entry));
+}
+
 }  // namespace wl

@@ -39,6 +39,8 @@ class GpuProgram {
   absl::Status run_step(int step) const;
   // ns of each of `repeats` runs, by the device's clock, after two that are not timed.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
+  // ns of one launch of a step, by the device's clock.
+  absl::StatusOr<int64_t> time_step(int step);
 
  private:
   GpuProgram() = default;

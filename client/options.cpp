@@ -133,7 +133,9 @@ void add_run(CLI::App* sub, Options& options) {
          "--check of the whole graph at once, or of every step on what it reads; auto (default): by size")
       ->check(CLI::IsMember({"auto", "whole", "steps"}))
       ->type_name("HOW");
-  sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
+  CLI::Option* repeat =
+      sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
+  sub->add_flag("--profile", run.profile, "and N more, kernel by kernel: what each takes in its place")->needs(repeat);
   add_parsed(sub, "--input", "a .npy file for one input; repeatable", "NAME=FILE",
              [&run](const std::string& text) -> absl::Status {
                WL_ASSIGN_OR_RETURN(auto assignment, parse_assignment(text));

@@ -142,6 +142,9 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
   }
   if (options.repeat > 0) {
     WL_ASSIGN_OR_RETURN(result.samples_ns, executor.time(options.repeat));
+    if (options.profile) {
+      WL_ASSIGN_OR_RETURN(result.steps_ns, executor.profile(options.repeat));
+    }
   }
   return result;
 }

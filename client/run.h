@@ -22,6 +22,7 @@ struct RunOptions {
   int threads = 0;
   std::string device;  // of GPU bundles: "cuda:1"; empty: the first that the kernels run on
   int repeat = 0;
+  bool profile = false;  // `repeat` more runs, each step timed
   bool check = false;
   CheckBy check_by = CheckBy::kAuto;  // auto: by steps where the oracle of the whole would take long
 };
@@ -33,6 +34,7 @@ struct RunResult {
   bool by_steps = false;
   bool composed = false;            // by steps: the steps together are the graph, proven by simplification
   std::vector<int64_t> samples_ns;  // one per repeat, of the whole program
+  std::vector<std::vector<int64_t>> steps_ns;  // of every step, one per repeat; with `profile`
   std::vector<std::string> given;   // inputs that came from files
   bool correct() const;
 };

@@ -61,8 +61,9 @@ def run_bundle(scratch, bundle):
     """On the device, through the driver alone: right, timed, and clear where there is no such device."""
     expect(any(path.suffix == ".cubin" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no cubin in the bundle")
     for by in "whole", "steps":
-        report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--json", "-").json()
+        report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
         expect(report["correct"] and report["device"] == "cuda:0" and len(report["time"]["samples_ns"]) == 4, report)
+    expect(len(report["steps"]) == 2 and all(step["min_ns"] > 0 for step in report["steps"]), report["steps"])
     expect(report["calls"] == 2 and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)

@@ -23,6 +23,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   RunOptions options;
   options.check = true;
   options.repeat = 4;
+  options.profile = true;
   options.output_dir = root_ + "/out";
   options.save_inputs = true;
   auto result = run_program(program, options);
@@ -33,6 +34,8 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_GT(result->checks[0].samples, 30);
   EXPECT_GT(result->checks[0].bound, 0);
   EXPECT_EQ(result->samples_ns.size(), 4u);
+  ASSERT_EQ(result->steps_ns.size(), program.steps.size());
+  for (const std::vector<int64_t>& step : result->steps_ns) EXPECT_EQ(step.size(), 4u);
 
   // What was saved can be given again, and gives the same.
   auto y = parse_npy(read_file(root_ + "/out/y.npy").value(), "y");
