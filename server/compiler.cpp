@@ -1,7 +1,10 @@
 #include "server/compiler.h"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <set>
 
 #include "absl/strings/str_join.h"
@@ -19,12 +22,20 @@
 namespace wl {
 namespace {
 
+// A pool with the graph and the machine that it refers to. Not to be moved.
+struct PooledGraph {
+  Graph graph;
+  Machine machine;
+  absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine);
+};
+
 // Ways to decide which ops share a kernel. To add one: a row.
 struct CoverAsked {
   const Graph& graph;
   const Machine& machine;
   const Cover& greedy;
   const CoverPrices& prices;
+  std::function<absl::StatusOr<std::shared_ptr<const PooledGraph>>()> pool;
 };
 struct CoverRow {
   std::string_view name;
@@ -35,7 +46,11 @@ struct CoverRow {
 constexpr CoverRow kCovers[] = {
     {"stitched", false, true, [](const CoverAsked& a) { return cover_stitched(a.graph, a.machine, a.greedy); }},
     {"greedy", false, false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
-    {"planned", true, true, [](const CoverAsked& a) { return cover_planned(a.graph, a.machine, a.prices); }},
+    {"planned", true, true,
+     [](const CoverAsked& a) -> absl::StatusOr<Cover> {
+       WL_ASSIGN_OR_RETURN(const std::shared_ptr<const PooledGraph> pooled, a.pool());
+       return cover_planned(*pooled->pool, a.prices);
+     }},
     {"contractions-alone", false, false,
      [](const CoverAsked& a) { return cover_greedy(a.graph, a.machine, {.contractions_alone = true}); }},
     {"one-per-op", false, false, [](const CoverAsked& a) { return cover_one_per_op(a.graph, a.machine); }},
@@ -137,6 +152,32 @@ class RealGroup : public GroupCompiler {
   std::shared_ptr<const Ranker> ranker_;
 };
 
+// Pools of the last graphs that were planned: a job's cover is chosen again many times, from one pool. What is the same
+// graph and machine has the same pool, so nothing depends on whether it was here. Any thread.
+class Pools {
+ public:
+  absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
+    const std::string key = cat(m.target->name, " ", m.threads, " ", m.l1_bytes, " ", m.l2_bytes, " ", m.l3_bytes, " ",
+                                m.gcc, m.clang, " ", m.units, " ", m.part_elements, "\n", print(graph));
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [known, pool] : pools_)
+        if (known == key) return pool;
+    }
+    const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m});
+    WL_RETURN_IF_ERROR(made->pool.status());
+    const std::lock_guard lock(mutex_);
+    if (pools_.size() == kMost) pools_.pop_front();
+    pools_.emplace_back(key, made);
+    return made;
+  }
+
+ private:
+  static constexpr size_t kMost = 4;
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // oldest first
+};
+
 class RealCompiler : public Compiler {
  public:
   explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
@@ -147,7 +188,8 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
-    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices}));
+    WL_ASSIGN_OR_RETURN(covers[0],
+                        row->make({graph, machine, greedy, prices, [&] { return pools_.of(graph, machine); }}));
     if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
       covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
@@ -157,7 +199,8 @@ class RealCompiler : public Compiler {
                                            const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}}));
+    WL_ASSIGN_OR_RETURN(const Cover made,
+                        row->make({graph, machine, greedy, {}, [&] { return pools_.of(graph, machine); }}));
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
@@ -176,6 +219,7 @@ class RealCompiler : public Compiler {
 
  private:
   std::shared_ptr<const Ranker> ranker_;
+  mutable Pools pools_;
 };
 
 }  // namespace

@@ -12,20 +12,43 @@ namespace {
 // Times that a cover is chosen again: as a rule, and where the answer is to be the best over all candidates.
 constexpr int kMostRounds = 5, kMostCertifying = 50;
 
-// Whether the plan calls for kernels that are still to be searched. Where it does not, the next round hopes for more,
-// or there is none.
-bool take_round(ActiveJob& job, const JobPlan& plan) {
-  const bool news = std::any_of(plan.groups.begin(), plan.groups.end(), [&](const PlannedGroup& group) {
-    return group.searched() && job.wanted[group.key] < job.row.options.trials;
-  });
-  if (news) {
-    ++job.cover_rounds;
-    job.prices.hope = kFirstHope;
-    return true;
+// Adds a cover to the round if it calls for kernels that are still to be searched and that no cover of the round before
+// it called for.
+void add_to_round(ActiveJob& job, const JobPlan& plan) {
+  std::vector<PlannedGroup> news;
+  for (const PlannedGroup& group : plan.groups) {
+    const auto is_it = [&](const PlannedGroup& other) { return other.key == group.key; };
+    if (!group.searched() || job.wanted[group.key] >= job.row.options.trials) continue;
+    if (job.round && std::any_of(job.round->groups.begin(), job.round->groups.end(), is_it)) continue;
+    news.push_back(group);
   }
-  if (job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope) {
+  if (news.empty()) return;
+  ++job.covers_of_round;
+  if (!job.round) {
+    job.round = plan;
+    return;
+  }
+  for (PlannedGroup& group : news) {  // searched, and launched by no cover of the plan
+    group.fused_count = group.part_count = 0;
+    group.between_count = 1;
+    job.round->groups.push_back(std::move(group));
+  }
+}
+
+// Whether the round is complete, with something to search. Until it is, the next cover hopes for more; where none calls
+// for anything, the job is stable.
+bool take_round(ActiveJob& job, const JobPlan& plan) {
+  add_to_round(job, plan);
+  const bool more = job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope;
+  if (more && job.covers_of_round < kCoversOfARound) {
     job.prices.hope *= kFirstHope;
     return false;
+  }
+  job.prices.hope = kFirstHope;
+  if (job.round) {
+    ++job.cover_rounds;
+    job.covers_of_round = 0;
+    return true;
   }
   job.stable = true;
   const std::vector<PlannedLaunch>& cover = plan.levels[0].launches;
@@ -70,7 +93,10 @@ void Engine::Impl::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
   // Not found: no whole cover has a right kernel for each of its groups, so the parts of the one there is will do.
   if (!plan.ok() && !(last && absl::IsNotFound(plan.status()))) return finish(job, JobState::kFailed, plan.status());
   job.refined = last;
-  if (!last && !take_round(job, *plan)) return advance(job_id);
+  if (!last) {
+    if (!take_round(job, *plan)) return advance(job_id);
+    plan = *std::exchange(job.round, std::nullopt);
+  }
   if (plan.ok()) {
     job.plan = *std::move(plan);
     if (absl::Status status = want_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));

@@ -59,6 +59,8 @@ struct ActiveJob {
   bool stopping = false;  // budget over
   // Of a cover that measured times make another one.
   CoverPrices prices;
+  std::optional<JobPlan> round;  // the first cover of the round that calls for something new, with the others' groups
+  int covers_of_round = 0;
   int cover_rounds = 0;
   bool cover_certified = false;
   bool stable = false;    // the last round called for no new kernel

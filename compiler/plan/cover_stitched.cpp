@@ -37,13 +37,6 @@ double reread_bytes(const Graph& group, const Stitched& choice, const Machine& m
   return bytes;
 }
 
-bool pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine) {
-  const int64_t enough = machine.target->is_gpu() ? machine.target->gpu.units / 2 : machine.threads;
-  return std::any_of(stitch.choices.begin(), stitch.choices.end(), [&](const Stitched& choice) {
-    return choice.blocks() >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
-  });
-}
-
 class Stitching {
  public:
   Stitching(const CoverValues& values, const Machine& machine, const Cover& greedy)
@@ -112,7 +105,7 @@ class Stitching {
     if (is_new && ++tried_ <= kMostTried) {
       const Graph alone = extract(values_.graph(), values_.group(both(offer.from, offer.to)));
       const absl::StatusOr<Domain> domain = stitch(alone, machine_, &blocks_);
-      known->second = domain.ok() && pays(alone, *domain->stitch, offer.saved, machine_);
+      known->second = domain.ok() && stitching_pays(alone, *domain->stitch, offer.saved, machine_);
     }
     return known->second;
   }
@@ -154,6 +147,13 @@ class Stitching {
 };
 
 }  // namespace
+
+bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine) {
+  const int64_t enough = machine.target->is_gpu() ? machine.target->gpu.units / 2 : machine.threads;
+  return std::any_of(stitch.choices.begin(), stitch.choices.end(), [&](const Stitched& choice) {
+    return choice.blocks() >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
+  });
+}
 
 absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy) {
   WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));

@@ -27,8 +27,7 @@ Candidates::Candidates(const CoverValues& values, const Machine& machine)
     : values_(values), machine_(machine), rates_(rates_of(machine)), index_(values.graph().nodes.size(), -1) {
   const std::vector<NodeId>& anchors = values.anchors();
   const int count = static_cast<int>(anchors.size());
-  // A thread of a CPU packs the weights of a stitched product for every block, which nothing here prices well yet.
-  stitching_ = machine.target->is_gpu() && count <= kMany;
+  stitching_ = count <= kMany;
   for (int op = 0; op < count; ++op) index_[anchors[op]] = op;
   before_.resize(anchors.size());
   after_.resize(anchors.size());
@@ -119,10 +118,16 @@ int Candidates::form_of(const Group& group, size_t contract_atoms) {
     if (packing_) domain = pack(alone, machine_, &stitched_);
   } else if (!domain.ok() && stitching_) {
     domain = stitch(alone, machine_, &stitched_);
+    if (domain.ok() && !machine_.target->is_gpu()) {
+      int64_t apart = 0;
+      if (const auto cover = cover_greedy(alone, machine_, {.memo = &stitched_}); cover.ok())
+        for (const Group& part : cover->groups) apart += bytes_moved(extract(alone, part));
+      if (!stitching_pays(alone, *domain->stitch, apart - bytes_moved(alone), machine_)) return -1;
+    }
   }
   if (!domain.ok()) return -1;
   known->second = static_cast<int>(forms_.size());
-  forms_.push_back({domain->cls, cost_of(alone, *domain, machine_, rates_), 1});
+  forms_.push_back({domain->cls, cost_of(alone, *domain, machine_, rates_), 1, {}});
   return known->second;
 }
 

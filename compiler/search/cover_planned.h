@@ -32,7 +32,7 @@ CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micro
 absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
                                          const std::vector<std::vector<int>>& starts = {});
 
-// InvalidArgument: some op has no kernel. NotFound: as solve_cover().
-absl::StatusOr<Cover> cover_planned(const Graph& graph, const Machine& machine, const CoverPrices& prices = {});
+// The cheapest cover over the pool. NotFound: as solve_cover().
+absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices = {});
 
 }  // namespace wl

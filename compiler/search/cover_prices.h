@@ -17,6 +17,9 @@ enum class Unmeasured : uint8_t {
 // Where what is likely calls for nothing new, a little more is hoped for, down to kLeastHope: models are seldom so
 // wrong.
 inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
+// So many covers that call for something new are searched at once: the more alternatives a pool has, the less one cover
+// a round finds of them.
+inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {
   std::map<std::string, double> measured;  // us, by graph_hash() of a group's own graph

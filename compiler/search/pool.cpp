@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "compiler/ir/text.h"
+#include "compiler/plan/cover_order.h"
 #include "compiler/search/candidates.h"
 #include "compiler/search/cover_planned.h"
 
@@ -92,6 +94,14 @@ std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candi
   return found;
 }
 
+void name_forms(ColumnPool& pool) {
+  for (const PoolColumn& column : pool.columns) {
+    std::string& hash = pool.forms[column.form].hash;
+    if (hash.empty())
+      hash = graph_hash(extract(pool.values.graph(), in_order(pool.values.graph(), pool.group(column))));
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(GroupOrigin origin) {
@@ -112,6 +122,7 @@ Group ColumnPool::group(const PoolColumn& column) const {
 absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated) {
   WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine));
   ColumnPool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
+  pool.memory_bytes_per_ns = rates_of(machine).memory_bytes_per_ns;
   Candidates candidates(pool.values, machine);
   std::vector<std::vector<int>> starts = {greedy_groups(graph, machine, candidates)};
   add_patterns(candidates, /*mirrored=*/false);
@@ -139,6 +150,7 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   std::erase(apart.columns, -1);
   add_packs(pool, apart.columns, candidates);
   pool.forms = candidates.forms();
+  name_forms(pool);
   return pool;
 }
 

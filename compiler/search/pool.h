@@ -34,15 +34,17 @@ struct PoolColumn {
 struct Form {
   LoopClass cls = LoopClass::kMap;
   Cost cost;
-  int ops = 1;  // anchors
+  int ops = 1;       // anchors
+  std::string hash;  // graph_hash() of a group's own graph: what its measured time is found by
 };
 
 struct ColumnPool {
-  CoverValues values;
+  CoverValues values;  // refers to the graph and the machine that the pool was made of
   std::vector<PoolColumn> columns;
   std::vector<Form> forms;
   std::vector<std::vector<int>> starts;  // covers to begin with, as columns: greedy, edge merges, ops alone
   int considered = 0;                    // sets of ops whose legality was asked
+  double memory_bytes_per_ns = 1;        // of the machine
   // The column's group of the graph, storing what the column stores.
   Group group(const PoolColumn& column) const;
 };
