@@ -11,13 +11,33 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 2;    // measurements that the model's own word is worth
-constexpr size_t kClasses = 6;  // of LoopClass
+constexpr double kPrior = 2;          // measurements that the model's own word is worth
+constexpr double kPriorSpread = 0.3;  // of measured times around it, as logarithms
+constexpr double kPlausible = 2.5;    // spreads that a time may be below what is likely
+constexpr size_t kClasses = 6;        // of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // A kernel that is timed alone finds its values in cache more often than in its place: of the time that they take from
 // memory so much is added. It decides where times differ by less than they vary, and then for the cover that moves
 // less.
 constexpr double kUnseenTraffic = 0.1;
+
+// How wrong the model was about the kernels of a class that were measured, as logarithms.
+class ModelError {
+ public:
+  void add(double log_ratio) {
+    sum_ += log_ratio;
+    squares_ += log_ratio * log_ratio;
+    ++count_;
+  }
+  double mean() const { return sum_ / (count_ + kPrior); }
+  double spread() const {
+    const double squares = (squares_ + kPrior * kPriorSpread * kPriorSpread) / (count_ + kPrior);
+    return std::sqrt(std::max(0.0, squares - mean() * mean()));
+  }
+
+ private:
+  double sum_ = 0, squares_ = 0, count_ = 0;
+};
 
 // The values that nobody stored before, in running order: who comes second need not write it again.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
@@ -59,19 +79,15 @@ std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices
     const auto known = prices.measured.find(pool.forms[f].hash);
     if (known != prices.measured.end()) measured[f] = known->second;
   }
-  std::array<double, kClasses> sum{}, count{};
+  std::array<ModelError, kClasses> errors;
+  for (size_t f = 0; f < measured.size(); ++f)
+    if (measured[f] > 0) errors[static_cast<size_t>(pool.forms[f].cls)].add(std::log(measured[f] / micros[f]));
   for (size_t f = 0; f < measured.size(); ++f) {
-    if (measured[f] <= 0) continue;
-    const auto cls = static_cast<size_t>(pool.forms[f].cls);
-    sum[cls] += std::log(measured[f] / micros[f]);
-    ++count[cls];
-  }
-  for (size_t f = 0; f < measured.size(); ++f) {
-    const auto cls = static_cast<size_t>(pool.forms[f].cls);
+    const ModelError& error = errors[static_cast<size_t>(pool.forms[f].cls)];
     if (measured[f] > 0) {
       micros[f] = measured[f];
     } else if (prices.otherwise == Unmeasured::kLikely) {
-      micros[f] *= std::exp(sum[cls] / (count[cls] + kPrior)) * prices.hope;
+      micros[f] *= std::exp(error.mean()) * std::max(prices.hope, std::exp(-kPlausible * error.spread()));
     } else {
       micros[f] = prices.otherwise == Unmeasured::kBound ? pool.forms[f].cost.bound : kNever;
     }
