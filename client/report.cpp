@@ -12,6 +12,8 @@
 namespace wl {
 namespace {
 
+constexpr double kBusy = 0.2;  // spread of samples that an idle machine does not have
+
 Json outcomes_json(const OutcomeCounts& outcomes) {
   Json json = Json::object();
   for (int i = 0; i < kOutcomeCount; ++i) json[kOutcomeNames[i]] = outcomes[i];
@@ -91,7 +93,8 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
             {"best_ns", result.best_ns},
             {"trials", result.trials},
             {"cover_rounds", result.cover_rounds},
-            {"cover_certified", result.cover_certified}};
+            {"cover_certified", result.cover_certified},
+            {"spread", spread_of(result)}};
   if (!stable) {
     totals["wall_s"] = {{"enumerate", result.enumerate_s},
                         {"compile", result.compile_s},
@@ -228,7 +231,23 @@ std::string report_table(const Job& job, bool colour) {
     append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
            result.cover_certified ? "; no other candidate can make a faster one\n"
                                   : " by measured times; --effort thorough goes on until no other can be faster\n");
+  if (const double spread = spread_of(result); spread > kBusy)
+    append(&text,
+           absl::StrFormat("samples of one kernel spread by %.0f %%: something else was using the machine, and what is "
+                           "fastest may not be; tune again (--retune) when it is idle\n",
+                           100 * spread));
   return text;
+}
+
+double spread_of(const JobResult& result) {
+  double least = 0, usual = 0;
+  for (const GroupResult& group : result.groups) {
+    if (group.samples_ns.empty()) continue;
+    const auto count = static_cast<double>(group.count);
+    least += count * static_cast<double>(*std::min_element(group.samples_ns.begin(), group.samples_ns.end()));
+    usual += count * median_of(group.samples_ns);
+  }
+  return least > 0 ? usual / least - 1 : 0;
 }
 
 }  // namespace wl
