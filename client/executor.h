@@ -58,8 +58,8 @@ class Executor {
   absl::Status run_step(int step);
   // ns of each of `repeats` runs after two more: on a GPU by its own clock and without the copies.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
-  // ns of every step in each of `repeats` runs after two more, [step][run]: with what the steps before it left in caches,
-  // which is not what its kernel found when it was timed alone. On a GPU launches of steps do not overlap here.
+  // ns of every step in each of `repeats` runs after two more, [step][run]: with what the steps before it left in
+  // caches, which is not what its kernel found when it was timed alone. On a GPU launches of steps do not overlap here.
   absl::StatusOr<std::vector<std::vector<int64_t>>> profile(int repeats);
 
  private:

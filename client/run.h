@@ -32,10 +32,10 @@ struct RunResult {
   std::string device = "cpu";  // or "cuda:0"
   std::vector<OutputCheck> checks;
   bool by_steps = false;
-  bool composed = false;            // by steps: the steps together are the graph, proven by simplification
-  std::vector<int64_t> samples_ns;  // one per repeat, of the whole program
+  bool composed = false;                       // by steps: the steps together are the graph, proven by simplification
+  std::vector<int64_t> samples_ns;             // one per repeat, of the whole program
   std::vector<std::vector<int64_t>> steps_ns;  // of every step, one per repeat; with `profile`
-  std::vector<std::string> given;   // inputs that came from files
+  std::vector<std::string> given;              // inputs that came from files
   bool correct() const;
 };
 

@@ -54,8 +54,8 @@ struct Stitch {
 // A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so. `memo`
 // (cover_values.h): of earlier calls with this machine, which groups with parts in common have use for.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether blocks of some number of rows are enough for the machine and what they read again, beyond the first time, costs
-// less than `saved` bytes that went through memory.
+// Whether blocks of some number of rows are enough for the machine and what they read again, beyond the first time,
+// costs less than `saved` bytes that went through memory.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
 // analyze(), or else stitch() or, of groups in unconnected parts, pack() (pack.h): how one kernel computes the group.
 absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine);

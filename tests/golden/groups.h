@@ -30,14 +30,14 @@ inline const std::vector<Golden> kGoldens = {
      "cpu:avx512",
      {{"pipeline", 1}, {"prefetch", 2}, {"stream", 1}},
      R"(graph {
-  %0 = input "x" : f32[64,1024] normal(0,1)
-  %1 = reduce_max %0 axes=[1] : f32[64]
-  %2 = broadcast %1 dims=[0] : f32[64,1024]
-  %3 = sub %0 %2 : f32[64,1024]
-  %4 = exp %3 : f32[64,1024]
-  %5 = reduce_sum %4 axes=[1] : f32[64]
-  %6 = broadcast %5 dims=[0] : f32[64,1024]
-  %7 = div %4 %6 : f32[64,1024]
+  %0 = input "x" : f32[512,1024] normal(0,1)
+  %1 = reduce_max %0 axes=[1] : f32[512]
+  %2 = broadcast %1 dims=[0] : f32[512,1024]
+  %3 = sub %0 %2 : f32[512,1024]
+  %4 = exp %3 : f32[512,1024]
+  %5 = reduce_sum %4 axes=[1] : f32[512]
+  %6 = broadcast %5 dims=[0] : f32[512,1024]
+  %7 = div %4 %6 : f32[512,1024]
   output "y" %7
 })"},
     {"rotary",
