@@ -34,8 +34,8 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
 
 class Stitcher {
  public:
-  Stitcher(const Graph& group, const Machine& machine, Slab slab, CoverMemo& memo)
-      : group_(group), machine_(machine), slab_(std::move(slab)), memo_(memo) {
+  Stitcher(const Graph& group, const std::vector<NodeId>& was, const Machine& machine, Slab slab, CoverMemo& memo)
+      : group_(group), was_(was), machine_(machine), slab_(std::move(slab)), memo_(memo) {
     machine_.threads = 1;
   }
 
@@ -62,7 +62,7 @@ class Stitcher {
         continue;
       }
       const auto kept = kept_.find(read);
-      if (kept == kept_.end()) return invalid("%", slab_.origin[read], " is stored as an output and read again");
+      if (kept == kept_.end()) return invalid("%", was_[slab_.origin[read]], " is stored as an output and read again");
       stage.buffers.push_back({-1, kept->second, {}});
       result_.kept[kept->second].last = result_.stages.size();
     }
@@ -85,7 +85,7 @@ class Stitcher {
       }
       kept_[stored] = static_cast<int>(result_.kept.size());
       stage.buffers.push_back({-1, kept_[stored], {}});
-      result_.kept.push_back({cat("v", slab_.origin[stored]), own.dtype, own.shape, result_.stages.size(), 0});
+      result_.kept.push_back({cat("v", was_[slab_.origin[stored]]), own.dtype, own.shape, result_.stages.size(), 0});
     }
     WL_ASSIGN_OR_RETURN(stage.domain, analyze(stage.graph, machine_, pitches));
     result_.stages.push_back(std::move(stage));
@@ -116,6 +116,7 @@ class Stitcher {
   }
 
   const Graph& group_;
+  const std::vector<NodeId>& was_;  // what its nodes are called
   Machine machine_;
   const Slab slab_;
   CoverMemo& memo_;
@@ -123,6 +124,58 @@ class Stitcher {
   std::map<NodeId, int> kept_;
   size_t stored_ = 0;  // outputs
 };
+
+// Inputs that are read through one reshape only, as that reshape makes them: blocks can then share what its dimensions
+// are, the heads of a projection to q, k and v at once.
+void take_inputs_as_read(Graph& group) {
+  std::vector<NodeId> view(group.nodes.size(), -1);  // of inputs: the first reader
+  std::vector<char> otherwise(group.nodes.size(), 0);
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
+    for (NodeId operand : group.nodes[id].operands) {
+      if (group.nodes[operand].op != Op::input) continue;
+      if (view[operand] < 0) view[operand] = id;
+      if (group.nodes[id].op != Op::reshape || group.nodes[id].shape != group.nodes[view[operand]].shape)
+        otherwise[operand] = 1;
+    }
+  for (const Output& output : group.outputs) otherwise[output.node] = 1;
+  for (size_t id = 0; id < group.nodes.size(); ++id)
+    if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
+}
+
+// The same graph as blocks can share it: every reader has constants of its own, which need not be cut alike, and an
+// output that is read again is a copy of what is passed on.
+struct Shareable {
+  Graph graph;
+  std::vector<NodeId> was;  // of its nodes: the group's
+};
+Shareable shareable(const Graph& group) {
+  Shareable made;
+  Graph& out = made.graph;
+  std::vector<NodeId> now(group.nodes.size(), -1);
+  std::vector<char> read(group.nodes.size(), 0);
+  const auto add = [&](Node node, NodeId was) {
+    out.nodes.push_back(std::move(node));
+    made.was.push_back(was);
+    return static_cast<NodeId>(out.nodes.size()) - 1;
+  };
+  for (size_t id = 0; id < group.nodes.size(); ++id) {
+    Node node = group.nodes[id];
+    for (NodeId& operand : node.operands) {
+      read[operand] = 1;
+      operand = group.nodes[operand].op == Op::constant ? add(group.nodes[operand], operand) : now[operand];
+    }
+    now[id] = add(std::move(node), static_cast<NodeId>(id));
+  }
+  for (const Output& output : group.outputs) {
+    const Node& node = group.nodes[output.node];
+    NodeId stored = now[output.node];
+    if (read[output.node] != 0 && class_of(node.op) != OpClass::kLeaf)
+      stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
+    out.outputs.push_back({output.name, stored});
+  }
+  take_inputs_as_read(out);
+  return made;
+}
 
 bool alike(const Stitched& a, const Stitched& b) {
   return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
@@ -137,7 +190,9 @@ int64_t Stitched::blocks() const {
   return blocks;
 }
 
-absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo) {
+absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo) {
+  const Shareable made = shareable(whole);
+  const Graph& group = made.graph;
   CoverMemo own;
   if (memo == nullptr) memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
@@ -163,7 +218,7 @@ absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverM
     absl::StatusOr<Slab> slab = slab_of(group, lengths);
     status.Update(slab.status());
     if (!slab.ok()) continue;
-    absl::StatusOr<Stitched> stitched = Stitcher(group, machine, *std::move(slab), *memo).run(length);
+    absl::StatusOr<Stitched> stitched = Stitcher(made.graph, made.was, machine, *std::move(slab), *memo).run(length);
     status.Update(stitched.status());
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));

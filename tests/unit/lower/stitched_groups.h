@@ -37,6 +37,26 @@ inline constexpr const char* kHeads = R"(graph {
   output "y" %12
 })";
 
+// q, k and v from one projection: blocks share the heads, which only the reshape of the input shows.
+inline constexpr const char* kHeadsOfOneInput = R"(graph {
+  %0 = input "qkv" : f32[16,72] normal(0,1)
+  %1 = reshape %0 : f32[16,3,3,8]
+  %2 = slice %1 starts=[0,0,0,0] steps=[1,1,1,1] : f32[16,1,3,8]
+  %3 = slice %1 starts=[0,1,0,0] steps=[1,1,1,1] : f32[16,1,3,8]
+  %4 = slice %1 starts=[0,2,0,0] steps=[1,1,1,1] : f32[16,1,3,8]
+  %5 = reshape %2 : f32[16,3,8]
+  %6 = reshape %3 : f32[16,3,8]
+  %7 = reshape %4 : f32[16,3,8]
+  %8 = contract %5 %6 "mhk,nhk->hmn" : f32[3,16,16]
+  %9 = reduce_max %8 axes=[2] : f32[3,16]
+  %10 = broadcast %9 dims=[0,1] : f32[3,16,16]
+  %11 = sub %8 %10 : f32[3,16,16]
+  %12 = exp %11 : f32[3,16,16]
+  %13 = contract %12 %7 "hmn,nhd->mhd" : f32[16,3,8]
+  %14 = reshape %13 : f32[16,24]
+  output "y" %14
+})";
+
 inline constexpr const char* kFeedForward = R"(graph {
   %0 = input "x" : f32[32,24] normal(0,1)
   %1 = input "a" : f32[24,40] normal(0,1)
@@ -87,6 +107,22 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-inline constexpr const char* kStitched[] = {kAttention, kHeads, kFeedForward, kNormThenProduct, kTwoWidths, kTwoAxes};
+// A sum that later kernels want, and a norm of it; the constant is of one shape where it is cut and where it is not.
+inline constexpr const char* kStoredAndRead = R"(graph {
+  %0 = input "x" : f32[32,24] normal(0,1)
+  %1 = input "w" : f32[24,24] normal(0,1)
+  %2 = constant 0.5 : f32[24,24]
+  %3 = mul %1 %2 : f32[24,24]
+  %4 = contract %0 %3 "mk,kn->mn" : f32[32,24]
+  %5 = add %4 %0 : f32[32,24]
+  %6 = reduce_sum %5 axes=[1] : f32[32]
+  %7 = broadcast %6 dims=[0] : f32[32,24]
+  %8 = sub %5 %7 : f32[32,24]
+  output "y" %8
+  output "sum" %5
+})";
+
+inline constexpr const char* kStitched[] = {kAttention,       kHeads,     kHeadsOfOneInput, kFeedForward,
+                                            kNormThenProduct, kTwoWidths, kTwoAxes,         kStoredAndRead};
 
 }  // namespace wl::testing
