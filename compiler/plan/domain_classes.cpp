@@ -213,7 +213,7 @@ absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
         return invalid(describe(group, group.outputs[store.output].node), ": the output does not move along a loop of ",
                        domain.atoms[atom].extent, " that the group has; it would be stored that many times");
     for (NodeId id : draft.computed)
-      if (!draft.reduced_by[id].empty() && !holds(domain.varies[id], atom))
+      if ((!draft.reduced_by[id].empty() || id == domain.contract) && !holds(domain.varies[id], atom))
         return invalid(describe(group, id), ": does not move along a loop of ", domain.atoms[atom].extent,
                        " that the group has; it would be summed that many times");
   }

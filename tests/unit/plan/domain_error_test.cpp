@@ -85,6 +85,15 @@ TEST(DomainErrors, IllegalGroupsSayWhy) {
     output "b" %3
   })"),
               HasSubstr("it would be stored that many times"));
+  // A product that sums nothing, and a loop that only what is behind it has.
+  EXPECT_THAT(error_of(R"(graph {
+    %0 = input "x" : f32[1,5]
+    %1 = contract %0 %0 "ab,ab->ba" : f32[5,1]
+    %2 = broadcast %1 dims=[2,3] : f32[2,2,5,1]
+    %3 = reduce_prod %2 axes=[3] : f32[2,2,5]
+    output "y" %3
+  })"),
+              HasSubstr("%1 contract [5,1]: does not move along a loop of 4 that the group has"));
   EXPECT_THAT(error_of(R"(graph {
     %0 = input "x" : f32[6,4]
     %1 = input "y" : f32[6,5]
