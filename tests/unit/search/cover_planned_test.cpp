@@ -379,6 +379,7 @@ TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
                           .value();
   const auto made = explain(graph, cover_greedy(graph, test_machine()).value(), test_machine());
   ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_NE(made->text.find("not one kernel: "), std::string::npos) << made->text;
   EXPECT_NE(made->text.find("nor can blocks share the group: "), std::string::npos) << made->text;
 }
 
