@@ -135,8 +135,9 @@ void tell_steps(const Program& program, const RunResult& result) {
     Row& row = rows[program.steps[i].kernel];
     row.kernel = program.steps[i].kernel;
     ++row.steps;
-    row.ns += median_of(result.steps_ns[i]);
-    all += median_of(result.steps_ns[i]);
+    const double ns = median_of(result.steps_ns[i]);
+    row.ns += ns;
+    all += ns;
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ns > b.ns; });
   Table table({{"what"}, {"calls", true}, {"each", true}, {"all", true}, {"share", true}}, wants_colour(STDOUT_FILENO));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -29,13 +28,39 @@ struct PooledGraph {
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine);
 };
 
+// Pools of the last graphs that were planned: a job's cover is chosen again many times, from one pool. What is the same
+// graph and machine has the same pool, so nothing depends on whether it was here. Any thread.
+class Pools {
+ public:
+  absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
+    const std::string key = cat(m.target->name, " ", m.threads, " ", m.l1_bytes, " ", m.l2_bytes, " ", m.l3_bytes, " ",
+                                m.gcc, m.clang, " ", m.units, " ", m.part_elements, "\n", print(graph));
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [known, pool] : pools_)
+        if (known == key) return pool;
+    }
+    const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m});
+    WL_RETURN_IF_ERROR(made->pool.status());
+    const std::lock_guard lock(mutex_);
+    if (pools_.size() == kMost) pools_.pop_front();
+    pools_.emplace_back(key, made);
+    return made;
+  }
+
+ private:
+  static constexpr size_t kMost = 4;
+  std::mutex mutex_;
+  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // oldest first
+};
+
 // Ways to decide which ops share a kernel. To add one: a row.
 struct CoverAsked {
   const Graph& graph;
   const Machine& machine;
   const Cover& greedy;
   const CoverPrices& prices;
-  std::function<absl::StatusOr<std::shared_ptr<const PooledGraph>>()> pool;
+  Pools& pools;
 };
 struct CoverRow {
   std::string_view name;
@@ -48,7 +73,7 @@ constexpr CoverRow kCovers[] = {
     {"greedy", false, false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
     {"planned", true, true,
      [](const CoverAsked& a) -> absl::StatusOr<Cover> {
-       WL_ASSIGN_OR_RETURN(const std::shared_ptr<const PooledGraph> pooled, a.pool());
+       WL_ASSIGN_OR_RETURN(const std::shared_ptr<const PooledGraph> pooled, a.pools.of(a.graph, a.machine));
        return cover_planned(*pooled->pool, a.prices);
      }},
     {"contractions-alone", false, false,
@@ -152,32 +177,6 @@ class RealGroup : public GroupCompiler {
   std::shared_ptr<const Ranker> ranker_;
 };
 
-// Pools of the last graphs that were planned: a job's cover is chosen again many times, from one pool. What is the same
-// graph and machine has the same pool, so nothing depends on whether it was here. Any thread.
-class Pools {
- public:
-  absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
-    const std::string key = cat(m.target->name, " ", m.threads, " ", m.l1_bytes, " ", m.l2_bytes, " ", m.l3_bytes, " ",
-                                m.gcc, m.clang, " ", m.units, " ", m.part_elements, "\n", print(graph));
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [known, pool] : pools_)
-        if (known == key) return pool;
-    }
-    const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m});
-    WL_RETURN_IF_ERROR(made->pool.status());
-    const std::lock_guard lock(mutex_);
-    if (pools_.size() == kMost) pools_.pop_front();
-    pools_.emplace_back(key, made);
-    return made;
-  }
-
- private:
-  static constexpr size_t kMost = 4;
-  std::mutex mutex_;
-  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // oldest first
-};
-
 class RealCompiler : public Compiler {
  public:
   explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
@@ -188,8 +187,7 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
-    WL_ASSIGN_OR_RETURN(covers[0],
-                        row->make({graph, machine, greedy, prices, [&] { return pools_.of(graph, machine); }}));
+    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pools_}));
     if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
       covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
@@ -199,8 +197,7 @@ class RealCompiler : public Compiler {
                                            const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(const Cover made,
-                        row->make({graph, machine, greedy, {}, [&] { return pools_.of(graph, machine); }}));
+    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pools_}));
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
