@@ -85,7 +85,7 @@ std::vector<int> add_merges(Candidates& candidates);  // the partition that is l
 void add_unions(Candidates& candidates);
 void add_siblings(Candidates& candidates);
 void add_all_of_small_parts(Candidates& candidates, int at_most);  // ops
-// Adds columns to the pool: some of a cover's columns, which are in running order, together.
-void add_packs(ColumnPool& pool, const std::vector<int>& cover, Candidates& candidates);
+// Adds columns to a pool that has its forms and starts: some kernels of its best cover, or of a start, together.
+absl::Status add_packs(ColumnPool& pool, Candidates& candidates);
 
 }  // namespace wl

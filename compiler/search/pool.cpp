@@ -7,7 +7,6 @@
 #include "compiler/ir/text.h"
 #include "compiler/plan/cover_order.h"
 #include "compiler/search/candidates.h"
-#include "compiler/search/cover_planned.h"
 
 namespace wl {
 namespace {
@@ -146,9 +145,7 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   pool.considered = candidates.considered();
   pool.forms = candidates.forms();
   if (pool.columns.empty()) return pool;
-  WL_ASSIGN_OR_RETURN(PlannedCover apart, solve_cover(pool, form_times(pool, {})));
-  std::erase(apart.columns, -1);
-  add_packs(pool, apart.columns, candidates);
+  WL_RETURN_IF_ERROR(add_packs(pool, candidates));
   pool.forms = candidates.forms();
   name_forms(pool);
   return pool;

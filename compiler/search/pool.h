@@ -10,7 +10,8 @@
 //   union    two candidates that touch, where the union saves more than either
 //   sibling  two candidates that read one value
 //   all      every connected set, in parts of the graph of at most kEnumerated ops
-//   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else
+//   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else, of
+//            the greedy one, of the edge merges' and of the ops alone
 // Pure: the same graph and machine give the same pool. Another source of candidates is another file pool_*.cpp.
 #pragma once
 

@@ -1,11 +1,13 @@
-// Packs: kernels of a cover that wait for none of each other, side by side in one launch. Candidates are kernels of one
-// level that leave part of the machine idle, or whose launch is a notable part of what they take: first those that
-// read the same value.
+// Packs: kernels of a cover that wait for none of each other, side by side in one launch. Covers are the best without
+// any pack and those that the pool starts with: launches that are saved may pay for kernels that alone are second best.
+// Candidates are kernels of one level that leave part of the machine idle, or whose launch is a notable part of what
+// they take: first those that read the same value.
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "compiler/search/candidates.h"
+#include "compiler/search/cover_planned.h"
 #include "compiler/search/pool.h"
 
 namespace wl {
@@ -21,19 +23,37 @@ class Packs {
   Packs(ColumnPool& pool, Candidates& candidates)
       : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
 
+  // Levels are counted from the first kernels and from the last, for one that is early may as well run late.
   void add(const std::vector<int>& cover) {
-    std::map<int, int> level_of;  // of the value that a column stores, by op
+    std::map<int, int> stored_by;  // columns, by op
+    for (int g : cover)
+      for (int value : pool_.columns[g].stores) stored_by.emplace(value, g);
+    Edges before, after;
+    for (int g : cover)
+      for (int value : pool_.columns[g].reads)
+        if (const auto from = stored_by.find(value); from != stored_by.end()) {
+          before[g].push_back(from->second);
+          after[from->second].push_back(g);
+        }
+    add(cover, before);
+    add(cover, after);
+  }
+
+ private:
+  using Edges = std::map<int, std::vector<int>>;  // of columns
+
+  void add(const std::vector<int>& cover, Edges& edges) {
+    std::map<int, int> level_of;
+    const auto level = [&](const auto& self, int g) -> int {
+      if (const auto known = level_of.find(g); known != level_of.end()) return known->second;
+      int most = 0;
+      for (int other : edges[g]) most = std::max(most, self(self, other) + 1);
+      return level_of[g] = most;
+    };
     std::map<int, std::vector<int>> levels;
-    for (int g : cover) {
-      const PoolColumn& column = pool_.columns[g];
-      int level = 0;
-      for (int value : column.reads)
-        if (const auto known = level_of.find(value); known != level_of.end())
-          level = std::max(level, known->second + 1);
-      for (int value : column.stores) level_of.emplace(value, level);
-      if (wants_company(pool_.forms[column.form].cost)) levels[level].push_back(g);
-    }
-    for (const auto& [level, columns] : levels) {
+    for (int g : cover)
+      if (wants_company(pool_.forms[pool_.columns[g].form].cost)) levels[level(level, g)].push_back(g);
+    for (const auto& [_, columns] : levels) {
       std::map<NodeId, std::vector<int>> readers;
       for (int g : columns)
         for (NodeId read : pool_.group(pool_.columns[g]).reads) readers[read].push_back(g);
@@ -42,7 +62,6 @@ class Packs {
     }
   }
 
- private:
   bool wants_company(const Cost& cost) const {
     const double work = cost.micros - rates_.launch_us;
     return cost.busy < kFilled * work || rates_.launch_us > kNotable * cost.micros;
@@ -92,9 +111,15 @@ class Packs {
 
 }  // namespace
 
-void add_packs(ColumnPool& pool, const std::vector<int>& cover, Candidates& candidates) {
+absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
+  WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {})));
+  std::erase(best.columns, -1);
   candidates.start_packing();
-  Packs(pool, candidates).add(cover);
+  Packs packs(pool, candidates);
+  packs.add(best.columns);
+  if (candidates.machine().target->is_gpu() && candidates.ops() <= kMany)
+    for (const std::vector<int>& start : pool.starts) packs.add(start);
+  return absl::OkStatus();
 }
 
 }  // namespace wl

@@ -67,6 +67,16 @@ TEST(PoolPacks, KernelsOfAPathDoNot) {
   EXPECT_GE(packs, 4);
 }
 
+// The queries are as early as the keys, but nobody waits for them.
+TEST(PoolPacks, AnEarlyKernelMayRunWithALateOne) {
+  const Graph graph = parse(kProducts).value();
+  const ColumnPool pool = candidate_pool(graph, gpu()).value();
+  const std::vector<int> queries_and_last = {0, 3};
+  EXPECT_TRUE(std::any_of(pool.columns.begin(), pool.columns.end(), [&](const PoolColumn& column) {
+    return column.origin == GroupOrigin::kPack && column.ops == queries_and_last;
+  }));
+}
+
 TEST(PoolPacks, SaveALaunchEachAtLeast) {
   const Graph graph = parse(kProducts).value();
   const ColumnPool pool = candidate_pool(graph, gpu()).value();
