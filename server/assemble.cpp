@@ -62,13 +62,13 @@ class Chooser {
     const KernelRecord* own = record_of(at);
     // The same group again is taken apart where the level below says so.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
-    return parts_ns >= 0 && (own == nullptr || parts_ns < kSplitGain * undisturbed_ns(*own));
+    return parts_ns >= 0 && (own == nullptr || parts_ns < kSplitGain * undisturbed_ns(own->samples_ns));
   }
 
   double best_time(Chosen at) const {
     if (splits(at)) return parts_time(at);
     const KernelRecord* own = record_of(at);
-    return own == nullptr ? -1 : undisturbed_ns(*own);
+    return own == nullptr ? -1 : undisturbed_ns(own->samples_ns);
   }
 
   // Runs a launch, or its parts where they are faster. Parts may read a value that fused neighbours never store; then
@@ -253,9 +253,9 @@ class Assembler {
 
 }  // namespace
 
-double undisturbed_ns(const KernelRecord& record) {
-  const auto least = std::min_element(record.samples_ns.begin(), record.samples_ns.end());
-  return least == record.samples_ns.end() ? 0 : static_cast<double>(*least);
+double undisturbed_ns(const std::vector<int64_t>& samples_ns) {
+  const auto least = std::min_element(samples_ns.begin(), samples_ns.end());
+  return least == samples_ns.end() ? 0 : static_cast<double>(*least);
 }
 
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records) {

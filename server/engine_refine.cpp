@@ -68,7 +68,7 @@ void Engine::Impl::refine(ActiveJob& job) {
     const auto record = job.records.find(group.key);
     // The default schedule's time alone says little about a kernel.
     if (group.searched() && record != job.records.end())
-      job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second) / 1e3);
+      job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }
   const bool thorough = asked.effort == "thorough";
   job.prices.otherwise = job.stable || job.cover_rounds == (thorough ? kMostCertifying : kMostRounds)

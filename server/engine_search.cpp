@@ -1,6 +1,7 @@
 // Searches: rounds become batches, reports become trials, promotions become records.
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "server/engine_state.h"
 
@@ -14,6 +15,7 @@ uint64_t unpredictable() {
 
 // ns of timing per candidate while searching: enough to rank; the finalists are timed for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
+constexpr size_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
 
 Recipe recipe_for(const Search& search, bool cold, bool promotion) {
   Recipe recipe;
@@ -265,9 +267,16 @@ void Engine::Impl::on_trials(int64_t search_id, const std::string& batch_id, std
 
 absl::Status Engine::Impl::conclude(Search& search) {
   std::vector<Trial> finals, all;
+  std::set<int64_t> promotions;
   for (const PhaseTrial& item : search.all) {
     if (item.phase == search.phase) finals.push_back(item.trial);
+    if (item.phase > 0) promotions.insert(item.phase);
     all.push_back(item.trial);
+  }
+  const bool may_repeat = promotions.size() < kMostPromotions && !search.stop && !search.elsewhere;
+  if (may_repeat && is_disturbed(finals, search.input.trials)) {
+    mark(search.row.id);
+    return absl::OkStatus();
   }
   SearchInput input = search.input;
   // What was cut short may be searched on: it counts as a wish for what it got.
@@ -297,7 +306,7 @@ absl::Status Engine::Impl::conclude(Search& search) {
   if (search.stop) {
     // What was cut short, a --retune above all, does not displace a better record.
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known, store->record_by_key(record->key, record->environment));
-    if (known && median_of(known->record.samples_ns) <= median_of(record->samples_ns)) {
+    if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record->samples_ns)) {
       for (int64_t id : search.jobs) jobs.at(id).records.insert_or_assign(search.group.key, known->record);
       end_search(search, Search::End::kRecord);
       return absl::OkStatus();

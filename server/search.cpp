@@ -9,6 +9,9 @@
 namespace wl {
 namespace {
 
+// How much slower finalists may be than in the search before something else must have slowed the machine.
+constexpr double kDisturbed = 1.15;
+
 std::vector<std::string> first_plans(const SearchInput& input, int n) {
   std::vector<std::string> plans;
   std::set<std::string> seen;
@@ -29,7 +32,7 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
 std::vector<PlanOutcome> outcomes_of(const std::vector<Trial>& trials) {
   std::vector<PlanOutcome> outcomes;
   for (const Trial& trial : trials) {
-    outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, median_of(trial.samples_ns), trial.code});
+    outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, undisturbed_ns(trial.samples_ns), trial.code});
   }
   return outcomes;
 }
@@ -51,8 +54,17 @@ void add_candidate(const SearchInput& input, int64_t number, const std::string& 
 // The better of `best` (0: none yet) and a trial.
 double better_ns(double best, const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return best;
-  const double ns = median_of(trial.samples_ns);
+  const double ns = undisturbed_ns(trial.samples_ns);
   return best == 0 || ns < best ? ns : best;
+}
+
+// Of all samples that were taken of a finalist's plan, in the search and in its promotions.
+double least_of_plan(const Trial& finalist, const std::vector<Trial>& all) {
+  double least = undisturbed_ns(finalist.samples_ns);
+  for (const Trial& trial : all)
+    if (trial.plan == finalist.plan && trial.outcome == Outcome::kCorrect && !trial.samples_ns.empty())
+      least = std::min(least, undisturbed_ns(trial.samples_ns));
+  return least;
 }
 
 }  // namespace
@@ -99,7 +111,7 @@ Round final_round(const SearchInput& input, int64_t phase, int finalists) {
   const Trial* standard = correct.front();
   std::stable_sort(correct.begin(), correct.end(), [](const Trial* a, const Trial* b) {
     if (a->hopeless != b->hopeless) return b->hopeless;
-    return median_of(a->samples_ns) < median_of(b->samples_ns);
+    return undisturbed_ns(a->samples_ns) < undisturbed_ns(b->samples_ns);
   });
   if (static_cast<int>(correct.size()) > finalists) {
     correct.resize(finalists);
@@ -143,6 +155,19 @@ double best_ns(const std::vector<Trial>& trials) {
   return best;
 }
 
+bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
+  std::vector<double> slower;
+  for (const Trial& final : finals) {
+    const auto before = std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) {
+      return trial.plan == final.plan && trial.outcome == Outcome::kCorrect && !trial.samples_ns.empty();
+    });
+    if (before != trials.end() && !final.samples_ns.empty())
+      slower.push_back(undisturbed_ns(final.samples_ns) / std::max(1.0, undisturbed_ns(before->samples_ns)));
+  }
+  std::sort(slower.begin(), slower.end());
+  return !slower.empty() && slower[slower.size() / 2] > kDisturbed;
+}
+
 bool any_correct(const std::vector<Trial>& trials) {
   return std::any_of(trials.begin(), trials.end(),
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
@@ -161,10 +186,14 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
                                                              double budget_s) {
   const Trial* best = nullptr;
   const Trial* standard = nullptr;
+  double least = 0;
   for (const Trial& trial : finals) {
     if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    const bool better = best == nullptr || median_of(trial.samples_ns) < median_of(best->samples_ns);
-    if (better) best = &trial;
+    const double ns = least_of_plan(trial, all);
+    if (best == nullptr || ns < least) {
+      best = &trial;
+      least = ns;
+    }
     if (standard == nullptr || trial.trial < standard->trial) standard = &trial;
   }
   if (best == nullptr) return std::nullopt;

@@ -38,7 +38,7 @@ struct Round {
 // The next round of the search; size 0 when `wanted` is reached or the space is exhausted.
 Round next_round(const SearchInput& input);
 
-// The promotion: the best `finalists` by median and the first trial that was correct (the default schedule, normally);
+// The promotion: the best `finalists` and the first trial that was correct (the default schedule, normally);
 // or, while nothing was tried, the default schedule alone.
 Round final_round(const SearchInput& input, int64_t phase, int finalists);
 
@@ -51,12 +51,16 @@ bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals)
 // What dealing out rounds goes by: the best after each round so far.
 Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns);
 
-// Median of the best correct trial; 0 = none.
+// Of the best correct trial, undisturbed; 0 = none.
 double best_ns(const std::vector<Trial>& trials);
+// Whether most finalists were slower than the same plans in the search, by more than one machine varies: they are to be
+// timed again.
+bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);
 OutcomeCounts count_outcomes(const std::vector<Trial>& trials);
 
-// The record of the best finalist; nullopt when none was correct. `all`: every trial of the search, for its figures.
+// The record of the finalist whose plan was fastest in any of its samples; nullopt when none was correct. `all`: every
+// trial of the search, for its figures.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
                                                              const Device& device, const std::vector<Trial>& finals,
                                                              const std::vector<Trial>& all,

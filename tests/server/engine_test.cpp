@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <set>
 
 #include "server/job_plan.h"
 #include "tests/server/scratch.h"
@@ -92,6 +93,28 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
   const Job after = service.run("after", cached);
   ASSERT_TRUE(after.result.has_value());
   EXPECT_LE(after.result->groups[0].best_ns, before.result->groups[0].best_ns) << "nor was the record displaced";
+}
+
+// Beside a load that comes with the promotion: it is timed again when the load is gone, and not for ever where it
+// stays.
+TEST(Promotion, IsRepeatedWhenEveryFinalistWasFasterBefore) {
+  for (const auto& [loaded, promotions] : {std::pair(0, 1), std::pair(1, 2), std::pair(100, 4)}) {
+    SCOPED_TRACE(cat(loaded, " under load"));
+    Scratch scratch;
+    Service service(scratch.path("a.db"));
+    FakeWorker worker(service.channel, "w", {.judge = [most = loaded](const Batch& batch, Trial* trial) {
+                        const auto at = batch.id.find("/p");
+                        const int phase = std::stoi(batch.id.substr(at + 2));
+                        if (phase == 0 || phase > most) return;
+                        for (int64_t& ns : trial->samples_ns) ns *= 2;
+                      }});
+    const Job job = service.run("r", trials(16));
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    std::set<std::string> seen;
+    for (const auto& [batch, plan] : worker.measured())
+      if (plan.starts_with("plan ops=4") && batch.find("/p0/") == std::string::npos) seen.insert(batch);
+    EXPECT_EQ(seen.size(), static_cast<size_t>(promotions));
+  }
 }
 
 TEST(Budget, StopsTheSearchAndKeepsTheBest) {

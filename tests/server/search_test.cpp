@@ -50,5 +50,47 @@ TEST(Search, StandsWhereItsWholeRoundsCameTo) {
   EXPECT_EQ(standing.best_ns, (std::vector<double>{0, 850}));
 }
 
+Trial timed(int64_t number, const std::string& plan, std::vector<int64_t> samples) {
+  Trial trial;
+  trial.trial = number;
+  trial.plan = plan;
+  trial.outcome = Outcome::kCorrect;
+  trial.samples_ns = std::move(samples);
+  return trial;
+}
+
+// The winner's plan; the second half of every finalist's samples may have been taken beside another load.
+std::string winner(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
+  const FakeGroup group(
+      *parse("graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n"));
+  SearchInput input;
+  input.compiler = &group;
+  input.trials = trials;
+  std::vector<Trial> all = trials;
+  all.insert(all.end(), finals.begin(), finals.end());
+  const auto record = record_of_finals(input, {}, fake_device(), finals, all, {1, 2}, 0);
+  EXPECT_TRUE(record.ok() && record->has_value()) << record.status();
+  return record.ok() && record->has_value() ? (*record)->plan : "none";
+}
+
+TEST(Search, TheRecordIsTheFinalistThatIsFastestUndisturbed) {
+  const std::string slow = "plan ops=2 number=0", fast = "plan ops=2 number=1";
+  EXPECT_EQ(winner({timed(0, slow, {1000, 1010, 1020}), timed(1, fast, {900, 910, 920})}, {}), fast);
+  EXPECT_EQ(winner({timed(0, slow, {1000, 1010, 1020}), timed(1, fast, {900, 1800, 1900})}, {}), fast);
+  EXPECT_EQ(winner({timed(0, slow, {1000, 1010, 1020}), timed(1, fast, {1800, 1800, 1900})},
+                   {timed(0, slow, {1005}), timed(1, fast, {905})}),
+            fast)
+      << "what the search has seen counts";
+}
+
+TEST(Search, APromotionIsDisturbedWhenMostFinalistsWereFasterBefore) {
+  const std::vector<Trial> before = {timed(0, "a", {1000, 1500}), timed(1, "b", {1100}), timed(2, "c", {1200})};
+  EXPECT_FALSE(is_disturbed({timed(0, "a", {1010, 1900}), timed(1, "b", {1120, 2300})}, before));
+  EXPECT_FALSE(is_disturbed({timed(0, "a", {2000}), timed(1, "b", {1110}), timed(2, "c", {1210})}, before))
+      << "one of them alone";
+  EXPECT_TRUE(is_disturbed({timed(0, "a", {2000}), timed(1, "b", {2100}), timed(2, "c", {1210})}, before));
+  EXPECT_FALSE(is_disturbed({timed(0, "a", {2000})}, {})) << "nothing to compare with";
+}
+
 }  // namespace
 }  // namespace wl
