@@ -143,6 +143,7 @@ def one(model, options):
         for name in BASELINES:
             ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(collected[name], collected["warploom"])]
             row[name]["gain"] = statistics.median(ratios)
+            row[name]["undisturbed_gain"] = row[f"{name}_ns"]["min"] / row["warploom_ns"]["min"]
     except (RuntimeError, subprocess.TimeoutExpired, KeyError, OSError) as error:
         row["error"] = str(error)
     finally:
@@ -159,10 +160,12 @@ def megabytes(counted):
     return f"{counted['bytes'] / 1e6:.1f}" if counted and "bytes" in counted else "–"
 
 
-def gains_over(rows, baseline):
-    """By how much the chosen plan is faster than a baseline, the median over the rounds, for each model; 1 where the kernels are the same."""
+def gains_over(rows, baseline, statistic):
+    """By how much the chosen plan is faster than a baseline, for each model; 1 where the kernels are the same."""
     return {
-        r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline]["gain"] for r in rows if "gain" in r.get(baseline, {})
+        r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline][statistic]
+        for r in rows
+        if statistic in r.get(baseline, {})
     }
 
 
@@ -200,16 +203,15 @@ def table(rows, options):
             f"| {row['tune_s']} + {around.get('tune_s', 0)} + {greedy.get('tune_s', 0)} s |"
         )
     for name in BASELINES:
-        gains = gains_over(rows, name)
-        if not gains:
-            continue
-        least = min(gains, key=gains.get)
-        same = sum(r[name]["same_kernels"] for r in rows if r["model"] in gains)
-        lines += [
-            "",
-            f"Time of the plan *{name}* over the chosen one, medians of rounds: geometric mean "
-            f"{statistics.geometric_mean(gains.values()):.3f}, least {gains[least]:.3f} ({least}); {same} models have the same kernels (1).",
-        ]
+        means = []
+        for statistic, words in (("gain", "medians of rounds"), ("undisturbed_gain", "least samples, which other load only adds to")):
+            if gains := gains_over(rows, name, statistic):
+                least = min(gains, key=gains.get)
+                mean = statistics.geometric_mean(gains.values())
+                means.append(f"by {words} {mean:.3f} (geometric mean), least {gains[least]:.3f} ({least})")
+        same = sum(r.get(name, {}).get("same_kernels", False) for r in rows)
+        if means:
+            lines += ["", f"Time of the plan *{name}* over the chosen one: {'; '.join(means)}. {same} models have the same kernels (1)."]
     return "\n".join(lines) + "\n"
 
 
