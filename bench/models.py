@@ -204,7 +204,7 @@ def table(rows, options):
         )
     for name in BASELINES:
         means = []
-        for statistic, words in (("gain", "medians of rounds"), ("undisturbed_gain", "least samples, which other load only adds to")):
+        for statistic, words in (("gain", "medians of rounds"), ("undisturbed_gain", "least samples (other load only adds time)")):
             if gains := gains_over(rows, name, statistic):
                 least = min(gains, key=gains.get)
                 mean = statistics.geometric_mean(gains.values())
