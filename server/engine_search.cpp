@@ -155,7 +155,8 @@ Standing Engine::Impl::standing(const Search& search) const {
 double Engine::Impl::due_of(const Search& search, const Round& round) const {
   if (round.phase > 0) return 0;
   double largest = 0;
-  for (const auto& [id, other] : searches) {
+  for (const auto& [id, found] : searches) {
+    const Search& other = found;  // clang-tidy's clang lets no lambda capture a structured binding
     const bool beside =
         other.end == Search::End::kOpen &&
         std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
