@@ -1,7 +1,6 @@
 // Searches: rounds become batches, reports become trials, promotions become records.
 #include <algorithm>
 #include <random>
-#include <set>
 
 #include "server/engine_state.h"
 
@@ -15,7 +14,7 @@ uint64_t unpredictable() {
 
 // ns of timing per candidate while searching: enough to rank; the finalists are timed for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
-constexpr size_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
+constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
 
 Recipe recipe_for(const Search& search, bool cold, bool promotion) {
   Recipe recipe;
@@ -268,13 +267,11 @@ void Engine::Impl::on_trials(int64_t search_id, const std::string& batch_id, std
 
 absl::Status Engine::Impl::conclude(Search& search) {
   std::vector<Trial> finals, all;
-  std::set<int64_t> promotions;
   for (const PhaseTrial& item : search.all) {
     if (item.phase == search.phase) finals.push_back(item.trial);
-    if (item.phase > 0) promotions.insert(item.phase);
     all.push_back(item.trial);
   }
-  const bool may_repeat = promotions.size() < kMostPromotions && !search.stop && !search.elsewhere;
+  const bool may_repeat = search.phase < kMostPromotions && !search.stop && !search.elsewhere;
   if (may_repeat && is_disturbed(finals, search.input.trials)) {
     mark(search.row.id);
     return absl::OkStatus();

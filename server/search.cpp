@@ -58,12 +58,11 @@ double better_ns(double best, const Trial& trial) {
   return best == 0 || ns < best ? ns : best;
 }
 
-// Of all samples that were taken of a finalist's plan, in the search and in its promotions.
-double least_of_plan(const Trial& finalist, const std::vector<Trial>& all) {
-  double least = undisturbed_ns(finalist.samples_ns);
-  for (const Trial& trial : all)
-    if (trial.plan == finalist.plan && trial.outcome == Outcome::kCorrect && !trial.samples_ns.empty())
-      least = std::min(least, undisturbed_ns(trial.samples_ns));
+// Of all samples that these trials took of a plan; 0: none.
+double least_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
+  double least = 0;
+  for (const Trial& trial : trials)
+    if (trial.plan == plan) least = better_ns(least, trial);
   return least;
 }
 
@@ -158,11 +157,8 @@ double best_ns(const std::vector<Trial>& trials) {
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
   std::vector<double> slower;
   for (const Trial& final : finals) {
-    const auto before = std::find_if(trials.begin(), trials.end(), [&](const Trial& trial) {
-      return trial.plan == final.plan && trial.outcome == Outcome::kCorrect && !trial.samples_ns.empty();
-    });
-    if (before != trials.end() && !final.samples_ns.empty())
-      slower.push_back(undisturbed_ns(final.samples_ns) / std::max(1.0, undisturbed_ns(before->samples_ns)));
+    const double before = least_of_plan(final.plan, trials), now = better_ns(0, final);
+    if (before > 0 && now > 0) slower.push_back(now / before);
   }
   std::sort(slower.begin(), slower.end());
   return !slower.empty() && slower[slower.size() / 2] > kDisturbed;
@@ -189,7 +185,7 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
   double least = 0;
   for (const Trial& trial : finals) {
     if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    const double ns = least_of_plan(trial, all);
+    const double ns = least_of_plan(trial.plan, all);
     if (best == nullptr || ns < least) {
       best = &trial;
       least = ns;

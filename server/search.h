@@ -60,7 +60,7 @@ bool any_correct(const std::vector<Trial>& trials);
 OutcomeCounts count_outcomes(const std::vector<Trial>& trials);
 
 // The record of the finalist whose plan was fastest in any of its samples; nullopt when none was correct. `all`: every
-// trial of the search, for its figures.
+// trial of the search, the finals too, for these samples and its figures.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
                                                              const Device& device, const std::vector<Trial>& finals,
                                                              const std::vector<Trial>& all,

@@ -16,7 +16,7 @@ namespace wl {
 struct Observed {
   Point point;
   bool correct = false;
-  double ns = 0;        // median; meaningful when correct
+  double ns = 0;        // the least sample; meaningful when correct
   CodeFacts code = {};  // of GPU kernels that compiled, whether they were run or not
 };
 

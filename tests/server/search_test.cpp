@@ -9,6 +9,13 @@
 namespace wl {
 namespace {
 
+constexpr char kOneOp[] = R"(graph {
+  %0 = input "x" : f32[4] normal(0,1)
+  %1 = exp %0 : f32[4]
+  output "y" %1
+}
+)";
+
 std::vector<std::string> plans_of(const Round& round) {
   std::map<int64_t, std::string> plans;
   for (const Candidate& candidate : round.candidates) plans[candidate.trial] = candidate.plan;
@@ -19,8 +26,7 @@ std::vector<std::string> plans_of(const Round& round) {
 }
 
 TEST(Search, FirstRoundTriesWhatWonNearbyRightAfterTheDefault) {
-  const FakeGroup group(
-      *parse("graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n"));
+  const FakeGroup group(*parse(kOneOp));
   SearchInput input;
   input.compiler = &group;
   input.strategy = "random";
@@ -59,10 +65,9 @@ Trial timed(int64_t number, const std::string& plan, std::vector<int64_t> sample
   return trial;
 }
 
-// The winner's plan; the second half of every finalist's samples may have been taken beside another load.
+// The plan of the record.
 std::string winner(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
-  const FakeGroup group(
-      *parse("graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n"));
+  const FakeGroup group(*parse(kOneOp));
   SearchInput input;
   input.compiler = &group;
   input.trials = trials;
