@@ -160,10 +160,8 @@ absl::StatusOr<int> run_and_tell(const Program& program, const Options& options)
                 bytes_text(program.arena_bytes).c_str(), bytes_text(memory_of(program).intermediates).c_str());
     tell_checks(result);
     if (!result.samples_ns.empty()) {
-      std::printf(
-          "time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
-          time_text(static_cast<double>(*std::min_element(result.samples_ns.begin(), result.samples_ns.end()))).c_str(),
-          result.samples_ns.size());
+      std::printf("time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
+                  time_text(undisturbed_ns(result.samples_ns)).c_str(), result.samples_ns.size());
     }
     if (!result.steps_ns.empty()) tell_steps(program, result);
     if (!options.run.output_dir.empty()) std::printf("outputs: %s\n", options.run.output_dir.c_str());

@@ -244,7 +244,7 @@ double spread_of(const JobResult& result) {
   for (const GroupResult& group : result.groups) {
     if (group.samples_ns.empty()) continue;
     const auto count = static_cast<double>(group.count);
-    least += count * static_cast<double>(*std::min_element(group.samples_ns.begin(), group.samples_ns.end()));
+    least += count * undisturbed_ns(group.samples_ns);
     usual += count * median_of(group.samples_ns);
   }
   return least > 0 ? usual / least - 1 : 0;

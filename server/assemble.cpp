@@ -253,11 +253,6 @@ class Assembler {
 
 }  // namespace
 
-double undisturbed_ns(const std::vector<int64_t>& samples_ns) {
-  const auto least = std::min_element(samples_ns.begin(), samples_ns.end());
-  return least == samples_ns.end() ? 0 : static_cast<double>(*least);
-}
-
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records) {
   return Chooser(plan, records).choose();
 }

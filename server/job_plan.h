@@ -60,10 +60,6 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
 
 using Records = std::map<std::string, KernelRecord>;  // by key
 
-// What kernels are compared by: others' load only ever adds time, and another minute may have had another load. Reports
-// say medians. 0: no samples.
-double undisturbed_ns(const std::vector<int64_t>& samples_ns);
-
 struct Chosen {
   int level = 0, launch = 0;
   bool operator==(const Chosen&) const = default;

@@ -261,8 +261,8 @@ class Measurement {
     trials_[i].hopeless = samples.hopeless;
     judged_[i] = true;
     // What is hopeless against an earlier candidate of this batch is hopeless.
-    const auto median = static_cast<int64_t>(median_of(trials_[i].samples_ns));
-    if (median > 0 && (recipe_.best_ns == 0 || median < recipe_.best_ns)) recipe_.best_ns = median;
+    const auto ns = static_cast<int64_t>(undisturbed_ns(trials_[i].samples_ns));
+    if (ns > 0 && (recipe_.best_ns == 0 || ns < recipe_.best_ns)) recipe_.best_ns = ns;
     report("measure", judged_count());
   }
 

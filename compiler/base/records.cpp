@@ -18,4 +18,9 @@ double median_of(std::vector<int64_t> samples) {
   return 0.5 * (static_cast<double>(samples[half - 1]) + static_cast<double>(samples[half]));
 }
 
+double undisturbed_ns(const std::vector<int64_t>& samples_ns) {
+  const auto least = std::min_element(samples_ns.begin(), samples_ns.end());
+  return least == samples_ns.end() ? 0 : static_cast<double>(*least);
+}
+
 }  // namespace wl

@@ -110,7 +110,7 @@ struct Recipe {
   int64_t budget_ns = 150'000'000;       // per candidate, measuring
   int64_t deadline_ns = 20'000'000'000;  // per candidate, everything; then the runner is shot
   double hopeless_factor = 2.0;          // stop early when two samples both exceed this times best_ns
-  int64_t best_ns = 0;                   // best known when the lease was made; 0 = none
+  int64_t best_ns = 0;                   // the best known when the lease was made (undisturbed_ns); 0 = none
   bool interleave = false;               // final: rounds over all candidates instead of one after the other
   int threads = 0;                       // 0 = as the Source says
   bool operator==(const Recipe&) const = default;
@@ -173,5 +173,8 @@ struct Device {
 };
 
 double median_of(std::vector<int64_t> samples);  // 0 when empty
+// The least sample, which kernels are compared by: others' load only ever adds time, and another minute may have had
+// another load. Reports say medians. 0 when empty.
+double undisturbed_ns(const std::vector<int64_t>& samples_ns);
 
 }  // namespace wl

@@ -68,9 +68,7 @@ bool finished(const Recipe& recipe, Slot& slot) {
   const std::vector<int64_t>& samples = slot.result.samples_ns;
   const auto n = static_cast<int>(samples.size());
   // Noise only ever adds time, so the fastest of a few samples says who is out.
-  const double behind = recipe.best_ns > 0 ? static_cast<double>(*std::min_element(samples.begin(), samples.end())) /
-                                                 static_cast<double>(recipe.best_ns)
-                                           : 0;
+  const double behind = recipe.best_ns > 0 ? undisturbed_ns(samples) / static_cast<double>(recipe.best_ns) : 0;
   if (n >= 2 && behind > recipe.hopeless_factor) slot.result.hopeless = true;
   if (slot.result.hopeless || (n >= 3 && behind > kClearlyBehind)) return true;
   if (n < std::max(1, recipe.min_repeats)) return false;

@@ -35,6 +35,8 @@ TEST(Records, MedianOf) {
   EXPECT_EQ(median_of({5}), 5);
   EXPECT_EQ(median_of({9, 1, 4}), 4);
   EXPECT_EQ(median_of({9, 1, 4, 5}), 4.5);
+  EXPECT_EQ(undisturbed_ns({}), 0);
+  EXPECT_EQ(undisturbed_ns({9, 1, 4}), 1);
 }
 
 TEST(Records, SizesOfBuffers) {
