@@ -23,6 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "bench/replay_score.h"
+#include "compiler/base/splitmix.h"
 #include "compiler/base/status.h"
 #include "compiler/ir/text.h"
 #include "compiler/lower/lower.h"
@@ -41,18 +42,11 @@ struct Options {
   std::string out, ranker;
 };
 
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 double shown(const Recording::Result& result, int noise, uint64_t draw) {
   if (noise <= 0 || result.samples_ns.empty()) return result.ns;
   std::vector<double> some;
   for (int i = 0; i < noise; ++i)
-    some.push_back(
-        result.samples_ns[mixed(draw + static_cast<uint64_t>(i) * 0x9e3779b97f4a7c15u) % result.samples_ns.size()]);
+    some.push_back(result.samples_ns[mix(draw + static_cast<uint64_t>(i) * kGolden) % result.samples_ns.size()]);
   std::nth_element(some.begin(), some.begin() + noise / 2, some.end());
   return some[static_cast<size_t>(noise / 2)];
 }
@@ -113,7 +107,7 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
       Observed trial;
       trial.point = point;
       trial.correct = result.correct;
-      trial.ns = result.correct ? shown(result, options.noise, mixed(seed * 1000003 + trials.size())) : 0;
+      trial.ns = result.correct ? shown(result, options.noise, mix(seed * 1000003 + trials.size())) : 0;
       if (trial.correct && (best_shown == 0 || trial.ns < best_shown)) {
         best_shown = trial.ns;
         best = result.ns;

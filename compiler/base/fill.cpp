@@ -6,19 +6,11 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/base/status.h"
 
 namespace wl {
 namespace {
-
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
-
-// The finaliser of splitmix64 (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
-[[gnu::always_inline]] inline uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 uint64_t key_of(uint64_t seed, uint64_t stream) {
   return mix(mix(seed + kGolden) + (stream + 1) * kGolden);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/ir/sample.h"
 
 namespace wl {
@@ -11,10 +12,10 @@ namespace {
 class Chooser {
  public:
   explicit Chooser(uint64_t seed) : state_(seed) {}
-  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
+  int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
   // Half the time a place where tiles begin or end, otherwise anywhere.
   int64_t coordinate(int64_t extent) {
-    if (next() & 1) return below(extent);
+    if (split_mix(state_) & 1) return below(extent);
     switch (below(4)) {
       case 0:
         return 0;
@@ -26,12 +27,6 @@ class Chooser {
   }
 
  private:
-  uint64_t next() {
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
   uint64_t state_;
 };
 

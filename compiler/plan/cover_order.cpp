@@ -4,15 +4,10 @@
 #include <bit>
 #include <tuple>
 
+#include "compiler/base/splitmix.h"
+
 namespace wl {
 namespace {
-
-// splitmix64's finaliser.
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 template <typename List>
 void add_list(Fingerprint& f, const List& list) {
@@ -28,7 +23,7 @@ bool reshapes_units(const Graph& graph, NodeId id) {
 }
 
 void Fingerprint::add(uint64_t value) {
-  a = mix(a + value + 0x9e3779b97f4a7c15);
+  a = mix(a + value + kGolden);
   b = mix((b ^ value) * 0xff51afd7ed558ccd + 1);
 }
 

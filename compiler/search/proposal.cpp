@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/base/code.h"
+#include "compiler/base/splitmix.h"
 
 namespace wl {
 namespace {
@@ -13,12 +14,6 @@ constexpr int kDraws = 256;            // random points tried before the space i
 constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
 constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
 
-uint64_t mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 }  // namespace
 
 int apart(const Point& a, const Point& b) {
@@ -27,10 +22,10 @@ int apart(const Point& a, const Point& b) {
   return axes;
 }
 
-Sequence::Sequence(uint64_t seed, uint64_t stream) : state_(mix(seed + 0x9e3779b97f4a7c15u) ^ mix(~stream)) {}
+Sequence::Sequence(uint64_t seed, uint64_t stream) : state_(mix(seed + kGolden) ^ mix(~stream)) {}
 
 uint64_t Sequence::next() {
-  return mix(state_ += 0x9e3779b97f4a7c15u);
+  return split_mix(state_);
 }
 
 Proposal::Proposal(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/base/status.h"
 
 namespace wl::testing {
@@ -13,7 +14,7 @@ namespace wl::testing {
 class ContractionText {
  public:
   // `most`: products, about.
-  ContractionText(uint64_t seed, int64_t most) : state_(seed * 0x9e3779b97f4a7c15 + 1) {
+  ContractionText(uint64_t seed, int64_t most) : state_(seed * kGolden + 1) {
     static constexpr int64_t kExtents[] = {1, 2, 3, 5, 8, 16, 17, 24, 33, 40, 64, 70, 128, 131};
     int64_t products = 1;
     const auto axes = [&](const std::string& letters, uint64_t least, uint64_t count) {
@@ -46,12 +47,7 @@ class ContractionText {
   const std::string& text() const { return text_; }
 
  private:
-  uint64_t draw(uint64_t n) {  // splitmix64
-    uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (z ^ (z >> 31)) % n;
-  }
+  uint64_t draw(uint64_t n) { return split_mix(state_) % n; }
   std::string shuffled(std::string letters) {
     for (size_t i = letters.size(); i > 1; --i) std::swap(letters[i - 1], letters[draw(i)]);
     return letters;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/plan/space.h"
 
 namespace wl::testing {
@@ -341,12 +342,7 @@ inline constexpr const char* kGroups[] = {
 // The seeds of a space and `points` more of its legal points, drawn at random from it; the same ones every time.
 inline std::vector<Point> sample_points(const Space& space, int points, uint64_t seed = 1) {
   std::vector<Point> out = space.seeds;
-  const auto draw = [&seed](size_t n) {  // splitmix64
-    uint64_t z = seed += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return static_cast<int>((z ^ (z >> 31)) % n);
-  };
+  const auto draw = [&seed](size_t n) { return static_cast<int>(split_mix(seed) % n); };
   for (int attempt = 0, found = 0; attempt < 200 * points && found < points; ++attempt) {
     Point point;
     for (const Axis& axis : space.axes) point.push_back(draw(axis.values.size()));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/ir/build.h"
 #include "tests/unit/plan/plan_testing.h"
 
@@ -8,12 +9,7 @@ namespace {
 
 struct Random {
   uint64_t state;
-  uint64_t next() {
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  uint64_t next() { return split_mix(state); }
   int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
 };
 

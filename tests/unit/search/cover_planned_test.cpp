@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "compiler/base/splitmix.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/rules.h"
@@ -21,12 +22,6 @@
 
 namespace wl {
 namespace {
-
-uint64_t mixed(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 // The least time of any cover, found without rows: Dijkstra's shortest path over what is stored so far and which of the
 // ops that may run once did.
@@ -74,10 +69,8 @@ double shortest(const CoverProgram& program) {
 // Every op alone, then convex sets of two to four with random stores dropped: times that no model would give, so that
 // recomputing pays and chosen columns wait for each other.
 CoverProgram random_program(uint64_t seed) {
-  uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
-  const auto below = [&](int n) {
-    return static_cast<int>(mixed(state += 0x9e3779b97f4a7c15u) % static_cast<uint64_t>(n));
-  };
+  uint64_t state = seed * kGolden + 1;
+  const auto below = [&](int n) { return static_cast<int>(split_mix(state) % static_cast<uint64_t>(n)); };
   CoverProgram program;
   program.ops = 3 + below(6);
   std::vector<std::set<int>> reads(static_cast<size_t>(program.ops)), readers(reads.size());
@@ -210,8 +203,8 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
         if (!random_times) return micros;
         for (const PoolColumn& column : of.columns) {
           uint64_t hash = seed;
-          for (int op : column.ops) hash = mixed(hash + static_cast<uint64_t>(op) + 1);
-          for (int store : column.stores) hash = mixed(hash * 3 + static_cast<uint64_t>(store) + 1);
+          for (int op : column.ops) hash = mix(hash + static_cast<uint64_t>(op) + 1);
+          for (int store : column.stores) hash = mix(hash * 3 + static_cast<uint64_t>(store) + 1);
           micros[column.form] = of.forms[column.form].cost.micros * (0.6 + static_cast<double>(hash % 1000) / 1000);
         }
         return micros;
@@ -284,7 +277,7 @@ struct Refining {
 
   Refining(Graph whole, uint64_t seed) : graph(std::move(whole)), pool(candidate_pool(graph, test_machine()).value()) {
     for (size_t f = 0; f < pool.forms.size(); ++f)
-      truth.push_back(pool.forms[f].cost.micros * (0.6 + static_cast<double>(mixed(seed * 7919 + f) % 1000) / 1000));
+      truth.push_back(pool.forms[f].cost.micros * (0.6 + static_cast<double>(mix(seed * 7919 + f) % 1000) / 1000));
     find_least();
   }
 
