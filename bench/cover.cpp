@@ -51,7 +51,7 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   double micros = 0;
   for (const Group& group : cover.groups) {
     const Graph part = extract(graph, group);
-    const absl::StatusOr<Domain> domain = analyze_or_stitch(part, machine);
+    const absl::StatusOr<Domain> domain = analyze_group(part, machine);
     const Cost cost = cost_of(part, domain.value(), machine, rates);
     bytes += cost.bytes;
     micros += cost.micros;

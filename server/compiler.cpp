@@ -33,25 +33,24 @@ struct PooledGraph {
 class Pools {
  public:
   absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
-    const std::string key = cat(m.target->name, " ", m.threads, " ", m.l1_bytes, " ", m.l2_bytes, " ", m.l3_bytes, " ",
-                                m.gcc, m.clang, " ", m.units, " ", m.part_elements, "\n", print(graph));
+    const std::string text = print(graph);
     {
       const std::lock_guard lock(mutex_);
       for (const auto& [known, pool] : pools_)
-        if (known == key) return pool;
+        if (known == text && pool->machine == m) return pool;
     }
     const std::shared_ptr<const PooledGraph> made(new PooledGraph{.graph = graph, .machine = m});
     WL_RETURN_IF_ERROR(made->pool.status());
     const std::lock_guard lock(mutex_);
     if (pools_.size() == kMost) pools_.pop_front();
-    pools_.emplace_back(key, made);
+    pools_.emplace_back(text, made);
     return made;
   }
 
  private:
   static constexpr size_t kMost = 4;
   std::mutex mutex_;
-  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // oldest first
+  std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // by text, oldest first
 };
 
 // Ways to decide which ops share a kernel. To add one: a row.
@@ -201,7 +200,7 @@ class RealCompiler : public Compiler {
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
-    WL_ASSIGN_OR_RETURN(Domain domain, analyze_or_stitch(group, machine));
+    WL_ASSIGN_OR_RETURN(Domain domain, analyze_group(group, machine));
     WL_ASSIGN_OR_RETURN(Space space, space_of(group, domain, machine));
     order_seeds(group, domain, machine, space);
     if (space.seeds.empty()) return unimplemented("no schedule is legal for the group\n", print(group));

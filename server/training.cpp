@@ -16,13 +16,13 @@ constexpr int kMostRecords = 10'000;
 absl::Status add_rows(const KernelRecord& record, const std::vector<PhaseTrial>& trials, TrainingRows* out) {
   WL_ASSIGN_OR_RETURN(const Graph group, parse(record.graph));
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(record.device));
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(group, machine));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(group, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
   for (const PhaseTrial& item : trials) {
     const std::vector<int64_t>& samples = item.trial.samples_ns;
     if (item.phase != 0 || item.trial.outcome != Outcome::kCorrect || samples.empty()) continue;
     // The least: what else runs on a machine only adds time, and a fleet's trials are seldom undisturbed.
-    const auto ns = static_cast<double>(std::max<int64_t>(1, *std::min_element(samples.begin(), samples.end())));
+    const double ns = std::max(1.0, undisturbed_ns(samples));
     const auto point = space.parse(item.trial.plan);
     const auto kernel =
         point.ok() ? lower(group, domain, space.schedule(*point), machine) : absl::StatusOr<Kernel>(point.status());

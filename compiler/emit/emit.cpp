@@ -43,7 +43,7 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
 }
 
 absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(group, machine));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(group, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
   WL_ASSIGN_OR_RETURN(const Point point, space.parse(plan_text));
   WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(group, domain, space.schedule(point), machine));

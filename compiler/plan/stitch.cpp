@@ -231,7 +231,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
   return domain;
 }
 
-absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine) {
+absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine) {
   absl::StatusOr<Domain> domain = analyze(group, machine);
   if (domain.ok()) return domain;
   if (is_unconnected(group)) return pack(group, machine);

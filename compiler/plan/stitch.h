@@ -58,7 +58,7 @@ absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverM
 // costs less than `saved` bytes that went through memory.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
 // analyze(), or else stitch() or, of groups in unconnected parts, pack() (pack.h): how one kernel computes the group.
-absl::StatusOr<Domain> analyze_or_stitch(const Graph& group, const Machine& machine);
+absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine);
 
 // The machine as a stage sees it: a block is one thread's, or one block's of a GPU.
 Machine stage_machine(const Machine& machine, const Stage& stage);

@@ -69,7 +69,7 @@ class Explanation {
 
   absl::StatusOr<Cost> priced(const Group& group, const Anchors& ops) const {
     const Graph part = extract(values_.graph(), group);
-    WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(part, machine_));
+    WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(part, machine_));
     size_t atoms = 0;
     for (NodeId op : ops)
       if (values_.graph().nodes[op].op == Op::contract) atoms = std::max<size_t>({atoms, 1, values_.atoms_alone(op)});
@@ -145,7 +145,7 @@ class Explanation {
   // What its parts are, where nothing but a launch joins them; "" where more does.
   std::string packed_text(const Graph& part) const {
     if (!is_unconnected(part)) return "";
-    const absl::StatusOr<Domain> domain = analyze_or_stitch(part, machine_);
+    const absl::StatusOr<Domain> domain = analyze_group(part, machine_);
     if (!domain.ok() || domain->cls != LoopClass::kPacked) return "";
     std::vector<std::string> parts;
     double apart = 0;
@@ -192,8 +192,7 @@ class Explanation {
 
 absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover, const Machine& machine) {
   WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
-  for (const Group& group : cover.groups)
-    WL_RETURN_IF_ERROR(analyze_or_stitch(extract(graph, group), machine).status());
+  for (const Group& group : cover.groups) WL_RETURN_IF_ERROR(analyze_group(extract(graph, group), machine).status());
   return CoverExplanation{Explanation(values, cover, machine).text(), picture_of(values, cover)};
 }
 

@@ -71,6 +71,7 @@ struct Machine {
   // Elements of a reduction that a block should have before others share it: what is shared is combined in another
   // pass.
   int64_t part_elements = 1024;
+  bool operator==(const Machine&) const = default;
 };
 absl::StatusOr<Machine> machine_of(const Device& device);
 

@@ -51,7 +51,7 @@ absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& go
 
 absl::StatusOr<std::string> render_target(const testing::Golden& golden, const Graph& graph, std::string_view target) {
   const Machine machine = fixed_machine(target);
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_or_stitch(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
   WL_ASSIGN_OR_RETURN(const Point point, target == golden.target || golden.everywhere
                                              ? chosen_point(space, golden)

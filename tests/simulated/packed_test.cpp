@@ -23,7 +23,7 @@ std::vector<Machine> machines() {
 
 // The group's kernels at these points; false where it is not packed.
 bool add(const Graph& group, const Machine& machine, int count, testing::CompiledChecks& checks) {
-  const auto domain = analyze_or_stitch(group, machine);
+  const auto domain = analyze_group(group, machine);
   if (!domain.ok() || domain->cls != LoopClass::kPacked) return false;
   const Space space = space_of(group, *domain, machine).value();
   const int number = checks.group(group).value();

@@ -21,7 +21,7 @@ TEST(StitchedCode, MeansItsGraph) {
   for (const Machine& machine : machines) {
     for (const char* text : testing::kStitched) {
       const Graph group = parse(text).value();
-      const Domain domain = analyze_or_stitch(group, machine).value();
+      const Domain domain = analyze_group(group, machine).value();
       ASSERT_EQ(domain.cls, LoopClass::kStitched);
       const Space space = space_of(group, domain, machine).value();
       const int number = checks.group(group).value();

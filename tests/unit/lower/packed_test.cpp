@@ -21,7 +21,7 @@ using testing::parsed;
 void check(const char* text, const Machine& machine, uint64_t points, int* kernels) {
   const Graph group = parsed(text);
   ASSERT_FALSE(analyze(group, machine).ok());
-  const auto domain = analyze_or_stitch(group, machine);
+  const auto domain = analyze_group(group, machine);
   ASSERT_TRUE(domain.ok()) << domain.status();
   ASSERT_EQ(domain->cls, LoopClass::kPacked);
   const auto space = space_of(group, *domain, machine);
@@ -65,7 +65,7 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
   for (const char* target : {"cpu:avx2", "sim:cuda"}) {
     const Machine machine = machine_with(target);
     const Graph group = parsed(testing::kTwoMaps);
-    Space space = space_of(group, analyze_or_stitch(group, machine).value(), machine).value();
+    Space space = space_of(group, analyze_group(group, machine).value(), machine).value();
     const uint64_t counted = space.count(200'000);
     space.counted = nullptr;
     EXPECT_EQ(space.count(200'000), counted) << target;
@@ -76,7 +76,7 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
 TEST(Packed, WalksByParts) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kTwoMaps);
-  Space space = space_of(group, analyze_or_stitch(group, machine).value(), machine).value();
+  Space space = space_of(group, analyze_group(group, machine).value(), machine).value();
   const auto first = [&] {
     std::vector<Point> points;
     space.enumerate([&](const Point& point) {
@@ -108,7 +108,7 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);
-  const Domain domain = analyze_or_stitch(group, machine).value();
+  const Domain domain = analyze_group(group, machine).value();
   const Space space = space_of(group, domain, machine).value();
   Kernel kernel = lower(group, domain, space.schedule(space.seeds[0]), machine).value();
   ASSERT_TRUE(kernel.is_packed());

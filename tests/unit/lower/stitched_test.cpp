@@ -22,7 +22,7 @@ using testing::parsed;
 void check(const char* text, const Machine& machine, uint64_t points, int* kernels) {
   const Graph group = parsed(text);
   ASSERT_FALSE(analyze(group, machine).ok());
-  const auto domain = analyze_or_stitch(group, machine);
+  const auto domain = analyze_group(group, machine);
   ASSERT_TRUE(domain.ok()) << domain.status();
   const auto space = space_of(group, *domain, machine);
   ASSERT_TRUE(space.ok()) << space.status();
@@ -60,7 +60,7 @@ TEST(Stitched, PointsAreCountedWithoutAWalk) {
   for (const char* target : {"cpu:avx2", "sim:cuda"}) {
     const Machine machine = machine_with(target);
     const Graph group = parsed(testing::kTwoAxes);
-    const Space space = space_of(group, analyze_or_stitch(group, machine).value(), machine).value();
+    const Space space = space_of(group, analyze_group(group, machine).value(), machine).value();
     uint64_t walked = 0;
     space.enumerate([&](const Point&) { return ++walked > 0; });
     EXPECT_EQ(space.count(), walked);

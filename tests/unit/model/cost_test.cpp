@@ -12,7 +12,7 @@ Cost priced(const std::string& text) {
   Machine machine;
   machine.target = target_named("cuda:sm_90a").value();
   const Graph group = parse(text).value();
-  return cost_of(group, analyze_or_stitch(group, machine).value(), machine, rates_of(machine));
+  return cost_of(group, analyze_group(group, machine).value(), machine, rates_of(machine));
 }
 
 Cost product(int64_t rows) {

@@ -82,7 +82,7 @@ TEST(Features, CountAllMembersOfAPackedKernel) {
                           .value();
   for (const char* target : {"cuda:sm_90a", "cpu:avx512"}) {
     const Machine machine = machine_named(target);
-    const Domain domain = analyze_or_stitch(graph, machine).value();
+    const Domain domain = analyze_group(graph, machine).value();
     ASSERT_EQ(domain.cls, LoopClass::kPacked);
     const Space space = space_of(graph, domain, machine).value();
     const Features features =

@@ -38,7 +38,7 @@ constexpr const char* kProducts = R"(graph {
 
 std::vector<LoopClass> classes(const Graph& graph, const Cover& cover, const Machine& machine) {
   std::vector<LoopClass> out;
-  for (const Group& group : cover.groups) out.push_back(analyze_or_stitch(extract(graph, group), machine).value().cls);
+  for (const Group& group : cover.groups) out.push_back(analyze_group(extract(graph, group), machine).value().cls);
   return out;
 }
 
