@@ -27,7 +27,6 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-constexpr int64_t kL2Ways = 16;
 // Of the third cache one of so many shares is seen, each as likely: others run beside this thread, and other machines.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 

@@ -13,7 +13,6 @@ namespace wl {
 namespace {
 
 constexpr int kDearSlots = 4;  // issue slots from which an op is called dear
-constexpr int64_t kL2Ways = 16;
 
 // Of one launch and one worker: a thread of a CPU, a multiprocessor of a GPU.
 struct Facts {

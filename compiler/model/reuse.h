@@ -19,6 +19,7 @@
 namespace wl {
 
 inline constexpr int64_t kLineBytes = 64;
+inline constexpr int64_t kL2Ways = 16;
 
 // A cache as far as reuse sees it. `ways` lines can share a set; 0: any can.
 struct Cache {

@@ -11,8 +11,11 @@ namespace wl {
 inline bool is_view(const Node& node) {
   return class_of(node.op) == OpClass::kView;
 }
+inline bool is_leaf(const Node& node) {
+  return class_of(node.op) == OpClass::kLeaf;
+}
 inline bool is_computed(const Node& node) {
-  return !is_view(node) && class_of(node.op) != OpClass::kLeaf;
+  return !is_view(node) && !is_leaf(node);
 }
 
 // The views between `id` and the value behind them, first applied first; that value, or a concat of several, is

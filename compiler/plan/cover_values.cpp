@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/plan/axes.h"
+
 namespace wl {
 namespace {
 
 constexpr size_t kMaxRemembered = 4096;
-
-bool is_view(const Graph& graph, NodeId id) {
-  return class_of(graph.nodes[id].op) == OpClass::kView;
-}
-bool is_leaf(const Graph& graph, NodeId id) {
-  return class_of(graph.nodes[id].op) == OpClass::kLeaf;
-}
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -40,7 +35,7 @@ CoverValues::CoverValues(const Graph& graph, const Machine& machine, CoverMemo* 
   }
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
     stored_as_[id] = id;
-    anchor_[id] = !is_view(graph, id) && !is_leaf(graph, id);
+    anchor_[id] = is_computed(graph.nodes[id]);
     for (NodeId operand : graph.nodes[id].operands)
       if (users_[operand].empty() || users_[operand].back() != id) users_[operand].push_back(id);
   }
@@ -52,7 +47,7 @@ absl::StatusOr<CoverValues> CoverValues::make(const Graph& graph, const Machine&
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
     if (values.anchor_[id]) WL_RETURN_IF_ERROR(values.ensure_kernel(id));
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
-    if (values.anchor_[id] && !is_view(graph, id)) values.choose_stored_form(id);
+    if (values.anchor_[id] && !is_view(graph.nodes[id])) values.choose_stored_form(id);
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id)
     if (values.is_graph_output_[id]) WL_RETURN_IF_ERROR(values.place_output(id));
   values.find_edges();
@@ -109,7 +104,7 @@ absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   for (size_t k = 0; k < node.operands.size(); ++k) {
     const NodeId operand = node.operands[k];
     const bool taken_from = node.op == Op::take_along && k == 0 && graph_->nodes[operand].op != Op::input;
-    if (anchor_[operand] || (!is_view(*graph_, operand) && !taken_from)) continue;
+    if (anchor_[operand] || (!is_view(graph_->nodes[operand]) && !taken_from)) continue;
     anchor_[operand] = 1;
     changed = true;
     WL_RETURN_IF_ERROR(ensure_kernel(operand));
@@ -160,13 +155,13 @@ void CoverValues::choose_stored_form(NodeId anchor) {
 }
 
 NodeId CoverValues::base_of(NodeId id) const {
-  while (is_view(*graph_, id) && !anchor_[id] && graph_->nodes[id].operands.size() == 1)
+  while (is_view(graph_->nodes[id]) && !anchor_[id] && graph_->nodes[id].operands.size() == 1)
     id = graph_->nodes[id].operands[0];
   return id;
 }
 
 absl::Status CoverValues::place_output(NodeId node) {
-  if (is_leaf(*graph_, node) && !anchor_[node]) {
+  if (is_leaf(graph_->nodes[node]) && !anchor_[node]) {
     Group copy;
     (graph_->nodes[node].op == Op::input ? copy.reads : copy.ops) = {node};
     copy.stores = {node};
@@ -226,7 +221,7 @@ Group CoverValues::group_storing(const std::vector<NodeId>& anchors, std::vector
     const Node& node = graph_->nodes[id];
     const bool inside = contains(anchors, id);
     bool read = node.op == Op::input || (anchor_[id] && !inside);
-    if (is_view(*graph_, id) && !anchor_[id]) {
+    if (is_view(graph_->nodes[id]) && !anchor_[id]) {
       const NodeId base = base_of(id);
       read = anchor_[base] && !contains(anchors, base) && stored_as_[base] == id;
     }

@@ -5,16 +5,13 @@
 #include <numeric>
 
 #include "compiler/ir/text.h"
+#include "compiler/plan/axes.h"
 #include "compiler/plan/cover_order.h"
 
 namespace wl {
 namespace {
 
 constexpr size_t kMostMembers = 8;
-
-bool is_leaf(const Graph& group, NodeId id) {
-  return class_of(group.nodes[id].op) == OpClass::kLeaf;
-}
 
 // For every node that is computed, the least one that it is connected with; -1 for leaves.
 std::vector<NodeId> components(const Graph& group) {
@@ -27,11 +24,11 @@ std::vector<NodeId> components(const Graph& group) {
   const auto count = static_cast<NodeId>(group.nodes.size());
   for (NodeId id = 0; id < count; ++id)
     for (NodeId operand : group.nodes[id].operands) {
-      if (is_leaf(group, operand)) continue;
+      if (is_leaf(group.nodes[operand])) continue;
       const NodeId a = find(id), b = find(operand);
       root[std::max(a, b)] = std::min(a, b);
     }
-  for (NodeId id = 0; id < count; ++id) root[id] = is_leaf(group, id) ? -1 : find(id);
+  for (NodeId id = 0; id < count; ++id) root[id] = is_leaf(group.nodes[id]) ? -1 : find(id);
   return root;
 }
 

@@ -54,6 +54,15 @@ Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machin
   return axis_of("stream", {0, 1}, [pays](int64_t value) { return value == 0 || pays; });
 }
 
+const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name) {
+  const auto at = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
+  return at == axes.end() ? nullptr : &*at;
+}
+
+bool has_value(const Axis& axis, int64_t value) {
+  return std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
+}
+
 int64_t largest_up_to(const Axis& axis, int64_t wanted) {
   int64_t best = axis.values[0];
   for (int64_t value : axis.values)
@@ -70,11 +79,11 @@ int64_t cache_share(const Machine& machine) {
 }
 
 void set_knob(const Space& space, Point& point, std::string_view name, int64_t value) {
-  const auto axis = std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == name; });
-  if (point.empty() || axis == space.axes.end()) return point.clear();
+  const Axis* axis = axis_named(space.axes, name);
+  if (point.empty() || axis == nullptr) return point.clear();
   const auto at = std::find(axis->values.begin(), axis->values.end(), value);
   if (at == axis->values.end()) return point.clear();
-  point[axis - space.axes.begin()] = static_cast<int>(at - axis->values.begin());
+  point[axis - space.axes.data()] = static_cast<int>(at - axis->values.begin());
 }
 
 Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {

@@ -16,6 +16,8 @@ Axis axis_of(std::string_view name, std::initializer_list<int64_t> values,
 // Streaming stores pay only past the caches and only where every vector is aligned: {0, 1} or {0}.
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
+const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name);  // null when there is none
+bool has_value(const Axis& axis, int64_t value);
 int64_t largest_up_to(const Axis& axis, int64_t wanted);  // the first value when all are larger
 int64_t footprint(const Graph& group);                    // bytes of all inputs and outputs
 int64_t cache_share(const Machine& machine);              // bytes that stay cached between runs

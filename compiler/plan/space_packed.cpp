@@ -9,29 +9,20 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kCommon[] = {"threads", "compiler", "unroll", "accumulators"};
-constexpr std::string_view kCommonTeams[] = {"team", "teams", "blocks"};
+constexpr std::string_view kShared[] = {"threads", "compiler", "unroll", "accumulators"};
+constexpr std::string_view kSharedTeams[] = {"team", "teams", "blocks"};
 constexpr size_t kSeeds = 8;
-constexpr uint64_t kMostCounted = 1'000'000;  // points of a kind
+constexpr uint64_t kMostPoints = 1'000'000;  // points of a kind
 
 bool is_common(std::string_view axis, bool teams) {
   const auto in = [axis](std::span<const std::string_view> list) {
     return std::find(list.begin(), list.end(), axis) != list.end();
   };
-  return teams ? in(kCommonTeams) : in(kCommon);
+  return teams ? in(kSharedTeams) : in(kShared);
 }
 
 std::string name_in_whole(int kind, const std::string& axis, bool teams) {
   return is_common(axis, teams) ? axis : cat("m", kind, ".", axis);
-}
-
-const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name) {
-  const auto at = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
-  return at == axes.end() ? nullptr : &*at;
-}
-
-bool has_value(const Axis& axis, int64_t value) {
-  return std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
 }
 
 // A contraction's threads follow from its tiles, so one of these follows from the threads.
@@ -189,7 +180,7 @@ class PackedSpace {
       uint64_t visited = 0;
       own.enumerate([&](const Point& point) {
         ++tally[shared_of(own, own.schedule(point), teams_)];
-        return ++visited < kMostCounted;
+        return ++visited < kMostPoints;
       });
     }
     uint64_t all = 0;

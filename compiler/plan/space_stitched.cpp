@@ -34,15 +34,6 @@ std::string name_in_whole(size_t stage, const std::string& axis, bool teams) {
   return part_of(axis, teams) == Part::kShared ? axis : cat("s", stage, ".", axis);
 }
 
-const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name) {
-  const auto at = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
-  return at == axes.end() ? nullptr : &*at;
-}
-
-bool has_value(const Axis& axis, int64_t value) {
-  return std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
-}
-
 // What follows from the threads of a block, and that other blocks may read the same; copies are from device memory.
 void complete(const Space& space, int64_t team, Schedule& own) {
   for (const std::string_view whole : {"load_past", "persistent", "async"})

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/ir/eval.h"
+#include "compiler/plan/axes.h"
 #include "compiler/plan/cover_values.h"
 #include "compiler/plan/pack.h"
 
@@ -169,7 +170,7 @@ Shareable shareable(const Graph& group) {
   for (const Output& output : group.outputs) {
     const Node& node = group.nodes[output.node];
     NodeId stored = now[output.node];
-    if (read[output.node] != 0 && class_of(node.op) != OpClass::kLeaf)
+    if (read[output.node] != 0 && !is_leaf(node))
       stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
     out.outputs.push_back({output.name, stored});
   }

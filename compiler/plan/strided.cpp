@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/ir/text.h"
+#include "compiler/plan/axes.h"
 
 namespace wl {
 namespace {
@@ -283,8 +284,8 @@ absl::StatusOr<Strided> apply_view(const Graph& graph, NodeId view, Strided x) {
 absl::StatusOr<std::vector<StridedPiece>> pieces_of(const Graph& graph, NodeId id) {
   const Node& node = graph.nodes[id];
   if (node.op == Op::concat && node.operands.size() > 1) return concat_pieces(graph, id);
-  if (class_of(node.op) != OpClass::kView) {
-    if (class_of(node.op) != OpClass::kLeaf)
+  if (!is_view(node)) {
+    if (!is_leaf(node))
       return invalid("%", id, " ", name_of(node.op), " ", shape_text(node.shape),
                      ": is joined with other values or padded, and this kernel computes it; store it and read it back");
     StridedPiece leaf{id, node.value, node.op == Op::constant, {}};
