@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -103,7 +104,7 @@ constexpr ErrorRow kErrors[] = {
 
 absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   void* library = nullptr;
-  auto* const api = new GpuApi;
+  auto api = std::make_unique<GpuApi>();
   for (const char* name : row.libraries) {
     if (library != nullptr || name == nullptr) continue;
     library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -129,7 +130,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));
-  return api;
+  return api.release();  // the process keeps it
 }
 
 }  // namespace

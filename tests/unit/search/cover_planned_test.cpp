@@ -148,8 +148,10 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
     repeats += ops > static_cast<size_t>(program.ops);
   }
   std::printf("%d loop rows, %d covers that compute an op twice\n", cuts, repeats);
-  EXPECT_GT(cuts, 0);
-  EXPECT_GT(repeats, 0);
+  if (count >= 30) {  // fewer need not meet both
+    EXPECT_GT(cuts, 0);
+    EXPECT_GT(repeats, 0);
+  }
   EXPECT_LE(unproven * 20, count);
 }
 
@@ -225,7 +227,7 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
       "%d graphs; without enumeration the pool loses %.3f %% under modelled, %.3f %% under random times, worst "
       "%.1f %%\n",
       graphs, 100 * lost_model / graphs, 100 * lost_times / graphs, 100 * worst);
-  EXPECT_GT(graphs, 20);
+  EXPECT_GT(graphs, testing::scaled(160) / testing::kShards);
 }
 
 Graph model(const std::string& name) {
