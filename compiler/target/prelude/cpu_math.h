@@ -41,10 +41,35 @@ template <class V>
 WL_FN V wl_exp_poly(V r) {
   return WL_POLY7(r, 0.00138201378f, 0.00836868584f, 0.0416682735f, 0.166665211f, 0.49999994f, 1.0f, 1.0f);
 }
+#if defined(WL_AVX512) && WL_LANES == 16
+// table[i mod 16].
+WL_FN f32v wl_permute(i32v i, const f32* table) {
+#ifdef __clang__
+  return __builtin_ia32_permvarsf512(*(const f32v*)table, i);
+#else
+  f32v t = *(const f32v*)table;
+  return __builtin_ia32_permvarsf512_mask(t, i, t, -1);
+#endif
+}
+alignas(64) static const f32 wl_exp_table[16] = {
+    1,           1.04427373f, 1.09050775f, 1.13878858f, 1.18920708f, 1.24185777f, 1.29683959f, 1.35425556f,
+    1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f,  1.91520655f};
+#endif
+// Of sixteen lanes n is in sixteenths, whose powers one permute looks up (the sum's last bits count them), so that half
+// of the polynomial is enough; wl_scale drops its fraction.
 template <class V>
 WL_FN V wl_exp(V x) {
   WL_F64(__builtin_exp) {
-    V n, r = wl_exp_reduce(wl_maxx(wl_splat<V>(-104.0f), wl_minx(wl_splat<V>(89.0f), x)), n);
+    x = wl_maxx(wl_splat<V>(-104.0f), wl_minx(wl_splat<V>(89.0f), x));
+#if defined(WL_AVX512) && WL_LANES == 16
+    if constexpr (wl_same<V, f32v>) {
+      V t = x * 1.44269504f + 786432.0f, n = t - 786432.0f,
+        power = wl_permute(__builtin_bit_cast(i32v, t), wl_exp_table);
+      V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+      return wl_scale(power * (WL_POLY3(r, 0.166668355f, 0.500016212f, 1.0f) * r) + power, n);
+    }
+#endif
+    V n, r = wl_exp_reduce(x, n);
     return wl_scale(wl_exp_poly(r), n);
   }
 }
@@ -186,14 +211,6 @@ alignas(64) static const f32 wl_tanh_table[7][16] = {
      -0.0589908659f, -0.0197270922f, 0.00344599737f, 0.00397692947f, 0.00191459304f, 0.000769997481f, 0.000292316807f,
      0.000108739252f, 4.020091e-05f},
     {5.5f, 6.5f, 7.5f, 8.5f, 0, 0.375f, 0.625f, 0.875f, 1.25f, 1.75f, 2.25f, 2.75f, 3.25f, 3.75f, 4.25f, 4.75f}};
-WL_FN f32v wl_permute(i32v i, const f32* table) {
-#ifdef __clang__
-  return __builtin_ia32_permvarsf512(*(const f32v*)table, i);
-#else
-  f32v t = *(const f32v*)table;
-  return __builtin_ia32_permvarsf512_mask(t, i, t, -1);
-#endif
-}
 WL_FN f32v wl_piece(f32v r, i32v i, const f32 (*t)[16]) {
   f32v p = wl_permute(i, t[5]) * r + wl_permute(i, t[4]);
   p = p * r + wl_permute(i, t[3]);

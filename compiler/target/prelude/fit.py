@@ -71,6 +71,9 @@ def table(name, function, pieces, slot):
 def main():
     half = LN2 / 2 * 1.001
     show("exp", fit(math.exp, -half, half, range(7), relative, {0: 1.0, 1: 1.0}))
+    part = LN2 / 32 * 1.001
+    show("exp of sixteenths", fit(math.exp, -part, part, range(4), relative, {0: 1.0, 1: 1.0}))
+    print("wl_exp_table {" + ", ".join(f"{np.float32(2 ** (k / 16)):.9g}" for k in range(16)) + "}")
     show("exp2", fit(lambda x: 2.0**x, -0.5, 0.5, range(7), relative, {0: 1.0}))
     show("expm1", fit(math.expm1, -half, half, range(1, 7), relative, {1: 1.0}))
     show("log(1 + f)", fit(math.log1p, -0.25, 0.5, range(1, 10), relative, {1: 1.0}))
