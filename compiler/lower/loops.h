@@ -92,6 +92,7 @@ class LoopLowering {
   TileId folded_value(NodeId reduce, DType dtype, Code& code);
   void fold(NodeId reduce, Code& code);
   void fold_online(NodeId largest, Code& code);
+  void fold_chunks(NodeId largest, Code& code);
   void cross(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   void combine_teams(NodeId reduce, Op combine, TileId partial, TileId result, Code& code);
   void share_out(int64_t step);
@@ -149,7 +150,7 @@ class LoopLowering {
   int64_t ahead_ = 0;  // persistent blocks: rows that are on their way to shared memory while one is computed
   Affine slot_;        // where the row that is computed lies there
   std::vector<std::pair<Access, Slice>> sent_;  // what is copied, and its place in slot 0
-  VarId chunk_var_ = -1;                        // with lanes: which part of a row that is not resident
+  VarId chunk_var_ = -1;                        // which part of a row that is walked in parts
   int64_t row_extent_ = 1;                      // elements of a row; vector_tile_ of them at a time
   std::vector<std::vector<Affine>> bound_;      // of wide tiles
   Code carried_;                                // resident: what earlier phases of the row left in registers

@@ -143,16 +143,18 @@ std::vector<Affine> LoopLowering::outer_trips(size_t loop) {
   return {affine(out_.derived("share", std::move(trips), teams))};
 }
 
-// Inputs that move with the row are fetched ahead, in the phase that reads them first or, `late`, in the last one: that
-// has least to wait for.
+// Inputs that move with the row are fetched ahead, rows of them or, where a row is walked in chunks, chunks, in the
+// phase (of a chunk: the walk) that reads them first or, `late`, in the last one: that has least to wait for.
 void LoopLowering::prefetch(Code& code) {
   const int64_t distance = schedule_.get("prefetch", 0);
   const bool late = schedule_.get("late", 0) != 0;
   if (code.phase == 0) read_first_ = code.loads;
   if (distance == 0 || code.phase != (late ? phases_.count - 1 : 0)) return;
+  const bool chunks = chunk_var_ >= 0;  // after a row's last chunk the next row's first, where rows lie together
   Affine ahead = code.place.row;
-  ahead.base += distance;
-  const RowPlace place = place_of(ahead, {});
+  ahead.base += chunks ? 0 : distance;
+  RowPlace place = place_of(ahead, {});
+  place.vector_base.base += chunks ? distance * vector_tile_ : 0;
   for (const auto& loaded : read_first_) {
     const Access& access = loaded.first;  // named: clang 14 does not capture structured bindings
     const TileId tile = loaded.second;
@@ -166,7 +168,10 @@ void LoopLowering::prefetch(Code& code) {
     instr.args = {tile};
     instr.level = static_cast<int>(schedule_.get("prefetch_level", 1));
     instr.slice = slice_of(out_.input_buffer(access.input), access, place, true);
-    code.inner.insert(code.inner.begin(), std::move(instr));
+    const auto last = std::find_if(code.inner.rbegin(), code.inner.rend(),
+                                   [](const Instr& other) { return other.op == InstrOp::kLoad; });
+    const bool second = late && chunks && last != code.inner.rend();
+    code.inner.insert(second ? std::prev(last.base()) : code.inner.begin(), std::move(instr));
   }
 }
 
@@ -209,7 +214,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
     if (phases_.level[reduce] - 1 == phase && !phases_.online.contains(reduce)) {
       const bool rides = std::any_of(phases_.online.begin(), phases_.online.end(),
                                      [&](const auto& pair) { return pair.second == reduce; });
-      rides ? fold_online(reduce, code) : fold(reduce, code);
+      !rides ? fold(reduce, code) : team_ ? fold_online(reduce, code) : fold_chunks(reduce, code);
     }
   const bool streaming = schedule_.get("stream", 0) != 0;
   for (int s : phases_.stores[phase]) {
@@ -297,6 +302,10 @@ absl::StatusOr<Kernel> LoopLowering::run() {
   if (parts_ == 1) row_var_ = out_.loop_var("i");
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   if (parts_ > 1) share_out(lanes_);
+  if (const int64_t chunk = schedule_.get("online", 0); chunk > 0) {
+    vector_tile_ = chunk;
+    chunk_var_ = out_.loop_var("part");
+  }
   Affine row = row_of_block(chunk_);
   if (row_var_ >= 0) row.add(row_var_, 1);
   if (vector_extent_ % std::max<int64_t>(1, vector_tile_) != 0)

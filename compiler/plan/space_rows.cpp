@@ -1,5 +1,7 @@
 // Row reductions: the row is walked once for each phase, kept in an L1 buffer or read again; one thread owns a range of
 // rows.
+#include <bit>
+
 #include "compiler/plan/parts.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/space_common.h"
@@ -34,6 +36,13 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
   add_last(space, group, domain, rows);
   // Where rows on their way would push out the one that is computed: whether they are sent in the last phase.
   if (phases > 1 && rows > 1 && !fits_l1) space.axes.push_back({"late", {0, 1}});
+  // Elements of a chunk whose maximum and sums are taken while it lies in the first cache.
+  if (!fits_l1 && domain.reduced.size() == 1 && row_phases(group, domain, true).count < phases) {
+    const int64_t most = std::bit_floor(static_cast<uint64_t>(machine.l1_bytes / 4));
+    space.axes.push_back(axis_of("online", {0, most, most / 2, most / 4}, [&](int64_t elements) {
+      return elements == 0 || (elements >= machine.target->lanes && elements < row);
+    }));
+  }
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   const int64_t step = atom == domain.vector ? machine.target->lanes : 1;
@@ -45,6 +54,8 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
       if (!plain || s["tasks"] != 1 || s["threads"] == 1 || !shares_out(shared, parts, step)) return false;
     }
     if (s["accumulators"] > s["unroll"]) return false;
+    if (s.get("online", 0) != 0 && (s["keep"] != 0 || s["pipeline"] != 0 || s["stagger"] != 0 || s.get("parts", 1) > 1))
+      return false;
     if (s["prefetch"] == 0 && (s["prefetch_level"] != 1 || s.get("late", 0) != 0)) return false;
     if (s["pipeline"] != 0 && s.get("late", 0) != 0) return false;  // all phases run at once
     return true;
@@ -89,6 +100,8 @@ Space space_rows(const Graph& group, const Domain& domain, const Machine& machin
     seed(0, 0, largest_up_to(space.axes[7], 1), 2, {{"late", 1}, {"stream", past}});
     if (pipelines) seed(1, 0, largest_up_to(space.axes[7], 1), 2, {{"stream", past}});
   }
+  if (const Axis* online = axis_named(space.axes, "online"); online != nullptr && online->values.size() > 1)
+    seed(0, 0, largest_up_to(space.axes[7], 1), 2, {{"late", rows > 1}, {"online", online->values[1]}});
   seed(0, 0, ahead, fits_l1 ? 1 : 2);
   seed(0, 0, 0, 1);
   seed(0, 1, largest_up_to(space.axes[7], 1), 2);

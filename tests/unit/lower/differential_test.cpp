@@ -158,26 +158,35 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   for (int i = 3; i < 83; ++i) values[2 * 83 + i] = -kInf;
   values[3 * 83 + 40] = kInf;
   values[4 * 83 + 82] = kNan;
-  const Machine machine = machine_with("sim:cuda");
-  const Domain domain = analyze(group, machine).value();
-  const Space space = space_of(group, domain, machine).value();
-  int kernels = 0, shared = 0;
-  space.enumerate([&](const Point& point) {
-    const Schedule schedule = space.schedule(point);
-    if (schedule["online"] == 0 || schedule["rows"] > 2 || schedule["stream"] != 0 || schedule["blocks"] != 0)
-      return true;
-    const auto kernel = lower(group, domain, schedule, machine);
-    EXPECT_TRUE(kernel.ok()) << kernel.status();
-    if (kernel.ok()) {
-      const std::string difference = compare(group, *kernel);
-      EXPECT_EQ(difference, "") << space.text(point) << print(*kernel);
-    }
-    ++kernels;
-    shared += schedule["parts"] > 1;
-    return !::testing::Test::HasFailure();
-  });
-  EXPECT_GT(kernels, 10);
-  EXPECT_GT(shared, 10);
+  Machine small = machine_with(2);
+  small.l1_bytes = 512;  // a row is walked in chunks
+  for (const Machine& machine : {machine_with("sim:cuda"), small}) {
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    int kernels = 0, shared = 0;
+    std::set<int64_t> chunks;
+    space.enumerate([&](const Point& point) {
+      const Schedule schedule = space.schedule(point);
+      if (schedule["online"] == 0 || schedule.get("rows", 1) > 2 || schedule["stream"] != 0 ||
+          schedule.get("blocks", 0) != 0)
+        return true;
+      chunks.insert(schedule["online"]);
+      const auto kernel = lower(group, domain, schedule, machine);
+      EXPECT_TRUE(kernel.ok()) << kernel.status();
+      if (kernel.ok()) {
+        const std::string difference = compare(group, *kernel);
+        EXPECT_EQ(difference, "") << space.text(point) << print(*kernel);
+      }
+      ++kernels;
+      shared += schedule.get("parts", 1) > 1;
+      return !::testing::Test::HasFailure();
+    });
+    EXPECT_GT(kernels, 10);
+    if (machine.target->is_gpu())
+      EXPECT_GT(shared, 10);
+    else
+      EXPECT_EQ(chunks, (std::set<int64_t>{32, 64}));
+  }
 }
 
 TEST(Lower, RandomContractionsForLanesMeanTheirGroups) {
@@ -219,9 +228,10 @@ INSTANTIATE_TEST_SUITE_P(Shards, LowerFuzz, ::testing::Range(0, testing::kShards
 TEST_P(LowerFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   const auto [first, last] = seeds(10'000, 20260101);
   Tally tally;
-  const Machine machine = machine_with(2);
+  Machine machine = machine_with(2);
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
+    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // rows that do not fit
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);
