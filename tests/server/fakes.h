@@ -72,8 +72,8 @@ class FakeCompiler : public Compiler {
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
     if (halves) covers.insert(covers.begin() + 1, pairs(covers.back()));
     if (refining && !prices.measured.empty()) covers.front() = pairs(covers.back());
-    const std::lock_guard lock(mutex);
-    priced.emplace_back(prices.measured.size(), prices.otherwise);
+    const std::lock_guard lock(mutex_);
+    priced_.emplace_back(prices.measured.size(), prices.otherwise);
     return covers;
   }
   bool refines(const std::string&) const override { return refining; }
@@ -130,8 +130,15 @@ class FakeCompiler : public Compiler {
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
   bool known_plans = false;  // what won for similar groups is tried
-  mutable std::mutex mutex;
-  mutable std::vector<std::pair<size_t, Unmeasured>> priced;  // every call of covers()
+  // Every call of covers().
+  std::vector<std::pair<size_t, Unmeasured>> priced() const {
+    const std::lock_guard lock(mutex_);
+    return priced_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::vector<std::pair<size_t, Unmeasured>> priced_;
 };
 
 inline Device fake_device() {

@@ -168,7 +168,7 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
       priced.insert(priced.end(), 4, {1, kLikely});
       priced.insert(priced.end(), 4, {3, kLikely});
       priced.emplace_back(3, kNever);
-      EXPECT_EQ(service->compiler.priced, priced);
+      EXPECT_EQ(service->compiler.priced(), priced);
       EXPECT_EQ(job.result->cover_rounds, 1);
     }
     EXPECT_EQ(measured, undisturbed) << "restarted after batch " << after;
