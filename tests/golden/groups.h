@@ -91,16 +91,30 @@ inline const std::vector<Golden> kGoldens = {
   %21 = add %19 %20 : f32[32,768]
   output "y" %21
 })"},
-    {"log_softmax_gather",  // one walk over rows that the first cache does not hold
+    {"log_sum_exp",  // one walk over rows that the first cache does not hold
      "cpu:avx512",
      {},
      R"(graph {
   %0 = input "x" : f32[16,32000] normal(0,1)
-  %1 = input "label" : i64[16,1] uniform(0,32000)
+  %1 = reduce_max %0 axes=[1] : f32[16]
+  %2 = broadcast %1 dims=[0] : f32[16,32000]
+  %3 = sub %0 %2 : f32[16,32000]
+  %4 = exp %3 : f32[16,32000]
+  %5 = reduce_sum %4 axes=[1] : f32[16]
+  %6 = log %5 : f32[16]
+  %7 = add %1 %6 : f32[16]
+  output "y" %7
+})"},
+    {"log_softmax_gather",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[16,1000] normal(0,1)
+  %1 = input "label" : i64[16,1] uniform(0,1000)
   %2 = reduce_max %0 axes=[1] : f32[16]
-  %3 = broadcast %2 dims=[0] : f32[16,32000]
-  %4 = sub %0 %3 : f32[16,32000]
-  %5 = exp %4 : f32[16,32000]
+  %3 = broadcast %2 dims=[0] : f32[16,1000]
+  %4 = sub %0 %3 : f32[16,1000]
+  %5 = exp %4 : f32[16,1000]
   %6 = reduce_sum %5 axes=[1] : f32[16]
   %7 = log %6 : f32[16]
   %8 = take_along %0 %1 axis=[1] : f32[16,1]
