@@ -113,11 +113,11 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
     const size_t equals = word.find('=');
     if (equals == absl::string_view::npos) return invalid("expected name=value, found \"", word, "\"");
     const std::string name(word.substr(0, equals)), value(word.substr(equals + 1));
-    const auto axis = std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
-    if (axis == axes.end())
+    const Axis* axis = axis_named(axes, name);
+    if (axis == nullptr)
       return invalid("unknown axis \"", name, "\"; this space has ",
                      absl::StrJoin(axes, ", ", [](std::string* out, const Axis& a) { out->append(a.name); }));
-    int& at = point[axis - axes.begin()];
+    int& at = point[axis - axes.data()];
     if (at >= 0) return invalid("axis \"", name, "\" is given twice");
     for (size_t i = 0; i < axis->values.size(); ++i)
       if (value_text(name, axis->values[i]) == value) at = static_cast<int>(i);

@@ -9,16 +9,16 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kShared[] = {"threads", "compiler", "unroll", "accumulators"};
-constexpr std::string_view kSharedTeams[] = {"team", "teams", "blocks"};
+constexpr std::string_view kCommon[] = {"threads", "compiler", "unroll", "accumulators"};
+constexpr std::string_view kCommonTeams[] = {"team", "teams", "blocks"};
 constexpr size_t kSeeds = 8;
-constexpr uint64_t kMostPoints = 1'000'000;  // points of a kind
+constexpr uint64_t kMostCounted = 1'000'000;  // points of a kind
 
 bool is_common(std::string_view axis, bool teams) {
   const auto in = [axis](std::span<const std::string_view> list) {
     return std::find(list.begin(), list.end(), axis) != list.end();
   };
-  return teams ? in(kSharedTeams) : in(kShared);
+  return teams ? in(kCommonTeams) : in(kCommon);
 }
 
 std::string name_in_whole(int kind, const std::string& axis, bool teams) {
@@ -180,7 +180,7 @@ class PackedSpace {
       uint64_t visited = 0;
       own.enumerate([&](const Point& point) {
         ++tally[shared_of(own, own.schedule(point), teams_)];
-        return ++visited < kMostPoints;
+        return ++visited < kMostCounted;
       });
     }
     uint64_t all = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/ir/text.h"
+#include "compiler/plan/space_common.h"
 
 namespace wl {
 namespace {
@@ -65,10 +66,9 @@ std::optional<Point> translated(const Space& space, std::string_view plan) {
   Point point(space.axes.size(), 0);
   for (const auto& [name, value] : there) {
     if (name == "class" || name == "target") continue;
-    const auto axis =
-        std::find_if(space.axes.begin(), space.axes.end(), [knob = name](const Axis& a) { return a.name == knob; });
-    if (axis == space.axes.end()) return std::nullopt;
-    point[static_cast<size_t>(axis - space.axes.begin())] = nearest_value(*axis, value);
+    const Axis* axis = axis_named(space.axes, name);
+    if (axis == nullptr) return std::nullopt;
+    point[static_cast<size_t>(axis - space.axes.data())] = nearest_value(*axis, value);
   }
   if (!space.is_legal(point)) return std::nullopt;
   return point;
