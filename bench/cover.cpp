@@ -74,6 +74,7 @@ absl::StatusOr<std::string> packed_figures(const ColumnPool& pool, const Planned
 
 absl::StatusOr<Graph> read_model(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(cat("cannot read ", path));
   std::stringstream bytes;
   bytes << file.rdbuf();
   WL_ASSIGN_OR_RETURN(const Imported imported, import_onnx(bytes.str()));

@@ -9,6 +9,7 @@ import datetime
 import json
 import pathlib
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = ROOT / "bench" / "replay" / "spaces"
@@ -38,7 +39,9 @@ def main():
             words = ["--seeds", options.seeds, "--trials", options.trials, "--fleet", fleet, "--out", part]
             if options.strategies or fleet:
                 words += ["--strategies", options.strategies or "random,portfolio"]
-            subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables], check=True)
+            done = subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables])
+            if done.returncode != 0:
+                sys.exit(done.returncode)  # it has said why
             result[name] = json.loads(part.read_text())
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"replay-{result['date'][:10].replace('-', '')}.json"

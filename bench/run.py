@@ -314,6 +314,9 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     every = [*parts.ALSO, *(w.name for w in parts.PARTS)] if options.parts else [w.name for w in workloads.WORKLOADS]
+    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS)]
+    if unknown := sorted(set(options.only or ()) - set(known)):
+        parser.error(f"--only: no workload {', '.join(unknown)}; known: {', '.join(known)}")
     options.only = options.only or every
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 

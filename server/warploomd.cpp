@@ -21,6 +21,7 @@ int exit_code(const absl::Status& status) {
       return kWrongUsage;
     case absl::StatusCode::kUnavailable:
       return kUnreachable;
+    case absl::StatusCode::kNotFound:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kDataLoss:
