@@ -47,7 +47,9 @@ const Compiler& Engine::compiler() const {
 }
 
 absl::Status Engine::start() {
-  impl_->post([this] { impl_->recover(); });
+  // Here and not on the engine's thread, which may come late: a job made from now on is handed over with its plan.
+  WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
+  impl_->post([this, rows = std::move(unfinished)] { impl_->recover(rows); });
   impl_->thread = std::thread([this] { impl_->serve(); });
   for (int i = 0; i < std::max(1, impl_->options.check_threads); ++i) {
     impl_->pool.emplace_back([this] { impl_->serve_pool(); });
@@ -159,11 +161,8 @@ void Engine::Impl::serve_pool() {
   }
 }
 
-void Engine::Impl::recover() {
-  auto rows = store->unfinished_jobs();
-  if (rows.ok()) {
-    for (JobRow& row : *rows) adopt(std::move(row), std::nullopt);
-  }
+void Engine::Impl::recover(const std::vector<JobRow>& unfinished) {
+  for (const JobRow& row : unfinished) adopt(row, std::nullopt);
   const std::lock_guard lock(mutex);
   recovering = false;
 }

@@ -130,7 +130,7 @@ struct Engine::Impl {
   void compute(std::function<void()> work);
   void serve();
   void serve_pool();
-  void recover();
+  void recover(const std::vector<JobRow>& unfinished);
   void tick();
   absl::StatusOr<Device> device_for(const TuneOptions& asked);
   // engine_jobs.cpp
