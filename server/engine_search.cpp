@@ -54,6 +54,7 @@ absl::StatusOr<Search> Engine::Impl::open(const SearchRow& row, const PlannedGro
   search.input.compiler = search.compiler.get();
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
+  const std::lock_guard alone(taking_up);
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store->trials(row.id));
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store->open_batches(row.id));
   int64_t complete = std::numeric_limits<int64_t>::max();

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <thread>
 
 #include "server/engine.h"
@@ -111,6 +112,9 @@ struct Engine::Impl {
   bool draining = false, leaving = false, stopping = false;
   bool recovering = true;        // reports of batches that are not known yet must come again
   std::set<int64_t> rebuilding;  // searches likewise
+  // Alone: a search is read from the store. Shared: a report is judged and stored. So a search that is taken up has
+  // either all trials of a batch or the batch still to come. Taken before `mutex`.
+  std::shared_mutex taking_up;
   std::map<std::string, Outstanding> outstanding;
   std::set<std::string> cancelled;                 // lease ids
   std::map<int64_t, std::shared_ptr<View>> views;  // of jobs that are not done
