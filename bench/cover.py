@@ -11,6 +11,7 @@ import json
 import math
 import pathlib
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COVERS = ("one_per_op", "calls", "greedy", "planned")
@@ -64,7 +65,10 @@ def main():
             command.append("--half")
         if arguments.random:
             command += ["--random", str(arguments.random)]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            sys.exit(done.returncode)  # it has said why
+        lines = done.stdout.splitlines()
         table(target + (", every f32 as bf16" if arguments.half else ""), list(map(json.loads, lines)))
 
 

@@ -303,7 +303,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", action="store_true", help="the other frameworks too")
     parser.add_argument("--parts", action="store_true", help="the memory-bound parts of models instead")
-    parser.add_argument("--only", nargs="+", metavar="WORKLOAD")
+    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS)]
+    parser.add_argument("--only", nargs="+", metavar="WORKLOAD", choices=known)
     parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
@@ -314,9 +315,6 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     every = [*parts.ALSO, *(w.name for w in parts.PARTS)] if options.parts else [w.name for w in workloads.WORKLOADS]
-    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS)]
-    if unknown := sorted(set(options.only or ()) - set(known)):
-        parser.error(f"--only: no workload {', '.join(unknown)}; known: {', '.join(known)}")
     options.only = options.only or every
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 

@@ -207,7 +207,7 @@ RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, con
 absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
   int64_t search_id = -1;
-  std::shared_lock judging(impl_->taking_up);
+  const std::shared_lock judging(impl_->taking_up);
   {
     const std::lock_guard lock(impl_->mutex);
     const auto item = impl_->outstanding.find(batch_id);
@@ -236,7 +236,6 @@ absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const 
     }
   }
   const auto outcome = impl_->store->report(batch_id, lease.lease_id, lease.attempt, trials);
-  judging.unlock();
   impl_->note_write(outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
     // Counted as computing from here on, so that no lease slips in before the engine has looked at it.
