@@ -17,11 +17,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "compiler/cover/cover.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/fold_weights.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/cover.h"
 #include "compiler/plan/domain.h"
 
 namespace wl {

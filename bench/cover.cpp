@@ -9,6 +9,8 @@
 // --half: every f32 of the models as bf16. "calls" is greedy fusion around library calls: contractions stand alone.
 // "packed": kernels of the planned cover that are several side by side; "apart" and "micros": the kernels and the time
 // of the planned cover without any.
+#include "compiler/cover/cover.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -20,13 +22,14 @@
 #include <sstream>
 #include <string>
 
+#include "compiler/cover/planned/planned.h"
+#include "compiler/cover/stitching.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/fold_weights.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/stitch.h"
-#include "compiler/search/cover_planned.h"
 
 namespace wl {
 namespace {

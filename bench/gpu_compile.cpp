@@ -13,11 +13,11 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/space.h"
+#include "compiler/schedule/lower/lower.h"
+#include "compiler/schedule/space.h"
 #include "tests/golden/groups.h"
 #include "worker/compile_pool.h"
-#include "worker/drivers/gpu_code.h"
+#include "worker/drivers/gpu/code.h"
 #include "worker/drivers/process.h"
 
 namespace wl {

@@ -12,10 +12,10 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
-#include "bench/cpu_model_judge.h"
-#include "bench/t4.h"
+#include "bench/cpu_model/judge.h"
+#include "bench/replay/t4.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
+#include "compiler/schedule/lower/lower.h"
 #include "server/training.h"
 
 namespace wl {

@@ -1,4 +1,4 @@
-"""Judges every search strategy on recorded spaces, without a device (bench/replay.cpp): ours in bench/replay/spaces and
+"""Judges every search strategy on recorded spaces, without a device (bench/replay/replay.cpp): ours in bench/replay/spaces and
 the tables of ../shared/data/replay. Constants of strategies were chosen on the first half of each; the second half says
 what that is worth elsewhere. Then again with what a fleet's store would know: the winners of the other tables (of similar groups, or of
 the same kernel on other devices) are the first trials. Writes bench/results/replay-DATE.json.

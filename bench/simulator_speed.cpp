@@ -9,9 +9,9 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
+#include "compiler/schedule/lower/lower.h"
 #include "runtime/runtime.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
 namespace {

@@ -1,11 +1,16 @@
-# One rule per kind of target: a folder is a library (every *.cpp in it except programs' mains), a program is one main.
+# One rule per kind of target: some folders are a library (every *.cpp in them except programs' mains), a program is one
+# main.
 
 set(WARPLOOM_MAINS "warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
 
-# wl_library(NAME FOLDER [DEPS warploom libraries] [LIBS others])
-function(wl_library name folder)
+# wl_library(NAME FOLDERS... [DEPS warploom libraries] [LIBS others]): the folders inside a folder are named too.
+function(wl_library name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  set(globs)
+  foreach(folder ${arg_UNPARSED_ARGUMENTS})
+    list(APPEND globs ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${globs})
   foreach(main ${WARPLOOM_MAINS})
     list(FILTER sources EXCLUDE REGEX "/${main}$")
   endforeach()
@@ -28,7 +33,7 @@ function(wl_program name main)
     message(STATUS "warploom: no ${main} yet, not building ${name}")
     return()
   endif()
-  add_executable(${name} ${main})
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/${main})
   set(libraries ${ARGN})
   list(TRANSFORM libraries PREPEND wl_)
   target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS})

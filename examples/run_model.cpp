@@ -2,7 +2,7 @@
 // WEIGHTS is the ONNX file, an .npz or a folder of .npy files; without it the weights are random. The inputs are zeros.
 #include <cstdio>
 
-#include "client/model.h"
+#include "client/program/model.h"
 
 int main(int argc, char** argv) {
   if (argc < 2) {

@@ -13,9 +13,9 @@
 #include "absl/strings/numbers.h"
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
-#include "server/engine.h"
-#include "server/services.h"
-#include "server/store.h"
+#include "server/engine/engine.h"
+#include "server/services/services.h"
+#include "server/store/store.h"
 #include "server/training.h"
 #include "spdlog/spdlog.h"
 

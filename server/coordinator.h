@@ -26,7 +26,7 @@ struct CoordinatorOptions {
   bool share_machine = false;
   double lease_s = 15;
   int check_threads = 2;
-  const Compiler* compiler = nullptr;  // tests: another one (server/compiler.h)
+  const Compiler* compiler = nullptr;  // tests: another one (server/jobs/compiler.h)
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;

@@ -4,9 +4,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/schedule/lower/lower.h"
 
 namespace wl {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/model/ranker_train.h"
-#include "server/store.h"
+#include "server/store/store.h"
 
 namespace wl {
 

@@ -7,7 +7,7 @@
 #include "runtime/gpu_device.h"
 #include "runtime/pool.h"
 #include "worker/bench.h"
-#include "worker/drivers/code_judge.h"
+#include "worker/drivers/gpu/code_judge.h"
 
 namespace wl {
 namespace {

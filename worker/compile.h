@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/messages.h"
 #include "worker/measure.h"
 

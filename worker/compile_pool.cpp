@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
-#include "worker/drivers/code_judge.h"
+#include "worker/drivers/gpu/code_judge.h"
 #include "worker/runner.h"
 
 namespace wl {

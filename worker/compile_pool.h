@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/base/records.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
 

@@ -10,7 +10,7 @@
 #include "runtime/pool.h"
 #include "worker/bench.h"
 #include "worker/compile.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/fake.h"
 #include "worker/drivers/timing.h"
 #include "worker/judge.h"

@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "worker/drivers/frame.h"
-#include "worker/drivers/gpu_code.h"
-#include "worker/drivers/gpu_describe.h"
+#include "worker/drivers/gpu/code.h"
+#include "worker/drivers/gpu/describe.h"
 #include "worker/drivers/process.h"
 #include "worker/drivers/sandbox.h"
 #include "worker/drivers/session.h"

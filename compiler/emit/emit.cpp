@@ -2,9 +2,6 @@
 
 #include "compiler/base/sha256.h"
 #include "compiler/emit/printer.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/space.h"
-#include "compiler/plan/stitch.h"
 
 namespace wl {
 
@@ -40,14 +37,6 @@ absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine) {
     source.store_bytes = printer.store_bytes();
   }
   return source;
-}
-
-absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine) {
-  WL_ASSIGN_OR_RETURN(const Domain domain, analyze_group(group, machine));
-  WL_ASSIGN_OR_RETURN(const Space space, space_of(group, domain, machine));
-  WL_ASSIGN_OR_RETURN(const Point point, space.parse(plan_text));
-  WL_ASSIGN_OR_RETURN(const Kernel kernel, lower(group, domain, space.schedule(point), machine));
-  return emit(kernel, machine);
 }
 
 }  // namespace wl

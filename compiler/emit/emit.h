@@ -3,15 +3,12 @@
 #pragma once
 
 #include "compiler/base/records.h"
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 #include "compiler/target/target.h"
 
 namespace wl {
 
 // The kernel's text with its prelude, entry symbol and launch sizes. Same kernel, same bytes.
 absl::StatusOr<Source> emit(const Kernel& kernel, const Machine& machine);
-
-// Graph of a group and a schedule to Source in one step: analyze, lower, verify, emit.
-absl::StatusOr<Source> generate(const Graph& group, const std::string& plan_text, const Machine& machine);
 
 }  // namespace wl

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 
 namespace wl {
 

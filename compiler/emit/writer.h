@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 
 namespace wl {
 

@@ -158,4 +158,12 @@ Graph prune(const Graph& graph, bool drop_inputs) {
   return result;
 }
 
+Shape without_units(const Shape& shape) {
+  Shape result;
+  for (int64_t extent : shape) {
+    if (extent != 1) result.push_back(extent);
+  }
+  return result;
+}
+
 }  // namespace wl

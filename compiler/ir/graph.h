@@ -95,6 +95,10 @@ absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 inline constexpr int kMaxRank = 16;
 std::string shape_text(const Shape& shape);              // "[4096,1024]"
 std::string type_text(DType dtype, const Shape& shape);  // "f32[4096,1024]"
+Shape without_units(const Shape& shape);                 // the extents that are not 1, in order
+
+// f(x, y) == f(y, x), whatever x and y.
+bool is_commutative(Op op);
 
 // `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
 double round_to(DType dtype, double value);

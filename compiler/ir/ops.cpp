@@ -100,6 +100,26 @@ const OpInfo& info(Op op) {
   return kOps[static_cast<size_t>(op)];
 }
 
+bool is_commutative(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::mul:
+    case Op::min:
+    case Op::max:
+    case Op::eq:
+    case Op::ne:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_xor:
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
 double round_to(DType dtype, double value) {
   unsigned char bytes[8];
   if (dtype == DType::f64) return value;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "compiler/plan/cover.h"
 #include "compiler/plan/flat.h"
+#include "compiler/plan/group.h"
 #include "compiler/plan/pack.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/stitch.h"

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kFormat = "warploom cpu-cost 2";
+constexpr std::string_view kCpuCostFormat = "warploom cpu-cost 2";
 
 constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the table"},
                                                         {"call", "call"},
@@ -30,9 +30,9 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
 // Of the third cache one of so many shares is seen, each as likely: others run beside this thread, and other machines.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
-class Counter {
+class WorkCounter {
  public:
-  Counter(const Kernel& kernel, const Machine& machine) : kernel_(kernel), machine_(machine), reuse_(kernel) {}
+  WorkCounter(const Kernel& kernel, const Machine& machine) : kernel_(kernel), machine_(machine), reuse_(kernel) {}
 
   CpuWork run() {
     for (int loop = 0; loop < static_cast<int>(reuse_.loops().size()); ++loop) micro_kernel(loop);
@@ -221,7 +221,7 @@ const std::array<CpuTermInfo, kCpuTerms>& cpu_terms() {
 }
 
 CpuWork cpu_work(const Kernel& kernel, const Machine& machine) {
-  return Counter(kernel, machine).run();
+  return WorkCounter(kernel, machine).run();
 }
 
 CpuCost default_cpu_cost(const Machine& machine) {
@@ -304,7 +304,7 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
 }
 
 std::string print(const CpuCost& cost) {
-  std::string out = cat(kFormat, "\ndevice ", cost.device, "\nfma_per_ns ", cost.fma_per_ns, "\n");
+  std::string out = cat(kCpuCostFormat, "\ndevice ", cost.device, "\nfma_per_ns ", cost.fma_per_ns, "\n");
   for (int t = 0; t < kCpuTerms; ++t) append(&out, "term ", kTable[t].name, " ", cost.ns[t], "\n");
   for (const auto& [micro, ns] : cost.step_ns)
     append(&out, "step ", micro.compiler, " ", micro.height, " ", micro.vectors, " ", ns, "\n");
@@ -314,8 +314,8 @@ std::string print(const CpuCost& cost) {
 absl::StatusOr<CpuCost> parse_cpu_cost(std::string_view text) {
   CpuCost cost;
   std::vector<std::string> lines = absl::StrSplit(std::string(text), '\n', absl::SkipEmpty());
-  if (lines.empty() || lines[0] != kFormat)
-    return invalid("expected \"", kFormat, "\" in the first line of a calibration of CPU costs");
+  if (lines.empty() || lines[0] != kCpuCostFormat)
+    return invalid("expected \"", kCpuCostFormat, "\" in the first line of a calibration of CPU costs");
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string> words = absl::StrSplit(lines[i], absl::MaxSplits(' ', 4));
     const auto wrong = [&] { return invalid("line ", i + 1, " of a calibration of CPU costs: ", lines[i]); };

@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 #include "compiler/target/target.h"
 
 namespace wl {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compiler/ir/ops.h"
-#include "compiler/lower/var_values.h"
+#include "compiler/kernel/var_values.h"
 #include "compiler/model/cpu_cost.h"
 #include "compiler/model/polydl.h"
 #include "compiler/model/rates.h"
@@ -44,9 +44,9 @@ double log_ratio(double of, double to) {
   return std::log2((of + 1) / (to + 1));
 }
 
-class Counter {
+class FactCounter {
  public:
-  explicit Counter(Facts& facts) : facts_(facts), kernel_(facts.kernel), vars_(facts.kernel) {}
+  explicit FactCounter(Facts& facts) : facts_(facts), kernel_(facts.kernel), vars_(facts.kernel) {}
 
   void run() {
     const double times = facts_.blocks * std::max(1, kernel_.teams);
@@ -277,7 +277,7 @@ Features features_of(const Kernel& kernel, const Machine& machine) {
   for (const KernelBuffer& buffer : kernel.buffers)
     if (buffer.level == Level::kGlobal) bytes += static_cast<double>(elements(buffer.shape) * size_of(buffer.dtype));
   facts.must_move = bytes / workers;
-  Counter(facts).run();
+  FactCounter(facts).run();
   if (gpu) {
     price_gpu(facts);
   } else {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 #include "compiler/target/target.h"
 
 namespace wl {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compiler/model/rates.h"
-#include "compiler/plan/space_team.h"
+#include "compiler/schedule/contract/contract.h"
 
 namespace wl {
 namespace {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "compiler/plan/domain.h"
-#include "compiler/plan/space.h"
+#include "compiler/schedule/space.h"
 #include "compiler/target/target.h"
 
 namespace wl {

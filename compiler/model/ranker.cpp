@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr absl::string_view kFormat = "warploom ranker 1";
+constexpr absl::string_view kRankerFormat = "warploom ranker 1";
 
 double value_of(const Tree& tree, const std::vector<float>& values) {
   int at = 0;
@@ -45,7 +45,7 @@ double Ranker::log_ns(const Features& features) const {
 }
 
 std::string print(const Ranker& ranker) {
-  std::string out = cat(kFormat, "\n", features_line(), "\n");
+  std::string out = cat(kRankerFormat, "\n", features_line(), "\n");
   for (const auto& [kind, forest] : ranker.forests) {
     append(&out, "forest ", kind, " ", forest.rows, " ", forest.groups, " ", forest.trees.size(), "\n");
     for (const Tree& tree : forest.trees) {
@@ -65,8 +65,8 @@ std::string print(const Ranker& ranker) {
 absl::StatusOr<Ranker> parse_ranker(std::string_view text) {
   const std::vector<absl::string_view> lines =
       absl::StrSplit(absl::string_view(text.data(), text.size()), '\n', absl::SkipEmpty());
-  if (lines.size() < 2 || lines[0] != kFormat)
-    return invalid("expected \"", kFormat, "\" in the first line of a ranker; `warploom-train` makes one");
+  if (lines.size() < 2 || lines[0] != kRankerFormat)
+    return invalid("expected \"", kRankerFormat, "\" in the first line of a ranker; `warploom-train` makes one");
   if (lines[1] != features_line())
     return absl::FailedPreconditionError(
         cat("the ranker was trained for other features of kernels than this program has (expected \"",

@@ -12,7 +12,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int kLaunch = 0;  // the loop of launches
+constexpr int kLaunchLoop = 0;  // the loop of launches
 // Combinations of turns that a mean is taken over; beyond, every loop stands at its first turn.
 constexpr int64_t kMostTurns = 4096;
 // Two references touch the same data when what they touch agrees to so much.
@@ -71,7 +71,7 @@ void Reuse::add_digits() {
     inside = mod == 0 ? kernel_.grid : div * mod;
   }
   if (whole || digits.empty() || inside < kernel_.grid) {
-    add_loop(0, kLaunch, blocks);
+    add_loop(0, kLaunchLoop, blocks);
     return;
   }
   std::vector<std::pair<VarId, double>> loops;
@@ -81,7 +81,7 @@ void Reuse::add_digits() {
     loops.emplace_back(vars[0], trips);
     blocks = std::ceil(blocks / trips);
   }
-  int parent = kLaunch;
+  int parent = kLaunchLoop;
   for (size_t i = loops.size(); i-- > 0;) {
     parent = add_loop(loops[i].first, parent, loops[i].second);
     digit_[loops[i].first] = parent;
@@ -126,8 +126,8 @@ void Reuse::add_reference(const Instr& instr, int loop) {
 
 int Reuse::loop_of(VarId var, int loop) const {
   if (digit_[var] >= 0) return digit_[var];
-  while (loop > kLaunch && loops_[loop].var != var) loop = loops_[loop].parent;
-  return loop > kLaunch ? loop : -1;
+  while (loop > kLaunchLoop && loops_[loop].var != var) loop = loops_[loop].parent;
+  return loop > kLaunchLoop ? loop : -1;
 }
 
 void Reuse::sources(VarId var, int loop, std::vector<int>& found) const {
@@ -324,7 +324,7 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
     first *= share;
   };
   follow(reference.loop);
-  for (int loop = reference.loop; loop != kLaunch; loop = loops_[loop].parent) {
+  for (int loop = reference.loop; loop != kLaunchLoop; loop = loops_[loop].parent) {
     const int outer = loops_[loop].parent;
     const double touched = measure(index, outer).lines;
     const double grows = inside > 0 ? touched / inside : 1;
@@ -335,7 +335,7 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
     follow(outer);
   }
   first = std::min(first, all);
-  return cold ? all : all - first * (1 - miss_share(turn_bytes_[kLaunch], capacity));
+  return cold ? all : all - first * (1 - miss_share(turn_bytes_[kLaunchLoop], capacity));
 }
 
 }  // namespace wl

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/lower/kernel.h"
+#include "compiler/kernel/kernel.h"
 
 namespace wl {
 

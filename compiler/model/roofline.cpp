@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/plan/cover.h"
+#include "compiler/plan/group.h"
 
 namespace wl {
 

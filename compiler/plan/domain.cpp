@@ -419,6 +419,13 @@ bool holds(const std::vector<AtomId>& list, AtomId atom) {
   return std::find(list.begin(), list.end(), atom) != list.end();
 }
 
+AtomId shared_atom(const Domain& domain) {
+  AtomId longest = -1;
+  for (AtomId atom : domain.reduced)
+    if (longest < 0 || domain.atoms[atom].extent > domain.atoms[longest].extent) longest = atom;
+  return longest;
+}
+
 int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms) {
   int64_t product = 1;
   for (AtomId atom : atoms) product *= domain.atoms[atom].extent;

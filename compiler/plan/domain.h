@@ -104,6 +104,10 @@ struct Domain {
 absl::StatusOr<Domain> analyze(const Graph& group, const Machine& machine,
                                const std::vector<std::vector<int64_t>>& pitches = {});
 
+// The longest reduced loop, the outermost of equals; -1 where nothing is reduced. It is what parts of a reduction
+// share.
+AtomId shared_atom(const Domain& domain);
+
 // How often a loop over all of `atoms` turns.
 int64_t extent_of(const Domain& domain, const std::vector<AtomId>& atoms);
 

@@ -25,17 +25,6 @@ struct Packed {
   const Member& first_of(int kind) const;
 };
 
-// A domain of class kPacked. InvalidArgument, saying why, when the group is connected, a part of it is no legal group,
-// or no number of threads suits all. `memo`: as stitch() takes it.
-absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether no value leads from one part of the group to the rest; inputs, constants and iotas join nothing.
-bool is_unconnected(const Graph& group);
-
 // The machine as a member sees it: blocks that others need not wait for have no passes and no clusters.
 Machine member_machine(const Machine& machine);
-// The own schedule of members of a kind within one of the whole; `space` is theirs, `teams`: of a machine with lanes.
-Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bool teams);
-// Without seeds where no schedule suits all.
-Space space_packed(const Domain& domain, const Machine& machine);
-
 }  // namespace wl

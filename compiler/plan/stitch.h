@@ -1,7 +1,7 @@
 // Stitching: a group that is no single loop nest, as several nests that a block runs one after the other on its share
-// (slab.h), with what they pass on in scratch: FusionStitching's block composition, for contractions too. softmax(QK')V
-// is then one kernel, and so are a norm before a product and two products with work between them. How many rows a block
-// has is a choice of the plan; every nest keeps its own choices.
+// (cover/slab.h), with what they pass on in scratch: FusionStitching's block composition, for contractions too.
+// softmax(QK')V is then one kernel, and so are a norm before a product and two products with work between them. How
+// many rows a block has is a choice of the plan; every nest keeps its own choices.
 #pragma once
 
 #include <memory>
@@ -9,12 +9,8 @@
 #include <vector>
 
 #include "compiler/plan/domain.h"
-#include "compiler/plan/slab.h"
-#include "compiler/plan/space.h"
 
 namespace wl {
-
-struct CoverMemo;
 
 // One nest of a block. Buffers are those of its own graph, in call order.
 struct Stage {
@@ -51,19 +47,7 @@ struct Stitch {
   std::vector<Stitched> choices;
 };
 
-// A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so. `memo`
-// (cover_values.h): of earlier calls with this machine, which groups with parts in common have use for.
-absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether blocks of some number of rows are enough for the machine and what they read again, beyond the first time,
-// costs less than `saved` bytes that went through memory.
-bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
-// analyze(), or else stitch() or, of groups in unconnected parts, pack() (pack.h): how one kernel computes the group.
-absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine);
-
 // The machine as a stage sees it: a block is one thread's, or one block's of a GPU.
 Machine stage_machine(const Machine& machine, const Stage& stage);
-// Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a machine with lanes.
-Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
-Space space_stitched(const Domain& domain, const Machine& machine);
 
 }  // namespace wl

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "compiler/lower/lower.h"
 #include "compiler/model/cpu_cost.h"
 #include "compiler/model/pipeline.h"
+#include "compiler/schedule/lower/lower.h"
 
 namespace wl {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "compiler/plan/space.h"
+#include "compiler/schedule/space.h"
 
 namespace wl {
 

@@ -9,15 +9,15 @@
 namespace wl {
 namespace {
 
-constexpr size_t kStart = 12;  // trials before a process is fitted
-constexpr int kRandom = 600;   // random candidates
-constexpr size_t kAround = 6;  // best points, and local optima, whose surroundings are candidates
+constexpr size_t kBayesStart = 12;  // trials before a process is fitted
+constexpr int kBayesRandom = 600;   // random candidates
+constexpr size_t kAround = 6;       // best points, and local optima, whose surroundings are candidates
 
 }  // namespace
 
 void offer_bayes(Proposal& proposal, int count) {
   const std::vector<const Observed*> ranked = proposal.ranked();
-  if (ranked.empty() || proposal.trials().size() < kStart) return offer_ranked(proposal, count);
+  if (ranked.empty() || proposal.trials().size() < kBayesStart) return offer_ranked(proposal, count);
   std::vector<const Observed*> centres(ranked.begin(), ranked.begin() + std::min(kAround, ranked.size()));
   for (const Observed* optimum : proposal.optima(kAround)) centres.push_back(optimum);
   std::set<Point> candidates;
@@ -25,7 +25,7 @@ void offer_bayes(Proposal& proposal, int count) {
     for (bool steps_only : {true, false})
       for (Point& point : proposal.neighbours(centre->point, steps_only))
         if (proposal.is_new(point)) candidates.insert(std::move(point));
-  for (Point& point : proposal.some_legal(kRandom)) candidates.insert(std::move(point));
+  for (Point& point : proposal.some_legal(kBayesRandom)) candidates.insert(std::move(point));
 
   const std::vector<Point> points(candidates.begin(), candidates.end());
   const Gaussian process(proposal.space(), proposal.trials());

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/space_common.h"
+#include "compiler/schedule/axes.h"
 
 namespace wl {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/plan/space.h"
+#include "compiler/schedule/space.h"
 
 namespace wl {
 

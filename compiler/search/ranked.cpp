@@ -9,10 +9,10 @@
 namespace wl {
 namespace {
 
-constexpr int kRandom = 192;      // random candidates
-constexpr size_t kCentres = 3;    // whose surroundings are candidates
-constexpr int kApart = 2;         // axes between two points of a batch, while there are such
-constexpr int kExploreEvery = 8;  // one point in so many is random
+constexpr int kRankedRandom = 192;      // random candidates
+constexpr size_t kCentres = 3;          // whose surroundings are candidates
+constexpr int kRankedApart = 2;         // axes between two points of a batch, while there are such
+constexpr int kRankedExploreEvery = 8;  // one point in so many is random
 
 }  // namespace
 
@@ -27,21 +27,21 @@ void offer_ranked(Proposal& proposal, int count) {
   for (const Point& centre : centres)
     for (bool steps_only : {true, false})
       for (Point& point : proposal.neighbours(centre, steps_only)) candidates.insert(std::move(point));
-  for (Point& point : proposal.some_legal(kRandom)) candidates.insert(std::move(point));
+  for (Point& point : proposal.some_legal(kRankedRandom)) candidates.insert(std::move(point));
 
   std::vector<std::pair<double, Point>> order;
   for (const Point& point : candidates)
     if (proposal.is_new(point)) order.emplace_back(space.expected_log_ns(point), point);
   std::sort(order.begin(), order.end());
   const size_t before = proposal.points().size();
-  for (int apart_by : {kApart, 0})
+  for (int apart_by : {kRankedApart, 0})
     for (const auto& [expected, point] : order) {
       if (count <= 0 || proposal.full()) return;
       const auto& taken = proposal.points();
       if (std::any_of(taken.begin() + static_cast<std::ptrdiff_t>(before), taken.end(),
                       [&, &p = point](const Point& other) { return apart(p, other) < apart_by; }))
         continue;
-      const bool explore = proposal.random().below(kExploreEvery) == 0;
+      const bool explore = proposal.random().below(kRankedExploreEvery) == 0;
       if (explore ? proposal.offer_random() : proposal.offer(point)) --count;
     }
 }

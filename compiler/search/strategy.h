@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/base/records.h"
-#include "compiler/plan/space.h"
+#include "compiler/schedule/space.h"
 
 namespace wl {
 

@@ -9,17 +9,17 @@
 namespace wl {
 namespace {
 
-constexpr size_t kStart = 8;       // correct trials before densities mean anything
-constexpr double kGood = 0.2;      // the fastest part of the correct trials
-constexpr int kCandidates = 48;    // drawn from the good density for each point asked
-constexpr size_t kLocal = 3;       // local optima whose neighbours are candidates too
-constexpr int kExploreEvery = 10;  // one point in so many is random
-constexpr double kPrior = 0.5;     // pseudo-count of every value
+constexpr size_t kTpeStart = 8;       // correct trials before densities mean anything
+constexpr double kGood = 0.2;         // the fastest part of the correct trials
+constexpr int kCandidates = 48;       // drawn from the good density for each point asked
+constexpr size_t kLocal = 3;          // local optima whose neighbours are candidates too
+constexpr int kTpeExploreEvery = 10;  // one point in so many is random
+constexpr double kTpePrior = 0.5;     // pseudo-count of every value
 
 class Density {
  public:
   explicit Density(const Space& space) {
-    for (const Axis& axis : space.axes) counts_.emplace_back(axis.values.size(), kPrior);
+    for (const Axis& axis : space.axes) counts_.emplace_back(axis.values.size(), kTpePrior);
   }
   void add(const Point& point, double weight = 1) {
     for (size_t i = 0; i < point.size(); ++i) counts_[i][point[i]] += weight;
@@ -53,7 +53,7 @@ class Density {
 
 void offer_tpe(Proposal& proposal, int count) {
   const std::vector<const Observed*> ranked = proposal.ranked();
-  if (ranked.size() < kStart) return proposal.offer_randoms(count);
+  if (ranked.size() < kTpeStart) return proposal.offer_randoms(count);
   Density good(proposal.space()), bad(proposal.space());
   const size_t best = std::max<size_t>(3, static_cast<size_t>(std::ceil(kGood * static_cast<double>(ranked.size()))));
   for (size_t i = 0; i < ranked.size(); ++i)
@@ -70,7 +70,7 @@ void offer_tpe(Proposal& proposal, int count) {
         if (proposal.is_new(point)) local.push_back(std::move(point));
 
   while (count > 0 && !proposal.full()) {
-    if (proposal.random().below(kExploreEvery) == 0) {
+    if (proposal.random().below(kTpeExploreEvery) == 0) {
       if (!proposal.offer_random()) return;
       --count;
       continue;

@@ -48,13 +48,13 @@ class Layers(unittest.TestCase):
             ("compiler/ir/a.cpp", "server/x.h", "compiler/ir -> server"),
             ("worker/a.cpp", "compiler/plan/x.h", "worker -> compiler/plan"),
             ("server/a.cpp", "worker/x.h", "server -> worker"),
-            ("client/cli.cpp", "server/x.h", "client -> server"),
+            ("client/cli/cli.cpp", "server/x.h", "client/cli -> server"),
             ("runtime/a.cpp", "proto/x.h", "runtime -> proto"),
         ):
             self.forbids(file, f'#include "{header}"', edge)
 
     def test_only_the_composition_root_joins_the_processes(self):
-        self.allows("client/warploom.cpp", '#include "server/x.h"')
+        self.allows("client/cli/warploom.cpp", '#include "server/x.h"')
 
     def test_own_folder_and_allowed_edge(self):
         self.allows("compiler/ir/a.h", '#include "compiler/ir/b.h"\n#include "compiler/base/x.h"')
@@ -66,10 +66,10 @@ class Layers(unittest.TestCase):
             ("compiler/plan/a.cpp", "<google/protobuf/message.h>"),
             ("runtime/a.cpp", '"warploom/v1/job.pb.h"'),
             ("worker/agent.cpp", "<dlfcn.h>"),
-            ("client/a.cpp", "<cuda.h>"),
+            ("client/cli/a.cpp", "<cuda.h>"),
         ):
             self.forbids(file, f"#include {header}", "may include")
-        self.allows("server/store_records.cpp", "#include <sqlite3.h>")
+        self.allows("server/store/records.cpp", "#include <sqlite3.h>")
         self.allows("worker/drivers/cpu.cpp", "#include <dlfcn.h>")
         self.allows("worker/agent.cpp", "#include <grpcpp/grpcpp.h>")
 

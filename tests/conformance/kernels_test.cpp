@@ -10,9 +10,9 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
-#include "tests/unit/lower/groups.h"
+#include "tests/unit/schedule/groups.h"
 
 namespace wl {
 namespace {

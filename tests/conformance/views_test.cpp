@@ -3,13 +3,13 @@
 // contracts them, and extents 0 and 1. Compiled and run as machines do.
 #include <gtest/gtest.h>
 
+#include "compiler/cover/cover.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/build.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/cover.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
-#include "tests/unit/lower/groups.h"
+#include "tests/unit/schedule/groups.h"
 
 namespace wl {
 namespace {

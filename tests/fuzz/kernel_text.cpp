@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "compiler/lower/verify.h"
+#include "compiler/kernel/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto kernel = wl::parse_kernel(std::string_view(reinterpret_cast<const char*>(data), size));

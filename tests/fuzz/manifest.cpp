@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "client/bundle.h"
+#include "client/program/bundle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)wl::parse_manifest(std::string(reinterpret_cast<const char*>(data), size));

@@ -8,7 +8,8 @@
 #include "compiler/base/status.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/domain.h"
-#include "compiler/plan/space.h"
+#include "compiler/schedule/lower/lower.h"
+#include "compiler/schedule/space.h"
 
 namespace {
 

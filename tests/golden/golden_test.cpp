@@ -8,11 +8,12 @@
 #include <sstream>
 
 #include "absl/strings/str_replace.h"
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/verify.h"
+#include "compiler/kernel/verify.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
 
 namespace wl {

@@ -10,10 +10,10 @@
 #include <map>
 #include <sstream>
 
+#include "compiler/cover/cover.h"
 #include "compiler/import/import.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/cover.h"
 #include "tests/golden/groups.h"
 
 namespace wl {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/base/records.h"
-#include "server/job_plan.h"
+#include "server/jobs/job_plan.h"
 #include "tests/server/fakes.h"
 
 namespace wl {

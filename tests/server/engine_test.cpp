@@ -5,7 +5,7 @@
 #include <latch>
 #include <set>
 
-#include "server/job_plan.h"
+#include "server/jobs/job_plan.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "compiler/base/sha256.h"
+#include "compiler/cover/cover.h"
 #include "compiler/ir/eval.h"
-#include "server/compiler.h"
 #include "server/coordinator.h"
+#include "server/jobs/compiler.h"
 #include "worker/agent.h"
 
 namespace wl {

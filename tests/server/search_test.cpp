@@ -1,5 +1,5 @@
 // Rounds as pure functions of trials: what the first one holds, and where a search stands.
-#include "server/search.h"
+#include "server/jobs/search.h"
 
 #include <gtest/gtest.h>
 

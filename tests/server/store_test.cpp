@@ -1,6 +1,6 @@
 // The store's promises: what it acknowledged is there after a kill at any point, what it refused left nothing, a lease
 // that was lost cannot write, and a store that cannot be used says why.
-#include "server/store.h"
+#include "server/store/store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

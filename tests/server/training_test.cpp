@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "compiler/ir/text.h"
-#include "server/compiler.h"
 #include "server/coordinator.h"
+#include "server/jobs/compiler.h"
 #include "tests/server/scratch.h"
 
 namespace wl {

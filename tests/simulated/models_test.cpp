@@ -13,17 +13,17 @@
 #include <sstream>
 #include <tuple>
 
+#include "compiler/cover/cover.h"
 #include "compiler/emit/emit.h"
 #include "compiler/import/import.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/cover.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
-#include "tests/unit/lower/groups.h"
-#include "worker/drivers/gpu_code.h"
+#include "tests/unit/schedule/groups.h"
+#include "worker/drivers/gpu/code.h"
 
 namespace wl {
 namespace {

@@ -14,15 +14,15 @@
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
+#include "compiler/schedule/lower/lower.h"
 #include "runtime/runtime.h"
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
-#include "tests/unit/lower/contractions.h"
-#include "tests/unit/lower/groups.h"
-#include "worker/drivers/cpu.h"
+#include "tests/unit/schedule/contractions.h"
+#include "tests/unit/schedule/groups.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
 namespace {

@@ -1,17 +1,18 @@
 // Packed groups as compiled code: on this machine's CPU, and as GPU targets print them on the simulated GPU.
 #include <gtest/gtest.h>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
 #include "compiler/plan/pack.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
-#include "tests/unit/lower/groups.h"
-#include "tests/unit/lower/packed_groups.h"
-#include "tests/unit/lower/side_by_side.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/packed_groups.h"
+#include "tests/unit/schedule/side_by_side.h"
 
 namespace wl {
 namespace {

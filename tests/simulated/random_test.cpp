@@ -4,16 +4,16 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/cover/cover.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/cover.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
-#include "tests/unit/lower/groups.h"
+#include "tests/unit/schedule/groups.h"
 
 namespace wl {
 namespace {

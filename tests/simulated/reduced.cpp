@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "compiler/emit/emit.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/verify.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/simulated/shrink.h"
 #include "tests/unit/emit/compiled.h"
 

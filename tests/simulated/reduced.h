@@ -6,8 +6,8 @@
 #include <string>
 
 #include "compiler/base/records.h"
-#include "compiler/lower/kernel.h"
-#include "compiler/plan/space.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/schedule/space.h"
 
 namespace wl::testing {
 

@@ -7,14 +7,14 @@
 #include <map>
 
 #include "absl/strings/numbers.h"
-#include "client/files.h"
-#include "client/npy.h"
+#include "client/program/files.h"
+#include "client/program/npy.h"
 #include "compiler/emit/emit.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/eval.h"
-#include "compiler/ir/rules.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/verify.h"
+#include "compiler/ir/rules/rules.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/lower/lower.h"
 #include "runtime/runtime.h"
 
 namespace wl::testing {

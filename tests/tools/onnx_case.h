@@ -12,8 +12,8 @@
 
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
+#include "compiler/cover/cover.h"
 #include "compiler/ir/graph.h"
-#include "compiler/plan/cover.h"
 #include "compiler/target/target.h"
 
 namespace wl::testing {

@@ -37,7 +37,7 @@ DTYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "i64": "int64", 
 
 
 def rows():
-    text = open(SOURCE / "compiler/import/table.cpp").read()
+    text = open(SOURCE / "compiler/import/rows/table.cpp").read()
     found = {}
     for op, since in re.findall(r'^ *\{"(\w+)", (\d+),', text, re.M):
         found[op] = min(int(since), found.get(op, 99))

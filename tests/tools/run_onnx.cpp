@@ -22,8 +22,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/cover/cover.h"
 #include "tests/tools/onnx_case.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl::testing {
 namespace {

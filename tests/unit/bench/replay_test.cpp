@@ -1,7 +1,7 @@
 // The T4 reader and writer, and the scores that replayed searches get.
 #include <gtest/gtest.h>
 
-#include "bench/replay_score.h"
+#include "bench/replay/score.h"
 
 namespace wl {
 namespace {

@@ -1,10 +1,10 @@
-#include "client/arena.h"
+#include "client/program/arena.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "client/program.h"
+#include "client/program/program.h"
 
 namespace wl {
 namespace {

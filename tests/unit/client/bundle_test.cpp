@@ -1,4 +1,4 @@
-#include "client/bundle.h"
+#include "client/program/bundle.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <random>
 
-#include "client/files.h"
+#include "client/program/files.h"
 
 namespace wl {
 namespace {

@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
 
-#include "client/exit_code.h"
-#include "client/options.h"
-#include "client/progress.h"
-#include "client/report.h"
-#include "client/table.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/options.h"
+#include "client/cli/progress.h"
+#include "client/cli/report.h"
+#include "client/cli/table.h"
 #include "nlohmann/json.hpp"
 
 namespace wl {

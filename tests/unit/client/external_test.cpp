@@ -1,5 +1,5 @@
 // Models whose values lie in files beside them.
-#include "client/external.h"
+#include "client/program/external.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <map>
 
-#include "client/files.h"
-#include "client/graph_file.h"
-#include "client/weights.h"
+#include "client/cli/graph_file.h"
+#include "client/program/files.h"
+#include "client/program/weights.h"
 #include "onnx/onnx_pb.h"
 #include "tests/unit/client/programs.h"
 

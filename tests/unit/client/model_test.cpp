@@ -1,4 +1,4 @@
-#include "client/model.h"
+#include "client/program/model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "client/bundle.h"
+#include "client/program/bundle.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/client/programs.h"
 

@@ -1,4 +1,4 @@
-#include "client/npy.h"
+#include "client/program/npy.h"
 
 #include <gtest/gtest.h>
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <string>
 
-#include "client/files.h"
-#include "client/program.h"
+#include "client/program/files.h"
+#include "client/program/program.h"
 
 namespace wl {
 

@@ -1,4 +1,4 @@
-#include "client/report.h"
+#include "client/cli/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

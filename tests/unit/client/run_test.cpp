@@ -1,11 +1,11 @@
-#include "client/run.h"
+#include "client/cli/run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "client/compose.h"
+#include "client/cli/compose.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/client/programs.h"
 

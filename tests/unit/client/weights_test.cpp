@@ -1,4 +1,4 @@
-#include "client/weights.h"
+#include "client/program/weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "client/files.h"
+#include "client/program/files.h"
 #include "compiler/import/weights.h"
 #include "onnx/onnx_pb.h"
 #include "tests/unit/client/programs.h"

@@ -12,7 +12,7 @@
 
 #include "compiler/ir/text.h"
 #include "runtime/runtime.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl::testing {
 namespace {

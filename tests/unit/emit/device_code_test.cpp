@@ -7,15 +7,15 @@
 #include <regex>
 
 #include "compiler/base/code.h"
+#include "compiler/cover/cover.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/plan/cover.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
-#include "tests/unit/lower/groups.h"
-#include "worker/drivers/gpu_code.h"
+#include "tests/unit/schedule/groups.h"
+#include "worker/drivers/gpu/code.h"
 
 namespace wl {
 namespace {

@@ -10,12 +10,12 @@
 #include "compiler/base/code.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/traffic.h"
+#include "compiler/kernel/traffic.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
 #include "tests/unit/emit/compiled.h"
-#include "worker/drivers/code_judge.h"
-#include "worker/drivers/gpu_code.h"
+#include "worker/drivers/gpu/code.h"
+#include "worker/drivers/gpu/code_judge.h"
 
 namespace wl {
 namespace {

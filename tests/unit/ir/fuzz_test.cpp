@@ -9,7 +9,7 @@
 
 #include "compiler/ir/build.h"
 #include "compiler/ir/eval.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "random_graph.h"
 

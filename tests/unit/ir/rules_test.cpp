@@ -1,4 +1,4 @@
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/ir/text.h"
-#include "compiler/lower/lower.h"
-#include "compiler/lower/verify.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/lower/lower.h"
 
 namespace wl::testing {
 

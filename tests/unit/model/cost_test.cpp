@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/stitch.h"
 

@@ -4,6 +4,7 @@
 
 #include "compiler/model/polydl.h"
 #include "compiler/model/reuse.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/model/contractions.h"
 
 namespace wl {

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "compiler/cover/stitching.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/model/contractions.h"
 
 namespace wl {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ir/text.h"
+#include "compiler/schedule/lower/lower.h"
 
 namespace wl {
 namespace {

@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "compiler/schedule/lower/lower.h"
 #include "tests/unit/model/contractions.h"
 #include "tests/unit/model/walk.h"
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "compiler/lower/kernel.h"
-#include "compiler/lower/var_values.h"
+#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/var_values.h"
 
 namespace wl::testing {
 

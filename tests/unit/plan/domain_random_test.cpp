@@ -11,7 +11,7 @@ namespace {
 TEST(DomainRandom, AcceptedGroupsAddressWhatTheGraphMeans) {
   int accepted[4] = {}, refused = 0;
   for (uint64_t seed = 1; seed <= 12000; ++seed) {
-    const Graph graph = random_graph(seed);
+    const Graph graph = random_plan_graph(seed);
     const absl::StatusOr<Domain> domain = analyze(graph, test_machine());
     if (!domain.ok()) {
       EXPECT_EQ(domain.status().code(), absl::StatusCode::kInvalidArgument);

@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "compiler/ir/build.h"
-#include "compiler/ir/rules.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
-#include "compiler/plan/cover_order.h"
+#include "compiler/plan/group_order.h"
 
 namespace wl {
 namespace {

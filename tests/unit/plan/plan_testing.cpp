@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 
+#include "compiler/cover/cover.h"
+#include "compiler/cover/packing.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/pack.h"
 

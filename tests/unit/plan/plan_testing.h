@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/cover/cover.h"
 #include "compiler/ir/graph.h"
-#include "compiler/plan/cover.h"
 #include "compiler/plan/domain.h"
 
 namespace wl {
@@ -23,7 +23,7 @@ inline Machine test_machine() {
 Graph graph_of(std::string_view text);
 
 // A graph of about `steps` ops of all kinds over small shapes; 0: between 2 and 10.
-Graph random_graph(uint64_t seed, int steps = 0);
+Graph random_plan_graph(uint64_t seed, int steps = 0);
 
 // The values of every node, row-major. Inputs: generated unless given.
 using InputValues = std::function<double(NodeId input, int64_t index)>;

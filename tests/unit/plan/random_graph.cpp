@@ -13,9 +13,9 @@ struct Random {
   int below(int n) { return static_cast<int>(next() % static_cast<uint64_t>(n)); }
 };
 
-class Generator {
+class PlanGenerator {
  public:
-  explicit Generator(uint64_t seed) : random_{seed} {}
+  explicit PlanGenerator(uint64_t seed) : random_{seed} {}
 
   Graph graph(int steps) {
     const Shape base = {2, 4, 6};
@@ -202,8 +202,8 @@ class Generator {
 
 }  // namespace
 
-Graph random_graph(uint64_t seed, int steps) {
-  return Generator(seed).graph(steps);
+Graph random_plan_graph(uint64_t seed, int steps) {
+  return PlanGenerator(seed).graph(steps);
 }
 
 }  // namespace wl

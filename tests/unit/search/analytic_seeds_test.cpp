@@ -7,6 +7,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/model/pipeline.h"
+#include "compiler/schedule/lower/lower.h"
 
 namespace wl {
 namespace {

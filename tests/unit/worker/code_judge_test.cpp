@@ -1,9 +1,9 @@
-#include "worker/drivers/code_judge.h"
+#include "worker/drivers/gpu/code_judge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "worker/drivers/cubin.h"
+#include "worker/drivers/gpu/cubin.h"
 
 namespace wl {
 namespace {

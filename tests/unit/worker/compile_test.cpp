@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/scratch.h"
 #include "tests/unit/worker/kernels.h"
-#include "worker/drivers/cpu.h"
+#include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/process.h"
 
 namespace wl {

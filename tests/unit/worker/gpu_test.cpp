@@ -12,7 +12,7 @@
 #include "tests/fake_gpu/image.h"
 #include "tests/server/scratch.h"
 #include "tests/unit/worker/gpu_testing.h"
-#include "worker/drivers/gpu_code.h"
+#include "worker/drivers/gpu/code.h"
 
 namespace wl {
 namespace {

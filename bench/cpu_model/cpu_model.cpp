@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <iostream>
+#include <string>
+
+#include "bench/cpu_model/judge.h"
+#include "bench/cpu_model/seeds.h"
+
+namespace wl {
+namespace {
+
+std::vector<CpuShape> all_shapes() {
+  std::vector<CpuShape> out = micro_kernels();
+  for (const auto& more : {calibration_shapes(), ranked_shapes()}) out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+absl::Status run(const std::vector<std::string>& args) {
+  const std::string command = args.empty() ? "" : args[0];
+  const auto chosen = [&](size_t from) {
+    std::vector<CpuShape> out;
+    for (const CpuShape& shape : all_shapes())
+      for (size_t i = from; i < args.size(); ++i)
+        if (shape.name == args[i] ||
+            (args[i].back() == '*' && shape.name.starts_with(args[i].substr(0, args[i].size() - 1))))
+          out.push_back(shape);
+    return out;
+  };
+  if (command == "shapes") {
+    // "shapes calibration": without those that are ranked.
+    const std::vector<CpuShape> ranked = args.size() > 1 ? ranked_shapes() : std::vector<CpuShape>();
+    for (const CpuShape& shape : all_shapes())
+      if (std::none_of(ranked.begin(), ranked.end(), [&](const CpuShape& r) { return r.name == shape.name; }))
+        std::cout << shape.name << "\n";
+    return absl::OkStatus();
+  }
+  if (command == "compile" && args.size() > 2) return compile_shapes(chosen(2), args[1]);
+  if (command == "time" && args.size() > 3) {
+    for (const CpuShape& shape : chosen(3)) WL_RETURN_IF_ERROR(time_shape(shape, args[1], std::stoi(args[2])));
+    return absl::OkStatus();
+  }
+  if (command == "pack" && args.size() == 3) return pack(all_shapes(), args[1], args[2]);
+  if ((command == "judge" || command == "fit" || command == "features") && args.size() == 2) {
+    WL_ASSIGN_OR_RETURN(const CpuRecording recording, unpack(args[1]));
+    WL_ASSIGN_OR_RETURN(const std::vector<JudgedShape> shapes, open_recording(recording));
+    std::cout << (command == "judge" ? judge(shapes, recording)
+                  : command == "fit" ? print(fit(shapes, recording))
+                                     : features(shapes));
+    return absl::OkStatus();
+  }
+  if ((command == "compile-seeds" || command == "time-seeds") && args.size() > 2) {
+    const bool compile = command == "compile-seeds";
+    WL_ASSIGN_OR_RETURN(const std::string table,
+                        compare_seeds({args.begin() + 2, args.end()}, args[1], compile ? 0 : 30, compile));
+    std::cout << table;
+    return absl::OkStatus();
+  }
+  return invalid(
+      "usage: cpu_model shapes | compile FOLDER SHAPE... | time FOLDER ROUNDS SHAPE... | pack FOLDER FILE | "
+      "judge FILE | fit FILE | features FILE | compile-seeds FOLDER MODEL... | time-seeds FOLDER MODEL...");
+}
+
+}  // namespace
+}  // namespace wl
+
+int main(int argc, char** argv) {
+  const absl::Status status = wl::run({argv + 1, argv + argc});
+  if (!status.ok()) std::cerr << "cpu_model: " << status.message() << "\n";
+  return status.ok() ? 0 : 1;
+}

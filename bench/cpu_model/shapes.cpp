@@ -1,0 +1,148 @@
+#include "bench/cpu_model/shapes.h"
+
+#include <cstdint>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+// Schedules recorded of every shape that is ranked, and of those that calibrate. Only the first kFitted of the latter
+// are fitted; the others judge a new term of the model before it meets the shapes that are ranked.
+constexpr int kRanked = 150, kCalibrating = 20;
+
+enum Tail { kPlain, kBias, kBiasRelu, kBiasGelu };
+
+class Text {
+ public:
+  int add(const std::string& value, const std::string& type) {
+    append(&text_, "  %", next_, " = ", value, " : f32[", type, "]\n");
+    return next_++;
+  }
+  int input(const std::string& type) {
+    append(&text_, "  %", next_, " = input \"i", next_, "\" : f32[", type, "] normal(0,1)\n");
+    return next_++;
+  }
+  // The result with a bias along one of its axes.
+  std::string finish(int value, const std::string& type, Tail tail, const std::string& extent, int axis) {
+    if (tail != kPlain) {
+      const int bias = add(cat("broadcast %", input(extent), " dims=[", axis, "]"), type);
+      value = add(cat("add %", value, " %", bias), type);
+    }
+    if (tail == kBiasRelu) value = add(cat("max %", value, " %", add("constant 0", type)), type);
+    if (tail == kBiasGelu) {
+      const int scaled = add(cat("mul %", value, " %", add("constant 0.70710677", type)), type);
+      const int one = add(cat("add %", add(cat("erf %", scaled), type), " %", add("constant 1", type)), type);
+      const int half = add(cat("mul %", value, " %", add("constant 0.5", type)), type);
+      value = add(cat("mul %", half, " %", one), type);
+    }
+    return cat("graph {\n", text_, "  output \"y\" %", value, "\n}");
+  }
+
+ private:
+  std::string text_;
+  int next_ = 0;
+};
+
+CpuShape gemm(std::string name, int64_t m, int64_t n, int64_t k, Tail tail = kPlain) {
+  Text text;
+  const std::string type = cat(m, ",", n);
+  const int a = text.input(cat(m, ",", k)), b = text.input(cat(k, ",", n));
+  const int c = text.add(cat("contract %", a, " %", b, " \"mk,kn->mn\""), type);
+  return {std::move(name), text.finish(c, type, tail, cat(n), 1)};
+}
+
+// `transposed`: the right operand is [batch, n, k].
+CpuShape batched(std::string name, int64_t batch, int64_t m, int64_t n, int64_t k, bool transposed) {
+  Text text;
+  const std::string type = cat(batch, ",", m, ",", n);
+  const int a = text.input(cat(batch, ",", m, ",", k));
+  const int b = text.input(transposed ? cat(batch, ",", n, ",", k) : cat(batch, ",", k, ",", n));
+  const int c = text.add(cat("contract %", a, " %", b, transposed ? " \"bmk,bnk->bmn\"" : " \"bmk,bkn->bmn\""), type);
+  return {std::move(name), text.finish(c, type, kPlain, "", 0)};
+}
+
+// `window` x `window` taps, padded so that stride 1 keeps the size.
+CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t window, int64_t stride = 1,
+              int64_t dilation = 1) {
+  Text text;
+  const int64_t reach = (window - 1) * dilation, padded = size + reach, out = (padded - reach - 1) / stride + 1;
+  const std::string type = cat(to, ",", out, ",", out);
+  int image = text.input(cat(from, ",", size, ",", size)), result = -1;
+  if (window == 1 && stride == 1) {
+    const int weights = text.input(cat(to, ",", from));
+    result = text.add(cat("contract %", image, " %", weights, " \"kmo,nk->nmo\""), type);
+  } else {
+    const int weights = text.input(cat(to, ",", from, ",", window, ",", window));
+    if (reach > 0) {
+      const int64_t low = reach / 2;
+      image = text.add(cat("pad %", image, " low=[0,", low, ",", low, "] high=[0,", low, ",", low, "] value=0"),
+                       cat(from, ",", padded, ",", padded));
+    }
+    image = text.add(cat("reshape %", image), cat("1,", from, ",", padded, ",", padded));
+    const std::string one = cat(window, ",", stride, ",", dilation);
+    image = text.add(cat("window %", image, " axes=[2,3] params=[", one, ",", one, "]"),
+                     cat("1,", from, ",", out, ",", out, ",", window, ",", window));
+    image = text.add(cat("reshape %", image), cat(from, ",", out, ",", out, ",", window, ",", window));
+    result = text.add(cat("contract %", image, " %", weights, " \"kmoli,nkli->nmo\""), type);
+  }
+  return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), 0)};
+}
+
+}  // namespace
+
+std::vector<CpuShape> micro_kernels() {
+  constexpr int64_t kDepth = 160, kMostRows[] = {14, 14, 9, 6};
+  std::vector<CpuShape> out;
+  for (int vectors = 1; vectors <= 4; ++vectors)
+    for (int height = 1; height <= kMostRows[vectors - 1]; ++height) {
+      CpuShape shape = gemm(cat("micro_", height, "x", vectors), 2 * int64_t{height}, 16 * int64_t{vectors}, kDepth);
+      shape.height = height;
+      shape.vectors = vectors;
+      out.push_back(std::move(shape));
+    }
+  return out;
+}
+
+std::vector<CpuShape> calibration_shapes() {
+  std::vector<CpuShape> out = {
+      gemm("gemm_448_640_960", 448, 640, 960),    gemm("gemm_640", 640, 640, 640),
+      gemm("gemm_1152", 1152, 1152, 1152),        gemm("gemm_96_1536_1280", 96, 1536, 1280, kBias),
+      gemm("gemm_256_256_2048", 256, 256, 2048),  gemm("gemm_16_3072_2048", 16, 3072, 2048),
+      gemm("gemm_64_2600_640", 64, 2600, 640),    gemm("gemm_24_2048_1024", 24, 2048, 1024),
+      gemm("gemm_32_3088_1600", 32, 3088, 1600),  batched("batched_8_192_192_96", 8, 192, 192, 96, true),
+      conv("conv_96_96_28_3", 96, 96, 28, 3),     conv("conv_48_48_48_3", 48, 48, 48, 3),
+      conv("conv_320_320_10_3", 320, 320, 10, 3), conv("conv_192_160_28_1", 192, 160, 28, 1),
+      conv("conv_8_48_96_5_s2", 8, 48, 96, 5, 2)};
+  for (CpuShape& shape : out) shape.points = kCalibrating;
+  return out;
+}
+
+std::vector<CpuShape> ranked_shapes() {
+  std::vector<CpuShape> out = {gemm("square_512", 512, 512, 512),
+                               gemm("square_1024", 1024, 1024, 1024),
+                               gemm("bert_projection", 512, 768, 768, kBias),
+                               gemm("bert_ffn_up", 512, 3072, 768, kBiasGelu),
+                               gemm("bert_ffn_down", 512, 768, 3072, kBias),
+                               batched("bert_scores", 12, 512, 512, 64, true),
+                               batched("bert_context", 12, 512, 64, 512, false),
+                               gemm("vit_qkv", 64, 2304, 768, kBias),
+                               gemm("llama_gate", 128, 2816, 1024),
+                               gemm("decode_8", 8, 4096, 4096),
+                               conv("resnet_stem", 3, 64, 224, 7, 2),
+                               conv("resnet_56_3", 64, 64, 56, 3),
+                               conv("resnet_28_3", 128, 128, 28, 3),
+                               conv("resnet_14_3", 256, 256, 14, 3),
+                               conv("resnet_7_3", 512, 512, 7, 3),
+                               conv("resnet_56_1", 64, 256, 56, 1),
+                               conv("resnet_14_1", 1024, 256, 14, 1),
+                               conv("shufflenet_28_1", 58, 58, 28, 1),
+                               conv("sardrn_128_3_d2", 64, 64, 128, 3, 1, 2),
+                               gemm("vit_ffn_down", 64, 768, 3072, kBias),
+                               gemm("llama_down", 128, 1024, 2816),
+                               conv("resnet_28_1", 512, 128, 28, 1)};
+  for (CpuShape& shape : out) shape.points = kRanked;
+  return out;
+}
+
+}  // namespace wl

@@ -1,0 +1,321 @@
+// The part of the device check that is ours (tools/device_check.py has the whole):
+//   device_check plan TARGET RUNNER FOLDER [--quick]   where Warploom is built: candidates of every workload, compiled,
+//                                                      judged, with the oracle's values; no GPU
+//   device_check run FOLDER RUNNER RESULT              where a GPU is: checks and times them; needs the driver alone
+// Exit codes: 0 done, 1 wrong usage, 3 no such device here (RESULT says so), 7 failed.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "bench/device/plans.h"
+#include "compiler/base/code.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+#include "compiler/plan/group.h"
+#include "compiler/schedule/lower/lower.h"
+#include "compiler/search/strategy.h"
+#include "proto/wire.h"
+#include "worker/bench.h"
+#include "worker/compile.h"
+#include "worker/measure.h"
+
+namespace wl {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int kUsage = 1, kNoDevice = 3, kFailed = 7;
+constexpr int kCandidates = 12;
+constexpr int64_t kCopyBytes = int64_t{256} << 20;
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// Default schedules first, then what the portfolio proposes without having measured anything.
+absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const Machine& machine, int wanted) {
+  WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
+  WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
+  std::vector<Point> points = space.seeds;
+  for (Point& point : strategy_named("portfolio").value()->propose(space, {}, 3 * wanted, 1))
+    points.push_back(std::move(point));
+  std::vector<Candidate> out;
+  std::set<std::string> seen;
+  for (const Point& point : points) {
+    if (static_cast<int>(out.size()) >= wanted) break;
+    const auto kernel = lower(graph, domain, space.schedule(point), machine);
+    if (!kernel.ok()) continue;
+    auto source = emit(*kernel, machine);
+    if (source.ok() && seen.insert(source->text).second)
+      out.push_back({static_cast<int64_t>(out.size()), space.text(point), *std::move(source)});
+  }
+  return out;
+}
+
+// What everything is compared with: as much in flight and as wide as it gets, several forms, the best one counts.
+Batch copy_batch(const Machine& machine, int64_t bytes) {
+  Batch batch;
+  batch.id = "copy";
+  const int64_t elements = bytes / 8;  // f32, read and written
+  for (const bool output : {false, true}) {
+    BufferSpec spec;
+    spec.name = output ? "y" : "x";
+    spec.shape = {elements};
+    spec.output = output;
+    batch.problem.buffers.push_back(spec);
+  }
+  for (const char* store : {"wl_store", "wl_stream"}) {
+    for (const int64_t steps : {1, 2, 4, 8}) {
+      Candidate candidate;
+      candidate.trial = static_cast<int64_t>(batch.candidates.size());
+      candidate.plan = cat("copy ", store, " ", steps);
+      Source& source = candidate.source;
+      source.target = std::string(machine.target->name);
+      source.prelude = prelude_text(*machine.target, 4);
+      source.entry = cat("wl_copy_", candidate.trial);
+      source.grid = elements / (1024 * steps);
+      source.threads = 256;
+      source.load_bytes = source.store_bytes = 16;
+      source.text =
+          cat("WL_KERNEL(", source.entry, ", ", source.grid, ", 256, WL_IN(f32, p0, ", elements, "), WL_OUT(f32, p1, ",
+              elements, ")) {\n  WL_ENTER;\n  const long at = block*", 1024 * steps, "L + thread*4;\n");
+      for (int64_t s = 0; s < steps; ++s)
+        append(&source.text, "  f32v t", s, " = wl_load<f32v, 4>(p0 + at + ", 1024 * s, ");\n");
+      for (int64_t s = 0; s < steps; ++s)
+        append(&source.text, "  ", store, "<4>(p1 + at + ", 1024 * s, ", t", s, ");\n");
+      source.text += "}\n";
+      batch.candidates.push_back(std::move(candidate));
+    }
+  }
+  const BufferSpec& x = batch.problem.buffers[0];
+  for (uint64_t seed : {1, 2}) {
+    Check check{seed, {}};
+    for (int64_t i = 0; i < elements; i += elements / 61 + 1)
+      check.samples.push_back({1, i, fill_value(x.fill, x.dtype, seed, x.stream, static_cast<uint64_t>(i)), 0});
+    batch.checks.push_back(std::move(check));
+  }
+  return batch;
+}
+
+// Compiles and judges a batch, keeps what is accepted, and writes it all to a folder.
+absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  batch.recipe.interleave = true;
+  batch.recipe.cold = true;
+  batch.recipe.min_repeats = 10;
+  batch.keep_objects = true;  // one kernel an object
+  WL_ASSIGN_OR_RETURN(const std::vector<Compiled> compiled, compile_batch(batch, options, folder, [](int) {}));
+  std::vector<Candidate> kept;
+  std::string facts;
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    if (compiled[i].outcome != Outcome::kCorrect) continue;
+    const std::string object = cat(folder, "/", kept.size(), ".code");
+    std::error_code error;
+    std::filesystem::copy_file(compiled[i].object, object, std::filesystem::copy_options::overwrite_existing, error);
+    append(&facts, code_text(compiled[i].code), "\n");
+    batch.candidates[i].trial = static_cast<int64_t>(kept.size());
+    // The kernel's text stays behind, the code travels; a prelude is 50 kilobytes.
+    batch.candidates[i].source.prelude.clear();
+    kept.push_back(batch.candidates[i]);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".bin") std::filesystem::remove(entry.path());
+  if (kept.empty()) return invalid("no candidate of ", batch.id, " is worth running");
+  batch.candidates = std::move(kept);
+  write_file(folder + "/facts", facts);
+  write_file(folder + "/batch", encode(batch));
+  return absl::OkStatus();
+}
+
+absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, const Machine& machine,
+                           const MeasureOptions& options, const std::string& folder, bool quick) {
+  Batch batch;
+  batch.id = workload.name;
+  batch.problem = {workload.name, buffers_of(graph)};
+  batch.limits = code_limits(machine.target->gpu);
+  for (uint64_t seed : {uint64_t{1}, uint64_t{20260501}}) {
+    WL_ASSIGN_OR_RETURN(Check check, make_check(graph, seed));
+    batch.checks.push_back(std::move(check));
+  }
+  WL_ASSIGN_OR_RETURN(batch.candidates, candidates_of(graph, machine, quick ? 2 : kCandidates));
+  return plan_one(std::move(batch), options, cat(folder, "/", workload.name));
+}
+
+int plan(const std::string& target, const std::string& runner, const std::string& folder, bool quick) {
+  const auto row = target_named(target);
+  if (!row.ok()) return kUsage;
+  Machine machine;
+  machine.target = *row;
+  MeasureOptions options;
+  options.runner = runner;
+  Kept kept;
+  options.kept = &kept;
+  Json index = {{"format", 1}, {"target", target}, {"workloads", Json::array()}};
+  Batch copy = copy_batch(machine, quick ? int64_t{1} << 20 : kCopyBytes);
+  copy.limits = code_limits((*row)->gpu);
+  absl::Status status = plan_one(std::move(copy), options, folder + "/copy");
+  index["copy_bytes"] = quick ? int64_t{1} << 20 : kCopyBytes;
+  for (const DeviceWorkload& workload : device_workloads(quick)) {
+    if (!status.ok()) break;
+    const auto graph = parse(workload.graph);
+    status = graph.ok() ? plan_workload(workload, *graph, machine, options, folder, quick) : graph.status();
+    if (!status.ok()) {
+      status = invalid(workload.name, ": ", status.message());
+      break;
+    }
+    index["workloads"].push_back({{"name", workload.name},
+                                  {"op", workload.op},
+                                  {"dtype", workload.dtype},
+                                  {"rows", workload.rows},
+                                  {"columns", workload.columns},
+                                  {"bytes", bytes_moved(*graph)}});
+    std::fprintf(stderr, "planned %s\n", workload.name.c_str());
+  }
+  if (!status.ok()) {
+    std::fprintf(stderr, "device_check: %s\n", std::string(status.message()).c_str());
+    return kFailed;
+  }
+  write_file(folder + "/index.json", index.dump(1) + "\n");
+  return 0;
+}
+
+// A folder's batch, and its code for whoever measures it.
+absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOptions options, Batch* out) {
+  WL_ASSIGN_OR_RETURN(*out, decode_batch(read_file(folder + "/batch")));
+  out->keep_objects = false;
+  std::vector<Compiled> compiled;
+  std::istringstream facts(read_file(folder + "/facts"));
+  for (const Candidate& candidate : out->candidates) {
+    std::string line;
+    std::getline(facts, line);
+    WL_ASSIGN_OR_RETURN(const CodeFacts code, parse_code(line));
+    compiled.push_back({Outcome::kCorrect, "", cat(folder, "/", candidate.trial, ".code"), 0, code});
+  }
+  options.compiled = &compiled;
+  return measure(*out, options);
+}
+
+Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
+  const Trial* best = nullptr;
+  std::map<std::string, int> outcomes;
+  int64_t samples = 0;
+  for (const Check& check : batch.checks) samples += static_cast<int64_t>(check.samples.size());
+  Json failed = Json::array();
+  for (const Trial& trial : measured.trials) {
+    ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
+    if (trial.outcome != Outcome::kCorrect)
+      failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
+    else if (best == nullptr || median_of(trial.samples_ns) < median_of(best->samples_ns))
+      best = &trial;
+  }
+  Json out = {
+      {"bytes", bytes}, {"values_checked", samples * outcomes["correct"]}, {"outcomes", outcomes}, {"failed", failed}};
+  if (best == nullptr) return out;
+  const double ns = median_of(best->samples_ns);
+  out["best"] = {{"plan", best->plan},
+                 {"ns", ns},
+                 {"gb_per_s", static_cast<double>(bytes) / ns},
+                 {"samples_ns", best->samples_ns},
+                 {"max_error", best->max_error},
+                 {"bound", best->bound},
+                 {"code", code_text(best->code)},
+                 {"clock_mhz", best->clock_mhz}};
+  return out;
+}
+
+int finish(const std::string& path, const Json& result, int code) {
+  write_file(path, result.dump(1) + "\n");
+  std::printf("%s: %s\n", path.c_str(), result["status"].get<std::string>().c_str());
+  return code;
+}
+
+int run(const std::string& folder, const std::string& runner, const std::string& path) {
+  const Json index = Json::parse(read_file(folder + "/index.json"), nullptr, false);
+  if (index.is_discarded()) {
+    std::fprintf(stderr, "device_check: %s has no index.json; `plan` writes it\n", folder.c_str());
+    return kUsage;
+  }
+  Json result = {{"format", 1}, {"target", index["target"]}};
+  const Gpus gpus = find_gpus(runner);
+  const std::string target = index["target"];
+  const auto gpu = std::find_if(gpus.found.begin(), gpus.found.end(),
+                                [&](const Gpus::Gpu& found) { return found.device.target == target; });
+  if (gpu == gpus.found.end()) {
+    result["status"] = cat("no device for ", target, " here");
+    result["missing"] = gpus.missing;
+    for (const Gpus::Gpu& found : gpus.found) result["found"].push_back(found.device.target);
+    return finish(path, result, kNoDevice);
+  }
+  result["device"] = {{"name", gpu->device.name},
+                      {"fingerprint", gpu->device.fingerprint()},
+                      {"details", gpu->device.details},
+                      {"compiler_versions", gpu->device.compiler_versions}};
+  MeasureOptions options;
+  options.runner = runner;
+  options.work_dir = std::filesystem::temp_directory_path().string();
+  options.gpus = {*gpu};
+  Kept kept;
+  options.kept = &kept;
+  int wrong = 0;
+  double copy_rate = 0;
+  const auto measure_copy = [&] {
+    Batch batch;
+    const auto measured = measure_folder(folder + "/copy", options, &batch);
+    if (!measured.ok()) return measured.status();
+    Json row = summary(batch, *measured, index["copy_bytes"]);
+    if (row.contains("best")) copy_rate = std::max(copy_rate, row["best"]["gb_per_s"].get<double>());
+    result["copy"].push_back(std::move(row));
+    return absl::OkStatus();
+  };
+  absl::Status status = measure_copy();
+  for (const Json& workload : index["workloads"]) {
+    if (!status.ok()) break;
+    const std::string name = workload["name"];
+    Batch batch;
+    const auto measured = measure_folder(cat(folder, "/", name), options, &batch);
+    if (!measured.ok()) {
+      status = measured.status();
+      break;
+    }
+    Json row = summary(batch, *measured, workload["bytes"]);
+    for (const char* key : {"name", "op", "dtype", "rows", "columns"}) row[key] = workload[key];
+    wrong += row["failed"].empty() ? 0 : 1;
+    result["workloads"].push_back(std::move(row));
+    std::fprintf(stderr, "measured %s\n", name.c_str());
+  }
+  // Before and after: the better one is what there is to be had.
+  if (status.ok()) status = measure_copy();
+  result["copy_gb_per_s"] = copy_rate;
+  for (Json& row : result["workloads"])
+    if (row.contains("best") && copy_rate > 0)
+      row["best"]["of_copy"] = row["best"]["gb_per_s"].get<double>() / copy_rate;
+  result["status"] = !status.ok() ? cat("failed: ", std::string(status.message()))
+                     : wrong > 0  ? cat(wrong, " workloads have candidates that failed")
+                                  : "measured";
+  return finish(path, result, status.ok() ? 0 : kFailed);
+}
+
+}  // namespace
+}  // namespace wl
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if ((words.size() == 4 || (words.size() == 5 && words[4] == "--quick")) && words[0] == "plan")
+    return wl::plan(words[1], words[2], words[3], words.size() == 5);
+  if (words.size() == 4 && words[0] == "run") return wl::run(words[1], words[2], words[3]);
+  std::fprintf(stderr, "usage: device_check plan TARGET RUNNER FOLDER [--quick] | run FOLDER RUNNER RESULT\n");
+  return wl::kUsage;
+}

@@ -1,0 +1,150 @@
+#include "bench/device/plans.h"
+
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+// Builds graph text line by line; values are numbered.
+class Text {
+ public:
+  Text(int64_t rows, int64_t columns, std::string dtype)
+      : rows_(rows), columns_(columns), dtype_(std::move(dtype)), full_(cat("[", rows, ",", columns, "]")) {}
+
+  int add(const std::string& what, const std::string& type) {
+    append(&text_, "  %", next_, " = ", what, " : ", type, "\n");
+    return next_++;
+  }
+  // Inputs and outputs in the memory's dtype, arithmetic in f32.
+  int input(const std::string& name, const std::string& shape) {
+    append(&text_, "  %", next_, " = input \"", name, "\" : ", dtype_, shape, " normal(0,1)\n");
+    const int at = next_++;
+    return dtype_ == "f32" ? at : add(cat("cast %", at), cat("f32", shape));
+  }
+  int full(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32", full_)); }
+  int full(const std::string& op, int a) { return add(cat(op, " %", a), cat("f32", full_)); }
+  int row(const std::string& op, int a) { return add(cat(op, " %", a, " axes=[1]"), cat("f32[", rows_, "]")); }
+  int row_constant(double value) {
+    return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32[", rows_, "]"));
+  }
+  int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
+  int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
+  int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }   // a value a row
+  int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }  // a value a column
+  std::string done(int value) {
+    if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));
+    return cat("graph {\n", text_, "  output \"y\" %", value, "\n}\n");
+  }
+  int mean(int a) { return of_rows("mul", row("reduce_sum", a), row_constant(1.0 / static_cast<double>(columns_))); }
+  const std::string& shape() const { return full_; }
+  std::string vector() const { return cat("[", columns_, "]"); }
+
+ private:
+  int64_t rows_, columns_;
+  std::string dtype_, full_, text_;
+  int next_ = 0;
+};
+
+std::string softmax(Text t, bool log) {
+  const int x = t.input("x", t.shape());
+  const int shifted = t.full("sub", x, t.spread(t.row("reduce_max", x)));
+  const int e = t.full("exp", shifted);
+  const int sum = t.row("reduce_sum", e);
+  return log ? t.done(t.full(
+                   "sub", shifted,
+                   t.spread(t.add(cat("log %", sum), "f32[" + t.shape().substr(1, t.shape().find(',') - 1) + "]"))))
+             : t.done(t.full("div", e, t.spread(sum)));
+}
+
+std::string norm(Text t, bool residual, bool centered) {
+  int x = t.input("x", t.shape());
+  if (residual) x = t.full("add", x, t.input("residual", t.shape()));
+  if (centered) x = t.full("sub", x, t.spread(t.mean(x)));
+  const int variance = t.of_rows("add", t.mean(t.full("mul", x, x)), t.row_constant(1e-5));
+  const int scale = t.add(cat("rsqrt %", variance), "f32[" + t.shape().substr(1, t.shape().find(',') - 1) + "]");
+  int y = t.full("mul", t.full("mul", x, t.spread(scale)), t.columns(t.input("gamma", t.vector())));
+  if (centered) y = t.full("add", y, t.columns(t.input("beta", t.vector())));
+  return t.done(y);
+}
+
+std::string bias_gelu(Text t) {
+  const int x = t.full("add", t.input("x", t.shape()), t.columns(t.input("bias", t.vector())));
+  const int e = t.full("erf", t.full("mul", x, t.constant(0.70710678)));
+  return t.done(t.full("mul", t.full("mul", x, t.constant(0.5)), t.full("add", e, t.constant(1))));
+}
+
+// x * cos + (x's second half, x's first half) * sin, heads of 128; the sine carries the sign. Halves change places in
+// memory's dtype: what is joined has to lie there.
+std::string rotary(int64_t tokens, const std::string& dtype) {
+  const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]");
+  const std::string angles = cat("[", tokens, ",128]");
+  std::string text;
+  int next = 0;
+  const auto add = [&](const std::string& what, const std::string& type) {
+    append(&text, "  %", next, " = ", what, " : ", type, "\n");
+    return next++;
+  };
+  const auto input = [&](const char* name, const std::string& shape) {
+    return add(cat("input \"", name, "\""), cat(dtype, shape, " normal(0,1)"));
+  };
+  const auto wide = [&](int a, const std::string& shape) {
+    return dtype == "f32" ? a : add(cat("cast %", a), cat("f32", shape));
+  };
+  const int x = input("x", whole), c = input("cos", angles), s = input("sin", angles);
+  const int low = add(cat("slice %", x, " starts=[0,0,0] steps=[1,1,1]"), cat(dtype, half));
+  const int high = add(cat("slice %", x, " starts=[0,0,64] steps=[1,1,1]"), cat(dtype, half));
+  const int turned = wide(add(cat("concat %", high, " %", low, " axis=[2]"), cat(dtype, whole)), whole);
+  const auto spread = [&](int a) { return add(cat("broadcast %", wide(a, angles), " dims=[0,2]"), cat("f32", whole)); };
+  const int straight = wide(x, whole), cosine = spread(c), sine = spread(s);
+  const int left = add(cat("mul %", straight, " %", cosine), cat("f32", whole));
+  const int right = add(cat("mul %", turned, " %", sine), cat("f32", whole));
+  int y = add(cat("add %", left, " %", right), cat("f32", whole));
+  if (dtype != "f32") y = add(cat("cast %", y), cat(dtype, whole));
+  return cat("graph {\n", text, "  output \"y\" %", y, "\n}\n");
+}
+
+std::string transpose_add(int64_t n, const std::string& dtype) {
+  Text t(n, n, dtype);
+  const int x = t.input("x", t.shape()), z = t.input("z", t.shape());
+  return t.done(t.full("add", t.add(cat("transpose %", x, " perm=[1,0]"), cat("f32", t.shape())), z));
+}
+
+}  // namespace
+
+std::vector<DeviceWorkload> device_workloads(bool quick) {
+  constexpr int64_t kElements = int64_t{1} << 25;  // 128 MiB of f32, read and written: far beyond any L2
+  const int64_t elements = quick ? int64_t{1} << 15 : kElements;
+  std::vector<DeviceWorkload> out;
+  const std::vector<int64_t> lengths =
+      quick ? std::vector<int64_t>{256} : std::vector<int64_t>{256, 1024, 4096, 16384, 65536, 262144};
+  for (const char* dtype : {"f32", "bf16"}) {
+    if (quick && out.size() > 1) break;
+    for (int64_t n : lengths) {
+      const int64_t rows = elements / n;
+      const Text t(rows, n, dtype);
+      const std::string tail = cat("_", dtype, "_", n);
+      const auto put = [&](const char* op, std::string graph) {
+        out.push_back({cat(op, tail), op, dtype, rows, n, std::move(graph)});
+      };
+      put("softmax", softmax(t, false));
+      put("log_softmax", softmax(t, true));
+      put("layer_norm", norm(t, false, true));
+      put("rms_norm", norm(t, false, false));
+      put("residual_layer_norm", norm(t, true, true));
+      put("bias_gelu", bias_gelu(t));
+    }
+    const int64_t tokens = elements / 4096, side = quick ? 128 : 4096;
+    out.push_back({cat("rotary_", dtype), "rotary", dtype, tokens, 4096, rotary(tokens, dtype)});
+    out.push_back({cat("transpose_add_", dtype), "transpose_add", dtype, side, side, transpose_add(side, dtype)});
+    // Small enough to stay in the L2, where the launch counts.
+    if (!quick) {
+      out.push_back(
+          {cat("small_softmax_", dtype), "softmax", dtype, 512, 1024, softmax(Text(512, 1024, dtype), false)});
+      out.push_back({cat("small_layer_norm_", dtype), "residual_layer_norm", dtype, 512, 768,
+                     norm(Text(512, 768, dtype), true, true)});
+    }
+  }
+  return out;
+}
+
+}  // namespace wl

@@ -1,0 +1,172 @@
+#include "client/cli/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "compiler/ir/sample.h"
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+// How far `found` is from `expected` in units of `bound`; infinite when the two differ in kind.
+double relative_error(double expected, double bound, double found) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (std::isnan(expected)) return std::isnan(found) ? 0 : kInfinity;
+  if (std::isinf(expected)) return found == expected ? 0 : kInfinity;
+  double error = std::fabs(found - expected);
+  if (!(error > 0)) return std::isnan(error) ? kInfinity : 0;
+  return bound > 0 ? error / bound : kInfinity;
+}
+
+class Comparison {
+ public:
+  void add(OutputCheck& check, int64_t index, const Value& expected, double found) {
+    if (!std::isfinite(expected.bound)) return;  // any result would pass
+    double error = relative_error(expected.value, expected.bound, found);
+    ++check.samples;
+    if (error > 1) ++check.wrong;
+    if (error <= worst_) return;
+    worst_ = error;
+    check.max_error = std::isfinite(expected.value) ? std::fabs(found - expected.value) : 0;
+    check.bound = expected.bound;
+    check.index = index;
+    check.expected = expected.value;
+    check.found = found;
+  }
+
+ private:
+  double worst_ = -1;
+};
+
+double element(const Executor& executor, int buffer, int64_t index) {
+  return load_element(executor.program().buffers[buffer].dtype, executor.data(buffer), static_cast<uint64_t>(index));
+}
+
+// Compares the queried elements of the buffers, one buffer for every query.
+void compare(const Executor& executor, const std::vector<Query>& queries,
+             const std::vector<std::vector<Value>>& expected, const std::vector<int>& buffers,
+             std::vector<OutputCheck>& checks) {
+  for (size_t o = 0; o < queries.size(); ++o) {
+    Comparison comparison;
+    for (size_t i = 0; i < queries[o].indices.size(); ++i) {
+      const int64_t index = queries[o].indices[i];
+      comparison.add(checks[o], index, expected[o][i], element(executor, buffers[o], index));
+    }
+  }
+}
+
+// The oracle reads the program's inputs from its memory.
+absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Graph& graph) {
+  const Program& program = executor.program();
+  std::map<NodeId, int> buffer_of;
+  for (NodeId id : graph.inputs()) {
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      if (program.buffers[i].place == Place::kInput && program.buffers[i].name == graph.nodes[id].text) {
+        buffer_of[id] = static_cast<int>(i);
+      }
+    }
+    if (!buffer_of.contains(id)) return invalid("graph.txt has the input ", graph.nodes[id].text, ", the manifest not");
+  }
+  return [&executor, buffer_of](NodeId id, int64_t index) { return element(executor, buffer_of.at(id), index); };
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated) {
+  const Program& program = executor.program();
+  WL_ASSIGN_OR_RETURN(const Graph graph, parse(program.graph_text));
+  if (graph.outputs.size() != program.outputs.size()) return invalid("graph.txt and manifest.json name other outputs");
+  std::vector<OutputCheck> checks;
+  std::vector<int> buffers;
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    const ProgramBuffer& buffer = program.buffers[program.outputs[o].buffer];
+    const Node& node = graph.nodes[graph.outputs[o].node];
+    const std::string& name = graph.outputs[o].name;
+    if (program.outputs[o].name != name || buffer.dtype != node.dtype || buffer.shape != node.shape) {
+      return invalid("output ", name, ": graph.txt and manifest.json differ");
+    }
+    buffers.push_back(program.outputs[o].buffer);
+    checks.push_back({});
+    checks.back().name = name;
+  }
+  InputReader reader = generated_inputs(graph, seed);
+  if (!all_generated) {
+    WL_ASSIGN_OR_RETURN(reader, inputs_in_memory(executor, graph));
+  }
+  const std::vector<Query> queries = sample_queries(graph, seed);
+  WL_ASSIGN_OR_RETURN(const auto expected, evaluate(graph, reader, queries));
+  compare(executor, queries, expected, buffers, checks);
+  return checks;
+}
+
+absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_t seed) {
+  const Program& program = executor.program();
+  std::vector<Graph> graphs;
+  for (const ProgramKernel& kernel : program.kernels) {
+    WL_ASSIGN_OR_RETURN(Graph graph, parse(kernel.graph));
+    graphs.push_back(std::move(graph));
+  }
+  std::vector<OutputCheck> checks;
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const ProgramStep& step = program.steps[s];
+    const Graph& graph = graphs[step.kernel];
+    const std::vector<NodeId> inputs = graph.inputs();
+    if (inputs.size() + graph.outputs.size() != step.args.size()) {
+      return invalid("step ", s, " has ", step.args.size(), " arguments, its graph ", inputs.size(), " + ",
+                     graph.outputs.size());
+    }
+    WL_RETURN_IF_ERROR(executor.poison_step(static_cast<int>(s)));
+    WL_RETURN_IF_ERROR(executor.run_step(static_cast<int>(s)));
+
+    std::vector<int> argument(graph.nodes.size(), -1);
+    for (size_t i = 0; i < inputs.size(); ++i) argument[inputs[i]] = step.args[i];
+    const InputReader reader = [&](NodeId id, int64_t index) { return element(executor, argument[id], index); };
+    const std::vector<Query> queries = sample_queries(graph, seed + s);
+    WL_ASSIGN_OR_RETURN(const auto expected, evaluate(graph, reader, queries));
+    const std::vector<int> stored(step.args.begin() + static_cast<ptrdiff_t>(inputs.size()), step.args.end());
+    std::vector<OutputCheck> found(stored.size());
+    for (size_t o = 0; o < stored.size(); ++o) {
+      found[o].name = program.buffers[stored[o]].name;
+      found[o].step = static_cast<int>(s);
+    }
+    compare(executor, queries, expected, stored, found);
+    for (size_t o = 0; o < stored.size(); ++o) {
+      const ProgramBuffer& buffer = program.buffers[stored[o]];
+      // Integers may be the poison by chance.
+      if (!is_float(buffer.dtype)) continue;
+      int64_t first = 0;
+      const int64_t left = count_poison(buffer.dtype, executor.data(stored[o]), elements(buffer.shape), &first);
+      if (left == 0) continue;
+      found[o].wrong += static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max() / 2));
+      found[o].index = first;
+      found[o].found = std::numeric_limits<double>::quiet_NaN();
+    }
+    checks.insert(checks.end(), found.begin(), found.end());
+  }
+  return checks;
+}
+
+double work_of(const Graph& graph) {
+  double work = 0;
+  for (const Node& node : graph.nodes) {
+    double each = 1;
+    if (node.op == Op::contract) {
+      // Every operand element meets every output element whose letters agree with its own.
+      const auto einsum = parse_einsum(node.text);
+      if (!einsum.ok()) continue;
+      const Shape& left = graph.nodes[node.operands[0]].shape;
+      for (size_t i = 0; i < einsum->a.size(); ++i) {
+        if (einsum->out.find(einsum->a[i]) == std::string::npos) each *= static_cast<double>(left[i]);
+      }
+    } else if (class_of(node.op) == OpClass::kReduce) {
+      work += static_cast<double>(elements(graph.nodes[node.operands[0]].shape));
+    }
+    work += each * static_cast<double>(elements(node.shape));
+  }
+  return work;
+}
+
+}  // namespace wl

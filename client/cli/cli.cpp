@@ -1,0 +1,76 @@
+#include "client/cli/cli.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "client/cli/exit_code.h"
+#include "client/program/files.h"
+
+namespace wl {
+namespace {
+
+// What is wrong with a store that was named is bad input, whatever its code means in a search.
+absl::Status store_error(const absl::Status& status) {
+  if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
+    return absl::InvalidArgumentError(status.message());
+  }
+  return status;
+}
+
+absl::StatusOr<int> dispatch(Options options, Local& local) {
+  if (options.command == "targets") return targets_command(options, local);
+  bool embedded = options.server.empty();
+  bool offline = options.command == "run" && is_folder(options.input);  // a bundle needs no coordinator
+  std::shared_ptr<grpc::Channel> channel;
+  if (embedded && !offline) {
+    if (options.store.empty()) {
+      WL_ASSIGN_OR_RETURN(options.store, default_store());
+    }
+    auto opened = local.open(options.store);
+    if (!opened.ok()) return store_error(opened.status());
+    channel = *std::move(opened);
+  }
+  Service service = embedded ? Service(channel, "this process") : Service::at(options.server);
+  Context context{std::move(options), local, std::move(service), embedded};
+  const std::string& command = context.options.command;
+  if (command == "tune" || command == "watch") return tune_command(context);
+  if (command == "get") return get_command(context);
+  if (command == "run") return run_command(context);
+  if (command == "inspect") return inspect_command(context);
+  return list_command(context);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> default_store() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return cat(cache, "/warploom/store.db");
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return cat(home, "/.cache/warploom/store.db");
+  return invalid("no place for the store: neither XDG_CACHE_HOME nor HOME is set; give --store FILE");
+}
+
+absl::Status write_report(const std::string& where, const std::string& text) {
+  if (where.empty()) return absl::OkStatus();
+  if (where != "-") return write_file(where, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return absl::ResourceExhaustedError("cannot write the report to stdout");
+  }
+  return absl::OkStatus();
+}
+
+int run_cli(int argc, const char* const* argv, Local& local) {
+  std::signal(SIGPIPE, SIG_IGN);
+  auto parsed = parse_options(argc, argv);
+  if (const int* code = std::get_if<int>(&parsed)) return *code;
+  absl::StatusOr<int> code = dispatch(std::get<Options>(std::move(parsed)), local);
+  bool flushed = std::fflush(stdout) == 0;
+  if (!code.ok()) {
+    std::fprintf(stderr, "%s\n", error_line(code.status()).c_str());
+    return exit_code_of(code.status());
+  }
+  return flushed ? *code : kExitInternal;
+}
+
+}  // namespace wl

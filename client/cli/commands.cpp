@@ -1,0 +1,371 @@
+// run, inspect and the listings.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "absl/strings/str_join.h"
+#include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/report.h"
+#include "client/cli/run.h"
+#include "client/cli/table.h"
+#include "client/program/bucket.h"
+#include "client/program/bundle.h"
+#include "client/program/files.h"
+#include "client/program/json.h"
+
+namespace wl {
+namespace {
+
+std::string date_text(int64_t unix_ms) {
+  if (unix_ms <= 0) return "-";
+  std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+Json run_json(const Program& program, const RunOptions& options, const RunResult& result) {
+  const MemoryUse memory = memory_of(program);
+  Json json = {{"format", kReportFormat},
+               {"hash", program.graph_hash},
+               {"target", program.target},
+               {"bind", Json(program.bind)},
+               {"calls", program.steps.size()},
+               {"arena_bytes", memory.arena},
+               {"memory",
+                {{"inputs", memory.inputs},
+                 {"outputs", memory.outputs},
+                 {"intermediates", memory.intermediates},
+                 {"live", memory.live}}},
+               {"threads", result.threads},
+               {"device", result.device},
+               {"seed", options.seed},
+               {"given_inputs", result.given}};
+  if (options.check) {
+    json["correct"] = result.correct();
+    json["check_by"] = result.by_steps ? "steps" : "whole";
+    if (result.by_steps) json["steps_make_graph"] = result.composed;
+    json["check"] = Json::array();
+    for (const OutputCheck& check : result.checks) {
+      json["check"].push_back({{"output", check.name},
+                               {"step", check.step},
+                               {"samples", check.samples},
+                               {"wrong", check.wrong},
+                               {"max_error", check.max_error},
+                               {"bound", check.bound},
+                               {"index", check.index},
+                               {"expected", check.expected},
+                               {"found", check.found}});
+    }
+  }
+  if (!result.samples_ns.empty()) {
+    json["time"] = {{"repeats", result.samples_ns.size()},
+                    {"median_ns", median_of(result.samples_ns)},
+                    {"min_ns", *std::min_element(result.samples_ns.begin(), result.samples_ns.end())},
+                    {"samples_ns", result.samples_ns}};
+  }
+  if (!result.steps_ns.empty()) {
+    json["steps"] = Json::array();
+    for (size_t i = 0; i < result.steps_ns.size(); ++i)
+      json["steps"].push_back({{"kernel", program.steps[i].kernel},
+                               {"key", program.kernels[program.steps[i].kernel].key},
+                               {"what", describe_group(program.kernels[program.steps[i].kernel].graph)},
+                               {"median_ns", median_of(result.steps_ns[i])},
+                               {"min_ns", *std::min_element(result.steps_ns[i].begin(), result.steps_ns[i].end())}});
+  }
+  return json;
+}
+
+std::string bytes_text(int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1 << 10) return cat(bytes, " B");
+  if (bytes < 1 << 20) return absl::StrFormat("%.3g KiB", value / (1 << 10));
+  return absl::StrFormat("%.4g MiB", value / (1 << 20));
+}
+
+void tell(const OutputCheck& check) {
+  std::printf("%s %s: %d samples, %d wrong, max error %s, bound %s\n", check.wrong == 0 ? "ok" : "WRONG",
+              check.step < 0 ? check.name.c_str() : cat("step ", check.step, " ", check.name).c_str(), check.samples,
+              check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
+}
+
+// By steps: what is wrong, and the one that is nearest to being it.
+void tell_checks(const RunResult& result) {
+  if (!result.by_steps) {
+    for (const OutputCheck& check : result.checks) tell(check);
+    return;
+  }
+  int samples = 0, wrong = 0, steps = 0;
+  const OutputCheck* nearest = nullptr;
+  for (const OutputCheck& check : result.checks) {
+    samples += check.samples;
+    wrong += check.wrong > 0;
+    steps = std::max(steps, check.step + 1);
+    if (check.wrong > 0) tell(check);
+    if (check.bound > 0 &&
+        (nearest == nullptr || check.max_error * nearest->bound > nearest->max_error * check.bound)) {
+      nearest = &check;
+    }
+  }
+  std::printf("%s %d steps, each on what it read: %d samples, %d values wrong; together they are %s\n",
+              wrong == 0 ? "ok" : "WRONG", steps, samples, wrong,
+              result.composed ? "the graph" : "not proven to be the graph");
+  if (nearest != nullptr) {
+    std::printf("nearest to its bound: ");
+    tell(*nearest);
+  }
+}
+
+// Kernels by the time of all their steps, and what share of the whole that is.
+void tell_steps(const Program& program, const RunResult& result) {
+  struct Row {
+    size_t kernel = 0;
+    int steps = 0;
+    double ns = 0;
+  };
+  std::vector<Row> rows(program.kernels.size());
+  double all = 0;
+  for (size_t i = 0; i < result.steps_ns.size(); ++i) {
+    Row& row = rows[program.steps[i].kernel];
+    row.kernel = program.steps[i].kernel;
+    ++row.steps;
+    const double ns = median_of(result.steps_ns[i]);
+    row.ns += ns;
+    all += ns;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.ns > b.ns; });
+  Table table({{"what"}, {"calls", true}, {"each", true}, {"all", true}, {"share", true}}, wants_colour(STDOUT_FILENO));
+  for (const Row& row : rows)
+    if (row.steps > 0)
+      table.add({describe_group(program.kernels[row.kernel].graph), cat(row.steps), time_text(row.ns / row.steps),
+                 time_text(row.ns), absl::StrFormat("%.1f %%", 100 * row.ns / all)});
+  std::printf("%s", table.text().c_str());
+}
+
+// Runs a program and says what came of it.
+absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
+  WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
+  if (options.json != "-") {
+    const std::string size = bind_text(program.bind);
+    const std::string where = result.threads > 0 ? cat(result.threads, " threads") : result.device;
+    std::printf("ran %zu kernels on %s, %s%s%s; intermediates take %s (%s without reuse)\n", program.steps.size(),
+                where.c_str(), program.target.c_str(), size.empty() ? "" : ", tuned for ", size.c_str(),
+                bytes_text(program.arena_bytes).c_str(), bytes_text(memory_of(program).intermediates).c_str());
+    tell_checks(result);
+    if (!result.samples_ns.empty()) {
+      std::printf("time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
+                  time_text(undisturbed_ns(result.samples_ns)).c_str(), result.samples_ns.size());
+    }
+    if (!result.steps_ns.empty()) tell_steps(program, result);
+    if (!options.run.output_dir.empty()) std::printf("outputs: %s\n", options.run.output_dir.c_str());
+  }
+  if (!result.correct()) {
+    auto wrong =
+        std::find_if(result.checks.begin(), result.checks.end(), [](const auto& check) { return check.wrong > 0; });
+    return absl::FailedPreconditionError(
+        absl::StrFormat("output %s is wrong: element %d is %.9g, expected %.9g within %.3g", wrong->name, wrong->index,
+                        wrong->found, wrong->expected, wrong->bound));
+  }
+  return kExitDone;
+}
+
+absl::StatusOr<Bind> one_size(const Options& options) {
+  std::vector<Bind> sizes = combinations(options.bind);
+  if (sizes.size() != 1) return invalid("--bind: `", options.command, "` takes one extent for every name");
+  return sizes[0];
+}
+
+}  // namespace
+
+absl::StatusOr<int> run_command(Context& context) {
+  const Options& options = context.options;
+  if (is_folder(options.input)) {
+    WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+    WL_ASSIGN_OR_RETURN(const std::vector<Bucket> buckets, list_buckets(options.input));
+    size_t bucket = 0;
+    if (buckets.size() > 1 || !bind.empty()) {
+      std::map<std::string, Shape> shapes;
+      for (const auto& [name, path] : options.run.inputs) {
+        WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+        WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path));
+        shapes[name] = array.shape;
+      }
+      WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
+    }
+    WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
+    return run_and_tell(program, options);
+  }
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
+  WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
+  if (!job.result) return why_no_result(job);
+  WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, file));
+  // The kernels have to be files to be loaded; the folder is never given its name and so disappears.
+  const char* temporary = std::getenv("TMPDIR");
+  WL_ASSIGN_OR_RETURN(PendingFolder folder,
+                      PendingFolder::create(cat(temporary != nullptr ? temporary : "/tmp", "/warploom-run")));
+  for (ProgramKernel& kernel : program.kernels) {
+    kernel.object_path = cat(folder.path(), "/", kernel.source.entry, ".so");
+    WL_RETURN_IF_ERROR(write_file(kernel.object_path, kernel.object));
+  }
+  return run_and_tell(program, options);
+}
+
+absl::StatusOr<int> inspect_command(Context& context) {
+  const Options& options = context.options;
+  WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
+  WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
+  TuneOptions tune = options.tune;
+  if (context.embedded) {
+    WL_ASSIGN_OR_RETURN(tune.device, context.local.device_for(tune.target, /*must_run=*/false));
+  }
+  std::string stage = options.stage == "asm" ? "source" : options.stage;
+  const bool why = options.why || !options.svg.empty();
+  if (why && options.stage != "plan")
+    return invalid(options.why ? "--why" : "--svg",
+                   " explains which ops share a kernel; it goes with --stage plan, not ", options.stage);
+  WL_ASSIGN_OR_RETURN(Inspection inspection,
+                      context.service.inspect(file.text, tune, stage, options.simplify_only, why));
+  if (!options.svg.empty()) WL_RETURN_IF_ERROR(write_file(options.svg, inspection.picture));
+  if (options.why) {
+    std::fputs(inspection.why.c_str(), stdout);
+    return kExitDone;
+  }
+  if (inspection.groups.empty()) std::fputs(inspection.graph.c_str(), stdout);
+  for (size_t i = 0; i < inspection.groups.size(); ++i) {
+    const InspectedGroup& group = inspection.groups[i];
+    std::string text = group.text;
+    if (options.stage == "asm") {
+      WL_ASSIGN_OR_RETURN(text, context.local.assemble(group.source));
+    }
+    std::printf("# g%zu: %s, %s, occurs %ld times, key %s\n", i, describe_group(group.graph).c_str(),
+                group.tuned ? "tuned" : "default schedule", group.count, group.key.c_str());
+    if (options.stage == "plan" && !group.space.empty()) std::printf("# %s\n", group.space.c_str());
+    std::fputs(text.c_str(), stdout);
+    if (!text.ends_with('\n')) std::fputs("\n", stdout);
+  }
+  return kExitDone;
+}
+
+absl::StatusOr<int> list_command(Context& context) {
+  const Options& options = context.options;
+  Service& service = context.service;
+  bool colour = wants_colour(STDOUT_FILENO);
+  Json json = {{"format", kReportFormat}};
+  std::string text;
+  if (options.command == "jobs") {
+    WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, service.list_jobs(options.most));
+    Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}}, colour);
+    json["jobs"] = Json::array();
+    for (const Job& job : jobs) {
+      std::string state = kJobStateNames[static_cast<int>(job.state)];
+      table.add({job.name, state, job.label, cat(job.progress.trials_done, "/", job.progress.trials_total),
+                 date_text(job.created_unix_ms)});
+      json["jobs"].push_back({{"name", job.name},
+                              {"state", state},
+                              {"label", job.label},
+                              {"cached", job.cached},
+                              {"target", job.options.target},
+                              {"trials_done", job.progress.trials_done},
+                              {"trials_total", job.progress.trials_total},
+                              {"error", std::string(job.error.message())},
+                              {"created_unix_ms", job.created_unix_ms},
+                              {"finished_unix_ms", job.finished_unix_ms}});
+    }
+    text = table.text();
+  } else if (options.command == "records") {
+    WL_ASSIGN_OR_RETURN(std::vector<RecordSummary> records, service.list_records(options.most));
+    Table table({{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"plan"}},
+                colour);
+    json["records"] = Json::array();
+    for (const RecordSummary& record : records) {
+      table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
+                 date_text(record.created_unix_ms), record.plan});
+      json["records"].push_back({{"key", record.key},
+                                 {"digest", record.digest},
+                                 {"environment", record.environment},
+                                 {"target", record.target},
+                                 {"device", record.device},
+                                 {"plan", record.plan},
+                                 {"ops", record.ops},
+                                 {"best_ns", record.best_ns},
+                                 {"default_ns", record.default_ns},
+                                 {"created_unix_ms", record.created_unix_ms}});
+    }
+    text = table.text();
+  } else if (options.command == "workers") {
+    WL_ASSIGN_OR_RETURN(std::vector<WorkerSummary> workers, service.list_workers());
+    Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour);
+    json["workers"] = Json::array();
+    for (const WorkerSummary& worker : workers) {
+      std::vector<std::string> devices;
+      for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
+      table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),
+                 date_text(worker.last_seen_unix_ms)});
+      json["workers"].push_back({{"name", worker.name},
+                                 {"alive", worker.alive},
+                                 {"epoch", worker.epoch},
+                                 {"devices", devices},
+                                 {"leases", worker.leases},
+                                 {"last_seen_unix_ms", worker.last_seen_unix_ms}});
+    }
+    text = table.text();
+  } else {
+    WL_ASSIGN_OR_RETURN(Job job, service.cancel_job(options.input));
+    text = cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n");
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
+  if (options.json != "-") std::fputs(text.c_str(), stdout);
+  return kExitDone;
+}
+
+absl::StatusOr<int> targets_command(const Options& options, Local& local) {
+  const Device& device = local.device();
+  const Local::Gpus gpus = local.gpus();
+  Table table({{"target"}, {"compile"}, {"run"}, {"missing"}}, wants_colour(STDOUT_FILENO));
+  Json json = {{"format", kReportFormat},
+               {"device", device.name},
+               {"threads", device.threads},
+               {"compilers", device.compilers},
+               {"compiler_versions", device.compiler_versions},
+               {"gpus", Json::array()},
+               {"missing_gpus", gpus.missing},
+               {"targets", Json::array()}};
+  std::string text = cat(device.name, ", ", device.threads, " threads; ",
+                         device.compilers.empty() ? "no compiler found" : device.compiler_versions, "\n");
+  for (const auto& [name, gpu] : gpus.found) {
+    append(&text, name, ": ", gpu.name, ", ", gpu.target, ", ", gpu.threads, " units, L2 ", bytes_text(gpu.l2_bytes),
+           "; ", gpu.compiler_versions, "; ", gpu.details, "\n");
+    json["gpus"].push_back({{"name", name},
+                            {"device", gpu.name},
+                            {"target", gpu.target},
+                            {"units", gpu.threads},
+                            {"l2_bytes", gpu.l2_bytes},
+                            {"compiler_versions", gpu.compiler_versions},
+                            {"details", gpu.details},
+                            {"fingerprint", gpu.fingerprint()}});
+  }
+  for (const std::string& line : gpus.missing) append(&text, line, "\n");
+  for (const Local::TargetRow& row : local.targets()) {
+    const bool standard = row.name == device.target;
+    table.add({row.name, row.compilers.empty() ? "no" : row.compilers,
+               row.runs_on.empty() ? "no" : cat(row.runs_on, standard ? ", default" : ""), row.missing});
+    json["targets"].push_back({{"name", row.name},
+                               {"compile", !row.compilers.empty()},
+                               {"run", !row.runs_on.empty()},
+                               {"default", standard},
+                               {"missing", row.missing}});
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
+  if (options.json != "-") std::printf("%s%s", text.c_str(), table.text().c_str());
+  return kExitDone;
+}
+
+}  // namespace wl

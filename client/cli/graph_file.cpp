@@ -1,0 +1,101 @@
+#include "client/cli/graph_file.h"
+
+#include <filesystem>
+#include <set>
+
+#include "client/program/external.h"
+#include "client/program/files.h"
+#include "compiler/import/import.h"
+#include "compiler/ir/text.h"
+
+namespace wl {
+
+absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind) {
+  if (is_folder(path))
+    return invalid("cannot read ", path, ": expected a graph file (.onnx or .graph), found a folder");
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+  auto named = [&](const absl::Status& status) {
+    return absl::Status(status.code(), cat(path, ": ", status.message()));
+  };
+  GraphFile file;
+  file.bind = bind;
+  file.label = std::filesystem::path(path).filename().string();
+  if (path.ends_with(".graph") || (!path.ends_with(".onnx") && bytes.starts_with("graph"))) {
+    if (!bind.empty())
+      return invalid(path, ": --bind ", bind.begin()->first, ": canonical text has no symbolic dimensions");
+    auto graph = parse(bytes);
+    if (!graph.ok()) return named(graph.status());
+    file.graph = *std::move(graph);
+  } else {
+    auto imported = import_onnx(bytes, ImportOptions{bind, files_beside(path)});
+    if (!imported.ok()) return named(imported.status());
+    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights));
+    file.graph = std::move(folding.graph);
+    file.weights = std::move(folding.weights);
+    file.folded = std::move(folding.folded);
+  }
+  file.text = print(file.graph);
+  return file;
+}
+
+absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result, const GraphFile& file) {
+  Program program;
+  program.graph_text = file.text;
+  program.graph_hash = result.graph_hash;
+  program.target = result.device.target;
+  program.device = result.device.name;
+  program.fingerprint = result.device.fingerprint();
+  program.weights = file.weights;
+  program.folded = file.folded;
+  program.bind = file.bind;
+
+  for (const ResultBuffer& buffer : result.buffers) {
+    ProgramBuffer row{buffer.name, buffer.dtype, buffer.shape, Place::kArena, 0, {}, 0};
+    if (buffer.kind == ResultBuffer::Kind::kInput) row.place = Place::kInput;
+    if (buffer.kind == ResultBuffer::Kind::kOutput) row.place = Place::kOutput;
+    program.buffers.push_back(std::move(row));
+  }
+  std::vector<NodeId> inputs = file.graph.inputs();
+  if (inputs.size() != result.inputs.size()) return absl::InternalError("the answer has other inputs than the graph");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Binding& binding = result.inputs[i];
+    const Node& node = file.graph.nodes[inputs[i]];
+    bool known = binding.buffer >= 0 && static_cast<size_t>(binding.buffer) < program.buffers.size();
+    if (!known || binding.name != node.text) return absl::InternalError("the answer has other inputs than the graph");
+    ProgramBuffer& buffer = program.buffers[binding.buffer];
+    buffer.name = node.text;
+    buffer.fill = node.fill;
+    buffer.stream = i;
+  }
+  for (const Binding& binding : result.outputs) program.outputs.push_back({binding.name, binding.buffer});
+
+  std::vector<std::string> digests;
+  for (const GroupResult& group : result.groups) digests.push_back(group.record_digest);
+  WL_ASSIGN_OR_RETURN(std::vector<KernelRecord> records, service.get_records(digests));
+  // Two groups may have become the same kernel.
+  std::map<std::string, int> by_entry;
+  std::vector<int> kernel_of;
+  for (KernelRecord& record : records) {
+    auto [at, fresh] = by_entry.try_emplace(record.source.entry, static_cast<int>(program.kernels.size()));
+    kernel_of.push_back(at->second);
+    if (!fresh) continue;
+    ProgramKernel kernel;
+    kernel.key = record.key;
+    kernel.plan = record.plan;
+    kernel.graph = record.graph;
+    for (const BufferSpec& buffer : record.problem.buffers) ++(buffer.output ? kernel.outputs : kernel.inputs);
+    WL_ASSIGN_OR_RETURN(kernel.object, service.get_blob(record.object_sha256));
+    kernel.source = std::move(record.source);
+    program.kernels.push_back(std::move(kernel));
+  }
+  for (const Step& step : result.steps) {
+    if (step.group < 0 || static_cast<size_t>(step.group) >= kernel_of.size()) {
+      return absl::InternalError("a step of the answer names no group");
+    }
+    program.steps.push_back({kernel_of[step.group], step.arguments});
+  }
+  WL_RETURN_IF_ERROR(lay_out(program));
+  return program;
+}
+
+}  // namespace wl

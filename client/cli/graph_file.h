@@ -1,0 +1,30 @@
+// Graph files, and what becomes of a finished job: a Program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/cli/service.h"
+#include "client/program/program.h"
+
+namespace wl {
+
+struct GraphFile {
+  Graph graph;
+  std::string text;                     // canonical
+  std::vector<std::string> weights;     // names of the inputs that are weights, folded ones among them
+  std::vector<FoldedWeight> folded;     // what computes those that are made from other weights
+  std::string label;                    // the file's name without its folder
+  std::map<std::string, int64_t> bind;  // extents given to its symbolic dimensions
+};
+
+// .onnx, or canonical text (.graph, or whatever begins like it). Messages name the file.
+absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind);
+
+// Fetches the records and objects that the result names, and lays out its buffers. Deterministic: the same result gives
+// the same program.
+absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result, const GraphFile& file);
+
+}  // namespace wl

@@ -1,0 +1,283 @@
+#include "client/cli/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_split.h"
+#include "client/cli/exit_code.h"
+
+namespace wl {
+namespace {
+
+// Adds one command; `example` ends its help.
+CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
+                  const std::string& example) {
+  CLI::App* sub = app.add_subcommand(name, says);
+  sub->footer("Example:\n  " + example);
+  sub->callback([&options, name] { options.command = name; });
+  return sub;
+}
+
+void add_connection(CLI::App* sub, Options& options) {
+  auto* server =
+      sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
+          ->type_name("ADDR");
+  sub->add_option("--store", options.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
+      ->type_name("FILE")
+      ->excludes(server);
+}
+
+void add_json(CLI::App* sub, Options& options) {
+  sub->add_option("--json", options.json, "write a report for programs; - is stdout")->type_name("FILE|-");
+}
+
+// A value that is parsed by one of our own functions, whose message becomes the command line's.
+template <typename Parse>
+CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::string& says, const std::string& type,
+                        Parse parse) {
+  return sub
+      ->add_option(
+          name,
+          [parse, name](const CLI::results_t& values) {
+            for (const std::string& value : values) {
+              absl::Status status = parse(value);
+              if (!status.ok()) throw CLI::ValidationError(name, std::string(status.message()));
+            }
+            return true;
+          },
+          says)
+      ->type_name(type);
+}
+
+// "64,128": whole numbers, each once. `text` is what messages quote.
+absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text) {
+  std::vector<int64_t> extents;
+  const std::vector<std::string> items = absl::StrSplit(list, ',');
+  for (const std::string& item : items) {
+    int64_t extent = -1;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), extent);
+    if (error != std::errc() || end != item.data() + item.size() || extent < 0 ||
+        std::find(extents.begin(), extents.end(), extent) != extents.end()) {
+      return invalid("expected NAME=N with a whole number, or several, each once, found \"", text, "\"");
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+void add_graph(CLI::App* sub, Options& options) {
+  add_parsed(sub, "--bind", "extent of a symbolic dimension, e.g. batch=8, or several, e.g. n=64,128; repeatable",
+             "NAME=N[,N..]",
+             [&options](const std::string& text) -> absl::Status {
+               WL_ASSIGN_OR_RETURN(auto assignment, parse_assignment(text));
+               WL_ASSIGN_OR_RETURN(options.bind[assignment.first], parse_extents(assignment.second, text));
+               return absl::OkStatus();
+             })
+      ->expected(1)
+      ->take_all();
+  sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
+      ->capture_default_str()
+      ->type_name("T");
+  sub->add_option(
+         "--cover", options.tune.cover,
+         "which ops share a kernel at most: stitched, greedy, planned, contractions-alone (as compilers around kernel "
+         "libraries do) or one-per-op")
+      ->capture_default_str()
+      ->type_name("C");
+  sub->add_flag("--allow-tf32", options.tune.allow_tf32, "allow reduced-precision products of f32");
+  sub->add_option_function<std::string>(
+         "--measure", [&options](const std::string& how) { options.tune.cold = how == "cold"; },
+         "warm (default) or cold: whether a kernel finds its data in cache")
+      ->check(CLI::IsMember({"cold", "warm"}))
+      ->type_name("HOW");
+}
+
+void add_search(CLI::App* sub, Options& options) {
+  sub->add_option("--trials", options.tune.trials, "candidates per distinct group (default: by --effort)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->type_name("N");
+  add_parsed(sub, "--budget", "stop after this time: 90, 90s, 5m, 1h", "TIME",
+             [&options](const std::string& text) -> absl::Status {
+               WL_ASSIGN_OR_RETURN(options.tune.budget_s, parse_seconds(text));
+               return absl::OkStatus();
+             });
+  sub->add_option("--effort", options.tune.effort, "quick, default or thorough")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"quick", "default", "thorough"}))
+      ->type_name("E");
+  sub->add_option("--strategy", options.tune.strategy, "how candidates are proposed")
+      ->capture_default_str()
+      ->type_name("S");
+  sub->add_option("--seed", options.tune.seed, "of everything random in the search")
+      ->capture_default_str()
+      ->type_name("N");
+  auto* cached = sub->add_flag("--require-cached", options.tune.require_cached,
+                               "never search: exit 3 when any group is not in the store");
+  sub->add_flag("--retune", options.tune.retune, "search again although the store has an answer")->excludes(cached);
+}
+
+void add_run(CLI::App* sub, Options& options) {
+  RunOptions& run = options.run;
+  sub->add_flag("--check", run.check, "compare sampled outputs with the double-precision oracle; exit 5 when wrong");
+  sub->add_option_function<std::string>(
+         "--check-by",
+         [&run](const std::string& how) {
+           run.check = true;
+           run.check_by = how == "whole" ? CheckBy::kWhole : how == "steps" ? CheckBy::kSteps : CheckBy::kAuto;
+         },
+         "--check of the whole graph at once, or of every step on what it reads; auto (default): by size")
+      ->check(CLI::IsMember({"auto", "whole", "steps"}))
+      ->type_name("HOW");
+  CLI::Option* repeat =
+      sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
+  sub->add_flag("--profile", run.profile, "and N more, kernel by kernel: what each takes in its place")->needs(repeat);
+  add_parsed(sub, "--input", "a .npy file for one input; repeatable", "NAME=FILE",
+             [&run](const std::string& text) -> absl::Status {
+               WL_ASSIGN_OR_RETURN(auto assignment, parse_assignment(text));
+               run.inputs[assignment.first] = assignment.second;
+               return absl::OkStatus();
+             })
+      ->expected(1)
+      ->take_all();
+  sub->add_option("--weights", run.weights,
+                  "arrays by input name: the .onnx file, an .npz, a folder of .npy files; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("PATH");
+  sub->add_option("--output-dir", run.output_dir, "write NAME.npy of every output")->type_name("DIR");
+  sub->add_flag("--save-inputs", run.save_inputs, "and inputs/NAME.npy of every input beside them");
+  sub->add_option("--seed", run.seed, "of inputs that are not given")->capture_default_str()->type_name("N");
+  sub->add_option("--device", run.device, "the GPU that kernels for one run on (default: the first that can)")
+      ->type_name("cuda:N|hip:N");
+  sub->add_option("--threads", run.threads, "at most so many (default: as tuned)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+}
+
+}  // namespace
+
+absl::StatusOr<double> parse_seconds(const std::string& text) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  std::string unit = end;
+  double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (end == text.c_str() || factor == 0 || !(value > 0) || !std::isfinite(value)) {
+    return invalid("expected a time such as 90, 90s, 5m or 1h, found \"", text, "\"");
+  }
+  return value * factor;
+}
+
+absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {
+  size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    return invalid("expected NAME=VALUE, found \"", text, "\"");
+  }
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+std::variant<Options, int> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Finds, verifies, stores and hands out the fastest fused kernels for tensor programs.", "warploom");
+  app.set_version_flag("--version", "warploom " WARPLOOM_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
+      "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"
+      "Example:\n  warploom tune model.onnx --out tuned && warploom run tuned --check");
+
+  CLI::App* tune = command(app, options, "tune", "tune a graph: .onnx, or .graph canonical text",
+                           "warploom tune model.onnx --trials 64 --out tuned");
+  tune->add_option("FILE", options.input, "the graph")->required();
+  tune->add_option("--out", options.out, "write a bundle that `warploom run` needs nothing else for")->type_name("DIR");
+  add_graph(tune, options);
+  add_search(tune, options);
+  add_connection(tune, options);
+  add_json(tune, options);
+
+  CLI::App* run = command(app, options, "run", "run a tuned bundle, or a graph with what the store has",
+                          "warploom run tuned --check --repeat 20");
+  run->add_option("DIR|FILE", options.input, "the bundle or graph")->required();
+  add_run(run, options);
+  add_graph(run, options);
+  add_connection(run, options);
+  add_json(run, options);
+
+  CLI::App* get =
+      command(app, options, "get", "fetch what the store has for a graph or a problem key; exit 3 on a miss",
+              "warploom get model.onnx --out tuned");
+  get->add_option("FILE|KEY", options.input, "the graph, or the key of one group")->required();
+  get->add_option("--out", options.out, "write a bundle (of a key: source, object and record)")->type_name("DIR");
+  add_graph(get, options);
+  add_connection(get, options);
+  add_json(get, options);
+
+  CLI::App* inspect = command(app, options, "inspect", "what the compiler makes of a graph; needs no device",
+                              "warploom inspect model.onnx --stage source");
+  inspect->add_option("FILE", options.input, "the graph")->required();
+  inspect->add_option("--stage", options.stage, "graph, plan, kernel, source or asm")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"graph", "plan", "kernel", "source", "asm"}))
+      ->type_name("STAGE");
+  inspect->add_flag("--simplify-only", options.simplify_only,
+                    "stage graph: rewrite rules applied, not cut into groups");
+  inspect->add_flag("--why", options.why, "stage plan: why each group is what it is, and what else was priced");
+  inspect->add_option("--svg", options.svg, "stage plan: write a picture of the graph with its groups coloured")
+      ->type_name("FILE");
+  add_graph(inspect, options);
+  add_connection(inspect, options);
+
+  CLI::App* jobs = command(app, options, "jobs", "list tuning jobs, newest first", "warploom jobs --server HOST:7411");
+  CLI::App* records =
+      command(app, options, "records", "list stored kernels, newest first", "warploom records --limit 20");
+  for (CLI::App* sub : {jobs, records}) {
+    sub->add_option("--limit", options.most, "at most so many")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100'000))
+        ->type_name("N");
+    add_connection(sub, options);
+    add_json(sub, options);
+  }
+  CLI::App* workers =
+      command(app, options, "workers", "list the workers of a coordinator", "warploom workers --server HOST:7411");
+  add_connection(workers, options);
+  add_json(workers, options);
+
+  CLI::App* watch = command(app, options, "watch", "follow a job until it ends, then report it",
+                            "warploom watch JOB --server HOST:7411");
+  watch->add_option("JOB", options.input, "name, from `warploom jobs`")->required();
+  add_connection(watch, options);
+  add_json(watch, options);
+
+  CLI::App* cancel =
+      command(app, options, "cancel", "end a job; the best so far is kept", "warploom cancel JOB --server HOST:7411");
+  cancel->add_option("JOB", options.input, "name, from `warploom jobs`")->required();
+  add_connection(cancel, options);
+
+  CLI::App* targets =
+      command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",
+              "warploom targets");
+  add_json(targets, options);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& ask) {
+    app.exit(ask, std::cout, std::cerr);
+    return kExitDone;
+  } catch (const CLI::CallForVersion& ask) {
+    app.exit(ask, std::cout, std::cerr);
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "warploom: error: " << error.what() << "\nrun `warploom";
+    for (const CLI::App* sub : app.get_subcommands()) std::cerr << " " << sub->get_name();
+    std::cerr << " --help`\n";
+    return kExitUsage;
+  }
+  return options;
+}
+
+}  // namespace wl

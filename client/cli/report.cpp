@@ -1,0 +1,253 @@
+#include "client/cli/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "client/cli/table.h"
+#include "client/program/json.h"
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+constexpr double kBusy = 0.2;  // spread of samples that an idle machine does not have
+
+Json outcomes_json(const OutcomeCounts& outcomes) {
+  Json json = Json::object();
+  for (int i = 0; i < kOutcomeCount; ++i) json[kOutcomeNames[i]] = outcomes[i];
+  return json;
+}
+
+Json device_json(const Device& device) {
+  return {{"cpu", device.name},
+          {"threads", device.threads},
+          {"l1_bytes", device.l1_bytes},
+          {"l2_bytes", device.l2_bytes},
+          {"l3_bytes", device.l3_bytes}};
+}
+
+std::set<std::string> cached_keys(const Job& job) {
+  std::set<std::string> keys;
+  for (const GroupProgress& group : job.progress.groups) {
+    if (group.cached || job.cached) keys.insert(group.key);
+  }
+  return keys;
+}
+
+std::string source_of(const Job& job, const GroupResult& group, const std::set<std::string>& cached) {
+  return job.cached || cached.contains(group.key) ? "cached" : group.source;
+}
+
+std::string rate_text(const GroupResult& group) {
+  if (!(group.best_ns > 0)) return "";
+  // What bounds it: a group does little arithmetic per byte, or much.
+  if (group.flops > 16.0 * static_cast<double>(group.bytes))
+    return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
+  return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
+}
+
+}  // namespace
+
+std::string report_json(const Job& job, const Bind& bind, const std::string& file, bool stable) {
+  const JobResult& result = *job.result;
+  std::set<std::string> cached = cached_keys(job);
+  Json report;
+  report["format"] = kReportFormat;
+  report["input"] = Json::object();
+  if (!stable) report["input"]["file"] = file;
+  report["input"]["hash"] = result.graph_hash;
+  report["input"]["bind"] = Json(bind);
+  report["target"] = {
+      {"name", result.device.target}, {"device", result.device.name}, {"fingerprint", result.device.fingerprint()}};
+  report["groups"] = Json::array();
+  for (const GroupResult& group : result.groups) {
+    Json row;
+    row["key"] = group.key;
+    row["what"] = describe_group(group.graph);
+    row["count"] = group.count;
+    row["ops"] = group.ops;
+    if (!stable) row["source"] = source_of(job, group, cached);
+    row["kernels_default"] = group.kernels_default;
+    row["kernels"] = group.kernels;
+    row["bytes_default"] = group.bytes_default;
+    row["bytes"] = group.bytes;
+    row["flops"] = group.flops;
+    row["default_ns"] = group.default_ns;
+    row["best_ns"] = group.best_ns;
+    row["samples_ns"] = group.samples_ns;
+    row["trials"] = outcomes_json(group.trials);
+    row["max_error"] = group.max_error;
+    row["bound"] = group.bound;
+    row["plan"] = group.plan;
+    row["record"] = group.record_digest;
+    report["groups"].push_back(std::move(row));
+  }
+  Json& totals = report["totals"];
+  totals = {{"kernels_default", result.kernels_default},
+            {"kernels", result.kernels},
+            {"bytes_default", result.bytes_default},
+            {"bytes", result.bytes},
+            {"default_ns", result.default_ns},
+            {"best_ns", result.best_ns},
+            {"trials", result.trials},
+            {"cover_rounds", result.cover_rounds},
+            {"cover_certified", result.cover_certified},
+            {"spread", spread_of(result)}};
+  if (!stable) {
+    totals["wall_s"] = {{"enumerate", result.enumerate_s},
+                        {"compile", result.compile_s},
+                        {"check", result.check_s},
+                        {"measure", result.measure_s},
+                        {"total", job.progress.elapsed_s}};
+    report["job"] = {{"name", job.name},
+                     {"state", kJobStateNames[static_cast<int>(job.state)]},
+                     {"cached", job.cached},
+                     {"trials_run", job.cached ? 0 : job.progress.trials_done}};
+  }
+  report["environment"] = {{"warploom", result.warploom_version},
+                           {"compiler", result.environment},
+                           {"driver", ""},
+                           {"host", device_json(result.device)}};
+  return text_of(report);
+}
+
+std::string reports_json(const std::vector<SizedReport>& reports) {
+  if (reports.size() == 1) return reports[0].report;
+  Json json = {{"format", kReportFormat}, {"sizes", Json::array()}};
+  for (const SizedReport& sized : reports) {
+    json["sizes"].push_back({{"bind", Json(sized.bind)}, {"report", Json::parse(sized.report)}});
+  }
+  return text_of(json);
+}
+
+std::string record_json(const KernelRecord& record) {
+  Json json = {{"format", kReportFormat},
+               {"key", record.key},
+               {"digest", record.digest},
+               {"environment", record.environment},
+               {"target", record.device.target},
+               {"device", record.device.name},
+               {"what", describe_group(record.graph)},
+               {"plan", record.plan},
+               {"best_ns", median_of(record.samples_ns)},
+               {"default_ns", median_of(record.default_samples_ns)},
+               {"samples_ns", record.samples_ns},
+               {"bytes", record.bytes},
+               {"flops", record.flops},
+               {"max_error", record.max_error},
+               {"bound", record.bound},
+               {"strategy", record.strategy},
+               {"trials", outcomes_json(record.outcomes)}};
+  json["graph"] = record.graph;
+  json["object_sha256"] = record.object_sha256;
+  json["check_seeds"] = record.check_seeds;
+  json["source"] = {{"compiler", record.source.compiler},
+                    {"entry", record.source.entry},
+                    {"grid", record.source.grid},
+                    {"threads", record.source.threads},
+                    {"scratch_bytes", record.source.scratch_bytes},
+                    {"passes", record.source.passes},
+                    {"work_bytes", record.source.work_bytes},
+                    {"text", record.source.text}};
+  return text_of(json);
+}
+
+std::string describe_group(const std::string& graph_text) {
+  auto graph = parse(graph_text);
+  if (!graph.ok()) return "?";
+  // The ops that say most about a group, in order, once each.
+  std::vector<std::string_view> structural, elementwise;
+  for (const Node& node : graph->nodes) {
+    OpClass cls = class_of(node.op);
+    if (cls == OpClass::kLeaf || cls == OpClass::kView || node.op == Op::cast) continue;
+    auto& list = cls == OpClass::kElementwise ? elementwise : structural;
+    if (std::find(list.begin(), list.end(), name_of(node.op)) == list.end()) list.push_back(name_of(node.op));
+  }
+  constexpr size_t kMost = 4;
+  std::string text;
+  size_t written = 0;
+  for (const auto* list : {&structural, &elementwise}) {
+    for (std::string_view name : *list) {
+      if (written < kMost) append(&text, written ? "+" : "", name);
+      ++written;
+    }
+  }
+  if (written > kMost) append(&text, "+", written - kMost);
+  if (text.empty()) text = "copy";
+  if (!graph->outputs.empty()) {
+    const Node& node = graph->nodes[graph->outputs[0].node];
+    append(&text, " ", name_of(node.dtype), "[");
+    for (size_t i = 0; i < node.shape.size(); ++i) append(&text, i ? "," : "", node.shape[i]);
+    text += "]";
+  }
+  return text;
+}
+
+std::string time_text(double ns) {
+  if (!(ns > 0)) return "-";
+  if (ns < 1e3) return absl::StrFormat("%.0f ns", ns);
+  if (ns < 1e6) return absl::StrFormat("%.3g us", ns / 1e3);
+  if (ns < 1e9) return absl::StrFormat("%.3g ms", ns / 1e6);
+  return absl::StrFormat("%.3g s", ns / 1e9);
+}
+
+std::string number_text(double x) {
+  return absl::StrFormat("%.2g", x);
+}
+
+std::string report_table(const Job& job, bool colour) {
+  const JobResult& result = *job.result;
+  std::set<std::string> cached = cached_keys(job);
+  Table table({{"group"},
+               {"what"},
+               {"count", true},
+               {"kernels", true},
+               {"default", true},
+               {"best", true},
+               {"speed-up", true},
+               {"rate", true},
+               {"error/bound", true},
+               {"from"}},
+              colour);
+  auto speed_up = [](double before, double after) {
+    return before > 0 && after > 0 ? absl::StrFormat("%.2fx", before / after) : std::string("-");
+  };
+  for (size_t i = 0; i < result.groups.size(); ++i) {
+    const GroupResult& group = result.groups[i];
+    table.add({cat("g", i), describe_group(group.graph), cat(group.count),
+               cat(group.kernels_default, " -> ", group.kernels), time_text(group.default_ns), time_text(group.best_ns),
+               speed_up(group.default_ns, group.best_ns), rate_text(group),
+               cat(number_text(group.max_error), "/", number_text(group.bound)), source_of(job, group, cached)});
+  }
+  table.rule();
+  table.add({"total", "", "", cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
+             time_text(result.best_ns), speed_up(result.default_ns, result.best_ns),
+             result.best_ns > 0 ? absl::StrFormat("%.1f GB/s", static_cast<double>(result.bytes) / result.best_ns) : "",
+             "", cat(job.cached ? 0 : job.progress.trials_done, " trials")});
+  std::string text = table.text();
+  if (result.cover_rounds > 0)
+    append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
+           result.cover_certified ? "; no other candidate can make a faster one\n"
+                                  : " by measured times; --effort thorough goes on until no other can be faster\n");
+  if (const double spread = spread_of(result); spread > kBusy)
+    append(&text,
+           absl::StrFormat("samples of one kernel spread by %.0f %%: something else was using the machine, and what is "
+                           "fastest may not be; tune again (--retune) when it is idle\n",
+                           100 * spread));
+  return text;
+}
+
+double spread_of(const JobResult& result) {
+  double least = 0, usual = 0;
+  for (const GroupResult& group : result.groups) {
+    if (group.samples_ns.empty()) continue;
+    const auto count = static_cast<double>(group.count);
+    least += count * undisturbed_ns(group.samples_ns);
+    usual += count * median_of(group.samples_ns);
+  }
+  return least > 0 ? usual / least - 1 : 0;
+}
+
+}  // namespace wl

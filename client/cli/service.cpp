@@ -1,0 +1,271 @@
+#include "client/cli/service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "compiler/base/sha256.h"
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "warploom/v1/admin.grpc.pb.h"
+#include "warploom/v1/blob.grpc.pb.h"
+#include "warploom/v1/kernel_store.grpc.pb.h"
+#include "warploom/v1/tuning.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+using Clock = std::chrono::system_clock;
+constexpr auto kCallDeadline = std::chrono::seconds(120);
+absl::Status status_of(const grpc::Status& status, const std::string& where) {
+  if (status.ok()) return absl::OkStatus();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    return absl::UnavailableError(cat("no coordinator answers at ", where, " (", status.error_message(),
+                                      "); start one with `warploomd --listen ", where,
+                                      "`, or leave out --server to tune in this process"));
+  }
+  return from_grpc(status);
+}
+
+// A message, or a conversion of it, from one unary call.
+template <typename Stub, typename Request, typename Response>
+absl::StatusOr<Response> call(Stub& stub, const std::string& where,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                              const Request& request) {
+  grpc::ClientContext context;
+  context.set_deadline(Clock::now() + kCallDeadline);
+  Response response;
+  grpc::Status status = (stub.*method)(&context, request, &response);
+  if (!status.ok()) return status_of(status, where);
+  return response;
+}
+
+bool may_come_back(const absl::Status& status) {
+  return absl::IsUnavailable(status);
+}
+
+}  // namespace
+
+Service::Service(std::shared_ptr<grpc::Channel> channel, std::string where)
+    : channel_(std::move(channel)), where_(std::move(where)) {}
+
+Service Service::at(const std::string& address) {
+  return Service(dial(address), address);
+}
+
+absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
+                                        const TuneOptions& options, const std::string& label) {
+  v1::CreateTuningJobRequest request;
+  request.set_request_id(request_id);
+  request.set_graph(graph);
+  *request.mutable_options() = to_proto(options);
+  request.set_label(label);
+  auto stub = v1::TuningService::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CreateTuningJob, request));
+  return from_proto(job);
+}
+
+absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
+                                       const std::function<void(bool lost)>& on_lost, double patience_s) {
+  auto stub = v1::TuningService::NewStub(channel_);
+  uint64_t version = 0;
+  bool lost = false;
+  Clock::time_point lost_since;
+  for (;;) {
+    grpc::ClientContext context;
+    v1::WatchJobRequest request;
+    request.set_name(name);
+    request.set_resume_version(version);
+    auto stream = stub->WatchJob(&context, request);
+    v1::Job message;
+    std::optional<Job> last;
+    while (stream->Read(&message)) {
+      auto job = from_proto(message);
+      if (!job.ok()) {
+        context.TryCancel();
+        while (stream->Read(&message)) {
+        }
+        (void)stream->Finish();
+        return job.status();
+      }
+      if (lost) on_lost(false);
+      lost = false;
+      version = job->version;
+      on_change(*job);
+      last = *std::move(job);
+    }
+    absl::Status status = status_of(stream->Finish(), where_);
+    if (last && is_done(last->state)) return *std::move(last);
+    if (!status.ok() && !may_come_back(status)) return status;
+    // The stream ended early: a coordinator that stops or restarts. The job is in its store.
+    auto now = Clock::now();
+    if (!lost) {
+      lost = true;
+      lost_since = now;
+      on_lost(true);
+    }
+    if (now - lost_since > std::chrono::duration<double>(patience_s)) {
+      return status.ok() ? absl::UnavailableError(cat("the coordinator at ", where_, " ended the watch of job ", name))
+                         : status;
+    }
+    channel_->WaitForConnected(now + std::chrono::milliseconds(500));
+  }
+}
+
+absl::StatusOr<Job> Service::get_job(const std::string& name) {
+  v1::GetJobRequest request;
+  request.set_name(name);
+  auto stub = v1::TuningService::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::GetJob, request));
+  return from_proto(job);
+}
+
+absl::StatusOr<Job> Service::cancel_job(const std::string& name) {
+  v1::CancelJobRequest request;
+  request.set_name(name);
+  auto stub = v1::TuningService::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CancelJob, request));
+  return from_proto(job);
+}
+
+absl::StatusOr<std::vector<Job>> Service::list_jobs(int most) {
+  auto stub = v1::TuningService::NewStub(channel_);
+  std::vector<Job> jobs;
+  v1::ListJobsRequest request;
+  do {
+    request.set_page_size(std::min(1000, most - static_cast<int>(jobs.size())));
+    WL_ASSIGN_OR_RETURN(v1::ListJobsResponse page, call(*stub, where_, &v1::TuningService::Stub::ListJobs, request));
+    for (const v1::Job& message : page.jobs()) {
+      WL_ASSIGN_OR_RETURN(Job job, from_proto(message));
+      jobs.push_back(std::move(job));
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && static_cast<int>(jobs.size()) < most);
+  return jobs;
+}
+
+absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const TuneOptions& options,
+                                            const std::string& stage, bool simplify_only, bool why) {
+  v1::InspectRequest request;
+  request.set_graph(graph);
+  *request.mutable_options() = to_proto(options);
+  request.set_stage(stage);
+  request.set_simplify_only(simplify_only);
+  request.set_why(why);
+  auto stub = v1::TuningService::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::InspectResponse answer, call(*stub, where_, &v1::TuningService::Stub::Inspect, request));
+  Inspection inspection;
+  inspection.graph = answer.graph();
+  inspection.why = answer.why();
+  inspection.picture = answer.picture();
+  for (const v1::InspectResponse::Group& message : answer.groups()) {
+    InspectedGroup group{message.key(),   message.graph(), message.plan(),  message.text(),
+                         message.space(), message.count(), message.tuned(), {}};
+    if (message.has_source()) {
+      WL_ASSIGN_OR_RETURN(group.source, from_proto(message.source()));
+    }
+    inspection.groups.push_back(std::move(group));
+  }
+  return inspection;
+}
+
+absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
+  v1::GetKernelRequest request;
+  request.set_key(key);
+  auto stub = v1::KernelStore::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::KernelRecord record, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
+  return from_proto(record);
+}
+
+absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector<std::string>& digests) {
+  constexpr size_t kPage = 256;
+  auto stub = v1::KernelStore::NewStub(channel_);
+  std::vector<KernelRecord> records;
+  for (size_t begin = 0; begin < digests.size(); begin += kPage) {
+    v1::BatchGetKernelsRequest request;
+    for (size_t i = begin; i < std::min(digests.size(), begin + kPage); ++i) {
+      request.add_items()->set_digest(digests[i]);
+    }
+    WL_ASSIGN_OR_RETURN(v1::BatchGetKernelsResponse page,
+                        call(*stub, where_, &v1::KernelStore::Stub::BatchGetKernels, request));
+    if (page.items_size() != request.items_size()) return absl::InternalError("BatchGetKernels answered in part");
+    for (const auto& item : page.items()) {
+      const std::string& digest = digests[records.size()];
+      if (!item.has_record()) {
+        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", where_));
+      }
+      WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(item.record()));
+      if (record.digest != digest) return absl::DataLossError(cat(where_, " sent another record than ", digest));
+      records.push_back(std::move(record));
+    }
+  }
+  return records;
+}
+
+absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
+  auto stub = v1::KernelStore::NewStub(channel_);
+  std::vector<RecordSummary> rows;
+  v1::ListKernelsRequest request;
+  do {
+    request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
+    WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page,
+                        call(*stub, where_, &v1::KernelStore::Stub::ListKernels, request));
+    for (const v1::KernelSummary& message : page.kernels()) {
+      rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
+                      message.plan(), message.ops(), message.best_ns(), message.default_ns(),
+                      message.created_unix_ms()});
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);
+  return rows;
+}
+
+absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
+  v1::DownloadRequest request;
+  request.set_digest(digest);
+  auto stub = v1::BlobStore::NewStub(channel_);
+  grpc::ClientContext context;
+  context.set_deadline(Clock::now() + kCallDeadline);
+  auto stream = stub->Download(&context, request);
+  std::string bytes;
+  v1::DownloadResponse chunk;
+  while (stream->Read(&chunk)) bytes += chunk.data();
+  WL_RETURN_IF_ERROR(status_of(stream->Finish(), where_));
+  if (sha256_hex(bytes) != digest) {
+    return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", where_));
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
+  auto stub = v1::Admin::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse answer,
+                      call(*stub, where_, &v1::Admin::Stub::ListWorkers, v1::ListWorkersRequest()));
+  std::vector<WorkerSummary> rows;
+  for (const v1::WorkerInfo& message : answer.workers()) {
+    WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
+                      message.leases()};
+    for (const v1::Device& device : message.devices()) {
+      WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
+      row.devices.push_back(std::move(converted));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string new_request_id() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 16; ++i) {
+    unsigned byte = device() & 0xff;
+    if (i == 6) byte = (byte & 0x0f) | 0x40;
+    if (i == 8) byte = (byte & 0x3f) | 0x80;
+    append(&id, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", absl::Hex(byte, absl::kZeroPad2));
+  }
+  return id;
+}
+
+}  // namespace wl

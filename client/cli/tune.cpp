@@ -1,0 +1,178 @@
+// tune, watch and get: a job from its creation to its report.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
+#include "client/cli/report.h"
+#include "client/cli/table.h"
+#include "client/program/bucket.h"
+#include "client/program/bundle.h"
+#include "client/program/files.h"
+
+namespace wl {
+namespace {
+
+// Follows a job to its end; the first Ctrl-C ends it early.
+absl::StatusOr<Job> follow(Context& context, const Job& job) {
+  bool colour = wants_colour(STDERR_FILENO);
+  ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
+  InterruptGuard guard([&] {
+    std::fprintf(stderr, "\nstopping; the best so far is kept (once more: stop at once)\n");
+    absl::Status status = context.service.cancel_job(job.name).status();
+    if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
+  });
+  auto done = context.service.watch_job(
+      job.name, [&](const Job& seen) { display.show(seen); },
+      [&](bool lost) {
+        display.say(lost ? "the coordinator is away; waiting for it, the job goes on from its store" : "it is back");
+      });
+  display.clear();
+  return done;
+}
+
+// Jobs of processes that are gone: nobody waits for them, and they would take the worker's time. Their trials stay, and
+// searches that this job shares with them go on.
+absl::Status end_orphans(Context& context, const std::string& mine) {
+  constexpr int kRecent = 100;
+  WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, context.service.list_jobs(kRecent));
+  for (const Job& job : jobs) {
+    if (job.name != mine && !is_done(job.state)) WL_RETURN_IF_ERROR(context.service.cancel_job(job.name).status());
+  }
+  return absl::OkStatus();
+}
+
+struct Tuned {
+  Job job;
+  const GraphFile* file = nullptr;  // null: known by the job's name only
+};
+
+// The tables, the bundle and the report of finished jobs, one for every size; the exit code.
+absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
+  const Options& options = context.options;
+  bool interrupted = false;
+  std::vector<SizedReport> reports;
+  std::vector<TunedProgram> programs;
+  for (const auto& [job, file] : all) {
+    if (!job.result) return why_no_result(job);
+    interrupted |= job.state == JobState::kCancelled;
+    const Bind bind = file != nullptr ? file->bind : Bind();
+    reports.push_back({bind, report_json(job, bind, options.input, /*stable=*/false)});
+    if (options.json != "-") {
+      if (!bind.empty()) std::printf("tuned for %s\n", bind_text(bind).c_str());
+      std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
+    }
+    if (options.out.empty() || file == nullptr) continue;
+    WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, *file));
+    programs.push_back({std::move(program), report_json(job, bind, options.input, /*stable=*/true)});
+  }
+  WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
+  std::FILE* notes = options.json == "-" ? stderr : stdout;
+  if (!programs.empty()) {
+    WL_RETURN_IF_ERROR(write_buckets(options.out, programs));
+    std::fprintf(notes, "bundle: %s (warploom run %s --check)\n", options.out.c_str(), options.out.c_str());
+  } else if (all[0].file != nullptr) {
+    std::fprintf(notes, "stored: %s; --out DIR writes a bundle\n",
+                 context.embedded ? options.store.c_str() : options.server.c_str());
+  }
+  if (interrupted) {
+    std::fprintf(stderr, "interrupted: the best that is known is kept; %s\n",
+                 options.tune.retune ? "--retune begins anew" : "the same command goes on from here");
+    return kExitInterrupted;
+  }
+  return kExitDone;
+}
+
+// One job for every size that --bind names. An interrupt ends what is under way and begins nothing more.
+absl::StatusOr<int> ask_all(Context& context, bool search) {
+  std::vector<GraphFile> files;
+  for (const Bind& bind : combinations(context.options.bind)) {
+    WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(context.options.input, bind));
+    files.push_back(std::move(file));
+  }
+  if (!context.options.out.empty()) WL_RETURN_IF_ERROR(may_become_bundle(context.options.out));
+  std::vector<Tuned> all;
+  for (const GraphFile& file : files) {
+    WL_ASSIGN_OR_RETURN(Job job, ask(context, file, search));
+    const bool interrupted = job.state == JobState::kCancelled;
+    all.push_back({std::move(job), &file});
+    if (interrupted) break;
+  }
+  return conclude(context, all);
+}
+
+}  // namespace
+
+absl::Status why_no_result(const Job& job) {
+  switch (job.state) {
+    case JobState::kFailed:
+      if (job.error.ok()) return absl::InternalError("the job failed and does not say why");
+      // Nothing correct was found: not to be taken for a miss of the store.
+      if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
+      return job.error;
+    case JobState::kCancelled:
+      return absl::CancelledError(
+          "interrupted before every group had a verified kernel; what was measured is kept: run the same command "
+          "again");
+    case JobState::kNotCached: {
+      std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());
+      return absl::NotFoundError(cat(what, "; `warploom tune ", job.label, "` searches for it"));
+    }
+    default:
+      return absl::InternalError("the job ended without a result");
+  }
+}
+
+absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
+  TuneOptions options = context.options.tune;
+  if (!search) options.require_cached = true;
+  if (context.embedded) {
+    WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
+  }
+  WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
+  if (is_done(job.state)) return job;
+  if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
+  if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
+  return follow(context, job);
+}
+
+absl::StatusOr<int> tune_command(Context& context) {
+  if (context.options.command == "watch") {
+    WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
+    if (!is_done(job.state)) {
+      if (context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
+      WL_ASSIGN_OR_RETURN(job, follow(context, job));
+    }
+    return conclude(context, {{std::move(job), nullptr}});
+  }
+  return ask_all(context, /*search=*/true);
+}
+
+absl::StatusOr<int> get_command(Context& context) {
+  const Options& options = context.options;
+  bool is_key = options.input.size() == 64 && options.input.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_key) return ask_all(context, /*search=*/false);
+  WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(options.input));
+  WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
+  if (!options.out.empty()) {
+    WL_ASSIGN_OR_RETURN(std::string object, context.service.get_blob(record.object_sha256));
+    WL_RETURN_IF_ERROR(make_folders(options.out));
+    std::string stem = cat(options.out, "/", record.source.entry);
+    WL_RETURN_IF_ERROR(write_file(stem + ".cpp", record.source.prelude + record.source.text));
+    WL_RETURN_IF_ERROR(write_file(stem + ".so", object));
+    WL_RETURN_IF_ERROR(write_file(options.out + "/record.json", record_json(record)));
+  }
+  if (options.json == "-") return kExitDone;
+  std::printf(
+      "%s\n  what     %s\n  target   %s, %s\n  plan     %s\n  best     %s (default %s)\n  error    %s of %s allowed\n",
+      record.key.c_str(), describe_group(record.graph).c_str(), record.device.target.c_str(),
+      record.environment.c_str(), record.plan.c_str(), time_text(median_of(record.samples_ns)).c_str(),
+      time_text(median_of(record.default_samples_ns)).c_str(), number_text(record.max_error).c_str(),
+      number_text(record.bound).c_str());
+  return kExitDone;
+}
+
+}  // namespace wl

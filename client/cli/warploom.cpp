@@ -1,0 +1,213 @@
+// The composition root of `warploom`, and the one place where the three processes become one: without --server a
+// coordinator and a worker live in this process and the client talks to them over an in-process channel, through the
+// same services as to a fleet.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_join.h"
+#include "client/cli/cli.h"
+#include "client/program/files.h"
+#include "compiler/base/code.h"
+#include "compiler/target/target.h"
+#include "runtime/gpu_device.h"
+#include "server/coordinator.h"
+#include "spdlog/sinks/stdout_color_sinks.h"
+#include "spdlog/spdlog.h"
+#include "worker/agent.h"
+#include "worker/drivers/cpu/cpu.h"
+#include "worker/drivers/cpu/tables.h"
+#include "worker/drivers/gpu/code.h"
+#include "worker/drivers/gpu/code_judge.h"
+#include "worker/measure.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// "" when there is none.
+std::string runner_beside_me() {
+  std::error_code error;
+  const std::string runner = (fs::read_symlink("/proc/self/exe", error).parent_path() / "warploom-runner").string();
+  return error || ::access(runner.c_str(), X_OK) != 0 ? "" : runner;
+}
+
+std::string family_of(const std::string& target) {
+  return target.substr(0, target.find(':'));
+}
+
+class ThisMachine final : public wl::Local {
+ public:
+  ~ThisMachine() override {
+    if (worker_.joinable()) {
+      worker_.request_stop();
+      worker_.join();
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string& store) override {
+    wl::CoordinatorOptions options;
+    options.store = store;
+    options.share_machine = true;
+    WL_RETURN_IF_ERROR(coordinator_.start(options));
+    channel_ = coordinator_.in_process_channel();
+    return channel_;
+  }
+
+  const wl::Device& device() override {
+    if (!device_) device_ = wl::describe_device();
+    return *device_;
+  }
+
+  absl::StatusOr<wl::Device> device_for(const std::string& target, bool must_run) override {
+    if (target != "cuda" && target != "hip" && !wl::is_gpu_name(target)) return device();
+    for (const wl::Gpus::Gpu& gpu : found().found)
+      if (gpu.device.target == target || family_of(gpu.device.target) == family_of(target)) return gpu.device;
+    WL_ASSIGN_OR_RETURN(const wl::Target* row, wl::target_named(target));
+    if (must_run) {
+      return absl::UnavailableError(
+          wl::cat("target ", target, ": this machine has no such device (", absl::StrJoin(found().missing, "; "),
+                  "); --server names a coordinator whose fleet has one, --target sim:", family_of(target),
+                  " runs the same kernels on simulated lanes, `warploom inspect --stage asm` judges their code"));
+    }
+    wl::Device nominal;
+    nominal.target = target;
+    nominal.name = "nominal";
+    nominal.threads = row->gpu.units;
+    nominal.l1_bytes = row->gpu.unit_shared;
+    nominal.l2_bytes = row->gpu.l2_bytes;
+    nominal.l3_bytes = 0;
+    return nominal;
+  }
+
+  absl::Status start_worker() override {
+    if (worker_.joinable()) return absl::OkStatus();
+    const std::string runner = runner_beside_me();
+    if (runner.empty()) {
+      return absl::UnavailableError(
+          "no worker: warploom-runner is missing; it belongs beside warploom, build or install it there");
+    }
+    if (device().compilers.empty() && found_.found.empty()) {
+      return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
+    }
+    wl::AgentOptions options;
+    options.name = "embedded";  // the store has one coordinator at a time, so the name is free
+    // GPUs were looked for if the job is for one.
+    options.devices = {device()};
+    for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
+    options.measure.gpus = found_.found;
+    options.wait_s = 2;
+    options.measure.runner = runner;
+    options.measure.work_dir = fs::temp_directory_path().string();
+    worker_ = std::jthread([channel = channel_, options](std::stop_token stop) {
+      if (absl::Status status = wl::run_agent(channel, options, stop); !status.ok()) {
+        std::fprintf(stderr, "warploom: worker: %s\n", std::string(status.message()).c_str());
+      }
+    });
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string> assemble(const wl::Source& source) override;
+
+  std::vector<TargetRow> targets() override;
+
+  Gpus gpus() override {
+    Gpus out;
+    for (const wl::Gpus::Gpu& gpu : found().found) out.found.emplace_back(gpu.name, gpu.device);
+    out.missing = found().missing;
+    return out;
+  }
+
+ private:
+  // Asked of a child process, once.
+  const wl::Gpus& found() {
+    if (!asked_) found_ = wl::find_gpus(runner_beside_me());
+    asked_ = true;
+    return found_;
+  }
+
+  wl::Coordinator coordinator_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::optional<wl::Device> device_;
+  bool asked_ = false;
+  wl::Gpus found_;
+  std::jthread worker_;
+};
+
+std::vector<wl::Local::TargetRow> ThisMachine::targets() {
+  std::vector<TargetRow> rows;
+  const std::string compilers = absl::StrJoin(device().compilers, ", ");
+  for (const wl::Target& target : wl::targets()) {
+    TargetRow row{std::string(target.name), compilers, "", ""};
+    std::vector<std::string> missing;
+    if (wl::is_gpu_name(row.name)) {
+      const std::string family = family_of(row.name), without = wl::gpu_compiler_missing(row.name);
+      row.compilers = without.empty() ? wl::gpu_compiler_version(family) : "";
+      if (!without.empty()) missing.push_back(without);
+      for (const wl::Gpus::Gpu& gpu : found().found)
+        if (gpu.device.target == row.name) row.runs_on = gpu.name;
+      if (row.runs_on.empty()) missing.emplace_back("such a device");
+    } else {
+      if (compilers.empty()) missing.emplace_back("a compiler: apt-get install g++ (or clang)");
+      row.runs_on = wl::cpu_runs(row.name) ? "yes" : "";
+      if (row.runs_on.empty()) missing.emplace_back("a CPU with its instructions");
+    }
+    row.missing = absl::StrJoin(missing, "; ");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// What the compiler made and how it is judged, then its text: NVIDIA's machine code takes a disassembler that is
+// NVIDIA's, so PTX is shown.
+absl::StatusOr<std::string> assemble_gpu(const wl::Source& source, const std::string& folder) {
+  WL_ASSIGN_OR_RETURN(const wl::GpuUnit unit, wl::compile_gpu({&source, 1}, folder));
+  WL_ASSIGN_OR_RETURN(const wl::Target* row, wl::target_named(source.target));
+  const wl::CodeLimits limits = wl::code_limits(row->gpu);
+  wl::CodeFacts code = unit.kernels[0];
+  code.occupancy = wl::occupancy_of(code, limits, source.threads);
+  const std::string why = wl::reject_reason(code, limits, source);
+  return wl::cat("// ", wl::code_text(code), "\n// ", why.empty() ? "accepted" : wl::cat("rejected: ", why), "\n",
+                 unit.kernels[0].assembly);
+}
+
+absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
+  WL_ASSIGN_OR_RETURN(wl::PendingFolder folder,
+                      wl::PendingFolder::create((fs::temp_directory_path() / "warploom-asm").string()));
+  if (wl::is_gpu_name(source.target)) return assemble_gpu(source, folder.path());
+  wl::CompileOptions options;
+  options.folder = folder.path();
+  wl::Candidate candidate;
+  candidate.source = source;
+  WL_ASSIGN_OR_RETURN(std::vector<wl::Compiled> compiled, wl::compile_cpu({candidate}, options));
+  if (compiled.size() != 1 || compiled[0].outcome != wl::Outcome::kCorrect) {
+    return wl::invalid("the kernel does not compile: ", compiled.empty() ? "" : compiled[0].message);
+  }
+  // Disassembled rather than compiled to text, so that it is what runs.
+  std::string command = wl::cat("objdump -d --no-show-raw-insn '", compiled[0].object, "' 2>&1");
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return absl::InternalError("cannot start objdump");
+  std::string text;
+  char chunk[4096];
+  while (size_t n = std::fread(chunk, 1, sizeof chunk, pipe)) text.append(chunk, n);
+  if (::pclose(pipe) != 0) return wl::invalid("objdump (package binutils) cannot read the kernel: ", text);
+  // All of it is disassembled; the kernel's own part is what was asked for.
+  std::string title = wl::cat("<", source.entry, ">:\n");
+  size_t begin = text.find(title), end = text.find("\nDisassembly of section", begin);
+  if (begin == std::string::npos) return text;
+  return wl::cat(source.entry, ":\n", text.substr(begin + title.size(), end - begin - title.size()), "\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // What the coordinator and the worker in here log would stand between the lines of the display and the results.
+  spdlog::set_default_logger(spdlog::stderr_color_mt("warploom"));
+  spdlog::set_level(spdlog::level::warn);
+  ThisMachine machine;
+  return wl::run_cli(argc, argv, machine);
+}

@@ -1,0 +1,186 @@
+#include "client/program/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "client/program/arena.h"
+
+namespace wl {
+std::string type_text(const ProgramBuffer& buffer) {
+  return type_text(buffer.dtype, buffer.shape);
+}
+
+absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shared) {
+  int wanted = 1;
+  int64_t scratch = 0, work = 0;
+  for (const ProgramKernel& kernel : program_->kernels) {
+    WL_ASSIGN_OR_RETURN(SharedObject object, SharedObject::open(kernel.object_path));
+    WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
+    entries_.push_back(reinterpret_cast<BlockFunction>(entry));
+    objects_.push_back(std::move(object));
+    wanted = std::max(wanted, kernel.source.threads);
+    scratch = std::max(scratch, kernel.source.scratch_bytes);
+    work = std::max(work, kernel.source.work_bytes);
+  }
+  if (shared != nullptr) pool_ = shared->pool;
+  if (!pool_) {
+    const int threads = options.threads > 0 ? std::min(options.threads, wanted) : wanted;
+    pool_ = std::make_shared<Pool>(threads, options.pin);
+    if (shared != nullptr) shared->pool = pool_;
+  }
+  WL_RETURN_IF_ERROR(pool_->reserve_scratch(scratch));
+  return pool_->reserve_work(work);
+}
+
+absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
+  Executor executor;
+  executor.program_ = &program;
+  if (is_for_gpu(program)) {
+    WL_ASSIGN_OR_RETURN(executor.gpu_,
+                        GpuProgram::load(program, options.device, shared != nullptr ? &shared->gpu : nullptr));
+  } else {
+    WL_RETURN_IF_ERROR(executor.load_objects(options, shared));
+  }
+
+  WL_ASSIGN_OR_RETURN(Buffer arena, Buffer::create(program.arena_bytes));
+  int64_t index = 0;
+  for (const ProgramBuffer& buffer : program.buffers) {
+    if (buffer.place == Place::kArena) {
+      executor.arguments_.push_back(arena.data() + buffer.offset);
+      continue;
+    }
+    ++index;
+    std::shared_ptr<Buffer>* known = nullptr;
+    if (shared != nullptr && buffer.place == Place::kInput &&
+        std::find(program.weights.begin(), program.weights.end(), buffer.name) != program.weights.end()) {
+      known = &shared->weights[buffer.name];
+    }
+    std::shared_ptr<Buffer> memory = known != nullptr ? *known : nullptr;
+    if (memory != nullptr && memory->bytes() != buffer.bytes()) {
+      return invalid("weight ", buffer.name, " has ", memory->bytes(), " bytes for one size and ", buffer.bytes(),
+                     " for another");
+    }
+    if (memory == nullptr) {
+      WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(buffer.bytes(), stagger_of(index)));
+      memory = std::make_shared<Buffer>(std::move(made));
+      if (known != nullptr) *known = memory;
+    }
+    executor.arguments_.push_back(memory->data());
+    executor.buffers_.push_back(std::move(memory));
+  }
+  executor.buffers_.push_back(std::make_shared<Buffer>(std::move(arena)));
+
+  for (const ProgramStep& step : program.steps) {
+    if (executor.gpu_) break;
+    const Source& source = program.kernels[step.kernel].source;
+    Call call;
+    call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes, source.passes};
+    for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
+    call.args.push_back(nullptr);  // the workspace, which moves when another executor of this pool wants more
+    executor.calls_.push_back(std::move(call));
+  }
+  return executor;
+}
+
+absl::Status Executor::generate(int buffer, uint64_t seed) {
+  const ProgramBuffer& value = program_->buffers[buffer];
+  fill_range(value.fill, value.dtype, seed, value.stream, 0, static_cast<uint64_t>(elements(value.shape)),
+             data(buffer));
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+}
+
+absl::Status Executor::set(int buffer, const Array& array) {
+  return set(buffer, array.dtype, array.shape, array.bytes);
+}
+
+absl::Status Executor::set(int buffer, DType dtype, const Shape& shape, std::string_view bytes) {
+  const ProgramBuffer& value = program_->buffers[buffer];
+  if (dtype != value.dtype || shape != value.shape || static_cast<int64_t>(bytes.size()) != value.bytes()) {
+    return invalid("input ", value.name, " is ", type_text(value), ", the given array is ", type_text(dtype, shape));
+  }
+  std::memcpy(data(buffer), bytes.data(), bytes.size());
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+}
+
+absl::Status Executor::poison(int buffer) {
+  const ProgramBuffer& value = program_->buffers[buffer];
+  wl::poison(value.dtype, data(buffer), elements(value.shape));
+  return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus();
+}
+
+absl::Status Executor::poison_results() {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (program_->buffers[i].place != Place::kInput) WL_RETURN_IF_ERROR(poison(static_cast<int>(i)));
+  }
+  if (pool_) pool_->spoil_scratch();
+  return absl::OkStatus();
+}
+
+absl::Status Executor::poison_step(int step) {
+  const ProgramStep& call = program_->steps[step];
+  for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a)
+    WL_RETURN_IF_ERROR(poison(call.args[a]));
+  return absl::OkStatus();
+}
+
+absl::Status Executor::run() {
+  if (!gpu_) {
+    for (int i = 0; i < static_cast<int>(calls_.size()); ++i) WL_RETURN_IF_ERROR(run_step(i));
+    return absl::OkStatus();
+  }
+  WL_RETURN_IF_ERROR(gpu_->run());
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (program_->buffers[i].place != Place::kOutput) continue;
+    WL_RETURN_IF_ERROR(gpu_->read(static_cast<int>(i), arguments_[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::run_step(int step) {
+  if (!gpu_) {
+    Call& call = calls_[step];
+    call.args.back() = pool_->workspace();
+    if (call.launch.grid > 0) pool_->launch(call.launch, call.args.data());
+    return absl::OkStatus();
+  }
+  WL_RETURN_IF_ERROR(gpu_->run_step(step));
+  const ProgramStep& call = program_->steps[step];
+  for (size_t a = static_cast<size_t>(program_->kernels[call.kernel].inputs); a < call.args.size(); ++a)
+    WL_RETURN_IF_ERROR(gpu_->read(call.args[a], data(call.args[a])));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> Executor::time(int repeats) {
+  if (gpu_) return gpu_->time(repeats);
+  using Clock = std::chrono::steady_clock;
+  std::vector<int64_t> samples;
+  for (int i = 0; i < repeats + 2; ++i) {
+    const Clock::time_point start = Clock::now();
+    WL_RETURN_IF_ERROR(run());
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start);
+    if (i >= 2) samples.push_back(time.count());
+  }
+  return samples;
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> Executor::profile(int repeats) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::vector<int64_t>> samples(program_->steps.size());
+  for (int i = 0; i < repeats + 2; ++i) {
+    for (int step = 0; step < static_cast<int>(samples.size()); ++step) {
+      int64_t ns = 0;
+      if (gpu_) {
+        WL_ASSIGN_OR_RETURN(ns, gpu_->time_step(step));
+      } else {
+        const Clock::time_point start = Clock::now();
+        WL_RETURN_IF_ERROR(run_step(step));
+        ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+      }
+      if (i >= 2) samples[step].push_back(ns);
+    }
+  }
+  return samples;
+}
+
+}  // namespace wl

@@ -1,0 +1,120 @@
+#include "client/program/files.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace wl {
+namespace fs = std::filesystem;
+namespace {
+
+absl::Status failed(std::string_view what, const std::string& path, int error) {
+  std::string message = cat("cannot ", what, " ", path, ": ", std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    return absl::ResourceExhaustedError(cat(message, "; free some space and run the command again"));
+  }
+  return absl::InvalidArgumentError(message);
+}
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> read_file(const std::string& path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return failed("read", path, errno);
+  std::string bytes;
+  std::error_code ignored;
+  if (auto size = fs::file_size(path, ignored); !ignored) bytes.reserve(size);
+  char chunk[1 << 16];
+  for (;;) {
+    ssize_t n = ::read(file.fd, chunk, sizeof chunk);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("read", path, errno);
+    if (n == 0) return bytes;
+    bytes.append(chunk, static_cast<size_t>(n));
+  }
+}
+
+absl::Status write_file(const std::string& path, std::string_view bytes) {
+  Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file.fd < 0) return failed("write", path, errno);
+  while (!bytes.empty()) {
+    ssize_t n = ::write(file.fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed("write", path, errno);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  int fd = file.fd;
+  file.fd = -1;
+  if (::close(fd) != 0) return failed("write", path, errno);
+  return absl::OkStatus();
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+absl::Status make_folders(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return failed("create folder", path, error.value());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PendingFolder> PendingFolder::create(const std::string& path) {
+  fs::path target = fs::path(path).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "dir/"
+  fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  WL_RETURN_IF_ERROR(make_folders(parent.string()));
+  std::string temporary = (parent / cat(".", target.filename().string(), ".XXXXXX")).string();
+  if (::mkdtemp(temporary.data()) == nullptr) return failed("create a folder in", parent.string(), errno);
+  fs::permissions(temporary, fs::perms(0755), fs::perm_options::replace);
+  return PendingFolder(target.string(), temporary);
+}
+
+PendingFolder::PendingFolder(PendingFolder&& other) noexcept
+    : final_(std::move(other.final_)), temporary_(std::move(other.temporary_)) {
+  other.temporary_.clear();
+}
+
+PendingFolder::~PendingFolder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+}
+
+absl::Status PendingFolder::commit() {
+  if (::rename(temporary_.c_str(), final_.c_str()) == 0) {
+    temporary_.clear();
+    return absl::OkStatus();
+  }
+  // The name is taken by a folder that is not empty: the two change places, and the destructor removes the old one.
+  if (errno != ENOTEMPTY && errno != EEXIST) return failed("create", final_, errno);
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0)
+    return absl::OkStatus();
+  if (errno != EINVAL && errno != ENOSYS) return failed("replace", final_, errno);
+  // A file system without exchange: the old folder steps aside first.
+  std::string aside = cat(temporary_, ".old");
+  if (::rename(final_.c_str(), aside.c_str()) != 0) return failed("replace", final_, errno);
+  if (::rename(temporary_.c_str(), final_.c_str()) != 0) {
+    int error = errno;
+    ::rename(aside.c_str(), final_.c_str());
+    return failed("replace", final_, error);
+  }
+  temporary_ = aside;
+  return absl::OkStatus();
+}
+
+}  // namespace wl

@@ -1,0 +1,196 @@
+#include "client/program/model.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "client/program/bundle.h"
+#include "client/program/executor.h"
+#include "client/program/folded.h"
+#include "client/program/weights.h"
+
+namespace wl {
+
+struct Model::Impl {
+  ModelOptions options;
+  std::vector<Bucket> buckets;
+  std::mutex mutex;
+  // Of each bucket, from its first use on; the first one's from loading on.
+  std::vector<std::unique_ptr<Program>> programs;
+  std::vector<std::optional<Executor>> executors;
+  Shared shared;
+  std::set<std::string> missing;  // weights of the program without values
+  std::optional<FoldedWeights> folded;
+
+  absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
+
+  absl::Status open(size_t bucket);
+  bool is_weight(const std::string& name) const;
+  absl::StatusOr<int> weight_buffer(const std::string& name) const;
+};
+
+absl::Status Model::Impl::open(size_t bucket) {
+  if (executors[bucket]) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
+  programs[bucket] = std::make_unique<Program>(std::move(program));
+  WL_ASSIGN_OR_RETURN(
+      Executor executor,
+      Executor::create(*programs[bucket], {.threads = options.threads, .pin = options.pin, .device = options.device},
+                       &shared));
+  executors[bucket].emplace(std::move(executor));
+  return absl::OkStatus();
+}
+
+// Of the program: folded ones too.
+bool Model::Impl::is_weight(const std::string& name) const {
+  const std::vector<std::string>& weights = programs[0]->weights;
+  return std::find(weights.begin(), weights.end(), name) != weights.end();
+}
+
+absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
+  if (folded->reads(name)) {
+    WL_RETURN_IF_ERROR(folded->set(name, dtype, shape, bytes, *executors[0]));
+    if (folded->is_folded(name) || !is_weight(name)) return absl::OkStatus();
+  }
+  WL_ASSIGN_OR_RETURN(const int buffer, weight_buffer(name));
+  WL_RETURN_IF_ERROR(executors[0]->set(buffer, dtype, shape, bytes));
+  missing.erase(name);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
+  const std::vector<ProgramBuffer>& buffers = programs[0]->buffers;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].place == Place::kInput && buffers[i].name == name && is_weight(name)) return static_cast<int>(i);
+  }
+  std::string names;
+  for (const std::string& weight : programs[0]->weights) {
+    if (!folded->is_folded(weight)) append(&names, names.empty() ? "" : ", ", weight);
+  }
+  return invalid("no weight is named ", name, "; the weights are ", names.empty() ? "none" : names);
+}
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  WL_ASSIGN_OR_RETURN(impl->buckets, list_buckets(folder));
+  impl->programs.resize(impl->buckets.size());
+  impl->executors.resize(impl->buckets.size());
+  WL_RETURN_IF_ERROR(impl->open(0));
+  // Small weights lie in the bundle.
+  const Program& first = *impl->programs[0];
+  impl->folded.emplace(first);
+  for (size_t i = 0; i < first.buffers.size(); ++i) {
+    const ProgramBuffer& buffer = first.buffers[i];
+    if (buffer.place != Place::kInput || !impl->is_weight(buffer.name)) continue;
+    if (buffer.fill.literal.empty()) {
+      if (!impl->folded->is_folded(buffer.name)) impl->missing.insert(buffer.name);
+    } else {
+      WL_RETURN_IF_ERROR(impl->executors[0]->generate(static_cast<int>(i), 0));
+    }
+  }
+  return Model(std::move(impl));
+}
+
+std::vector<Bind> Model::sizes() const {
+  std::vector<Bind> sizes;
+  for (const Bucket& bucket : impl_->buckets) sizes.push_back(bucket.bind);
+  return sizes;
+}
+
+std::vector<TensorInfo> Model::inputs(size_t size) const {
+  std::vector<TensorInfo> infos;
+  for (const TensorInfo& buffer : impl_->buckets.at(size).inputs) {
+    if (!impl_->is_weight(buffer.name)) infos.push_back(buffer);
+  }
+  return infos;
+}
+
+std::vector<TensorInfo> Model::weights() const {
+  std::vector<TensorInfo> infos;
+  for (const TensorInfo& buffer : impl_->buckets[0].inputs) {
+    if (impl_->is_weight(buffer.name) && !impl_->folded->is_folded(buffer.name)) infos.push_back(buffer);
+  }
+  for (TensorInfo& operand : impl_->folded->operands()) {
+    if (!impl_->is_weight(operand.name)) infos.push_back(std::move(operand));
+  }
+  return infos;
+}
+
+std::vector<TensorInfo> Model::outputs(size_t size) const {
+  return impl_->buckets.at(size).outputs;
+}
+
+absl::Status Model::set_weight(const std::string& name, const Array& value) {
+  const std::lock_guard lock(impl_->mutex);
+  WL_RETURN_IF_ERROR(impl_->set(name, value.dtype, value.shape, value.bytes));
+  return impl_->folded->finish(*impl_->executors[0]);
+}
+
+absl::Status Model::load_weights(const std::string& path) {
+  const std::lock_guard lock(impl_->mutex);
+  WL_RETURN_IF_ERROR(visit_arrays(
+      path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
+        if (!impl_->is_weight(name) && !impl_->folded->reads(name)) return absl::OkStatus();
+        return impl_->set(name, dtype, shape, bytes);
+      }));
+  return impl_->folded->finish(*impl_->executors[0]);
+}
+
+absl::Status Model::generate_weights(uint64_t seed) {
+  const std::lock_guard lock(impl_->mutex);
+  for (const std::string& name : impl_->missing) {
+    WL_ASSIGN_OR_RETURN(const int buffer, impl_->weight_buffer(name));
+    WL_RETURN_IF_ERROR(impl_->executors[0]->generate(buffer, seed));
+  }
+  impl_->missing.clear();
+  return impl_->folded->generate(seed, *impl_->executors[0]);
+}
+
+absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::string, Array>& inputs) {
+  const std::lock_guard lock(impl_->mutex);
+  std::set<std::string> missing = impl_->folded->missing();
+  missing.insert(impl_->missing.begin(), impl_->missing.end());
+  if (!missing.empty()) {
+    return absl::FailedPreconditionError(cat("weight ", *missing.begin(), " and ", missing.size() - 1,
+                                             " others have no values; call load_weights() or set_weight()"));
+  }
+  std::map<std::string, Shape> shapes;
+  for (const auto& [name, array] : inputs) shapes[name] = array.shape;
+  WL_ASSIGN_OR_RETURN(const size_t bucket, pick_bucket(impl_->buckets, {}, shapes));
+  WL_RETURN_IF_ERROR(impl_->open(bucket));
+  Executor& executor = *impl_->executors[bucket];
+  const Program& program = *impl_->programs[bucket];
+  std::set<std::string> known;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const ProgramBuffer& buffer = program.buffers[i];
+    if (buffer.place != Place::kInput || impl_->is_weight(buffer.name)) continue;
+    known.insert(buffer.name);
+    const auto given = inputs.find(buffer.name);
+    if (given == inputs.end()) return invalid("input ", buffer.name, " (", type_text(buffer), ") is not given");
+    WL_RETURN_IF_ERROR(executor.set(static_cast<int>(i), given->second));
+  }
+  for (const auto& [name, array] : inputs) {
+    if (!known.contains(name)) {
+      return invalid("no input is named ", name, "; the inputs are ", absl::StrJoin(known, ", "));
+    }
+  }
+  WL_RETURN_IF_ERROR(executor.run());
+  std::map<std::string, Array> outputs;
+  for (const ProgramOutput& output : program.outputs) {
+    const ProgramBuffer& buffer = program.buffers[output.buffer];
+    outputs[output.name] = {
+        buffer.dtype, buffer.shape,
+        std::string(static_cast<const char*>(executor.data(output.buffer)), static_cast<size_t>(buffer.bytes()))};
+  }
+  return outputs;
+}
+
+}  // namespace wl

@@ -1,0 +1,194 @@
+#include "client/program/npy.h"
+
+#include <zlib.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+namespace wl {
+namespace {
+
+struct Descr {
+  DType dtype;
+  std::string_view text;
+};
+constexpr Descr kDescrs[] = {{DType::f64, "<f8"},    {DType::f32, "<f4"},      {DType::f16, "<f2"},
+                             {DType::bf16, "|V2"},   {DType::i64, "<i8"},      {DType::i32, "<i4"},
+                             {DType::i16, "<i2"},    {DType::i8, "|i1"},       {DType::u64, "<u8"},
+                             {DType::u32, "<u4"},    {DType::u16, "<u2"},      {DType::u8, "|u1"},
+                             {DType::b1, "|b1"},     {DType::bf16, "<V2"},     {DType::f8e4m3fn, "|V1"},
+                             {DType::f8e5m2, "|f1"}, {DType::f8e4m3fn, "<V1"}, {DType::f8e5m2, "<f1"}};
+
+constexpr std::string_view kMagic("\x93NUMPY", 6);
+
+uint64_t little_endian(std::string_view bytes, size_t at, int count) {
+  uint64_t value = 0;
+  for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<uint8_t>(bytes[at + static_cast<size_t>(i)]);
+  return value;
+}
+
+// The text after `'key':` in the header's dictionary.
+std::optional<std::string_view> entry(std::string_view header, std::string_view key) {
+  size_t at = header.find(cat("'", key, "':"));
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = header.substr(at + key.size() + 3);
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  return rest;
+}
+
+absl::StatusOr<std::vector<int64_t>> parse_shape(std::string_view text, std::string_view name) {
+  std::vector<int64_t> shape;
+  if (text.empty() || text[0] != '(') return invalid(name, ": the .npy header's shape is not a tuple");
+  text.remove_prefix(1);
+  for (;;) {
+    while (!text.empty() && (text[0] == ' ' || text[0] == ',')) text.remove_prefix(1);
+    if (!text.empty() && text[0] == ')') return shape;
+    int64_t extent = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc() || extent < 0) return invalid(name, ": the .npy header's shape is not a tuple of extents");
+    shape.push_back(extent);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+  }
+}
+
+absl::StatusOr<std::string> inflate_raw(std::string_view bytes, size_t size, std::string_view name) {
+  // A size that the compressed bytes cannot expand to (deflate: at most 1032 to 1) is not worth its memory.
+  if (size / 1100 > bytes.size()) return invalid(name, ": the zip entry's size cannot be right");
+  std::string out(size, '\0');
+  z_stream stream{};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::InternalError("zlib does not start");
+  size_t consumed = 0, produced = 0;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    constexpr size_t kStep = 1u << 30;
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + consumed));
+    stream.avail_in = static_cast<uInt>(std::min(kStep, bytes.size() - consumed));
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + produced);
+    stream.avail_out = static_cast<uInt>(std::min(kStep, out.size() - produced));
+    uInt in = stream.avail_in, room = stream.avail_out;
+    result = inflate(&stream, Z_NO_FLUSH);
+    consumed += in - stream.avail_in;
+    produced += room - stream.avail_out;
+    if (in == stream.avail_in && room == stream.avail_out) break;
+  }
+  inflateEnd(&stream);
+  if (result != Z_STREAM_END || produced != size) return invalid(name, ": the compressed data is damaged");
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name) {
+  if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) return invalid(name, ": not a .npy file");
+  int version = bytes[6];
+  size_t length_bytes = version == 1 ? 2 : 4;
+  if (version < 1 || version > 3) return unimplemented(name, ": .npy version ", version, "; versions 1 to 3 are known");
+  if (bytes.size() < 8 + length_bytes) return invalid(name, ": the .npy header is cut off");
+  size_t length = little_endian(bytes, 8, static_cast<int>(length_bytes));
+  if (bytes.size() - 8 - length_bytes < length) return invalid(name, ": the .npy header is cut off");
+  std::string_view header = bytes.substr(8 + length_bytes, length);
+
+  auto descr = entry(header, "descr"), order = entry(header, "fortran_order"), shape = entry(header, "shape");
+  if (!descr || !order || !shape) return invalid(name, ": the .npy header lacks descr, fortran_order or shape");
+  Array array;
+  const Descr* found = nullptr;
+  for (const Descr& row : kDescrs) {
+    if (descr->size() >= 5 && descr->substr(1, 3) == row.text && (*descr)[4] == (*descr)[0]) found = &row;
+  }
+  if (found == nullptr) {
+    return unimplemented(name, ": element type ", descr->substr(0, descr->find(',')),
+                         " is not known; use little-endian f2, f4, f8, i1-i8, u1-u8 or b1");
+  }
+  array.dtype = found->dtype;
+  WL_ASSIGN_OR_RETURN(array.shape, parse_shape(*shape, name));
+  if (!order->starts_with("False") && array.shape.size() > 1) {
+    return unimplemented(name, ": Fortran order; save numpy.ascontiguousarray(x) instead");
+  }
+  std::string_view data = bytes.substr(8 + length_bytes + length);
+  int64_t size = size_of(array.dtype);
+  for (int64_t extent : array.shape) {
+    if (__builtin_mul_overflow(size, extent, &size)) return invalid(name, ": the shape is too large");
+  }
+  if (static_cast<uint64_t>(size) != data.size()) {
+    return invalid(name, ": the shape needs ", size, " bytes of data, the file has ", data.size());
+  }
+  array.bytes = std::string(data);
+  return array;
+}
+
+std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::string_view bytes) {
+  std::string_view descr;
+  for (const Descr& row : kDescrs) {
+    if (row.dtype == dtype && descr.empty()) descr = row.text;
+  }
+  std::string header = cat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (");
+  for (int64_t extent : shape) append(&header, extent, ",");
+  append(&header, "), }");
+  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  std::string out(kMagic);
+  out += std::string_view("\x01\x00", 2);
+  out += static_cast<char>(header.size() & 0xff);
+  out += static_cast<char>(header.size() >> 8);
+  out += header;
+  out += bytes;
+  return out;
+}
+
+absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name) {
+  // The central directory, found from its end record; see PKWARE's APPNOTE 4.3.
+  constexpr std::string_view kEnd("PK\x05\x06", 4), kCentral("PK\x01\x02", 4), kLocal("PK\x03\x04", 4);
+  size_t end = bytes.rfind(kEnd);
+  if (end == std::string_view::npos || bytes.size() - end < 22) return invalid(name, ": not a .npz file");
+  size_t count = little_endian(bytes, end + 10, 2), at = little_endian(bytes, end + 16, 4);
+  std::map<std::string, Array> arrays;
+  for (size_t i = 0; i < count; ++i) {
+    if (at + 46 > bytes.size() || bytes.substr(at, 4) != kCentral)
+      return invalid(name, ": the zip directory is damaged");
+    size_t method = little_endian(bytes, at + 10, 2);
+    uint64_t packed = little_endian(bytes, at + 20, 4), size = little_endian(bytes, at + 24, 4);
+    size_t name_size = little_endian(bytes, at + 28, 2), extra_size = little_endian(bytes, at + 30, 2);
+    size_t comment_size = little_endian(bytes, at + 32, 2);
+    uint64_t local = little_endian(bytes, at + 42, 4);
+    if (at + 46 + name_size + extra_size > bytes.size()) return invalid(name, ": the zip directory is damaged");
+    std::string entry_name(bytes.substr(at + 46, name_size));
+    std::string_view extra = bytes.substr(at + 46 + name_size, extra_size);
+    if (packed == 0xffffffff || size == 0xffffffff || local == 0xffffffff) {
+      // Zip64: the fields that do not fit follow in this order in extra field 1.
+      while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
+        extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
+      }
+      size_t field = 4;
+      for (uint64_t* value : {&size, &packed, &local}) {
+        if (*value != 0xffffffff) continue;
+        if (extra.size() < field + 8) return invalid(name, ": the zip directory is damaged");
+        *value = little_endian(extra, field, 8);
+        field += 8;
+      }
+    }
+    at += 46 + name_size + extra_size + comment_size;
+    if (bytes.size() < 30 || local > bytes.size() - 30 || bytes.substr(local, 4) != kLocal) {
+      return invalid(name, ": the zip entry ", entry_name, " is damaged");
+    }
+    uint64_t data = local + 30 + little_endian(bytes, local + 26, 2) + little_endian(bytes, local + 28, 2);
+    if (data > bytes.size() || packed > bytes.size() - data) {
+      return invalid(name, ": the zip entry ", entry_name, " is cut off");
+    }
+    std::string_view raw = bytes.substr(data, packed);
+    std::string inflated;
+    std::string label = cat(name, ":", entry_name);
+    if (method == 8) {
+      WL_ASSIGN_OR_RETURN(inflated, inflate_raw(raw, size, label));
+      raw = inflated;
+    } else if (method != 0) {
+      return unimplemented(label, ": zip method ", method, "; stored and deflated are known");
+    }
+    WL_ASSIGN_OR_RETURN(Array array, parse_npy(raw, label));
+    if (entry_name.ends_with(".npy")) entry_name.resize(entry_name.size() - 4);
+    arrays[entry_name] = std::move(array);
+  }
+  return arrays;
+}
+
+}  // namespace wl

@@ -1,0 +1,58 @@
+#include "client/program/weights.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "client/program/external.h"
+#include "client/program/files.h"
+#include "compiler/import/weights.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status visit_npy(const fs::path& path, const ArrayVisitor& visit) {
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path.string()));
+  WL_ASSIGN_OR_RETURN(Array array, parse_npy(bytes, path.string()));
+  return visit(path.stem().string(), array.dtype, array.shape, array.bytes);
+}
+
+}  // namespace
+
+absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
+  if (is_folder(path)) {
+    std::vector<fs::path> files;
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+      if (entry.path().extension() == ".npy") files.push_back(entry.path());
+    }
+    if (error) return invalid("cannot read ", path, ": ", error.message());
+    if (files.empty()) return invalid("cannot read ", path, ": expected NAME.npy files in it, found none");
+    std::sort(files.begin(), files.end());
+    for (const fs::path& file : files) WL_RETURN_IF_ERROR(visit_npy(file, visit));
+    return absl::OkStatus();
+  }
+  if (path.ends_with(".npy")) return visit_npy(path, visit);
+  if (path.ends_with(".onnx")) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return invalid("cannot read ", path, ": ", std::strerror(errno));
+    // Never the whole file at once: it is as large as the weights, which have their memory already.
+    const auto read = [&](char* to, int most) {
+      file.read(to, most);
+      return file.bad() ? -1 : static_cast<int>(file.gcount());
+    };
+    const absl::Status status = visit_weights(read, visit, files_beside(path));
+    return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
+  }
+  WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
+  WL_ASSIGN_OR_RETURN(const auto arrays, parse_npz(bytes, path));
+  for (const auto& [name, array] : arrays) WL_RETURN_IF_ERROR(visit(name, array.dtype, array.shape, array.bytes));
+  return absl::OkStatus();
+}
+
+}  // namespace wl

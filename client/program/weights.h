@@ -1,0 +1,20 @@
+// Arrays by name from wherever weights are kept: an ONNX file, an .npz, a folder of .npy files or one .npy.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "client/program/npy.h"
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+using ArrayVisitor =
+    std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
+
+// Calls `visit` once for every array; its bytes last for the call. Errors name the file: InvalidArgument,
+// Unimplemented, or what `visit` returned.
+absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit);
+
+}  // namespace wl

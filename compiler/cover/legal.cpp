@@ -1,0 +1,42 @@
+#include "compiler/cover/legal.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+constexpr int kCheap = 4;          // issue slots per element that may be spent again rather than stored
+constexpr int kCheapPrologue = 2;  // per operand element of a contraction, which reads elements more than once
+constexpr int64_t kLongReduction = 1 << 16;
+
+}  // namespace
+
+bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms) {
+  if (domain.cls == LoopClass::kContract) {
+    if (domain.atoms.size() > contract_atoms) return false;  // an epilogue that cuts the tiles
+    // The operand of the rows is read in place; work on it would have to be packed, at about the price of 200 columns.
+    if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
+    std::vector<char> before(group.nodes.size(), 0);
+    before[domain.contract] = 1;
+    int prologue = 0;
+    for (NodeId id = domain.contract; id >= 0; --id) {
+      if (!before[id]) continue;
+      for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
+      if (id != domain.contract && !domain.operands[id].empty()) prologue += info(group.nodes[id].op).cost;
+    }
+    return prologue <= kCheapPrologue;
+  }
+  if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
+      extent_of(domain, domain.reduced) > kLongReduction &&
+      domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
+    return false;  // one thread would do what all could, and no loop is long enough to be shared
+  for (size_t id = 0; id < domain.operands.size(); ++id) {
+    if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheap) continue;
+    if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;
+    for (AtomId atom : domain.parallel)
+      if (!holds(domain.varies[id], atom) && domain.atoms[atom].extent > 1) return false;
+  }
+  return true;
+}
+
+}  // namespace wl

@@ -1,0 +1,91 @@
+// Inside search/: candidates while they are collected, each priced once.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/cover/planned/op_set.h"
+#include "compiler/cover/planned/pool.h"
+
+namespace wl {
+
+using Ops = std::vector<int>;       // ascending
+inline constexpr int kMany = 1500;  // ops of a graph for which fewer candidates are asked for
+
+struct Fusion {
+  Ops ops;
+  GroupOrigin origin = GroupOrigin::kSingle;
+  int form = -1;      // with the values stored that others need
+  double saving = 0;  // us, against one kernel for each of its ops
+};
+
+class Candidates {
+ public:
+  Candidates(const CoverValues& values, const Machine& machine);
+
+  int ops() const { return static_cast<int>(before_.size()); }
+  const std::vector<int>& before(int op) const { return before_[op]; }
+  const std::vector<int>& after(int op) const { return after_[op]; }
+  // Ops that read the same input of the graph, for every input that is worth reading once.
+  const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
+
+  // The candidate of these ops (ascending), made if need be; -1: not convex, not one legal kernel, or nobody's gain.
+  int consider(Ops ops, GroupOrigin origin);
+  // With what lies between them.
+  Ops closed(Ops ops) const;
+  Ops joined(int a, int b) const { return closed(joined_ops(all_[a].ops, all_[b].ops)); }
+  static Ops joined_ops(const Ops& a, const Ops& b);
+
+  const Fusion& operator[](int i) const { return all_[i]; }
+  int count() const { return static_cast<int>(all_.size()); }
+  double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
+  const std::vector<int>& with(int op) const { return with_[op]; }  // candidates that contain it
+  std::vector<int> best_with(int op, size_t most) const;            // largest saving first
+
+  // The form of a group; -1 when it is not a legal kernel.
+  int form_of(const Group& group, size_t contract_atoms);
+  size_t contract_atoms(const Ops& ops) const;
+  std::vector<NodeId> anchors(const Ops& ops) const;
+  int index_of(NodeId anchor) const { return index_[anchor]; }
+  bool is_contraction(int op) const { return contract_atoms_[op] > 0; }
+  const CoverValues& values() const { return values_; }
+  const Machine& machine() const { return machine_; }
+  const std::vector<Form>& forms() const { return forms_; }
+  void stop_stitching() { stitching_ = false; }
+  void start_packing() { packing_ = true; }  // groups in unconnected parts are then legal
+  int considered() const { return static_cast<int>(known_.size()); }
+
+ private:
+  bool convex(const Ops& ops) const;
+
+  struct Hash {
+    size_t operator()(const Ops& ops) const;
+  };
+  const CoverValues& values_;
+  const Machine& machine_;
+  const Rates rates_;
+  bool stitching_ = false, packing_ = false;
+  std::vector<int> index_;  // of anchors, by node
+  std::vector<std::vector<int>> before_, after_, input_readers_;
+  std::vector<OpSet> above_, below_;  // everything before, everything after
+  std::vector<size_t> contract_atoms_;
+  std::vector<double> alone_;  // us
+  std::vector<Fusion> all_;
+  std::vector<std::vector<int>> with_;
+  std::unordered_map<Ops, int, Hash> known_;
+  std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
+  CoverMemo stitched_;  // of blocks' covers
+  std::vector<Form> forms_;
+};
+
+// Each adds what it finds.
+void add_patterns(Candidates& candidates, bool mirrored);
+std::vector<int> add_merges(Candidates& candidates);  // the partition that is left, as candidates
+void add_unions(Candidates& candidates);
+void add_siblings(Candidates& candidates);
+void add_all_of_small_parts(Candidates& candidates, int at_most);  // ops
+// Adds columns to a pool that has its forms and starts: some kernels of its best cover, or of a start, together.
+absl::Status add_packs(ColumnPool& pool, Candidates& candidates);
+
+}  // namespace wl

@@ -1,0 +1,126 @@
+// Packs: kernels of a cover that wait for none of each other, side by side in one launch. Covers are the best without
+// any pack and those that the pool starts with: launches that are saved may pay for kernels that alone are second best.
+// Candidates are kernels of one level that leave part of the machine idle, or whose launch is a notable part of what
+// they take: first those that read the same value.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "compiler/cover/packing.h"
+#include "compiler/cover/planned/candidates.h"
+#include "compiler/cover/planned/planned.h"
+#include "compiler/cover/planned/pool.h"
+
+namespace wl {
+namespace {
+
+constexpr double kFilled = 0.9;      // of the machine, by a kernel that needs no company
+constexpr double kNotable = 0.05;    // of a kernel's time, by its launch
+constexpr size_t kMostTogether = 8;  // kernels of a pack
+constexpr size_t kMostCombined = 4;  // kernels all of whose combinations are tried
+
+class Packs {
+ public:
+  Packs(ColumnPool& pool, Candidates& candidates)
+      : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
+
+  // Levels are counted from the first kernels and from the last, for one that is early may as well run late.
+  void add(const std::vector<int>& cover) {
+    std::map<int, int> stored_by;  // columns, by op
+    for (int g : cover)
+      for (int value : pool_.columns[g].stores) stored_by.emplace(value, g);
+    Edges before, after;
+    for (int g : cover)
+      for (int value : pool_.columns[g].reads)
+        if (const auto from = stored_by.find(value); from != stored_by.end()) {
+          before[g].push_back(from->second);
+          after[from->second].push_back(g);
+        }
+    add(cover, before);
+    add(cover, after);
+  }
+
+ private:
+  using Edges = std::map<int, std::vector<int>>;  // of columns
+
+  void add(const std::vector<int>& cover, Edges& edges) {
+    std::map<int, int> level_of;
+    const auto level = [&](const auto& self, int g) -> int {
+      if (const auto known = level_of.find(g); known != level_of.end()) return known->second;
+      int most = 0;
+      for (int other : edges[g]) most = std::max(most, self(self, other) + 1);
+      return level_of[g] = most;
+    };
+    std::map<int, std::vector<int>> levels;
+    for (int g : cover)
+      if (wants_company(pool_.forms[pool_.columns[g].form].cost)) levels[level(level, g)].push_back(g);
+    for (const auto& [_, columns] : levels) {
+      std::map<NodeId, std::vector<int>> readers;
+      for (int g : columns)
+        for (NodeId read : pool_.group(pool_.columns[g]).reads) readers[read].push_back(g);
+      for (const auto& [read, list] : readers) combine(list);
+      combine(columns);
+    }
+  }
+
+  bool wants_company(const Cost& cost) const {
+    const double work = cost.micros - rates_.launch_us;
+    return cost.busy < kFilled * work || rates_.launch_us > kNotable * cost.micros;
+  }
+
+  void combine(const std::vector<int>& columns) {
+    if (columns.size() <= kMostCombined) {
+      for (unsigned set = 3; set < 1u << columns.size(); ++set) {
+        std::vector<int> some;
+        for (size_t i = 0; i < columns.size(); ++i)
+          if ((set >> i & 1) != 0) some.push_back(columns[i]);
+        if (some.size() > 1) pack(some);
+      }
+      return;
+    }
+    for (size_t begin = 0; begin < columns.size(); begin += kMostTogether) {
+      const size_t end = std::min(columns.size(), begin + kMostTogether);
+      if (end - begin > 1)
+        pack(
+            {columns.begin() + static_cast<std::ptrdiff_t>(begin), columns.begin() + static_cast<std::ptrdiff_t>(end)});
+    }
+  }
+
+  void pack(const std::vector<int>& columns) {
+    PoolColumn both;
+    both.origin = GroupOrigin::kPack;
+    size_t ops = 0;
+    for (int g : columns) {
+      const PoolColumn& column = pool_.columns[g];
+      ops += column.ops.size();
+      both.ops = Candidates::joined_ops(both.ops, column.ops);
+      both.stores = Candidates::joined_ops(both.stores, column.stores);
+      both.reads = Candidates::joined_ops(both.reads, column.reads);
+    }
+    // What several compute is no part of its own, and what lies between them would have to run inside.
+    if (both.ops.size() != ops || candidates_.closed(both.ops).size() != ops) return;
+    if (!known_.insert(both.ops).second) return;
+    both.form = candidates_.form_of(pool_.group(both), candidates_.contract_atoms(both.ops));
+    if (both.form >= 0) pool_.columns.push_back(std::move(both));
+  }
+
+  ColumnPool& pool_;
+  Candidates& candidates_;
+  const Rates rates_;
+  std::set<Ops> known_;
+};
+
+}  // namespace
+
+absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
+  WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {})));
+  std::erase(best.columns, -1);
+  candidates.start_packing();
+  Packs packs(pool, candidates);
+  packs.add(best.columns);
+  if (candidates.machine().target->is_gpu() && candidates.ops() <= kMany)
+    for (const std::vector<int>& start : pool.starts) packs.add(start);
+  return absl::OkStatus();
+}
+
+}  // namespace wl

@@ -1,0 +1,42 @@
+// Pattern reduction (FusionStitching): the best three patterns that begin at an op, from those of its readers.
+// Mirrored: that end at an op, from those of what it reads.
+#include <algorithm>
+
+#include "compiler/cover/planned/candidates.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kKept = 3;
+constexpr size_t kMostNeighbours = 16;  // of more, only the first ones are combined
+
+}  // namespace
+
+void add_patterns(Candidates& candidates, bool mirrored) {
+  std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));
+  const auto better = [&](int a, int b) {
+    return std::pair(-candidates[a].saving, a) < std::pair(-candidates[b].saving, b);
+  };
+  for (int step = 0; step < candidates.ops(); ++step) {
+    const int op = mirrored ? step : candidates.ops() - 1 - step;
+    const std::vector<int>& neighbours = mirrored ? candidates.before(op) : candidates.after(op);
+    std::vector<int> patterns = {op};  // the candidate of an op alone has its number
+    for (size_t i = 0; i < neighbours.size() && i < kMostNeighbours; ++i) {
+      std::vector<int> grown = patterns;
+      for (int pattern : patterns)
+        for (int next : best[neighbours[i]]) {
+          const int both = candidates.consider(candidates.joined(pattern, next), GroupOrigin::kPattern);
+          if (both >= 0) grown.push_back(both);
+        }
+      std::sort(grown.begin(), grown.end(), better);
+      grown.erase(std::unique(grown.begin(), grown.end()), grown.end());
+      if (grown.size() > kKept) grown.resize(kKept);
+      patterns = std::move(grown);
+    }
+    best[op] = std::move(patterns);
+    // Alone, so that a reader which fits nowhere does not hide the others.
+    if (std::find(best[op].begin(), best[op].end(), op) == best[op].end()) best[op].push_back(op);
+  }
+}
+
+}  // namespace wl

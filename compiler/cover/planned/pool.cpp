@@ -1,0 +1,155 @@
+#include "compiler/cover/planned/pool.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "compiler/cover/cover.h"
+#include "compiler/cover/planned/candidates.h"
+#include "compiler/ir/text.h"
+#include "compiler/plan/group_order.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostDropped = 4;    // stored values that are tried without, one at a time
+constexpr size_t kDroppedOfMany = 3;  // candidates of so few ops are tried without
+
+class Columns {
+ public:
+  explicit Columns(Candidates& candidates) : candidates_(candidates) {}
+
+  // The candidate with the values that others need; then without those that others may compute for themselves.
+  void add(const Fusion& candidate) {
+    const std::vector<NodeId> anchors = candidates_.anchors(candidate.ops);
+    const Ops all = add(candidate, anchors, candidate.ops);
+    if (all.size() < 2 || (candidates_.ops() > kMany && candidate.ops.size() > kDroppedOfMany)) return;
+    Ops kept, free;
+    for (int op : all) (candidates_.is_contraction(op) ? kept : free).push_back(op);
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {
+      Ops stored = all;
+      std::erase(stored, free[i]);
+      add(candidate, anchors, stored);
+    }
+    if (free.size() < 3) return;
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // all but one
+      Ops stored = kept;
+      stored.push_back(free[i]);
+      std::sort(stored.begin(), stored.end());
+      add(candidate, anchors, stored);
+    }
+  }
+
+  std::vector<PoolColumn> take() { return std::move(columns_); }
+  int first_of(const Ops& ops) const {
+    const auto found = natural_.find(ops);
+    return found == natural_.end() ? -1 : found->second;
+  }
+
+ private:
+  // What it stores; nothing when it would not be a kernel, or do work for nobody.
+  Ops add(const Fusion& candidate, const std::vector<NodeId>& anchors, const Ops& wanted) {
+    const CoverValues& values = candidates_.values();
+    const Group group = values.group(anchors, candidates_.anchors(wanted));
+    PoolColumn column;
+    column.ops = candidate.ops;
+    column.origin = candidate.origin;
+    for (NodeId store : group.stores) column.stores.push_back(index_of(store));
+    for (NodeId read : group.reads)
+      if (const NodeId anchor = values.anchor_behind(read); anchor >= 0)
+        column.reads.push_back(candidates_.index_of(anchor));
+    for (Ops* list : {&column.stores, &column.reads}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    for (NodeId anchor : anchors)
+      if (!std::binary_search(group.ops.begin(), group.ops.end(), anchor)) return {};
+    column.form = candidates_.form_of(group, candidates_.contract_atoms(candidate.ops));
+    if (column.form < 0) return {};
+    Ops stores = column.stores;
+    if (wanted.size() == candidate.ops.size()) natural_.emplace(candidate.ops, static_cast<int>(columns_.size()));
+    columns_.push_back(std::move(column));
+    return stores;
+  }
+  int index_of(NodeId store) const { return candidates_.index_of(candidates_.values().anchor_behind(store)); }
+
+  Candidates& candidates_;
+  std::vector<PoolColumn> columns_;
+  std::map<Ops, int> natural_;
+};
+
+// The groups of the greedy cover, as candidates; empty when one is none.
+std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candidates& candidates) {
+  const absl::StatusOr<Cover> cover = cover_greedy(graph, machine);
+  if (!cover.ok()) return {};
+  std::vector<int> found;
+  for (const Group& group : cover->groups) {
+    Ops ops;
+    for (NodeId node : group.ops)
+      if (candidates.index_of(node) >= 0) ops.push_back(candidates.index_of(node));
+    if (ops.empty()) continue;  // a copy
+    found.push_back(candidates.consider(ops, GroupOrigin::kGreedy));
+    if (found.back() < 0) return {};
+  }
+  return found;
+}
+
+void name_forms(ColumnPool& pool) {
+  for (const PoolColumn& column : pool.columns) {
+    std::string& hash = pool.forms[column.form].hash;
+    if (hash.empty())
+      hash = graph_hash(extract(pool.values.graph(), in_order(pool.values.graph(), pool.group(column))));
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(GroupOrigin origin) {
+  constexpr std::string_view kNames[] = {"single", "greedy", "pattern", "merge", "union", "sibling", "all", "pack"};
+  return kNames[static_cast<int>(origin)];
+}
+
+Group ColumnPool::group(const PoolColumn& column) const {
+  const auto nodes = [this](const std::vector<int>& ops) {
+    std::vector<NodeId> out;
+    out.reserve(ops.size());
+    for (int op : ops) out.push_back(values.anchors()[op]);
+    return out;
+  };
+  return values.group(nodes(column.ops), nodes(column.stores));
+}
+
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated) {
+  WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine));
+  ColumnPool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
+  pool.memory_bytes_per_ns = rates_of(machine).memory_bytes_per_ns;
+  Candidates candidates(pool.values, machine);
+  std::vector<std::vector<int>> starts = {greedy_groups(graph, machine, candidates)};
+  add_patterns(candidates, /*mirrored=*/false);
+  add_patterns(candidates, /*mirrored=*/true);
+  starts.push_back(add_merges(candidates));
+  add_unions(candidates);
+  add_siblings(candidates);
+  candidates.stop_stitching();  // of everything, that takes too long
+  add_all_of_small_parts(candidates, enumerated);
+  Columns columns(candidates);
+  for (int i = 0; i < candidates.count(); ++i) columns.add(candidates[i]);
+  for (const std::vector<int>& start : starts) {
+    std::vector<int> chosen;
+    for (int candidate : start) chosen.push_back(columns.first_of(candidates[candidate].ops));
+    const bool whole = std::find(chosen.begin(), chosen.end(), -1) == chosen.end();
+    if (!chosen.empty() && whole) pool.starts.push_back(std::move(chosen));
+  }
+  std::vector<int>& alone = pool.starts.emplace_back();
+  for (int op = 0; op < candidates.ops(); ++op) alone.push_back(columns.first_of({op}));
+  pool.columns = columns.take();
+  pool.considered = candidates.considered();
+  pool.forms = candidates.forms();
+  if (pool.columns.empty()) return pool;
+  WL_RETURN_IF_ERROR(add_packs(pool, candidates));
+  pool.forms = candidates.forms();
+  name_forms(pool);
+  return pool;
+}
+
+}  // namespace wl

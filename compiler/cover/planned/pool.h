@@ -1,0 +1,58 @@
+// The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal kernel; a *column*
+// is a candidate and the values it stores; a *form* is what columns have in common that are the same kernel (repeated
+// blocks of a model), so legality and price are found once. Which candidates are looked at, in this order:
+//   single   every op alone
+//   greedy   the groups of cover_greedy, so that no cover is priced above it
+//   pattern  an op and the best three patterns of each of its readers, readers first (A. Zheng et al.,
+//   "FusionStitching",
+//            arXiv 2009.10924), and the mirror image: one direction alone misses two producers that meet
+//   merge    two neighbours, best saving first (W. Jung et al., "DeepCuts", PLDI 2021); every group on the way is kept
+//   union    two candidates that touch, where the union saves more than either
+//   sibling  two candidates that read one value
+//   all      every connected set, in parts of the graph of at most kEnumerated ops
+//   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else, of
+//            the greedy one, of the edge merges' and of the ops alone
+// Pure: the same graph and machine give the same pool. Another source of candidates is another file pool_*.cpp.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/cover/values.h"
+#include "compiler/model/cost.h"
+
+namespace wl {
+
+enum class GroupOrigin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll, kPack };
+std::string_view name_of(GroupOrigin origin);
+
+struct PoolColumn {
+  std::vector<int> ops, stores, reads;  // ascending; indices into ColumnPool::values.anchors()
+  int form = 0;
+  GroupOrigin origin = GroupOrigin::kSingle;
+};
+
+struct Form {
+  LoopClass cls = LoopClass::kMap;
+  Cost cost;
+  int ops = 1;       // anchors
+  std::string hash;  // graph_hash() of a group's own graph: what its measured time is found by
+};
+
+struct ColumnPool {
+  CoverValues values;  // refers to the graph and the machine that the pool was made of
+  std::vector<PoolColumn> columns;
+  std::vector<Form> forms;
+  std::vector<std::vector<int>> starts;  // covers to begin with, as columns: greedy, edge merges, ops alone
+  int considered = 0;                    // sets of ops whose legality was asked
+  double memory_bytes_per_ns = 1;        // of the machine
+  // The column's group of the graph, storing what the column stores.
+  Group group(const PoolColumn& column) const;
+};
+
+inline constexpr int kEnumerated = 10;
+
+// `enumerated`: in place of kEnumerated, to find out what that is worth.
+absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated);
+
+}  // namespace wl

@@ -1,0 +1,273 @@
+#include "compiler/cover/slab.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+using Cuts = std::vector<Slab::Cut>;
+
+std::string what(const Graph& group, NodeId id) {
+  return cat("%", id, " ", name_of(group.nodes[id].op), " ", shape_text(group.nodes[id].shape));
+}
+
+int64_t length_of(const Slab::Cut& cut, int64_t extent) {
+  return cut.axis < 0 ? extent : cut.length;
+}
+
+Cuts whole(const Shape& shape) {
+  return Cuts(shape.size());
+}
+
+// What a reshape's operand needs: dimensions fall into groups of equal product, in each of which the first dimension of
+// more than one element may be cut if all elements of a length are neighbours.
+bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& needed) {
+  needed = whole(from);
+  for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {
+    const size_t first_from = i, first_to = j;
+    int64_t mine = 1, theirs = 1;
+    if (i < from.size()) mine = from[i++];
+    if (j < to.size()) theirs = to[j++];
+    while (mine != theirs) {
+      if (mine < theirs) {
+        if (i == from.size()) return false;
+        mine *= from[i++];
+      } else {
+        if (j == to.size()) return false;
+        theirs *= to[j++];
+      }
+    }
+    size_t leading = j;
+    for (size_t k = j; k-- > first_to;)
+      if (wanted[k].axis >= 0) leading = k;
+    if (leading == j) continue;
+    int64_t inside = 1;  // elements of one step along the cut dimension
+    for (size_t k = first_to; k < j; ++k) {
+      if (k < leading && to[k] != 1) return false;
+      if (k > leading && wanted[k].axis >= 0) return false;
+      if (k > leading) inside *= to[k];
+    }
+    const int64_t run = wanted[leading].length * inside;
+    size_t outer = first_from;
+    while (outer + 1 < i && from[outer] == 1) ++outer;
+    int64_t below = 1;
+    for (size_t k = outer + 1; k < i; ++k) below *= from[k];
+    if (run % below != 0) return false;
+    needed[outer] = {wanted[leading].axis, run / below};
+  }
+  return true;
+}
+
+class Demand {
+ public:
+  Demand(const Graph& group, Slab& slab) : group_(group), slab_(slab) {}
+
+  absl::Status run(const Cuts& first) {
+    slab_.cuts.resize(group_.nodes.size());
+    slab_.needed.assign(group_.nodes.size(), 0);
+    WL_RETURN_IF_ERROR(want(group_.outputs[0].node, first, group_.outputs[0].node));
+    for (size_t i = 1; i < group_.outputs.size(); ++i) WL_RETURN_IF_ERROR(also(group_.outputs[i].node, first));
+    for (auto id = static_cast<NodeId>(group_.nodes.size()); id-- > 0;)
+      if (slab_.needed[id]) WL_RETURN_IF_ERROR(operands_of(id));
+    return absl::OkStatus();
+  }
+
+ private:
+  const Shape& shape(NodeId id) const { return group_.nodes[id].shape; }
+
+  absl::Status want(NodeId id, const Cuts& cuts, NodeId reader) {
+    const Node& node = group_.nodes[id];
+    if (node.op == Op::iota && cuts[node.ints[0]].axis >= 0)
+      return invalid(what(group_, reader), ": counts along a dimension that blocks divide");
+    if (slab_.needed[id] && slab_.cuts[id] != cuts)
+      return invalid(what(group_, id), ": is needed whole by one op and in parts by another");
+    slab_.needed[id] = 1;
+    slab_.cuts[id] = cuts;
+    return absl::OkStatus();
+  }
+
+  // Another output: as the first where it has its dimensions, unless another op says otherwise.
+  absl::Status also(NodeId id, const Cuts& first) {
+    if (slab_.needed[id] || shape(id).size() != first.size()) return absl::OkStatus();
+    const Shape& main = shape(group_.outputs[0].node);
+    for (size_t i = 0; i < first.size(); ++i)
+      if (first[i].axis >= 0 && shape(id)[i] != main[i]) return absl::OkStatus();
+    return want(id, first, id);
+  }
+
+  absl::Status refuse(NodeId id) const {
+    return invalid(what(group_, id), ": a block's part of it is not one part of what it is computed from");
+  }
+
+  absl::Status operands_of(NodeId id) {
+    const Node& node = group_.nodes[id];
+    const Cuts& mine = slab_.cuts[id];
+    if (node.operands.empty()) return absl::OkStatus();
+    const Shape& from = shape(node.operands[0]);
+    Cuts theirs = whole(from);
+    switch (node.op) {
+      case Op::reshape:
+        if (!reshaped(from, node.shape, mine, theirs)) return refuse(id);
+        break;
+      case Op::transpose:
+        for (size_t i = 0; i < mine.size(); ++i) theirs[node.ints[i]] = mine[i];
+        break;
+      case Op::broadcast:
+        for (size_t i = 0; i < theirs.size(); ++i) theirs[i] = mine[node.ints[i]];
+        break;
+      case Op::slice:
+      case Op::pad:
+        for (size_t i = 0; i < mine.size(); ++i) {
+          const bool same = from[i] == node.shape[i] && node.ints[i] == 0 && (node.op == Op::pad || node.ints2[i] == 1);
+          if (mine[i].axis >= 0 && !same) return refuse(id);
+          theirs[i] = mine[i];
+        }
+        break;
+      case Op::window:
+        for (size_t i = 0; i < mine.size(); ++i) {
+          const bool moved =
+              i >= from.size() || std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i));
+          if (mine[i].axis >= 0 && moved) return refuse(id);
+          if (!moved) theirs[i] = mine[i];
+        }
+        break;
+      case Op::concat:
+        if (mine[node.ints[0]].axis >= 0) return refuse(id);
+        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
+        return absl::OkStatus();
+      case Op::contract:
+        return contracted(id);
+      case Op::take_along:
+        theirs = mine;
+        theirs[node.ints[0]] = {};
+        WL_RETURN_IF_ERROR(want(node.operands[1], mine, id));
+        break;
+      default:
+        if (class_of(node.op) == OpClass::kReduce) {
+          for (size_t i = 0, kept = 0; i < theirs.size(); ++i)
+            if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))) theirs[i] = mine[kept++];
+          break;
+        }
+        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
+        return absl::OkStatus();
+    }
+    return want(node.operands[0], theirs, id);
+  }
+
+  absl::Status contracted(NodeId id) {
+    const Node& node = group_.nodes[id];
+    WL_ASSIGN_OR_RETURN(const Einsum einsum, parse_einsum(node.text));
+    for (size_t k = 0; k < 2; ++k) {
+      const std::string& letters = k == 0 ? einsum.a : einsum.b;
+      Cuts theirs = whole(shape(node.operands[k]));
+      for (size_t i = 0; i < letters.size(); ++i)
+        if (const size_t at = einsum.out.find(letters[i]); at != std::string::npos) theirs[i] = slab_.cuts[id][at];
+      WL_RETURN_IF_ERROR(want(node.operands[k], theirs, id));
+    }
+    return absl::OkStatus();
+  }
+
+  const Graph& group_;
+  Slab& slab_;
+};
+
+// Reductions, contractions and outputs move along every axis: no block repeats another's.
+absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
+  const auto moves = [&](NodeId id) {
+    return std::all_of(slab.counts.begin(), slab.counts.end(), [&, axis = 0](int64_t count) mutable {
+      const int mine = axis++;
+      return count == 1 || std::any_of(slab.cuts[id].begin(), slab.cuts[id].end(),
+                                       [mine](const Slab::Cut& cut) { return cut.axis == mine; });
+    });
+  };
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id) {
+    const OpClass cls = class_of(group.nodes[id].op);
+    const bool dear = cls == OpClass::kReduce || cls == OpClass::kContract || cls == OpClass::kGather;
+    if (dear && slab.needed[id] && !moves(id)) return invalid(what(group, id), ": every block would compute it");
+  }
+  for (const Output& output : group.outputs) {
+    if (!slab.needed[output.node])
+      return invalid(what(group, output.node), ": is no part of what output ", group.outputs[0].name, " needs");
+    if (!moves(output.node)) return invalid(what(group, output.node), ": every block would store it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status build(const Graph& group, Slab& slab) {
+  std::vector<NodeId> now(group.nodes.size(), -1);
+  const auto add = [&](Node node, NodeId origin) {
+    slab.graph.nodes.push_back(std::move(node));
+    slab.origin.push_back(origin);
+    return static_cast<NodeId>(slab.graph.nodes.size()) - 1;
+  };
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id) {
+    Node node = group.nodes[id];
+    const Cuts& cuts = slab.cuts[id];
+    if (node.op == Op::input) {
+      now[id] = add(node, id);
+      if (std::all_of(cuts.begin(), cuts.end(), [](const Slab::Cut& cut) { return cut.axis < 0; })) continue;
+      Node slice{.op = Op::slice, .dtype = node.dtype, .shape = node.shape, .operands = {now[id]}};
+      for (size_t i = 0; i < cuts.size(); ++i) slice.shape[i] = length_of(cuts[i], node.shape[i]);
+      slice.ints.assign(cuts.size(), 0);
+      slice.ints2.assign(cuts.size(), 1);
+      now[id] = add(std::move(slice), -1);
+      continue;
+    }
+    if (!slab.needed[id]) continue;
+    for (size_t i = 0; i < cuts.size(); ++i) node.shape[i] = length_of(cuts[i], node.shape[i]);
+    for (NodeId& operand : node.operands) operand = now[operand];
+    now[id] = add(std::move(node), id);
+  }
+  for (const Output& output : group.outputs) slab.graph.outputs.push_back({output.name, now[output.node]});
+  return verify(slab.graph);
+}
+
+// slab_of() but for the graph.
+absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths) {
+  const Shape& shape = group.nodes[group.outputs[0].node].shape;
+  if (lengths.size() != shape.size()) return invalid(lengths.size(), " lengths for ", shape_text(shape));
+  Slab slab;
+  Cuts cuts = whole(shape);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (lengths[i] <= 0 || shape[i] % lengths[i] != 0)
+      return invalid("lengths of ", lengths[i], " do not divide an extent of ", shape[i]);
+    if (lengths[i] == shape[i]) continue;
+    cuts[i] = {static_cast<int>(slab.counts.size()), lengths[i]};
+    slab.counts.push_back(shape[i] / lengths[i]);
+  }
+  WL_RETURN_IF_ERROR(Demand(group, slab).run(cuts));
+  WL_RETURN_IF_ERROR(check_no_repeats(group, slab));
+  return slab;
+}
+
+}  // namespace
+
+std::vector<int64_t> Slab::shift(const Graph& group, NodeId node) const {
+  std::vector<int64_t> shift(counts.size(), 0);
+  const std::vector<int64_t> strides = row_major_strides(group.nodes[node].shape);
+  for (size_t i = 0; i < cuts[node].size(); ++i)
+    if (cuts[node][i].axis >= 0) shift[cuts[node][i].axis] += cuts[node][i].length * strides[i];
+  return shift;
+}
+
+absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths) {
+  WL_ASSIGN_OR_RETURN(Slab slab, divided(group, lengths));
+  WL_RETURN_IF_ERROR(build(group, slab));
+  return slab;
+}
+
+std::vector<int64_t> least_lengths(const Graph& group) {
+  const Shape& shape = group.nodes[group.outputs[0].node].shape;
+  std::vector<int64_t> least = shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    std::vector<int64_t> lengths = shape;
+    for (int64_t length = 1; length < shape[i] && least[i] == shape[i]; ++length) {
+      if (shape[i] % length != 0) continue;
+      lengths[i] = length;
+      if (divided(group, lengths).ok()) least[i] = length;
+    }
+  }
+  return least;
+}
+
+}  // namespace wl

@@ -1,0 +1,165 @@
+// Greedy groups, stitched where that pays: neighbours that are no single loop nest become one kernel when what they
+// passed through memory costs more than what blocks then read again.
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "compiler/cover/cover.h"
+#include "compiler/cover/part_graph.h"
+#include "compiler/cover/stitching.h"
+#include "compiler/cover/values.h"
+#include "compiler/plan/stitch.h"
+
+namespace wl {
+namespace {
+
+// Cache against memory, of machines with lanes: H100's L2 reads at about three times its memory's rate.
+constexpr double kTeamCacheGain = 3;
+// Of large graphs without repeated blocks only what saves most is tried.
+constexpr int kMostRounds = 8, kMostTried = 100;
+
+// What blocks read of inputs beyond the first time, in bytes of memory traffic: cheap where one block's part is still
+// near when the next block wants it.
+double reread_bytes(const Graph& group, const Stitched& choice, const Machine& machine) {
+  const Target& target = *machine.target;
+  const double gain = target.is_gpu() ? kTeamCacheGain : target.l2_bytes_per_ns / target.copy_bytes_per_ns;
+  const int64_t near = (target.is_gpu() ? target.gpu.l2_bytes : machine.l2_bytes) / 2;
+  const std::vector<NodeId> inputs = group.inputs();
+  double bytes = 0;
+  for (const Stage& stage : choice.stages)
+    for (const Stage::Buffer& buffer : stage.buffers) {
+      if (buffer.global < 0 || buffer.global >= static_cast<int>(inputs.size())) continue;
+      int64_t times = 1, parts = 1;
+      for (size_t axis = 0; axis < choice.counts.size(); ++axis)
+        (buffer.shift[axis] == 0 ? times : parts) *= choice.counts[axis];
+      const int64_t whole = group.bytes(inputs[static_cast<size_t>(buffer.global)]);
+      bytes += static_cast<double>(whole * (times - 1)) / (whole / parts <= near ? gain : 1);
+    }
+  return bytes;
+}
+
+class Stitching {
+ public:
+  Stitching(const CoverValues& values, const Machine& machine, const Cover& greedy)
+      : values_(values), machine_(machine), parts_(static_cast<int>(greedy.groups.size())) {
+    std::unordered_map<NodeId, int> part_of;
+    for (const Group& group : greedy.groups) {
+      std::vector<NodeId>& own = anchors_.emplace_back();
+      for (NodeId op : group.ops)
+        if (std::binary_search(values.anchors().begin(), values.anchors().end(), op) && !part_of.contains(op)) {
+          part_of[op] = static_cast<int>(anchors_.size()) - 1;
+          own.push_back(op);
+        }
+    }
+    for (NodeId anchor : values.anchors())
+      for (NodeId reader : values.readers(anchor))
+        if (part_of.at(anchor) < part_of.at(reader)) parts_.add_edge(part_of.at(anchor), part_of.at(reader));
+  }
+
+  std::vector<Group> run() {
+    for (int round = 0; round < kMostRounds && merge_round(); ++round) {
+    }
+    std::vector<Group> groups = values_.copies();
+    for (const std::vector<NodeId>& anchors : anchors_)
+      if (!anchors.empty()) groups.push_back(values_.group(anchors));
+    return groups;
+  }
+
+ private:
+  std::vector<NodeId> both(int from, int to) const {
+    std::vector<NodeId> anchors = anchors_[static_cast<size_t>(from)];
+    const std::vector<NodeId>& more = anchors_[static_cast<size_t>(to)];
+    anchors.insert(anchors.end(), more.begin(), more.end());
+    std::sort(anchors.begin(), anchors.end());
+    return anchors;
+  }
+
+  int64_t bytes(const std::vector<NodeId>& anchors) const { return values_.bytes_moved(values_.group(anchors)); }
+
+  struct Offer {
+    int64_t saved = 0;
+    Fingerprint structure;  // of the merged group
+    int from = 0, to = 0;
+  };
+
+  std::vector<Offer> offers() const {
+    std::vector<Offer> offers;
+    for (int from = 0; from < static_cast<int>(anchors_.size()); ++from) {
+      if (anchors_[static_cast<size_t>(from)].empty()) continue;
+      for (int to : parts_.after(from)) {
+        const std::vector<NodeId> merged = both(from, to);
+        const int64_t saved =
+            bytes(anchors_[static_cast<size_t>(from)]) + bytes(anchors_[static_cast<size_t>(to)]) - bytes(merged);
+        if (saved > 0) offers.push_back({saved, values_.structure(values_.group(merged)), from, to});
+      }
+    }
+    std::stable_sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+      return std::tuple(b.saved, a.structure.a, a.structure.b) < std::tuple(a.saved, b.structure.a, b.structure.b);
+    });
+    return offers;
+  }
+
+  bool stitches(const Offer& offer) {
+    Fingerprint key = offer.structure;
+    key.add(static_cast<uint64_t>(offer.saved));
+    const auto [known, is_new] = known_.try_emplace(key, false);
+    if (is_new && ++tried_ <= kMostTried) {
+      const Graph alone = extract(values_.graph(), values_.group(both(offer.from, offer.to)));
+      const absl::StatusOr<Domain> domain = stitch(alone, machine_, &blocks_);
+      known->second = domain.ok() && stitching_pays(alone, *domain->stitch, offer.saved, machine_);
+    }
+    return known->second;
+  }
+
+  // Repeated blocks stay alike: what is merged in one is merged in all, or, where a part would go with the one before
+  // it and with the one behind it, in none. A part is merged once a round.
+  bool merge_round() {
+    const std::vector<Offer> all = offers();
+    std::set<int> touched;
+    for (size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+      std::set<int> parts;
+      bool apart = true;
+      for (end = begin;
+           end < all.size() && all[end].saved == all[begin].saved && all[end].structure == all[begin].structure; ++end)
+        for (int part : {all[end].from, all[end].to})
+          apart = !touched.contains(part) && parts.insert(part).second && apart;
+      if (!apart || !stitches(all[begin])) continue;
+      for (size_t i = begin; i < end; ++i)
+        if (merge(all[i].from, all[i].to)) touched.insert({all[i].from, all[i].to});
+    }
+    return !touched.empty();
+  }
+
+  bool merge(int from, int to) {
+    if (!parts_.may_merge(from, to)) return false;
+    anchors_[static_cast<size_t>(from)] = both(from, to);
+    anchors_[static_cast<size_t>(to)].clear();
+    parts_.merge(from, to);
+    return true;
+  }
+
+  const CoverValues& values_;
+  const Machine& machine_;
+  std::vector<std::vector<NodeId>> anchors_;  // of each part, ascending; empty: it is part of another
+  PartGraph parts_;
+  std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
+  CoverMemo blocks_;  // of blocks' covers
+  int tried_ = 0;
+};
+
+}  // namespace
+
+bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine) {
+  const int64_t enough = machine.target->is_gpu() ? machine.target->gpu.units / 2 : machine.threads;
+  return std::any_of(stitch.choices.begin(), stitch.choices.end(), [&](const Stitched& choice) {
+    return choice.blocks() >= enough && reread_bytes(group, choice, machine) < static_cast<double>(saved);
+  });
+}
+
+absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy) {
+  WL_ASSIGN_OR_RETURN(const CoverValues values, CoverValues::make(graph, machine));
+  return ordered(graph, Stitching(values, machine, greedy).run());
+}
+
+}  // namespace wl

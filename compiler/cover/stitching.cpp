@@ -1,0 +1,241 @@
+#include "compiler/cover/stitching.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "compiler/cover/cover.h"
+#include "compiler/cover/packing.h"
+#include "compiler/cover/slab.h"
+#include "compiler/cover/values.h"
+#include "compiler/ir/eval.h"
+#include "compiler/plan/axes.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostStages = 6;
+constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
+
+// Strides of a part of the group's node `origin` within its whole buffer, for the axes of `part`, which is of the same
+// elements but for extents of 1. Empty when the axes differ in another way.
+std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& cut, const Shape& part) {
+  const std::vector<int64_t> strides = row_major_strides(group.nodes[origin].shape);
+  std::vector<int64_t> pitches;
+  size_t at = 0;
+  for (int64_t extent : part) {
+    if (extent == 1) {
+      pitches.push_back(0);
+      continue;
+    }
+    while (at < cut.size() && cut[at] == 1) ++at;
+    if (at == cut.size() || cut[at] != extent) return {};
+    pitches.push_back(strides[at++]);
+  }
+  return pitches;
+}
+
+class Stitcher {
+ public:
+  Stitcher(const Graph& group, const std::vector<NodeId>& was, const Machine& machine, Slab slab, CoverMemo& memo)
+      : group_(group), was_(was), machine_(machine), slab_(std::move(slab)), memo_(memo) {
+    machine_.threads = 1;
+  }
+
+  absl::StatusOr<Stitched> run(int64_t rows) {
+    result_.rows = rows;
+    result_.counts = slab_.counts;
+    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(slab_.graph, machine_, {.memo = &memo_}));
+    if (cover.groups.size() > kMostStages)
+      return invalid("a block would run ", cover.groups.size(), " loop nests; the most are ", kMostStages);
+    for (const Group& part : cover.groups) WL_RETURN_IF_ERROR(add(part));
+    if (stored_ != group_.outputs.size()) return invalid("two outputs are one value");
+    WL_RETURN_IF_ERROR(share_memory());
+    return std::move(result_);
+  }
+
+ private:
+  absl::Status add(const Group& part) {
+    Stage stage;
+    stage.graph = extract(slab_.graph, part);
+    for (NodeId read : part.reads) {
+      if (slab_.graph.nodes[read].op == Op::input) {
+        const NodeId origin = slab_.origin[read];
+        stage.buffers.push_back({input_number(origin), -1, slab_.shift(group_, origin)});
+        continue;
+      }
+      const auto kept = kept_.find(read);
+      if (kept == kept_.end()) return invalid("%", was_[slab_.origin[read]], " is stored as an output and read again");
+      stage.buffers.push_back({-1, kept->second, {}});
+      result_.kept[kept->second].last = result_.stages.size();
+    }
+    std::vector<std::vector<int64_t>> pitches;
+    for (size_t i = 0; i < part.stores.size(); ++i) {
+      const NodeId stored = part.stores[i];
+      const Shape& shape = slab_.graph.nodes[stored].shape;
+      const Node& own = stage.graph.nodes[stage.graph.outputs[i].node];
+      pitches.emplace_back();
+      if (const std::optional<int> output = output_number(stored)) {
+        ++stored_;
+        const NodeId origin = slab_.origin[stored];
+        if (origin < 0) return invalid("output ", *output, " is an input");
+        const int inputs = static_cast<int>(group_.inputs().size());
+        stage.buffers.push_back({inputs + *output, -1, slab_.shift(group_, origin)});
+        pitches.back() = pitches_of(group_, origin, shape, own.shape);
+        if (pitches.back().size() != own.shape.size())
+          return invalid("%", origin, ": a block's part of this output has other axes");
+        continue;
+      }
+      kept_[stored] = static_cast<int>(result_.kept.size());
+      stage.buffers.push_back({-1, kept_[stored], {}});
+      result_.kept.push_back({cat("v", was_[slab_.origin[stored]]), own.dtype, own.shape, result_.stages.size(), 0});
+    }
+    WL_ASSIGN_OR_RETURN(stage.domain, analyze(stage.graph, machine_, pitches));
+    result_.stages.push_back(std::move(stage));
+    return absl::OkStatus();
+  }
+
+  absl::Status share_memory() {
+    for (size_t k = 0; k < result_.stages.size(); ++k) {
+      Target target = *machine_.target;
+      for (const StitchKept& kept : result_.kept)
+        if (kept.first <= k && k <= kept.last) target.gpu.block_shared -= kept.bytes();
+      if (target.is_gpu() && target.gpu.block_shared <= 0)
+        return invalid("what a block of ", result_.rows, " rows passes on exceeds the shared memory of ", target.name);
+      result_.stages[k].target = std::make_shared<Target>(target);
+    }
+    return absl::OkStatus();
+  }
+
+  int input_number(NodeId input) const {
+    const std::vector<NodeId> inputs = group_.inputs();
+    return static_cast<int>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin());
+  }
+
+  std::optional<int> output_number(NodeId stored) const {
+    for (size_t i = 0; i < slab_.graph.outputs.size(); ++i)
+      if (slab_.graph.outputs[i].node == stored) return static_cast<int>(i);
+    return std::nullopt;
+  }
+
+  const Graph& group_;
+  const std::vector<NodeId>& was_;  // what its nodes are called
+  Machine machine_;
+  const Slab slab_;
+  CoverMemo& memo_;
+  Stitched result_;
+  std::map<NodeId, int> kept_;
+  size_t stored_ = 0;  // outputs
+};
+
+// Inputs that are read through one reshape only, as that reshape makes them: blocks can then share what its dimensions
+// are, the heads of a projection to q, k and v at once.
+void take_inputs_as_read(Graph& group) {
+  std::vector<NodeId> view(group.nodes.size(), -1);  // of inputs: the first reader
+  std::vector<char> otherwise(group.nodes.size(), 0);
+  for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
+    for (NodeId operand : group.nodes[id].operands) {
+      if (group.nodes[operand].op != Op::input) continue;
+      if (view[operand] < 0) view[operand] = id;
+      if (group.nodes[id].op != Op::reshape || group.nodes[id].shape != group.nodes[view[operand]].shape)
+        otherwise[operand] = 1;
+    }
+  for (const Output& output : group.outputs) otherwise[output.node] = 1;
+  for (size_t id = 0; id < group.nodes.size(); ++id)
+    if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
+}
+
+// The same graph as blocks can share it: every reader has constants of its own, which need not be cut alike, and an
+// output that is read again is a copy of what is passed on.
+struct Shareable {
+  Graph graph;
+  std::vector<NodeId> was;  // of its nodes: the group's
+};
+Shareable shareable(const Graph& group) {
+  Shareable made;
+  Graph& out = made.graph;
+  std::vector<NodeId> now(group.nodes.size(), -1);
+  std::vector<char> read(group.nodes.size(), 0);
+  const auto add = [&](Node node, NodeId was) {
+    out.nodes.push_back(std::move(node));
+    made.was.push_back(was);
+    return static_cast<NodeId>(out.nodes.size()) - 1;
+  };
+  for (size_t id = 0; id < group.nodes.size(); ++id) {
+    Node node = group.nodes[id];
+    for (NodeId& operand : node.operands) {
+      read[operand] = 1;
+      operand = group.nodes[operand].op == Op::constant ? add(group.nodes[operand], operand) : now[operand];
+    }
+    now[id] = add(std::move(node), static_cast<NodeId>(id));
+  }
+  for (const Output& output : group.outputs) {
+    const Node& node = group.nodes[output.node];
+    NodeId stored = now[output.node];
+    if (read[output.node] != 0 && !is_leaf(node))
+      stored = add({.op = Op::reshape, .dtype = node.dtype, .shape = node.shape, .operands = {stored}}, output.node);
+    out.outputs.push_back({output.name, stored});
+  }
+  take_inputs_as_read(out);
+  return made;
+}
+
+bool alike(const Stitched& a, const Stitched& b) {
+  return std::equal(a.stages.begin(), a.stages.end(), b.stages.begin(), b.stages.end(),
+                    [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
+}
+
+}  // namespace
+
+absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo) {
+  const Shareable made = shareable(whole);
+  const Graph& group = made.graph;
+  CoverMemo own;
+  if (memo == nullptr) memo = &own;
+  const Shape& shape = group.nodes[group.outputs[0].node].shape;
+  if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
+  std::vector<int64_t> lengths = least_lengths(group);
+  size_t row = shape.size();  // the dimension that the plan cuts: the one of most parts
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
+  if (row == shape.size()) {  // say what is in the way of the first dimension
+    lengths[0] = 1;
+    const absl::Status status = slab_of(group, lengths).status();
+    return status.ok() ? invalid("an output of one element") : status;
+  }
+  const int64_t least = lengths[row];
+  auto found = std::make_shared<Stitch>();
+  absl::Status status;
+  for (int64_t rows : kRows) {
+    const int64_t length = std::min(std::max(rows, least), shape[row]);
+    if (length % least != 0 || shape[row] % length != 0) continue;
+    if (std::any_of(found->choices.begin(), found->choices.end(), [&](const Stitched& s) { return s.rows == length; }))
+      continue;
+    lengths[row] = length;
+    absl::StatusOr<Slab> slab = slab_of(group, lengths);
+    status.Update(slab.status());
+    if (!slab.ok()) continue;
+    absl::StatusOr<Stitched> stitched = Stitcher(made.graph, made.was, machine, *std::move(slab), *memo).run(length);
+    status.Update(stitched.status());
+    if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
+      found->choices.push_back(*std::move(stitched));
+  }
+  if (found->choices.empty())
+    return status.ok() ? invalid("no number of rows of ", shape[row], " is a block's") : status;
+  Domain domain;
+  domain.cls = LoopClass::kStitched;
+  domain.stitch = std::move(found);
+  return domain;
+}
+
+absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine) {
+  absl::StatusOr<Domain> domain = analyze(group, machine);
+  if (domain.ok()) return domain;
+  if (is_unconnected(group)) return pack(group, machine);
+  absl::StatusOr<Domain> stitched = stitch(group, machine);
+  if (stitched.ok()) return stitched;
+  return invalid(std::string(domain.status().message()),
+                 "; nor can blocks share the group: ", std::string(stitched.status().message()));
+}
+
+}  // namespace wl

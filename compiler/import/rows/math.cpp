@@ -1,0 +1,213 @@
+// Elementwise ops that are more than one formula.
+#include <cmath>
+#include <limits>
+
+#include "compiler/import/rows/rows.h"
+#include "compiler/ir/ops.h"
+
+namespace wl::onnx_import {
+
+namespace {
+
+// Operand 1 of a binary op. Until version 6 it could be told at which axis of operand 0 its own begin.
+T second(Call& c) {
+  const T x = c.in(0), y = c.in(1);
+  if (c.opset() >= 7 || c.attr("broadcast", 0) == 0 || !c.has_attr("axis")) return y;
+  const int64_t axis = c.axis(c.attr("axis", 0), x.rank()), after = x.rank() - axis - y.rank();
+  if (after < 0) c.fail("axis ", axis, " leaves no room for shape ", shape_text(y.shape()));
+  Shape shape = y.shape();
+  shape.insert(shape.end(), static_cast<size_t>(after), 1);
+  return reshape(y, std::move(shape));
+}
+
+}  // namespace
+
+T unary(Call& c, Op op) {
+  return apply(op, {c.in(0)});
+}
+T binary(Call& c, Op op) {
+  return apply(op, {c.in(0), second(c)});
+}
+
+T variadic(Call& c, Op op) {
+  const auto all = c.all();
+  T result = all[0];
+  for (size_t i = 1; i < all.size(); ++i) result = apply(op, {result, all[i]});
+  return result;
+}
+
+T power(Call& c) {
+  const T x = c.in(0);
+  // Exact small powers, as every runtime computes them: pow itself costs 24 and rounds by 8 ulps.
+  if (const Literal* exponent = c.literal(1); exponent != nullptr && exponent->is_splat()) {
+    const Shape shape = broadcast_shape(c, {x.shape(), exponent->shape});
+    const T wide = broadcast_to(x, shape);
+    const double value = exponent->values[0];
+    if (value == 1) return wide;
+    if (value == 2) return wide * wide;
+    if (value == 3) return wide * wide * wide;
+    return apply(Op::pow, {wide, value});
+  }
+  return apply(Op::pow, {x, cast(second(c), x.dtype())});
+}
+
+T modulo(Call& c) {
+  return binary(c, c.attr("fmod", 0) != 0 ? Op::fmod : Op::mod);
+}
+
+T clip(Call& c) {
+  T x = c.in(0);
+  if (c.opset() < 11) {
+    x = apply(Op::max, {x, c.attr_number("min", std::numeric_limits<float>::lowest())});
+    return apply(Op::min, {x, c.attr_number("max", std::numeric_limits<float>::max())});
+  }
+  if (c.has(1)) x = apply(Op::max, {x, c.in(1)});
+  return c.has(2) ? apply(Op::min, {x, c.in(2)}) : x;
+}
+
+T prelu(Call& c) {
+  T slope = c.in(1);
+  // Until version 6 a list was one number for each channel.
+  if (c.opset() < 7 && slope.rank() == 1 && slope.extent(0) != 1) slope = along(slope, 1, c.in(0).rank());
+  return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * slope, c.in(0));
+}
+
+// To floats of eight bits, whose conversion keeps infinities where there are any and saturates everything else: what
+// attribute saturate asks for beyond that.
+T cast_saturating(Call& c, T x, DType dtype) {
+  if (!saturates(dtype) || !is_float(x.dtype()) || x.dtype() == dtype) return cast(x, dtype);
+  const double largest = info(dtype).largest;
+  if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
+  if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
+  // Half a step beyond the largest number; a tie goes to the even neighbour, which is f8e4m3fn's largest number itself.
+  const bool infinite = dtype == DType::f8e5m2;
+  const double first = infinite ? 61440 : 464;
+  const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
+  const double infinity = std::numeric_limits<double>::infinity();
+  return cast(select(over, infinite ? x * infinity : x * std::numeric_limits<double>::quiet_NaN(), x), dtype);
+}
+
+T cast_to(Call& c) {
+  if (!c.has_attr("to")) c.fail("attribute to is needed");
+  const int64_t to = c.attr("to", 0);
+  const auto dtype = dtype_of(to < 0 || to > 1000 ? -1 : static_cast<int>(to), "the result");
+  if (!dtype.ok()) throw Rejected{dtype.status()};
+  return cast_saturating(c, c.in(0), *dtype);
+}
+
+T cast_like(Call& c) {
+  // A constant stays one, though what it is cast like is data.
+  const Literal* known = c.literal(0);
+  const DType to = c.dtype(1);
+  if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {
+    std::vector<double> values = known->values;
+    for (double& v : values) v = is_float(to) ? round_to(to, v) : to_integer(to, known->dtype, v);
+    return c.set_literal(0, make_literal(to, known->shape, std::move(values)));
+  }
+  return cast_saturating(c, c.in(0), c.dtype(1));
+}
+
+T is_inf(Call& c) {
+  const T x = c.in(0);
+  const double infinity = std::numeric_limits<double>::infinity();
+  const bool positive = c.attr("detect_positive", 1) != 0, negative = c.attr("detect_negative", 1) != 0;
+  if (positive && negative) return apply(Op::eq, {apply(Op::abs, {x}), infinity});
+  if (positive || negative) return apply(Op::eq, {x, positive ? infinity : -infinity});
+  return c.constant(0, DType::b1, x.shape());
+}
+
+T dropout(Call& c) {
+  const Literal* training = c.has(2) ? c.literal(2) : nullptr;
+  if (c.has(2) && training == nullptr) c.missing("input 2, training_mode, must be constant");
+  // A ratio of 0 drops nothing.
+  const bool drops = training != nullptr && training->at(0) != 0 && (!c.has(1) || c.number(1) != 0);
+  if (drops) c.missing("training_mode: only inference is supported");
+  const T x = c.in(0);
+  if (c.wants(1)) c.set(1, c.constant(1, c.opset() < 10 ? x.dtype() : DType::b1, x.shape()));
+  return x;
+}
+
+// Without overflow: log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)).
+T softplus(T x) {
+  return apply(Op::max, {x, 0.0}) + apply(Op::log1p, {apply(Op::exp, {-apply(Op::abs, {x})})});
+}
+
+T gelu_erf(T x) {
+  return x * (apply(Op::erf, {x * std::sqrt(0.5)}) + 1.0) * 0.5;
+}
+
+T gelu_tanh(T x) {
+  const double scale = 0.7978845608028654;  // sqrt(2 / pi)
+  return x * (apply(Op::tanh, {(x + x * x * x * 0.044715) * scale}) + 1.0) * 0.5;
+}
+
+// With e = exp(x) - 1: (e + e / (e + 1)) / 2, which keeps small values exact; for large ones exp alone.
+T sinh_of(T x) {
+  const T e = apply(Op::expm1, {x});
+  const T large = (apply(Op::exp, {x}) - apply(Op::exp, {-x})) * 0.5;
+  return select(apply(Op::lt, {apply(Op::abs, {x}), 1.0}), (e + e / (e + 1.0)) * 0.5, large);
+}
+
+namespace {
+
+// Scale or zero point: one number, or one per slice along `axis`.
+T per_axis(Call& c, T value, T x) {
+  if (const int64_t block = c.attr("block_size", 0); block != 0) {
+    const int64_t axis = c.axis(c.attr("axis", 1), x.rank()), n = x.extent(axis);
+    Shape expected = x.shape();
+    expected[static_cast<size_t>(axis)] = block < 1 ? -1 : (n + block - 1) / block;
+    if (value.shape() != expected || block > kMaxElements) {
+      c.fail("scales of shape ", shape_text(value.shape()), " do not fit blocks of ", block, " along axis ", axis);
+    }
+    Shape apart = expected, joined = expected;
+    apart.insert(apart.begin() + axis + 1, 1);
+    const T single = reshape(value, apart);
+    apart[static_cast<size_t>(axis) + 1] = block;
+    joined[static_cast<size_t>(axis)] *= block;
+    return slice_axis(reshape(broadcast_to(single, apart), joined), axis, 0, 1, n);
+  }
+  if (value.rank() != 1 || value.extent(0) == 1) return reshape(value, {});
+  return along(value, c.axis(c.attr("axis", 1), x.rank()), x.rank());
+}
+
+}  // namespace
+
+T dequantize(Call& c) {
+  const T x = c.in(0), scale = c.in(1);
+  T centred = cast(x, scale.dtype());
+  if (c.has(2)) {
+    // int32 differences are exact; as floats the difference of two int8 is too.
+    centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
+  }
+  return centred * per_axis(c, scale, x);
+}
+
+T quantize(Call& c) {
+  const T x = c.in(0);
+  DType dtype = DType::u8;
+  if (c.has(2)) {
+    dtype = c.dtype(2);
+  } else if (c.attr("output_dtype", 0) != 0) {
+    const auto named = dtype_of(static_cast<int>(c.attr("output_dtype", 0) & 0xffff), "the result");
+    if (!named.ok()) throw Rejected{named.status()};
+    dtype = *named;
+  }
+  if (saturates(dtype)) {
+    T scaled = x / cast(per_axis(c, c.in(1), x), x.dtype());
+    if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), x.dtype());
+    return cast_saturating(c, scaled, dtype);
+  }
+  if (is_float(dtype)) c.missing("quantising to ", name_of(dtype), " is not supported");
+  const int bits = 8 * size_of(dtype);
+  const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32;
+  if (!is_signed && dtype != DType::u8 && dtype != DType::u16) {
+    c.missing("quantising to ", name_of(dtype), " is not supported");
+  }
+  const double low = is_signed ? -std::ldexp(1, bits - 1) : 0;
+  const double high = std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
+  T scaled = apply(Op::round, {x / cast(per_axis(c, c.in(1), x), x.dtype())});
+  if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), x.dtype());
+  return cast(apply(Op::min, {apply(Op::max, {scaled, low}), high}), dtype);
+}
+
+}  // namespace wl::onnx_import

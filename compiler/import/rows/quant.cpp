@@ -1,0 +1,157 @@
+// Quantised arithmetic: integers are centred, computed with in 32 bits or as floats, scaled, rounded and saturated.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/import/rows/rows.h"
+
+namespace wl::onnx_import {
+namespace {
+
+bool is_signed(DType dtype) {
+  return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
+}
+
+// One number, or one for each slice along `axis`.
+T on_axis(T value, int64_t axis, int64_t rank) {
+  if (value.rank() == 1 && value.extent(0) != 1) return along(value, axis, rank);
+  return value.rank() <= 1 ? reshape(value, {}) : value;
+}
+
+// One number, or one for each row (of A, axis -2) or column (of B, axis -1) of a product of matrices.
+T on_matrix(T value, int64_t axis, int64_t rank) {
+  return rank >= 2 ? on_axis(value, rank + axis, rank) : on_axis(value, 0, rank);
+}
+
+struct Quantised {
+  T scale, zero;  // zero: none if 0
+};
+
+Quantised quantised(Call& c, int scale, int zero) {
+  return {c.in(scale), zero >= 0 && c.has(zero) ? c.in(zero) : T()};
+}
+
+// round(x / scale) + zero, saturated to the zero point's dtype.
+T store(T x, T scale, T zero, DType dtype) {
+  const int bits = 8 * size_of(dtype);
+  if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
+  const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
+  const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
+  // In integers from here on, which are exact; twice the largest range is no loss.
+  const double most = 2 * (high - low);
+  T y = apply(Op::round, {x / cast(scale, x.dtype())});
+  y = cast(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
+  if (zero.valid()) y = y + cast(zero, DType::i32);
+  return cast(apply(Op::min, {apply(Op::max, {y, low}), high}), dtype);
+}
+
+T zero_point(T low, T scale) {
+  return cast(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / scale}), 0.0}), 255.0}), DType::u8);
+}
+
+T real(T x, const Quantised& q, DType dtype) {
+  T y = cast(x, dtype);
+  if (q.zero.valid()) y = y - cast(on_axis(q.zero, 0, 0), dtype);
+  return y * cast(on_axis(q.scale, 0, 0), dtype);
+}
+
+T centred(T x, T zero) {
+  const T wide = cast(x, DType::i32);
+  return zero.valid() ? wide - cast(zero, DType::i32) : wide;
+}
+
+DType wide_of(T scale) {
+  return scale.dtype() == DType::f64 ? DType::f64 : DType::f32;
+}
+
+}  // namespace
+
+T qlinear_mat_mul(Call& c) {
+  const T a = c.in(0), b = c.in(3);
+  const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
+  const int64_t rank = std::max(a.rank(), b.rank());
+  const DType wide = wide_of(qa.scale);
+  const T product = matmul(centred(a, on_matrix(qa.zero, -2, a.rank())), centred(b, on_matrix(qb.zero, -1, b.rank())));
+  const T scale = cast(on_matrix(qa.scale, -2, rank), wide) * cast(on_matrix(qb.scale, -1, rank), wide);
+  return store(cast(product, wide) * scale, on_matrix(qy.scale, -2, rank), on_matrix(qy.zero, -2, rank),
+               qy.zero.dtype());
+}
+
+T conv_integer(Call& c) {
+  const T x = c.in(0), w = c.in(1);
+  const T x_zero = c.has(2) ? reshape(c.in(2), {}) : T();
+  const T w_zero = c.has(3) ? on_axis(c.in(3), 0, w.rank()) : T();
+  return convolution(c, centred(x, x_zero), centred(w, w_zero));
+}
+
+T qlinear_conv(Call& c) {
+  const T x = c.in(0), w = c.in(3);
+  const Quantised qx = quantised(c, 1, 2), qw = quantised(c, 4, 5), qy = quantised(c, 6, 7);
+  const DType wide = wide_of(qx.scale);
+  T y = convolution(c, centred(x, reshape(qx.zero, {})), centred(w, on_axis(qw.zero, 0, w.rank())));
+  if (c.has(8)) y = y + along(c.in(8), 1, y.rank());
+  const T scale = cast(reshape(qx.scale, {}), wide) * cast(on_axis(qw.scale, 1, y.rank()), wide);
+  return store(cast(y, wide) * scale, reshape(qy.scale, {}), reshape(qy.zero, {}), qy.zero.dtype());
+}
+
+T dynamic_quantize(Call& c) {
+  const T x = c.in(0);
+  const auto axes = axes_from(0, x.rank());
+  const T high = apply(Op::max, {reduce(Op::reduce_max, x, axes, false), 0.0});
+  const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
+  const T scale = (high - low) / 255.0;
+  const T safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
+  const T zero = zero_point(low, safe);
+  c.set(1, scale);
+  c.set(2, zero);
+  return store(x, safe, zero, DType::u8);
+}
+
+// com.microsoft: a, its scale and zero point, b, its own, the result's.
+T qlinear_binary(Call& c, Op op) {
+  const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
+  const DType wide = wide_of(qa.scale);
+  const T y = apply(op, {real(c.in(0), qa, wide), real(c.in(3), qb, wide)});
+  return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
+}
+
+// com.microsoft: x, its scale and zero point, the result's.
+T qlinear_unary(Call& c, T (*f)(Call&, T)) {
+  const Quantised qx = quantised(c, 1, 2), qy = quantised(c, 3, 4);
+  const T y = f(c, real(c.in(0), qx, wide_of(qx.scale)));
+  return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
+}
+
+T qlinear_concat(Call& c) {
+  const Quantised qy = quantised(c, 0, 1);
+  if (c.inputs() < 5 || c.inputs() % 3 != 2) c.fail("scale, zero point and three inputs for each part were expected");
+  std::vector<T> parts;
+  for (int i = 2; i < c.inputs(); i += 3) parts.push_back(real(c.in(i), quantised(c, i + 1, i + 2), wide_of(qy.scale)));
+  const T all = concat(parts, c.axis(c.attr("axis", 0), parts[0].rank()));
+  return store(all, on_axis(qy.scale, 0, 0), on_axis(qy.zero, 0, 0), qy.zero.dtype());
+}
+
+T mat_mul_integer_to_float(Call& c) {
+  const T a = c.in(0), b = c.in(1);
+  const auto zero = [&](int input, int64_t axis, int64_t rank) {
+    return c.has(input) ? on_matrix(c.in(input), axis, rank) : T();
+  };
+  const T product = matmul(centred(a, zero(4, -2, a.rank())), centred(b, zero(5, -1, b.rank())));
+  const DType wide = c.dtype(2);
+  const T y = cast(product, wide) * (on_matrix(c.in(2), -2, product.rank()) * on_matrix(c.in(3), -1, product.rank()));
+  return c.has(6) ? y + c.in(6) : y;
+}
+
+T dynamic_quantize_mat_mul(Call& c) {
+  const T x = c.in(0), b = c.in(1);
+  const auto axes = axes_from(0, x.rank());
+  const T high = apply(Op::max, {reduce(Op::reduce_max, x, axes, false), 0.0});
+  const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
+  const T scale = (high - low) / 255.0, safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
+  const T zero = zero_point(low, safe);
+  const T product = matmul(centred(store(x, safe, zero, DType::u8), zero),
+                           centred(b, c.has(3) ? on_matrix(c.in(3), -1, b.rank()) : T()));
+  const T y = cast(product, x.dtype()) * (scale * on_matrix(c.in(2), -1, product.rank()));
+  return c.has(4) ? y + c.in(4) : y;
+}
+
+}  // namespace wl::onnx_import

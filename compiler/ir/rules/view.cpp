@@ -1,0 +1,163 @@
+// Rules about views and gathers: fewer index maps, nearer to the inputs, on smaller tensors.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ir/rules/internal.h"
+
+namespace wl::rule {
+namespace {
+
+bool is_identity(const std::vector<int64_t>& list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] != static_cast<int64_t>(i)) return false;
+  }
+  return true;
+}
+
+bool all_are(const std::vector<int64_t>& list, int64_t value) {
+  return std::all_of(list.begin(), list.end(), [&](int64_t v) { return v == value; });
+}
+
+// Operand 0 when `node` is `outer` of `inner`.
+const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
+  if (node.op != outer || to.node(node.operands[0]).op != inner) return nullptr;
+  return &to.node(node.operands[0]);
+}
+
+}  // namespace
+
+std::optional<NodeId> identity_view(Builder& to, const Node& node) {
+  if (class_of(node.op) != OpClass::kView || to.node(node.operands[0]).shape != node.shape) return std::nullopt;
+  bool identity = false;
+  switch (node.op) {
+    case Op::reshape:
+      identity = true;
+      break;
+    case Op::transpose:
+    case Op::broadcast:
+      identity = is_identity(node.ints);
+      break;
+    case Op::slice:
+      identity = all_are(node.ints, 0) && all_are(node.ints2, 1);
+      break;
+    case Op::pad:
+      identity = all_are(node.ints, 0);
+      break;
+    case Op::concat:
+      identity = node.operands.size() == 1;
+      break;
+    default:
+      break;
+  }
+  return identity ? std::optional(node.operands[0]) : std::nullopt;
+}
+
+std::optional<NodeId> reshape_reshape(Builder& to, const Node& node) {
+  const Node* inner = operand_of(to, node, Op::reshape, Op::reshape);
+  return inner ? std::optional(to.reshape(inner->operands[0], node.shape)) : std::nullopt;
+}
+
+std::optional<NodeId> transpose_transpose(Builder& to, const Node& node) {
+  const Node* inner = operand_of(to, node, Op::transpose, Op::transpose);
+  if (inner == nullptr) return std::nullopt;
+  std::vector<int64_t> perm;
+  for (int64_t axis : node.ints) perm.push_back(inner->ints[axis]);
+  return to.transpose(inner->operands[0], perm);
+}
+
+std::optional<NodeId> broadcast_broadcast(Builder& to, const Node& node) {
+  const Node* inner = operand_of(to, node, Op::broadcast, Op::broadcast);
+  if (inner == nullptr) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (int64_t axis : inner->ints) dims.push_back(node.ints[axis]);
+  return to.broadcast(inner->operands[0], node.shape, dims);
+}
+
+std::optional<NodeId> slice_slice(Builder& to, const Node& node) {
+  const Node* inner = operand_of(to, node, Op::slice, Op::slice);
+  if (inner == nullptr || elements(node.shape) == 0) return std::nullopt;
+  std::vector<int64_t> starts(node.ints.size()), steps(node.ints.size());
+  for (size_t i = 0; i < starts.size(); ++i) {
+    starts[i] = inner->ints[i] + node.ints[i] * inner->ints2[i];
+    // The step of a single element means nothing, and a product of large ones could overflow.
+    steps[i] = node.shape[i] == 1 ? 1 : node.ints2[i] * inner->ints2[i];
+  }
+  return to.slice(inner->operands[0], starts, steps, node.shape);
+}
+
+std::optional<NodeId> view_constant(Builder& to, const Node& node) {
+  const bool gathers = node.op == Op::take_along;
+  if (!gathers && class_of(node.op) != OpClass::kView) return std::nullopt;
+  const Node first = to.node(node.operands[0]);
+  if (first.op != Op::constant) return std::nullopt;
+  if (node.op == Op::pad && node.value != first.value) return std::nullopt;
+  for (size_t i = 1; i < node.operands.size() && !gathers; ++i) {
+    const Node& other = to.node(node.operands[i]);
+    if (other.op != Op::constant || other.value != first.value) return std::nullopt;
+  }
+  return to.constant(first.value, first.dtype, node.shape);
+}
+
+// Splits both shapes into the shortest runs of axes with equal products. A run that holds axes of x only, or repeated
+// axes only, is reshaped by itself. Extents of 1 that the reshape adds stay outside (rules_units.cpp).
+std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
+  const Node* wide = operand_of(to, node, Op::reshape, Op::broadcast);
+  if (wide == nullptr || elements(node.shape) == 0) return std::nullopt;
+  const Shape from = wide->shape, into = without_units(node.shape);
+  if (from == into) return std::nullopt;
+  const std::vector<int64_t> dims = wide->ints;
+  Shape narrow;
+  std::vector<int64_t> new_dims;
+  for (size_t i = 0, j = 0; i < from.size() || j < into.size();) {
+    const size_t first = i, new_first = j;
+    int64_t a = i < from.size() ? from[i++] : 1, b = j < into.size() ? into[j++] : 1;
+    while (a != b) {
+      int64_t& smaller = a < b ? a : b;
+      smaller *= a < b ? from[i++] : into[j++];
+    }
+    bool has_own = false, has_repeated = false;
+    for (size_t k = first; k < i; ++k) {
+      if (from[k] == 1) continue;
+      const bool own = std::binary_search(dims.begin(), dims.end(), static_cast<int64_t>(k));
+      has_own |= own;
+      has_repeated |= !own;
+    }
+    if (has_own && has_repeated) return std::nullopt;
+    for (size_t k = new_first; k < j && has_own; ++k) {
+      narrow.push_back(into[k]);
+      new_dims.push_back(static_cast<int64_t>(k));
+    }
+  }
+  const NodeId result = to.broadcast(to.reshape(wide->operands[0], narrow), into, new_dims);
+  return into == node.shape ? result : to.reshape(result, node.shape);
+}
+
+std::optional<NodeId> broadcast_reshape(Builder& to, const Node& node) {
+  const Node* inner = operand_of(to, node, Op::broadcast, Op::reshape);
+  if (inner == nullptr) return std::nullopt;
+  const NodeId x = inner->operands[0];
+  if (to.node(x).shape != without_units(inner->shape)) return std::nullopt;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < inner->shape.size(); ++i) {
+    if (inner->shape[i] != 1) dims.push_back(node.ints[i]);
+  }
+  return to.broadcast(x, node.shape, dims);
+}
+
+std::optional<NodeId> take_elementwise(Builder& to, const Node& node) {
+  if (node.op != Op::take_along) return std::nullopt;
+  const Node whole = to.node(node.operands[0]);
+  if (class_of(whole.op) != OpClass::kElementwise || elements(node.shape) >= elements(whole.shape)) return std::nullopt;
+  Node taken{.op = whole.op, .dtype = whole.dtype};
+  for (NodeId operand : whole.operands)
+    taken.operands.push_back(to.take_along(operand, node.operands[1], node.ints[0]));
+  return to.add_node(std::move(taken));
+}
+
+std::optional<NodeId> take_broadcast(Builder& to, const Node& node) {
+  const Node* wide = operand_of(to, node, Op::take_along, Op::broadcast);
+  if (wide == nullptr || std::binary_search(wide->ints.begin(), wide->ints.end(), node.ints[0])) return std::nullopt;
+  return to.broadcast(wide->operands[0], node.shape, std::vector<int64_t>(wide->ints));
+}
+
+}  // namespace wl::rule

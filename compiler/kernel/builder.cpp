@@ -1,0 +1,274 @@
+#include "compiler/kernel/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/ir/eval.h"
+
+namespace wl {
+
+KernelBuilder::KernelBuilder(const Graph& group, const Machine& machine) : inputs_(group.inputs()) {
+  kernel_.target = std::string(machine.target->name);
+  kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
+  kernel_.wave = machine.target->gpu.wave;
+  if (kernel_.wave > 0) kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
+  for (const BufferSpec& spec : buffers_of(group))
+    kernel_.buffers.push_back({spec.name, spec.dtype, spec.shape, Level::kGlobal, spec.output, false, 0});
+  open_.emplace_back();
+}
+
+VarId KernelBuilder::loop_var(std::string name) {
+  kernel_.vars.push_back({Var::Kind::kLoop, std::move(name), {}, 1, 0});
+  return static_cast<VarId>(kernel_.vars.size()) - 1;
+}
+
+VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
+  // Whole turns of the modulus change nothing.
+  const auto forward = [](const auto& term) { return term.second >= 0; };
+  if (mod > 0 && of.size() == 1 && of[0].base >= 0 && std::all_of(of[0].terms.begin(), of[0].terms.end(), forward))
+    std::erase_if(of[0].terms, [&](const auto& term) { return term.second % (div * mod) == 0; });
+  Var var{Var::Kind::kDerived, std::move(name), std::move(of), div, mod};
+  for (VarId v = 0; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
+    const Var& known = kernel_.vars[v];
+    if (known.kind == var.kind && known.of == var.of && known.div == var.div && known.mod == var.mod) return v;
+  }
+  kernel_.vars.push_back(std::move(var));
+  return static_cast<VarId>(kernel_.vars.size()) - 1;
+}
+
+BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger) {
+  const int64_t end = kernel_.scratch_bytes();
+  kernel_.buffers.push_back(
+      {std::move(name), dtype, std::move(shape), Level::kShared, false, false, (end + stagger + 63) / 64 * 64});
+  return static_cast<BufferId>(kernel_.buffers.size()) - 1;
+}
+
+BufferId KernelBuilder::cluster(std::string name, DType dtype, std::vector<int64_t> shape) {
+  const int64_t at = kernel_.scratch_bytes();
+  kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kCluster, false, false, at});
+  return static_cast<BufferId>(kernel_.buffers.size()) - 1;
+}
+
+BufferId KernelBuilder::work(std::string name, DType dtype, std::vector<int64_t> shape) {
+  const int64_t at = kernel_.work_bytes();
+  kernel_.buffers.push_back({std::move(name), dtype, std::move(shape), Level::kWork, false, false, at});
+  return static_cast<BufferId>(kernel_.buffers.size()) - 1;
+}
+
+BufferId KernelBuilder::input_buffer(NodeId input) const {
+  const auto it = std::find(inputs_.begin(), inputs_.end(), input);
+  WL_CHECK(it != inputs_.end(), "node %", input, " is no input of the group");
+  return static_cast<BufferId>(it - inputs_.begin());
+}
+
+BufferId KernelBuilder::output_buffer(int output) const {
+  return static_cast<BufferId>(inputs_.size()) + output;
+}
+
+TileId KernelBuilder::tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
+                           std::vector<std::vector<Affine>> bound) {
+  if (kernel_.wave > 0) return team_tile(dtype, std::move(shape), vector_axis, lanes / kernel_.team, std::move(bound));
+  kernel_.tiles.push_back({dtype, cpu_layout(std::move(shape), vector_axis, lanes), std::move(bound)});
+  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+TileId KernelBuilder::team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
+                                std::vector<std::vector<Affine>> bound) {
+  const int team = axis < 0 ? 1 : kernel_.team;
+  kernel_.tiles.push_back(
+      {dtype, team_layout(std::move(shape), axis, axis < 0 ? 1 : vector, team, kernel_.wave), std::move(bound)});
+  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+TileId KernelBuilder::tile(Tile tile) {
+  kernel_.tiles.push_back(std::move(tile));
+  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+TileId KernelBuilder::like(TileId other, DType dtype) {
+  Tile same = kernel_.tiles[other];
+  same.dtype = dtype;
+  return tile(std::move(same));
+}
+
+void KernelBuilder::open_loop(VarId var, std::vector<Affine> trips) {
+  Instr loop;
+  loop.op = InstrOp::kLoop;
+  loop.var = var;
+  loop.trips = std::move(trips);
+  loops_.push_back(std::move(loop));
+  open_.emplace_back();
+}
+
+void KernelBuilder::close_loop() {
+  WL_CHECK(!loops_.empty(), "no open loop");
+  Instr loop = std::move(loops_.back());
+  loops_.pop_back();
+  loop.body = std::move(open_.back());
+  open_.pop_back();
+  open_.back().push_back(std::move(loop));
+}
+
+Instr& KernelBuilder::push(Instr instr) {
+  return open_.back().emplace_back(std::move(instr));
+}
+
+void KernelBuilder::push_all(std::vector<Instr> instrs) {
+  for (Instr& instr : instrs) open_.back().push_back(std::move(instr));
+}
+
+Kernel KernelBuilder::finish() {
+  WL_CHECK(loops_.empty(), loops_.size(), " loops are open");
+  kernel_.body = std::move(open_.back());
+  return std::move(kernel_);
+}
+
+Affine fixed(int64_t base) {
+  return {base, {}};
+}
+Affine affine(VarId var, int64_t coefficient, int64_t base) {
+  Affine out{base, {}};
+  out.add(var, coefficient);
+  return out;
+}
+
+Affine sum(Affine a, const Affine& b, int64_t factor) {
+  a.base += b.base * factor;
+  for (const auto& [var, coefficient] : b.terms) a.add(var, coefficient * factor);
+  return a;
+}
+
+Instr load_instr(TileId result, Slice slice) {
+  Instr out;
+  out.op = InstrOp::kLoad;
+  out.result = result;
+  out.slice = std::move(slice);
+  return out;
+}
+
+Instr store_instr(TileId value, Slice slice, bool streaming) {
+  Instr out;
+  out.op = InstrOp::kStore;
+  out.args = {value};
+  out.slice = std::move(slice);
+  out.streaming = streaming;
+  return out;
+}
+
+Instr fill_instr(TileId result, double value) {
+  Instr out;
+  out.op = InstrOp::kFill;
+  out.result = result;
+  out.value = value;
+  return out;
+}
+
+namespace {
+
+Instr along_axis_1(InstrOp op, TileId result, TileId from, Op combine) {
+  Instr out;
+  out.op = op;
+  out.result = result;
+  out.args = {from};
+  out.combine = combine;
+  out.axes = {1};
+  return out;
+}
+
+}  // namespace
+
+Instr fold_instr(TileId into, TileId value, Op combine) {
+  return along_axis_1(InstrOp::kFold, into, value, combine);
+}
+
+Instr cross_instr(TileId result, TileId from, Op combine) {
+  return along_axis_1(InstrOp::kCross, result, from, combine);
+}
+
+Instr copy_instr(TileId result, TileId from, DType dtype) {
+  Instr out;
+  out.op = InstrOp::kMap;
+  out.result = result;
+  out.args = {from};
+  out.expr = {{ExprNode::Kind::kArg, Op::add, dtype, 0, 0, {-1, -1, -1}}};
+  return out;
+}
+
+Instr fence_instr() {
+  Instr out;
+  out.op = InstrOp::kFence;
+  return out;
+}
+
+Instr commit_instr() {
+  Instr out;
+  out.op = InstrOp::kCommit;
+  return out;
+}
+
+Instr wait_instr(int pending) {
+  Instr out;
+  out.op = InstrOp::kWait;
+  out.pending = pending;
+  return out;
+}
+
+Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args) {
+  Instr out;
+  out.op = InstrOp::kMap;
+  out.result = result;
+  ExprNode root;
+  root.op = op;
+  root.dtype = dtype;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ExprNode leaf;
+    leaf.kind = ExprNode::Kind::kArg;
+    leaf.dtype = dtype;
+    leaf.arg = static_cast<int>(i);
+    out.expr.push_back(leaf);
+    root.operands[i] = static_cast<int>(i);
+  }
+  out.expr.push_back(root);
+  out.args = std::move(args);
+  return out;
+}
+
+double identity_of(Op combine, DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (combine) {
+    case Op::add:
+      return 0;
+    case Op::mul:
+      return 1;
+    case Op::max:
+    case Op::min: {
+      if (is_float(dtype)) return combine == Op::max ? -infinity : infinity;
+      const bool low = combine == Op::max;
+      const int bits = 8 * size_of(dtype);
+      const bool is_unsigned = name_of(dtype)[0] == 'u' || dtype == DType::b1;
+      if (is_unsigned) return low ? 0 : std::ldexp(1.0, bits) - 1;
+      return low ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1;
+    }
+    default:
+      WL_CHECK(false, "no identity for ", name_of(combine));
+  }
+}
+
+Op combine_of(Op reduce) {
+  switch (reduce) {
+    case Op::reduce_sum:
+    case Op::contract:
+      return Op::add;
+    case Op::reduce_max:
+      return Op::max;
+    case Op::reduce_min:
+      return Op::min;
+    case Op::reduce_prod:
+      return Op::mul;
+    default:
+      WL_CHECK(false, name_of(reduce), " is no reduction");
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,73 @@
+// Makes kernels: variables, buffers, tiles, and instructions appended to the innermost open loop.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/target/target.h"
+
+namespace wl {
+
+class KernelBuilder {
+ public:
+  // Globals in call order (buffers_of); vars[0] is the block.
+  KernelBuilder(const Graph& group, const Machine& machine);
+
+  VarId loop_var(std::string name);
+  // (min(of...) / div) % mod; an existing equal one is returned.
+  VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
+  // Scratch, placed after what there is, 64-byte aligned, shifted by `stagger` bytes against 4096-byte aliasing.
+  BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
+  // A part for each block of a cluster, along axis 0; placed as scratch is.
+  BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
+  BufferId work(std::string name, DType dtype, std::vector<int64_t> shape);  // in the workspace, placed likewise
+  BufferId input_buffer(NodeId input) const;                                 // the global of a group input
+  BufferId output_buffer(int output) const;
+  TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
+              std::vector<std::vector<Affine>> bound = {});
+  // With lanes: a tile that a team holds along `axis` (-1: every thread all of it).
+  TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
+                   std::vector<std::vector<Affine>> bound = {});
+  TileId tile(Tile tile);
+  TileId like(TileId other, DType dtype);  // same space, another dtype
+
+  void open_loop(VarId var, std::vector<Affine> trips);
+  void close_loop();
+  Instr& push(Instr instr);
+  void push_all(std::vector<Instr> instrs);
+
+  Kernel& kernel() { return kernel_; }
+  // The finished kernel; all loops must be closed.
+  Kernel finish();
+
+ private:
+  Kernel kernel_;
+  std::vector<std::vector<Instr>> open_;  // bodies of open loops, outermost first; [0] is the kernel's
+  std::vector<Instr> loops_;
+  std::vector<NodeId> inputs_;
+};
+
+inline constexpr VarId kBlockVar = 0;  // and kTeamVar, kernel.h
+Affine fixed(int64_t base);
+Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
+// a + factor * b.
+Affine sum(Affine a, const Affine& b, int64_t factor = 1);
+
+Instr load_instr(TileId result, Slice slice);
+Instr store_instr(TileId value, Slice slice, bool streaming);
+Instr fill_instr(TileId result, double value);
+Instr fold_instr(TileId into, TileId value, Op combine);    // over axis 1
+Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
+Instr copy_instr(TileId result, TileId from, DType dtype);
+Instr fence_instr();
+Instr commit_instr();
+Instr wait_instr(int pending);
+// result = op(args...) with every arg read as is.
+Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
+// The value that combining leaves unchanged, in a dtype.
+double identity_of(Op combine, DType dtype);
+Op combine_of(Op reduce);  // reduce_sum -> add, ...; contract -> add
+
+}  // namespace wl

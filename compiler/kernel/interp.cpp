@@ -1,0 +1,332 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "compiler/ir/ops.h"
+#include "compiler/kernel/var_values.h"
+#include "compiler/kernel/verify.h"
+
+namespace wl {
+namespace {
+
+// As a register holds it.
+double kept(DType dtype, double value) {
+  if (is_float(dtype)) return round_to(size_of(dtype) < 4 ? DType::f32 : dtype, value);
+  return to_integer(dtype, DType::i64, value);
+}
+
+// One op of an expression; `from` is the dtype of its first operand.
+double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
+  if (!is_float(dtype) && (op == Op::mul || op == Op::fma)) {  // the product may exceed a double
+    const auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
+    return to_integer(dtype, DType::i64,
+                      static_cast<double>(wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(z)))));
+  }
+  const double result = info(op).value(x, y, z);
+  if (op != Op::cast) return kept(dtype, result);
+  return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals)
+      : kernel_(kernel), globals_(globals), vars_(kernel) {}
+
+  absl::Status run() {
+    work_ = empty(Level::kWork);
+    for (const Pass& pass : kernel_.passes())
+      for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // as good as any of them
+        scratch_.assign(kernel_.cluster, empty(Level::kShared));
+        cluster_ = empty(Level::kCluster);
+        std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
+        std::iota(teams.begin(), teams.end(), 0);
+        flying_.assign(teams.size(), Groups(1));
+        team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
+        WL_RETURN_IF_ERROR(body(pass.body, teams));
+      }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The buffers of a level, holding nothing.
+  std::vector<std::vector<double>> empty(Level level) const {
+    std::vector<std::vector<double>> out;
+    for (const KernelBuffer& b : kernel_.buffers)
+      out.emplace_back(b.level == level ? elements(b.shape) : 0, std::numeric_limits<double>::quiet_NaN());
+    return out;
+  }
+
+  // Calls visit(index per axis, flat) for every element within the tile's bound.
+  template <typename Visit>
+  absl::Status each(TileId id, Visit visit) const {
+    const Tile& tile = kernel_.tiles[id];
+    const std::vector<int64_t>& shape = tile.layout.shape;
+    std::vector<int64_t> limit = shape, index(shape.size(), 0);
+    for (size_t axis = 0; axis < tile.bound.size(); ++axis)
+      if (!tile.bound[axis].empty())
+        limit[axis] = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, shape[axis]);
+    const int64_t total = elements(shape);
+    for (int64_t flat = 0; flat < total; ++flat) {
+      bool inside = true;
+      int64_t rest = flat;
+      for (size_t axis = shape.size(); axis-- > 0;) {
+        index[axis] = rest % shape[axis];
+        rest /= shape[axis];
+        inside = inside && index[axis] < limit[axis];
+      }
+      if (inside) WL_RETURN_IF_ERROR(visit(index, flat));
+    }
+    return absl::OkStatus();
+  }
+
+  // Flat index into a tile whose axes of extent 1 broadcast.
+  int64_t flat_of(TileId id, const std::vector<int64_t>& index) const {
+    const std::vector<int64_t>& shape = kernel_.tiles[id].layout.shape;
+    int64_t flat = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) flat = flat * shape[axis] + (shape[axis] == 1 ? 0 : index[axis]);
+    return flat;
+  }
+
+  std::vector<double>& tile(TileId id) {
+    team_tiles_[now_][id].resize(elements(kernel_.tiles[id].layout.shape), std::numeric_limits<double>::quiet_NaN());
+    return team_tiles_[now_][id];
+  }
+
+  absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
+    return cell(instr, instr.slice, index, extra);
+  }
+  absl::StatusOr<double*> cell(const Instr& instr, const Slice& slice, const std::vector<int64_t>& index,
+                               int64_t extra) {
+    int64_t at = vars_.value(slice.offset) + extra;
+    for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
+    const BufferId id = slice.buffer;
+    const Level level = kernel_.buffers[id].level;
+    std::vector<double>& data = level == Level::kShared    ? scratch_[now_ / std::max(1, kernel_.teams)][id]
+                                : level == Level::kCluster ? cluster_[id]
+                                : level == Level::kWork    ? work_[id]
+                                                           : globals_[id];
+    if (at < 0 || at >= static_cast<int64_t>(data.size()))
+      return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
+                                       ", which has ", data.size(), ": ", print(kernel_, instr)));
+    return &data[at];
+  }
+
+  bool holds(const Instr& instr, const std::vector<int64_t>& index) const {
+    return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
+      int64_t at = vars_.value(guard.at);
+      for (size_t axis = 0; axis < index.size(); ++axis) at += guard.strides[axis] * index[axis];
+      return at >= 0 && at < guard.extent;
+    });
+  }
+
+  double evaluate(const Instr& instr, const std::vector<int64_t>& index) {
+    scratch_values_.clear();
+    for (const ExprNode& node : instr.expr) {
+      double operand[3] = {};
+      for (int k = 0; k < 3; ++k)
+        if (node.operands[k] >= 0) operand[k] = scratch_values_[node.operands[k]];
+      double result = node.value;
+      if (node.kind == ExprNode::Kind::kArg) result = tile(instr.args[node.arg])[flat_of(instr.args[node.arg], index)];
+      if (node.kind == ExprNode::Kind::kOp)
+        result = result_of(node.op, node.dtype, instr.expr[node.operands[0]].dtype, operand[0], operand[1], operand[2]);
+      scratch_values_.push_back(result);
+    }
+    return scratch_values_.back();
+  }
+
+  static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
+
+  absl::Status fold(const Instr& instr) {
+    const Layout& from = kernel_.tiles[instr.args[0]].layout;
+    const std::vector<double> input = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
+      for (int axis : instr.axes) index[axis] %= from.width(axis);
+      double& to = result[flat_of(instr.result, index)];
+      to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status cross(const Instr& instr) {
+    const Layout& from = kernel_.tiles[instr.args[0]].layout;
+    const std::vector<double> input = tile(instr.args[0]);
+    std::vector<double>& result = tile(instr.result);
+    std::vector<bool> seen(result.size(), false);
+    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
+      for (int axis : instr.axes) {
+        const int64_t units = kernel_.tiles[instr.result].layout.width(axis);  // what the waves of a team still hold
+        index[axis] = index[axis] / (from.width(axis) / units) % units;
+      }
+      const int64_t to = flat_of(instr.result, index);
+      result[to] =
+          seen[to] ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[to], input[flat]) : input[flat];
+      seen[to] = true;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status gather(const Instr& instr) {
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+      int64_t at = static_cast<int64_t>(tile(instr.args[0])[flat_of(instr.args[0], index)]);
+      if (at < 0) at += instr.gather_extent;
+      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, at * instr.gather_stride));
+      result[flat] = *from;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status one(const Instr& instr) {
+    switch (instr.op) {
+      case InstrOp::kLoop:
+        return absl::OkStatus();  // see body
+      case InstrOp::kLoad: {
+        const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
+        const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
+        std::vector<double>& result = tile(instr.result);
+        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          if (!holds(instr, index)) {
+            result[flat] = instr.args.empty() ? value : other[flat];
+            return absl::OkStatus();
+          }
+          WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+          result[flat] = *from;
+          return absl::OkStatus();
+        });
+      }
+      case InstrOp::kStore:
+        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+          if (!holds(instr, index)) return absl::OkStatus();
+          WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
+          *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
+          return absl::OkStatus();
+        });
+      case InstrOp::kGather:
+        return gather(instr);
+      case InstrOp::kMap: {
+        std::vector<double> result = tile(instr.result);
+        WL_RETURN_IF_ERROR(each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+          result[flat] = evaluate(instr, index);
+          return absl::OkStatus();
+        }));
+        team_tiles_[now_][instr.result] = std::move(result);
+        return absl::OkStatus();
+      }
+      case InstrOp::kFold:
+        return fold(instr);
+      case InstrOp::kCross:
+        return cross(instr);
+      case InstrOp::kFill:
+        tile(instr.result)
+            .assign(elements(kernel_.tiles[instr.result].layout.shape),
+                    round_to(kernel_.tiles[instr.result].dtype, instr.value));
+        return absl::OkStatus();
+      case InstrOp::kIota: {
+        std::vector<double>& result = tile(instr.result);
+        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+          result[flat] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
+          return absl::OkStatus();
+        });
+      }
+      case InstrOp::kConvert:
+        team_tiles_[now_][instr.result] = tile(instr.args[0]);
+        return absl::OkStatus();
+      case InstrOp::kAsyncLoad:
+        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t) -> absl::Status {
+          double value = 0;
+          if (holds(instr, index)) {
+            WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+            value = *from;
+          }
+          WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
+          *to = std::numeric_limits<double>::quiet_NaN();
+          flying_[now_].back().emplace_back(to, value);
+          return absl::OkStatus();
+        });
+      case InstrOp::kCommit:
+        flying_[now_].emplace_back();
+        return absl::OkStatus();
+      case InstrOp::kWait:
+        while (static_cast<int>(flying_[now_].size()) - 1 > instr.pending) {
+          for (const auto& [to, value] : flying_[now_].front()) *to = value;
+          flying_[now_].erase(flying_[now_].begin());
+        }
+        return absl::OkStatus();
+      case InstrOp::kPrefetch:
+      case InstrOp::kFence:
+      case InstrOp::kBarrier:
+      case InstrOp::kPass:
+      case InstrOp::kMeet:
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
+  void be(int team) {
+    const int teams = std::max(1, kernel_.teams);
+    vars_.set(0, first_ + team / teams);
+    if (kernel_.wave > 0) vars_.set(kTeamVar, team % teams);
+    now_ = team;
+  }
+
+  // Teams in step, one after the other at each instruction: as good as any order, for a kernel with its barriers.
+  absl::Status body(std::span<const Instr> instrs, const std::vector<int>& teams) {
+    for (const Instr& instr : instrs) {
+      if (instr.op == InstrOp::kLoop) {
+        WL_RETURN_IF_ERROR(loop(instr, teams));
+        continue;
+      }
+      for (int team : teams) {
+        be(team);
+        WL_RETURN_IF_ERROR(one(instr));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status loop(const Instr& instr, const std::vector<int>& teams) {
+    std::vector<int64_t> trips;
+    for (int team : teams) {
+      be(team);
+      trips.push_back(vars_.smallest(instr.trips));
+    }
+    for (int64_t i = 0; true; ++i) {
+      std::vector<int> running;
+      for (size_t t = 0; t < teams.size(); ++t)
+        if (i < trips[t]) running.push_back(teams[t]);
+      if (running.empty()) return absl::OkStatus();
+      vars_.set(instr.var, i);
+      WL_RETURN_IF_ERROR(body(instr.body, running));
+    }
+  }
+
+  using Groups =
+      std::vector<std::vector<std::pair<double*, double>>>;  // places in shared buffers, and what lands there
+
+  const Kernel& kernel_;
+  std::vector<std::vector<double>>& globals_;
+  VarValues vars_;
+  std::vector<std::vector<std::vector<double>>> scratch_;  // by block of the cluster
+  std::vector<std::vector<double>> cluster_, work_;
+  int64_t first_ = 0;                                         // block of the cluster that runs
+  std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
+  std::vector<Groups> flying_;                                // by team: groups, the last still open
+  int now_ = 0;                                               // the team that runs
+  std::vector<double> scratch_values_;
+};
+
+}  // namespace
+
+absl::Status interpret(const Kernel& kernel, std::vector<std::vector<double>>& buffers) {
+  int globals = 0;
+  for (const KernelBuffer& b : kernel.buffers) globals += b.level == Level::kGlobal;
+  if (static_cast<int>(buffers.size()) != globals)
+    return invalid("kernel ", kernel.name, " takes ", globals, " buffers, not ", buffers.size());
+  WL_RETURN_IF_ERROR(verify(kernel));
+  return Interpreter(kernel, buffers).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,125 @@
+#include "compiler/kernel/kernel.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+constexpr InstrInfo kInstrs[] = {
+    {InstrOp::kLoad, "load"},       {InstrOp::kStore, "store"},
+    {InstrOp::kGather, "gather"},   {InstrOp::kPrefetch, "prefetch"},
+    {InstrOp::kMap, "map"},         {InstrOp::kFold, "fold"},
+    {InstrOp::kCross, "cross"},     {InstrOp::kFill, "fill"},
+    {InstrOp::kIota, "iota"},       {InstrOp::kConvert, "convert"},
+    {InstrOp::kLoop, "for"},        {InstrOp::kFence, "fence"},
+    {InstrOp::kBarrier, "barrier"}, {InstrOp::kAsyncLoad, "async_load"},
+    {InstrOp::kCommit, "commit"},   {InstrOp::kWait, "wait"},
+    {InstrOp::kPass, "pass"},       {InstrOp::kMeet, "meet"},
+};
+
+}  // namespace
+
+std::span<const InstrInfo> instrs() {
+  return kInstrs;
+}
+std::string_view name_of(InstrOp op) {
+  return kInstrs[static_cast<int>(op)].name;
+}
+
+Affine& Affine::add(VarId var, int64_t coefficient) {
+  if (coefficient == 0) return *this;
+  for (auto& [v, c] : terms)
+    if (v == var) {
+      c += coefficient;
+      return *this;
+    }
+  terms.emplace_back(var, coefficient);
+  return *this;
+}
+
+int64_t Kernel::bytes_of(const KernelBuffer& buffer) const {
+  int64_t bytes = size_of(buffer.dtype);
+  for (int64_t extent : buffer.shape) bytes *= extent;
+  return buffer.level == Level::kCluster ? bytes / cluster : bytes;
+}
+
+int64_t Kernel::scratch_bytes() const {
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == Level::kShared || buffer.level == Level::kCluster)
+      end = std::max(end, buffer.byte_offset + bytes_of(buffer));
+  return (end + 63) / 64 * 64;
+}
+
+int64_t Kernel::work_bytes() const {
+  int64_t end = 0;
+  for (const KernelBuffer& buffer : buffers)
+    if (buffer.level == Level::kWork) end = std::max(end, buffer.byte_offset + bytes_of(buffer));
+  return (end + 63) / 64 * 64;
+}
+
+std::vector<Pass> Kernel::passes() const {
+  std::vector<Pass> out;
+  size_t begin = 0;
+  Pass pass;
+  for (size_t i = 0; i <= body.size(); ++i) {
+    if (i < body.size() && body[i].op != InstrOp::kPass) continue;
+    pass.body = std::span<const Instr>(body).subspan(begin, i - begin);
+    out.push_back(pass);
+    begin = i + 1;
+    if (i < body.size()) pass = {{}, body[i].pending, body[i].slice.buffer};
+  }
+  return out;
+}
+
+int Kernel::sweeps() const {
+  const std::vector<Pass> all = passes();
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Pass& pass) { return pass.last == 0; }));
+}
+
+std::vector<Affine> section_trips(int64_t from, int64_t to) {
+  return {Affine{1, {}}, Affine{1 - from, {{0, 1}}}, Affine{to, {{0, -1}}}};
+}
+
+std::optional<Section> section_of(const Instr& instr) {
+  if (instr.op != InstrOp::kLoop || instr.trips.size() != 3) return std::nullopt;
+  const Section section{1 - instr.trips[1].base, instr.trips[2].base};
+  if (instr.trips != section_trips(section.from, section.to)) return std::nullopt;
+  return section;
+}
+
+bool Kernel::is_packed() const {
+  int64_t free = 0;
+  for (const Instr& instr : body) {
+    const std::optional<Section> section = section_of(instr);
+    if (!section || section->from < free) return false;
+    free = std::max(free, section->to);
+  }
+  return !body.empty();
+}
+
+bool Kernel::overlap(BufferId a, BufferId b) const {
+  const KernelBuffer &mine = buffers[a], &theirs = buffers[b];
+  const auto memory = [](Level level) { return level == Level::kCluster ? Level::kShared : level; };
+  return a != b && memory(mine.level) == memory(theirs.level) && mine.level != Level::kGlobal &&
+         mine.byte_offset < theirs.byte_offset + bytes_of(theirs) &&
+         theirs.byte_offset < mine.byte_offset + bytes_of(mine);
+}
+
+int Kernel::vector_lanes(std::span<const Instr> part) const {
+  int most = 1;
+  for (const Instr& instr : part) {
+    if (instr.result >= 0) most = std::max(most, tiles[instr.result].layout.lanes());
+    if (instr.op == InstrOp::kAsyncLoad) most = std::max(most, tiles[instr.args[0]].layout.lanes());
+    most = std::max(most, vector_lanes(instr.body));
+  }
+  return most;
+}
+
+int Kernel::vector_lanes() const {
+  int most = 1;
+  for (const Tile& tile : tiles) most = std::max(most, tile.layout.lanes());
+  return most;
+}
+
+}  // namespace wl

@@ -1,0 +1,135 @@
+#include "compiler/kernel/layout.h"
+
+#include <bit>
+
+namespace wl {
+namespace {
+
+// Bit offset of an axis within a concatenated coordinate vector.
+int shift_of(const Layout& layout, int axis) {
+  int shift = 0;
+  for (int i = 0; i < axis; ++i) shift += layout.bits[i];
+  return shift;
+}
+
+uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
+  return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
+}
+
+}  // namespace
+
+int64_t Layout::count(char kind) const {
+  int64_t n = 1;
+  for (const Base& base : bases)
+    if (base.kind == kind) n *= 2;
+  for (const Outer& o : outer)
+    if (o.kind == kind) n *= o.count;
+  return n;
+}
+
+int Layout::vector_axis() const {
+  for (const Base& base : bases) {
+    if (base.kind != 'v') continue;
+    for (int axis = 0; axis < rank(); ++axis)
+      if (axis_part(*this, axis, base.vector) != 0) return axis;
+  }
+  return -1;
+}
+
+int Layout::lanes() const {
+  return static_cast<int>(count('v'));
+}
+
+int64_t Layout::width(int axis) const {
+  int64_t n = 1;
+  for (const Base& base : bases)
+    if (base.kind != 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+  return n;
+}
+
+int64_t Layout::repeats(int axis) const {
+  int64_t n = outer[axis].kind == 'r' ? outer[axis].count : 1;
+  for (const Base& base : bases)
+    if (base.kind == 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+  return n;
+}
+
+int64_t Layout::first_of(int axis, int64_t repeat) const {
+  uint64_t at = 0;
+  for (const Base& base : bases) {
+    const uint64_t part = axis_part(*this, axis, base.vector);
+    if (base.kind != 'r' || part == 0) continue;
+    if (repeat % 2 != 0) at ^= part;
+    repeat /= 2;
+  }
+  return static_cast<int64_t>(at) + (repeat << bits[axis]);
+}
+
+int64_t Layout::reach(int axis) const {
+  uint64_t most = 0;
+  for (const Base& base : bases)
+    if (base.kind != 'r') most |= axis_part(*this, axis, base.vector);
+  return static_cast<int64_t>(most);
+}
+
+Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, int team, int wave) {
+  Layout out;
+  out.shape = std::move(shape);
+  WL_CHECK(deals.size() == out.shape.size(), deals.size(), " deals for ", out.shape.size(), " axes");
+  std::vector<Layout::Base> inside;  // v and r
+  std::vector<uint64_t> place(std::countr_zero(static_cast<unsigned>(team)), 0);
+  int shift = 0;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const Deal& deal = deals[axis];
+    const int each = std::countr_zero(static_cast<uint64_t>(deal.each)), bits = static_cast<int>(deal.bits.size());
+    for (int bit = 0; bit < each; ++bit) inside.push_back({deal.kind, uint64_t{1} << (shift + bit)});
+    for (int bit = 0; bit < bits; ++bit) place.at(deal.bits[bit]) = uint64_t{1} << (shift + each + bit);
+    out.bits.push_back(each + bits);
+    const int64_t width = int64_t{1} << (each + bits);
+    out.outer.push_back({'r', (out.shape[axis] + width - 1) / width});
+    shift += each + bits;
+  }
+  const auto add = [&](char kind) {
+    for (const Layout::Base& base : inside)
+      if (base.kind == kind) out.bases.push_back(base);
+  };
+  const size_t lanes = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
+  const auto add_place = [&](char kind, size_t from, size_t to) {
+    while (to > from && place[to - 1] == 0) --to;  // replicated bits at the end need no mention
+    for (; from < to; ++from) out.bases.push_back({kind, place[from]});
+  };
+  add('v');
+  add_place('l', 0, lanes);
+  add_place('u', lanes, place.size());
+  add('r');
+  return out;
+}
+
+Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave) {
+  WL_CHECK(std::has_single_bit(static_cast<unsigned>(team)) && std::has_single_bit(static_cast<unsigned>(vector)),
+           "team ", team, " vector ", vector);
+  Layout out = cpu_layout(std::move(shape), axis, vector * team);
+  const int lane_bits = std::countr_zero(static_cast<unsigned>(std::min(team, wave)));
+  const int vector_bits = std::countr_zero(static_cast<unsigned>(vector));
+  for (int bit = 0; bit < static_cast<int>(out.bases.size()); ++bit)
+    out.bases[bit].kind = bit < vector_bits ? 'v' : bit < vector_bits + lane_bits ? 'l' : 'u';
+  return out;
+}
+
+Layout cpu_layout(std::vector<int64_t> shape, int vector_axis, int lanes) {
+  WL_CHECK(std::has_single_bit(static_cast<unsigned>(lanes)), "lanes ", lanes);
+  Layout out;
+  out.shape = std::move(shape);
+  int shift = 0;
+  for (int axis = 0; axis < out.rank(); ++axis) {
+    const int width = axis == vector_axis ? lanes : 1;
+    const int bits = std::countr_zero(static_cast<unsigned>(width));
+    for (int bit = 0; bit < bits; ++bit) out.bases.push_back({'v', uint64_t{1} << (shift + bit)});
+    out.bits.push_back(bits);
+    out.outer.push_back({'r', (out.shape[axis] + width - 1) / width});
+    shift += bits;
+  }
+  return out;
+}
+
+}  // namespace wl

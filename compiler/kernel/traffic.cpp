@@ -1,0 +1,92 @@
+#include "compiler/kernel/traffic.h"
+
+#include <algorithm>
+
+#include "compiler/kernel/var_values.h"
+
+namespace wl {
+namespace {
+
+class Counter {
+ public:
+  explicit Counter(const Kernel& kernel) : kernel_(kernel), vars_(kernel), moved_(kernel.buffers.size(), 0) {}
+
+  std::vector<int64_t> run() {
+    for (const Pass& pass : kernel_.passes())
+      for (int64_t block = 0; block < kernel_.grid; block += std::max<int64_t>(1, pass.last)) {
+        vars_.set(0, block);
+        for (int64_t team = 0; team < std::max(1, kernel_.teams); ++team) {
+          if (kernel_.wave > 0) vars_.set(kTeamVar, team);
+          const std::vector<int64_t> before = moved_;
+          stored_ = 0;
+          body(pass.body);
+          // Teams beyond the last row load what another team of their block loads, and store nothing.
+          if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
+        }
+      }
+    return std::move(moved_);
+  }
+
+ private:
+  // Along an axis of stride 0 the slice is one element, however many places it is copied to.
+  int64_t size(const Instr& instr, const Tile& tile) const {
+    std::vector<int64_t> extents;
+    int64_t total = 1;
+    for (size_t axis = 0; axis < tile.layout.shape.size(); ++axis) {
+      int64_t extent = tile.layout.shape[axis];
+      if (axis < tile.bound.size() && !tile.bound[axis].empty())
+        extent = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, extent);
+      const bool spread = instr.op == InstrOp::kGather || instr.slice.strides[axis] != 0;
+      extents.push_back(spread ? extent : std::min<int64_t>(extent, 1));
+      total *= extents.back();
+    }
+    if (instr.guards.empty()) return total;
+    int64_t held = 0;
+    for (int64_t flat = 0; flat < total; ++flat) held += holds(instr, extents, flat);
+    return held;
+  }
+
+  bool holds(const Instr& instr, const std::vector<int64_t>& extents, int64_t flat) const {
+    return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
+      int64_t at = vars_.value(guard.at), rest = flat;
+      for (size_t axis = extents.size(); axis-- > 0;) {
+        at += guard.strides[axis] * (rest % extents[axis]);
+        rest /= extents[axis];
+      }
+      return at >= 0 && at < guard.extent;
+    });
+  }
+
+  void body(std::span<const Instr> instrs) {
+    for (const Instr& instr : instrs) {
+      if (instr.op == InstrOp::kLoop) {
+        const int64_t trips = vars_.smallest(instr.trips);
+        for (int64_t i = 0; i < trips; ++i) {
+          vars_.set(instr.var, i);
+          body(instr.body);
+        }
+      } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) {
+        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.result]);
+      } else if (instr.op == InstrOp::kAsyncLoad) {
+        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.args[0]]);
+      } else if (instr.op == InstrOp::kStore) {
+        const int64_t stored = size(instr, kernel_.tiles[instr.args[0]]);
+        moved_[instr.slice.buffer] += stored;
+        if (kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += stored;
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  VarValues vars_;
+  std::vector<int64_t> moved_;
+  int64_t stored_ = 0;  // where others see it, by the team that runs
+};
+
+}  // namespace
+
+std::vector<int64_t> elements_moved(const Kernel& kernel) {
+  return Counter(kernel).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,42 @@
+// What a kernel's variables are at one point of its run, and what follows from them; for whoever walks a kernel.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace wl {
+
+class VarValues {
+ public:
+  // All zero. The kernel must outlive this.
+  explicit VarValues(const Kernel& kernel) : kernel_(kernel), values_(kernel.vars.size(), 0) {}
+
+  // Not for derived variables: those follow.
+  void set(VarId var, int64_t value) { values_[var] = value; }
+
+  int64_t value(VarId var) const {
+    const Var& v = kernel_.vars[var];
+    if (v.kind != Var::Kind::kDerived) return values_[var];
+    const int64_t quotient = smallest(v.of) / v.div;
+    return v.mod == 0 ? quotient : quotient % v.mod;
+  }
+  int64_t value(const Affine& affine) const {
+    int64_t sum = affine.base;
+    for (const auto& [var, coefficient] : affine.terms) sum += coefficient * value(var);
+    return sum;
+  }
+  // Of trips or bounds; at least one.
+  int64_t smallest(const std::vector<Affine>& of) const {
+    int64_t least = value(of[0]);
+    for (const Affine& affine : of) least = std::min(least, value(affine));
+    return least;
+  }
+
+ private:
+  const Kernel& kernel_;
+  std::vector<int64_t> values_;
+};
+
+}  // namespace wl

@@ -1,0 +1,103 @@
+#include "compiler/plan/group.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/plan/group_order.h"
+
+namespace wl {
+
+namespace {
+
+// A group's own graph under construction.
+class Extraction {
+ public:
+  explicit Extraction(const Graph& graph) : graph_(graph) {}
+
+  void read(NodeId id, std::string name) {
+    const Node& value = graph_.nodes[id];
+    Node input{.op = Op::input, .dtype = value.dtype, .shape = without_units(value.shape)};
+    input.text = std::move(name);
+    if (value.op == Op::input && !is_float(value.dtype)) input.fill = value.fill;
+    now_[id] = add(std::move(input));
+  }
+
+  void compute(NodeId id, const std::vector<NodeId>& operands) {
+    Node node = graph_.nodes[id];
+    node.operands = operands;
+    const bool view = node.op == Op::reshape;
+    for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
+    // A read without its extents of 1 may be just what is wanted.
+    const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
+    now_[id] = same >= 0 ? same : add(std::move(node));
+  }
+
+  void store(NodeId id, std::string name) {
+    NodeId now = now_.at(id);
+    while (result_.nodes[now].op == Op::reshape && reshapes_units(result_, now)) now = result_.nodes[now].operands[0];
+    result_.outputs.push_back({std::move(name), now});
+  }
+
+  Graph graph() { return prune(result_); }
+
+ private:
+  NodeId add(Node node) {
+    result_.nodes.push_back(std::move(node));
+    return static_cast<NodeId>(result_.nodes.size()) - 1;
+  }
+
+  // The value in the shape that it has in the whole graph.
+  NodeId whole(NodeId id) {
+    const NodeId now = now_.at(id);
+    const Node& value = graph_.nodes[id];
+    if (result_.nodes[now].shape == value.shape) return now;
+    const auto known = whole_.find(id);
+    if (known != whole_.end()) return known->second;
+    return whole_[id] = add({.op = Op::reshape, .dtype = value.dtype, .shape = value.shape, .operands = {now}});
+  }
+
+  const Graph& graph_;
+  Graph result_;
+  std::unordered_map<NodeId, NodeId> now_, whole_;
+};
+
+}  // namespace
+
+Graph extract(const Graph& graph, const Group& group) {
+  Extraction extraction(graph);
+  for (size_t i = 0; i < group.reads.size(); ++i) extraction.read(group.reads[i], cat("i", i));
+  const GroupOrder order(graph, group);
+  order.walk(group.stores, [&](NodeId id) { extraction.compute(id, order.operands(id)); });
+  for (size_t i = 0; i < group.stores.size(); ++i) extraction.store(group.stores[i], cat("o", i));
+  return extraction.graph();
+}
+
+int64_t bytes_moved(const Graph& group) {
+  int64_t bytes = 0;
+  for (NodeId input : group.inputs()) bytes += group.bytes(input);
+  for (const Output& output : group.outputs) bytes += group.bytes(output.node);
+  return bytes;
+}
+
+double contraction_flops(const Graph& group, const Node& contract) {
+  const absl::StatusOr<Einsum> einsum = parse_einsum(contract.text);
+  WL_CHECK(einsum.ok(), contract.text);
+  double flops = 2 * static_cast<double>(elements(contract.shape));
+  for (size_t i = 0; i < einsum->a.size(); ++i)
+    if (einsum->out.find(einsum->a[i]) == std::string::npos)
+      flops *= static_cast<double>(group.nodes[contract.operands[0]].shape[i]);
+  return flops;
+}
+
+double flops_of(const Graph& group) {
+  double flops = 0;
+  for (const Node& node : group.nodes) {
+    const OpClass cls = class_of(node.op);
+    if (cls == OpClass::kElementwise) flops += static_cast<double>(elements(node.shape));
+    if (cls == OpClass::kReduce) flops += static_cast<double>(elements(group.nodes[node.operands[0]].shape));
+    if (cls == OpClass::kContract) flops += contraction_flops(group, node);
+  }
+  return flops;
+}
+
+}  // namespace wl

@@ -1,0 +1,94 @@
+// Inside plan/: the order in which a group is written down. Equal groups get equal text wherever they stand and whoever
+// exported them: operands of commutative ops, reads and stores are put in an order that follows from the group's own
+// structure, not from the numbers that its nodes have in the whole graph. What structure cannot tell apart keeps the
+// order that it has (two inputs of one type that are added: either way the text is the same).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/plan/group.h"
+
+namespace wl {
+
+// Two hashes of 64 bits, so that chance never makes two structures equal.
+struct Fingerprint {
+  uint64_t a = 0, b = 0;
+  bool operator==(const Fingerprint&) const = default;
+  void add(uint64_t value);
+};
+struct FingerprintHash {
+  size_t operator()(const Fingerprint& f) const { return f.a; }
+};
+// Extents of 1 of reads and stores are no part of a group (without_units): its buffers are the same without.
+bool reshapes_units(const Graph& graph, NodeId id);  // a reshape that only adds or takes out extents of 1
+
+// Of a node without its operands; of a read, only what extract() keeps.
+Fingerprint fingerprint(const Node& node);
+Fingerprint read_fingerprint(const Node& node);
+
+class GroupOrder {
+ public:
+  GroupOrder(const Graph& graph, const Group& group);
+  // The operands of one of the group's ops, in order.
+  std::vector<NodeId> operands(NodeId id) const;
+  std::vector<NodeId> stores() const;
+  // Reads in the order in which a walk from `stores` meets them; `done` is called for every op after its operands.
+  template <typename Done>
+  std::vector<NodeId> walk(const std::vector<NodeId>& stores, Done done) const;
+
+ private:
+  struct Entry {
+    NodeId id;
+    bool read = false, swapped = false;
+    int depth = 0;       // longest path from a read or leaf
+    uint64_t above = 0;  // structure of what it is computed from
+    uint64_t below = 0;  // structure of what uses it
+  };
+  size_t index(NodeId id) const;
+  bool comes_before(const Entry& x, const Entry& y) const;
+
+  const Graph& graph_;
+  const Group& group_;
+  std::vector<Entry> entries_;  // ascending by id
+};
+
+template <typename Done>
+std::vector<NodeId> GroupOrder::walk(const std::vector<NodeId>& stores, Done done) const {
+  std::vector<NodeId> reads;
+  std::vector<char> met(entries_.size(), 0);
+  struct Visit {
+    NodeId id;
+    std::vector<NodeId> operands;
+    size_t next = 0;
+  };
+  std::vector<Visit> stack;  // a chain of views may be as long as the graph
+  const auto meet = [&](NodeId id) {
+    const size_t at = index(id);
+    if (met[at]) return;
+    met[at] = 1;
+    if (entries_[at].read)
+      reads.push_back(id);
+    else
+      stack.push_back({id, operands(id)});
+  };
+  for (NodeId store : stores) {
+    meet(store);
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next < top.operands.size()) {
+        meet(top.operands[top.next++]);
+      } else {
+        const NodeId id = top.id;
+        stack.pop_back();
+        done(id);
+      }
+    }
+  }
+  return reads;
+}
+
+// The group with its reads and stores in order.
+Group in_order(const Graph& graph, Group group);
+
+}  // namespace wl

@@ -1,0 +1,165 @@
+#include "compiler/schedule/contract/cpu.h"
+
+#include <algorithm>
+
+#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/launch.h"
+
+namespace wl {
+namespace {
+
+int right_operand(const Domain& domain) {
+  return domain.swapped ? 0 : 1;
+}
+
+bool is_direct(const Domain::Operand& operand) {
+  return operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
+}
+
+// B is packed because it is asked for, computed, guarded, or not contiguous along the columns.
+bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
+  const Domain::Operand& operand = domain.operands[domain.contract][right_operand(domain)];
+  return schedule.get("pack_b", 1) != 0 || !is_direct(operand) ||
+         (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
+}
+
+}  // namespace
+
+ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                   const Machine& machine)
+    : group_(group),
+      whole_(domain),
+      flat_(!domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
+                                                                                      : std::nullopt),
+      domain_(flat_ ? flat_->domain : whole_),
+      schedule_(schedule),
+      machine_(machine),
+      out_(group, machine) {}
+
+absl::Status ContractLowering::prepare() {
+  set_launch(out_.kernel(), "contract", schedule_, machine_);
+  dtype_ = group_.nodes[domain_.contract].dtype;
+  if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
+  const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
+  row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
+  column_atom_ = domain_.n.empty() ? -1 : domain_.n.back();
+  k_atoms_ = domain_.reduced;
+  lanes_ = extent(column_atom_) > 1 ? machine_.target->lanes : 1;
+  rows_total_ = extent(row_atom_);
+  columns_total_ = extent(column_atom_);
+
+  row_tasks_ = schedule_.get("row_tasks", 1);
+  if (rows_total_ % row_tasks_ != 0)
+    return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
+  rows_per_task_ = rows_total_ / row_tasks_;
+  mr_ = std::min(schedule_.get("mr", 8), rows_per_task_);
+  const int64_t tiles = (rows_per_task_ + mr_ - 1) / mr_, base = rows_per_task_ / tiles, more = rows_per_task_ % tiles;
+  if (more > 0) row_groups_.push_back({base + 1, 0, more});
+  row_groups_.push_back({base, more * (base + 1), tiles - more});
+  mr_ = row_groups_[0].height;
+
+  prepare_columns();
+
+  k_inner_ = 1;
+  for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
+  const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
+  const int64_t kc = schedule_.get("kc", 0);
+  k_block_ = std::max<int64_t>(1, kc == 0 || k_inner_ == 0 ? k0 : std::min(k0, kc / k_inner_));
+  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
+  k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
+  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
+
+  a_.position = 1 - right_operand(domain_);
+  b_.position = right_operand(domain_);
+  for (Side* side : {&a_, &b_}) {
+    const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
+    side->direct = is_direct(operand);
+    if (side->direct) side->access = operand.access;
+  }
+  a_.packed = schedule_.get("pack_a", 0) != 0 || !a_.direct;
+  b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
+  const int64_t depth = k_block_ * k_inner_;
+  if (flat_) {
+    // Rows a multiple of 4096 bytes apart would share cache sets.
+    pitch_ = panels_per_block_ * nr_;
+    if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += lanes_;
+    b_.buffer = out_.shared("b_rows", dtype_, {depth, pitch_});
+  } else if (b_.packed) {
+    pitch_ = nr_;
+    b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
+  }
+  if (a_.packed) a_.buffer = out_.shared("a_tiles", dtype_, {tiles, depth, mr_});
+  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, panels_per_block_ * nr_});
+  if (heavy_epilogue()) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
+  return absl::OkStatus();
+}
+
+void ContractLowering::prepare_columns() {
+  nr_ = std::min(schedule_.get("nv", 2) * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
+  panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
+  panels_ = panels_per_column_atom_;
+  for (AtomId a : domain_.n)
+    if (a != column_atom_) panels_ *= domain_.atoms[a].extent;
+  column_tasks_ = std::min(schedule_.get("column_tasks", 1), panels_);
+  panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
+  column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
+  const int64_t nc = schedule_.get("nc", 0);
+  panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
+  if (!flat_) return;
+  image_width_ = whole_.atoms[flat_->width].extent;
+  image_height_ = whole_.atoms[flat_->height].extent;
+  column_tasks_ = std::min(schedule_.get("column_tasks", 1), image_height_);
+  image_rows_per_task_ = (image_height_ + column_tasks_ - 1) / column_tasks_;
+  column_tasks_ = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
+  image_rows_per_block_ =
+      nc == 0 ? image_rows_per_task_ : std::clamp<int64_t>(nc / image_width_, 1, image_rows_per_task_);
+  panels_per_block_ = (image_rows_per_block_ * image_width_ + nr_ - 1) / nr_;
+}
+
+// Work after the contraction that would not leave the accumulators their registers.
+bool ContractLowering::heavy_epilogue() const {
+  int cost = 0;
+  for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)
+    if (class_of(group_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty())
+      cost += info(group_.nodes[id].op).cost;
+  return cost > 8;
+}
+
+void ContractLowering::place_block() {
+  block_place_.assign(domain_.atoms.size(), fixed(0));
+  int64_t inside = 1;
+  const auto digit = [&](const std::string& name, int64_t extent) {
+    const Affine out = extent == 1 ? fixed(0) : affine(out_.derived(name, {affine(kBlockVar)}, inside, extent));
+    inside *= extent;
+    return out;
+  };
+  const Affine column_task = digit("column_task", column_tasks_);
+  const Affine row_task = digit("row_task", row_tasks_);
+  const auto atoms = [&](const std::vector<AtomId>& list, AtomId except) {
+    for (size_t i = list.size(); i-- > 0;)
+      if (list[i] != except) block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
+  };
+  atoms(domain_.m, row_atom_);
+  if (flat_) atoms(domain_.n, column_atom_);
+  atoms(domain_.batch, -1);
+  out_.kernel().grid = inside;
+  first_row_ = sum(fixed(0), row_task, rows_per_task_);
+  first_panel_ = sum(fixed(0), column_task, panels_per_task_);
+  first_image_row_ = sum(fixed(0), column_task, image_rows_per_task_);
+}
+
+absl::StatusOr<Kernel> ContractLowering::run() {
+  if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
+  WL_RETURN_IF_ERROR(prepare());
+  place_block();
+  emit_columns();
+  if (!status_.ok()) return status_;
+  return out_.finish();
+}
+
+absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                      const Machine& machine) {
+  return ContractLowering(group, domain, schedule, machine).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,90 @@
+// One contraction with elementwise work on its operands and its result. A block owns a range of rows (along the last m
+// atom) and of column panels (nv vectors along the last n atom) of one batch element. B is packed panel by panel where
+// that pays or where its columns are not contiguous, A likewise; the micro-kernel holds mr x nv accumulators in
+// registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
+// high. What follows the contraction is computed on the tile while it is in registers or, when dear, in L1.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/plan/flat.h"
+#include "compiler/schedule/space.h"
+#include "compiler/schedule/tile_expr.h"
+
+namespace wl {
+
+class ContractLowering {
+ public:
+  ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
+  absl::StatusOr<Kernel> run();
+
+ private:
+  struct Side {  // one operand of the contraction
+    int position = 0;
+    bool packed = false;
+    BufferId buffer = -1;  // packed copy
+    bool direct = false;   // an input read as it is
+    Access access;         // when direct
+  };
+  struct Rows {  // tiles of equal height
+    int64_t height = 0, first_row = 0, count = 0;
+  };
+
+  absl::Status prepare();
+  void place_block();
+  void prepare_columns();
+  void emit_columns();
+  void pack_image(const Place& place, int64_t k_extent);
+  std::vector<Affine> columns_left() const;
+  void emit_k_blocks(const Place& place);
+  // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
+  void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
+  void emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile, int64_t k_extent,
+                  bool resume, bool last);
+  void emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent, TileId accumulator);
+  void emit_epilogue(const Rows& rows, const Place& place, TileId accumulator);
+  void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
+            int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
+  std::vector<Affine> panel_trips() const;
+  void place_panel(Place& place);
+  std::vector<std::vector<Affine>> column_bound(const Place& place) const;
+  bool heavy_epilogue() const;
+  void fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  const Graph& group_;
+  const Domain& whole_;
+  std::optional<FlatColumns> flat_;
+  const Domain& domain_;  // columns are pixels when there is flat_; whole_ otherwise
+  const Schedule& schedule_;
+  const Machine& machine_;
+  KernelBuilder out_;
+  absl::Status status_;
+  DType dtype_ = DType::f32;  // of the accumulators and of packed operands
+  int lanes_ = 1;
+  AtomId row_atom_ = -1, column_atom_ = -1;  // -1: that side has none
+  std::vector<AtomId> k_atoms_;
+  int64_t rows_total_ = 1, columns_total_ = 1;
+  int64_t mr_ = 1, nr_ = 1;  // tile in elements
+  int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
+  int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
+  int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
+  // With flat_: a task has some rows of the image, a block of panels some of those; they are packed as rows.
+  int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
+  Affine first_image_row_;
+  VarId image_row_var_ = -1;
+  int64_t pitch_ = 1;  // of a packed B, from one k to the next
+  std::vector<Rows> row_groups_;
+  Side a_, b_;
+  BufferId partial_ = -1, spill_ = -1;
+  Place block_place_;
+  Affine first_row_, first_panel_;
+  VarId panel_block_var_ = -1, panel_var_ = -1, k_block_var_ = -1, tile_var_ = -1;
+  std::vector<VarId> k_vars_;
+};
+
+}  // namespace wl

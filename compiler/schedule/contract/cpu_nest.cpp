@@ -1,0 +1,298 @@
+// The loop nest of a contraction, from the block down to the micro-kernel.
+#include <algorithm>
+
+#include "compiler/schedule/contract/cpu.h"
+
+namespace wl {
+void ContractLowering::emit_columns() {
+  const auto blocks = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
+  const int64_t count =
+      flat_ ? blocks(image_rows_per_task_, image_rows_per_block_) : blocks(panels_per_task_, panels_per_block_);
+  if (count > 1) {
+    panel_block_var_ = out_.loop_var("panel_block");
+    std::vector<Affine> trips = {fixed(count)};
+    if (flat_ && image_height_ % image_rows_per_task_ != 0) {
+      const Affine left = sum(fixed(image_height_ + image_rows_per_block_ - 1), first_image_row_, -1);
+      trips.push_back(affine(out_.derived("blocks", {left}, image_rows_per_block_)));
+    }
+    out_.open_loop(panel_block_var_, std::move(trips));
+    first_panel_.add(panel_block_var_, panels_per_block_);
+    first_image_row_.add(panel_block_var_, image_rows_per_block_);
+  }
+  for (AtomId a : k_atoms_) k_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
+  panel_var_ = out_.loop_var("panel");
+  tile_var_ = out_.loop_var("tile");
+  if (flat_) image_row_var_ = out_.loop_var("image_row");
+  emit_k_blocks(block_place_);
+  if (count > 1) out_.close_loop();
+}
+
+// Columns of this block of an image, at least one; the least of these.
+std::vector<Affine> ContractLowering::columns_left() const {
+  std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
+  if (image_rows_per_task_ % image_rows_per_block_ != 0)
+    left.push_back(
+        affine(panel_block_var_, -image_rows_per_block_ * image_width_, image_rows_per_task_ * image_width_));
+  if (image_height_ % image_rows_per_task_ != 0 || image_rows_per_task_ % image_rows_per_block_ != 0)
+    left.push_back(sum(fixed(columns_total_), first_image_row_, -image_width_));
+  return left;
+}
+
+// Panels of this block: no more than there are.
+std::vector<Affine> ContractLowering::panel_trips() const {
+  std::vector<Affine> trips = {fixed(panels_per_block_)};
+  if (flat_) return trips;
+  if (panel_block_var_ >= 0 && panels_per_task_ % panels_per_block_ != 0)
+    trips.push_back(affine(panel_block_var_, -panels_per_block_, panels_per_task_));
+  if (panels_ % panels_per_task_ != 0 || (panel_block_var_ >= 0 && panels_ % panels_per_block_ != 0))
+    trips.push_back(sum(fixed(panels_), first_panel_, -1));
+  return trips;
+}
+
+// Where a panel's columns are: outer n atoms, and the first column along the last one.
+void ContractLowering::place_panel(Place& place) {
+  if (flat_) {
+    place[column_atom_] = sum(affine(panel_var_, nr_), first_image_row_, image_width_);
+    return;
+  }
+  const Affine panel = sum(first_panel_, affine(panel_var_));
+  int64_t inside = panels_per_column_atom_;
+  const bool alone = domain_.n.size() <= 1;
+  if (column_atom_ >= 0 && panels_per_column_atom_ > 1) {
+    const Affine index = alone ? panel : affine(out_.derived("column", {panel}, 1, inside));
+    place[column_atom_] = sum(fixed(0), index, nr_);
+  }
+  for (size_t i = domain_.n.size(); i-- > 0;) {
+    const AtomId a = domain_.n[i];
+    if (a == column_atom_) continue;
+    place[a] = affine(out_.derived(domain_.atoms[a].name, {panel}, inside, i == 0 ? 0 : domain_.atoms[a].extent));
+    inside *= domain_.atoms[a].extent;
+  }
+}
+
+std::vector<std::vector<Affine>> ContractLowering::column_bound(const Place& place) const {
+  if (flat_) {
+    std::vector<Affine> left = columns_left();
+    if (left.size() == 1 && image_rows_per_block_ * image_width_ % nr_ == 0) return {};
+    for (Affine& columns : left) columns = sum(std::move(columns), affine(panel_var_), -nr_);
+    return {{}, std::move(left)};
+  }
+  if (column_atom_ < 0 || columns_total_ % nr_ == 0) return {};
+  return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
+}
+
+// The rows of the image that this block needs, each as it lies, its windows side by side.
+void ContractLowering::pack_image(const Place& place, int64_t k_extent) {
+  std::vector<Affine> rows = {fixed(image_rows_per_block_)};
+  if (image_rows_per_task_ % image_rows_per_block_ != 0)
+    rows.push_back(affine(panel_block_var_, -image_rows_per_block_, image_rows_per_task_));
+  if (image_height_ % image_rows_per_task_ != 0 || image_rows_per_task_ % image_rows_per_block_ != 0)
+    rows.push_back(sum(fixed(image_height_), first_image_row_, -1));
+  out_.open_loop(image_row_var_, std::move(rows));
+  Place at = place;
+  at[flat_->height] = sum(first_image_row_, affine(image_row_var_));
+  at[flat_->width] = fixed(0);
+  pack(b_, whole_, at, k_extent, flat_->width, image_width_, image_width_ > 1 ? machine_.target->lanes : 1,
+       affine(image_row_var_, image_width_), pitch_, {});
+  out_.close_loop();
+}
+
+void ContractLowering::emit_k_blocks(const Place& place) {
+  const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
+  if (k_blocks_ > 1) {
+    // Partial results start from zero.
+    const TileId zero = out_.tile(dtype_, {rows_per_task_, panels_per_block_ * nr_}, 1, lanes_);
+    Instr fill;
+    fill.op = InstrOp::kMap;
+    fill.result = zero;
+    fill.expr = {{ExprNode::Kind::kConstant, Op::add, dtype_, -1, 0, {-1, -1, -1}}};
+    out_.push(std::move(fill));
+    Slice all;
+    all.buffer = partial_;
+    all.strides = {panels_per_block_ * nr_, 1};
+    out_.push(store_instr(zero, all, false));
+    k_block_var_ = out_.loop_var("k_block");
+    out_.open_loop(k_block_var_, {fixed(k_blocks_ - 1)});
+    Place inner = place;
+    inner[k_atoms_[0]] = affine(k_block_var_, k_block_);
+    emit_block(inner, k_block_, true, false);
+    out_.close_loop();
+  }
+  Place last = place;
+  const int64_t begin = (k_blocks_ - 1) * k_block_;
+  if (!k_atoms_.empty()) last[k_atoms_[0]] = fixed(begin);
+  emit_block(last, k0 - begin, k_blocks_ > 1, true);
+}
+
+void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
+  if (flat_) {
+    pack_image(place, k_extent);
+  } else if (b_.packed) {
+    out_.open_loop(panel_var_, panel_trips());
+    Place at = place;
+    place_panel(at);
+    pack(b_, domain_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
+         column_bound(at));
+    out_.close_loop();
+  }
+  if (a_.packed) {
+    int64_t tiles = 0;
+    for (const Rows& rows : row_groups_) {
+      out_.open_loop(tile_var_, {fixed(rows.count)});
+      Place at = place;
+      if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, affine(tile_var_, rows.height, rows.first_row));
+      const int64_t size = k_block_ * k_inner_ * mr_;
+      pack(a_, domain_, at, k_extent, row_atom_, rows.height, rows.height > 1 ? machine_.target->lanes : 1,
+           affine(tile_var_, size, tiles * size), mr_, {});
+      tiles += rows.count;
+      out_.close_loop();
+    }
+  }
+  const bool rows_outside = schedule_.get("order", 0) == 1;
+  if (!rows_outside) out_.open_loop(panel_var_, panel_trips());
+  int64_t tiles = 0;
+  for (const Rows& rows : row_groups_) {
+    out_.open_loop(tile_var_, {fixed(rows.count)});
+    if (rows_outside) out_.open_loop(panel_var_, panel_trips());
+    Place at = place;
+    place_panel(at);
+    const Affine row = affine(tile_var_, rows.height, rows.first_row);
+    if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, row);
+    emit_micro(rows, at, row, affine(tile_var_, 1, tiles), k_extent, resume, last);
+    if (rows_outside) out_.close_loop();
+    out_.close_loop();
+    tiles += rows.count;
+  }
+  if (!rows_outside) out_.close_loop();
+}
+
+// Copies a tall or wide sliver of an operand, its elementwise work applied, k outermost.
+void ContractLowering::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                            int64_t width, int lanes, Affine offset, int64_t pitch,
+                            std::vector<std::vector<Affine>> bound) {
+  Place at = place;
+  const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
+  const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
+  int64_t stride = pitch;
+  for (size_t i = k_atoms_.size(); i-- > 0;) {
+    if (i + 1 < k_atoms_.size()) {
+      out_.open_loop(k_vars_[i], {fixed(extent(i))});
+      at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
+      offset = sum(offset, affine(k_vars_[i], stride));
+    }
+    stride *= extent(i);
+  }
+  const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
+  TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
+  if (!value.ok()) return fail(value.status());
+  out_.push_all(std::move(expr.code));
+  TileId packed = *value;
+  if (out_.kernel().tiles[packed].dtype != dtype_) {
+    packed = out_.like(packed, dtype_);
+    out_.push(copy_instr(packed, *value, dtype_));
+  }
+  Slice to;
+  to.buffer = side.buffer;
+  to.offset = std::move(offset);
+  to.strides = {pitch, 1};
+  out_.push(store_instr(packed, std::move(to), false));
+  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile,
+                                  int64_t k_extent, bool resume, bool last) {
+  const TileId accumulator = out_.tile(dtype_, {rows.height, nr_}, lanes_ > 1 ? 1 : -1, lanes_);
+  Slice partial;
+  partial.buffer = partial_;
+  partial.offset = sum(affine(panel_var_, nr_), row, panels_per_block_ * nr_);
+  partial.strides = {panels_per_block_ * nr_, 1};
+  if (resume) {
+    out_.push(load_instr(accumulator, partial));
+  } else {
+    out_.push(fill_instr(accumulator, 0));
+  }
+  emit_k_loop(rows, place, tile, k_extent, accumulator);
+  if (last) return emit_epilogue(rows, place, accumulator);
+  out_.push(store_instr(accumulator, partial, false));
+}
+
+void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent,
+                                   TileId accumulator) {
+  Place at = place;
+  const int64_t depth = k_block_ * k_inner_;
+  Affine linear;  // k within the packed block
+  for (size_t i = 0; i < k_atoms_.size(); ++i) {
+    const int64_t extent = i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent;
+    out_.open_loop(k_vars_[i], {fixed(extent)});
+    at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
+    Affine scaled;
+    linear = sum(scaled, linear, i == 0 ? 1 : extent);
+    linear = sum(linear, affine(k_vars_[i]));
+  }
+  const auto dtype_of = [&](const Side& side) {
+    return side.packed ? dtype_ : group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+  };
+  const TileId a = out_.tile(dtype_of(a_), {rows.height, 1}, -1, 1);
+  const TileId b = out_.tile(dtype_of(b_), {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_,
+                             b_.packed ? std::vector<std::vector<Affine>>() : column_bound(place));
+  Slice from_a, from_b;
+  if (a_.packed) {
+    from_a.buffer = a_.buffer;
+    from_a.offset = sum(sum(fixed(0), tile, depth * mr_), linear, mr_);
+    from_a.strides = {1, 0};
+  } else {
+    from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
+  }
+  if (b_.packed) {
+    from_b.buffer = b_.buffer;
+    from_b.offset = sum(affine(panel_var_, flat_ ? nr_ : depth * nr_), linear, pitch_);
+    from_b.strides = {0, 1};
+  } else {
+    from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  }
+  out_.push(load_instr(b, std::move(from_b)));
+  out_.push(load_instr(a, std::move(from_a)));
+  out_.push(map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));
+  for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+void ContractLowering::emit_epilogue(const Rows& rows, const Place& place, TileId accumulator) {
+  Place at = place;
+  int64_t height = rows.height;
+  TileId value = accumulator;
+  std::vector<Instr> code;
+  const std::vector<std::vector<Affine>> bound = column_bound(place);
+  const VarId row = spill_ >= 0 ? out_.loop_var("row") : -1;
+  if (spill_ >= 0) {
+    Slice slice;
+    slice.buffer = spill_;
+    slice.strides = {nr_, 1};
+    out_.push(store_instr(accumulator, slice, false));
+    out_.open_loop(row, {fixed(rows.height)});
+    if (row_atom_ >= 0) at[row_atom_] = sum(at[row_atom_], affine(row));
+    height = 1;
+    value = out_.tile(dtype_, {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_, bound);
+    slice.offset = affine(row, nr_);
+    code.push_back(load_instr(value, slice));
+  }
+  if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
+    const TileId result = out_.like(value, dtype);
+    code.push_back(copy_instr(result, value, dtype));
+    value = result;
+  }
+  TileExpr expr{group_,    domain_,        out_,   at,
+                row_atom_, column_atom_,   height, nr_,
+                lanes_,    bound,          false,  {{domain_.contract, value}},
+                nullptr,   std::move(code)};
+  for (const Domain::Store& store : domain_.stores) {
+    const absl::StatusOr<TileId> result = expr.value(store.source);
+    if (!result.ok()) return fail(result.status());
+    expr.code.push_back(store_instr(
+        *result, slice_at(out_.output_buffer(store.output), store.access, at, row_atom_, column_atom_), false));
+  }
+  out_.push_all(std::move(expr.code));
+  if (spill_ >= 0) out_.close_loop();
+}
+
+}  // namespace wl

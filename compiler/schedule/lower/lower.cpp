@@ -1,0 +1,23 @@
+#include "compiler/schedule/lower/lower.h"
+
+#include "compiler/schedule/packed/packed.h"
+#include "compiler/schedule/stitched/stitched.h"
+
+namespace wl {
+
+absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine) {
+  if (machine.target == nullptr) return invalid("the machine names no target");
+  const bool host = machine.target->family != "cuda" && machine.target->family != "hip";
+  if (host && !machine.gcc && !machine.clang)
+    return invalid("the machine has neither gcc nor clang: nothing can be compiled");
+  if (domain.cls == LoopClass::kPacked) return finished(space_packed(domain, machine), domain, machine);
+  return space_of_connected(group, domain, machine);
+}
+
+absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
+                             const Machine& machine) {
+  if (domain.cls == LoopClass::kPacked) return lower_packed(group, domain, schedule, machine);
+  return lower_connected(group, domain, schedule, machine);
+}
+
+}  // namespace wl

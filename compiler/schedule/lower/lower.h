@@ -1,0 +1,21 @@
+// What can be chosen for a group, whatever kind of kernel computes it, and the kernel that a choice means. space_of()
+// and lower() are the two entries to schedule/; the folders inside it hold one kind of kernel each. None of them looks
+// at what the ops are for.
+#pragma once
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/plan/domain.h"
+#include "compiler/schedule/space.h"
+
+namespace wl {
+
+// The space of a group. Pure; depends only on the group's domain and the machine. InvalidArgument: no target, or no
+// compiler for it.
+absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const Machine& machine);
+
+// The verified kernel of a group under a schedule of its space. An illegal schedule or a group that cannot be one
+// kernel is a Status that says why.
+absl::StatusOr<Kernel> lower(const Graph& group, const Domain& domain, const Schedule& schedule,
+                             const Machine& machine);
+
+}  // namespace wl

@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "compiler/schedule/nest/loops.h"
+
+namespace wl {
+namespace {
+
+// Computing a value again costs no more than a store and a load up to this many issue slots per element.
+constexpr int kCheap = 9;
+
+bool is_computed(const Graph& group, NodeId id) {
+  const OpClass cls = class_of(group.nodes[id].op);
+  return cls != OpClass::kLeaf && cls != OpClass::kView;
+}
+
+struct Crossing {
+  const Graph& group;
+  const Domain& domain;
+  const int keep;
+  Phases& phases;
+  std::vector<std::set<NodeId>> computed;  // by phase
+  std::map<NodeId, int> first;
+
+  bool varies_inside(NodeId id) const {
+    return std::any_of(domain.varies[id].begin(), domain.varies[id].end(),
+                       [&](AtomId a) { return domain.atoms[a].reduced; });
+  }
+
+  int cost(NodeId id) const {
+    int total = info(group.nodes[id].op).cost;
+    for (const Domain::Operand& operand : domain.operands[id])
+      if (operand.source >= 0 && is_computed(group, operand.source) && varies_inside(operand.source) &&
+          !phases.kept.contains(operand.source))
+        total += cost(operand.source);
+    return total;
+  }
+
+  void demand(NodeId id, int phase) {
+    if (!is_computed(group, id) || is_reduction(group, id) || !varies_inside(id)) return;
+    if (computed[phase].contains(id)) return;
+    const auto earlier = first.find(id);
+    if (earlier != first.end() && earlier->second < phase) {
+      const bool vector =
+          std::find(domain.varies[id].begin(), domain.varies[id].end(), domain.vector) != domain.varies[id].end();
+      if (phases.kept.contains(id)) return;
+      if (vector && (keep >= 1 || cost(id) > kCheap)) {
+        phases.kept[id] = earlier->second;
+        return;
+      }
+    }
+    computed[phase].insert(id);
+    first.try_emplace(id, phase);
+    for (const Domain::Operand& operand : domain.operands[id])
+      if (operand.source >= 0) demand(operand.source, phase);
+  }
+};
+
+}  // namespace
+
+Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online) {
+  Phases out{row_phases(group, domain, online), {}, {}, {}};
+  out.uses.assign(group.nodes.size(), 0);
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands)
+      if (operand.source >= 0) ++out.uses[operand.source];
+  out.stores.resize(out.count);
+  for (size_t i = 0; i < domain.stores.size(); ++i) {
+    if (domain.stores[i].source >= 0) ++out.uses[domain.stores[i].source];
+    out.stores[out.store_phase[i]].push_back(static_cast<int>(i));
+  }
+  Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
+  for (int phase = 0; phase < out.count; ++phase) {
+    for (NodeId r : out.reduces)
+      if (out.level[r] - 1 == phase && !out.online.contains(r))
+        for (const Domain::Operand& operand : domain.operands[r])
+          if (operand.source >= 0) crossing.demand(operand.source, phase);
+    for (int s : out.stores[phase])
+      if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
+  }
+  // A column tile's values live over the whole reduced range: too much to keep.
+  if (domain.cls == LoopClass::kColumns) out.kept.clear();
+  return out;
+}
+
+}  // namespace wl

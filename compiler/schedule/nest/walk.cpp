@@ -1,0 +1,110 @@
+#include "compiler/schedule/nest/walk.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace wl {
+namespace {
+
+// What whole vectors are read of.
+std::vector<const Access*> reads_of(const Domain& domain) {
+  std::vector<const Access*> reads;
+  const auto add = [&](const Access& access) {
+    if (access.moves_along(domain.vector)) reads.push_back(&access);
+  };
+  for (const std::vector<Domain::Operand>& operands : domain.operands)
+    for (const Domain::Operand& operand : operands) {
+      if (operand.access.input >= 0 && operand.gather_extent == 0) add(operand.access);
+      for (const Piece& piece : operand.pieces) add(piece.access);
+    }
+  return reads;
+}
+
+}  // namespace
+
+AtomId tall_atom(const Domain& domain) {
+  if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
+  std::vector<const Access*> reads = reads_of(domain);
+  std::erase_if(reads, [&](const Access* access) {  // those outside the reduced loops
+    return std::none_of(domain.reduced.begin(), domain.reduced.end(), [&](AtomId a) { return access->moves_along(a); });
+  });
+  AtomId best = -1;
+  std::pair<size_t, size_t> most = {0, 0};
+  for (AtomId atom : domain.parallel) {
+    if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
+    std::pair<size_t, size_t> stay = {0, 0};  // reads, and conditions of those that do not
+    for (const Access* access : reads) {
+      const auto rests = [&](const Guard& guard) { return guard.strides[atom] == 0; };
+      if (!access->moves_along(atom))
+        ++stay.first;
+      else if (!access->guards.empty() && std::all_of(access->guards.begin(), access->guards.end(), rests))
+        ++stay.second;
+    }
+    if (stay >= most && stay > std::pair<size_t, size_t>{0, 0}) {  // of equals the innermost
+      most = stay;
+      best = atom;
+    }
+  }
+  return best;
+}
+
+void add_height(Space& space, const Domain& domain) {
+  const AtomId atom = tall_atom(domain);
+  if (atom < 0) return;
+  Axis axis{"height", {1}};
+  for (int64_t height : {2, 4, 8, 16})
+    if (domain.atoms[atom].extent % height == 0) axis.values.push_back(height);
+  if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
+}
+
+// Accumulators, beside them a row of what stays and some to compute with.
+bool fits_registers(const Schedule& schedule, const Machine& machine) {
+  const int64_t height = schedule.get("height", 1), tile = schedule.get("tile", 1);
+  return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;
+}
+
+AtomId banded_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes) {
+  if (domain.cls != LoopClass::kMap || domain.vector < 0) return -1;
+  const std::vector<const Access*> reads = reads_of(domain);
+  AtomId best = -1;
+  int64_t most = machine.l2_bytes / 2;
+  for (size_t i = 0; i < domain.parallel.size(); ++i) {
+    const AtomId atom = domain.parallel[i];
+    if (atom == domain.vector || domain.atoms[atom].extent < 2) continue;
+    int64_t staying = 0;
+    for (const Access* access : reads) {
+      if (access->moves_along(atom) || access->input < 0) continue;
+      int64_t each = size_of(group.nodes[access->input].dtype);
+      for (size_t k = 0; k < domain.parallel.size(); ++k) {
+        const AtomId within = domain.parallel[k];
+        if ((k > i || within == domain.vector) && access->strides[within] != 0) each *= domain.atoms[within].extent;
+      }
+      staying += each;
+    }
+    if (staying <= most) continue;
+    most = staying;
+    best = atom;
+  }
+  if (bytes != nullptr && best >= 0) *bytes = most;
+  return best;
+}
+
+int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile) {
+  int64_t rows = (domain.atoms[domain.vector].extent + tile - 1) / tile;
+  for (size_t i = domain.parallel.size(); i-- > 0 && domain.parallel[i] != atom;)
+    if (domain.parallel[i] != domain.vector) rows *= domain.atoms[domain.parallel[i]].extent;
+  return rows;
+}
+
+void add_band(Space& space) {
+  space.axes.push_back({"band", {0, 1, 4, 16, 64, 256}});
+}
+
+bool shares_out_bands(const Domain& domain, AtomId banded, const Schedule& schedule) {
+  const int64_t band = schedule.get("band", 0);
+  if (band == 0) return true;
+  const int64_t rows = rows_within(domain, banded, schedule["tile"]);
+  return band < rows && rows % band == 0;
+}
+
+}  // namespace wl

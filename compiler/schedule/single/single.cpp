@@ -1,0 +1,88 @@
+#include "compiler/schedule/single/single.h"
+
+#include <algorithm>
+
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/data_movement.h"
+#include "compiler/schedule/nest/nest.h"
+#include "compiler/schedule/transpose/transpose.h"
+
+namespace wl {
+namespace {
+
+absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                 const Machine& machine) {
+  // No output has an element: a kernel of no blocks.
+  if (std::any_of(domain.parallel.begin(), domain.parallel.end(),
+                  [&](AtomId a) { return domain.atoms[a].extent == 0; })) {
+    Kernel nothing = KernelBuilder(group, machine).finish();
+    nothing.name = "nothing";
+    nothing.grid = 0;
+    return nothing;
+  }
+  const bool gpu = machine.target->is_gpu();
+  switch (domain.cls) {
+    case LoopClass::kMap:
+      if (gpu && schedule.get("staged", 0) != 0) return lower_staged_transpose(group, domain, schedule, machine);
+      if (gpu) return lower_nest(group, domain, schedule, machine);
+      if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
+      return lower_nest(group, domain, schedule, machine);
+    case LoopClass::kRows:
+    case LoopClass::kColumns:
+      return lower_nest(group, domain, schedule, machine);
+    case LoopClass::kContract:
+      if (gpu) return lower_team_contract(group, domain, schedule, machine);
+      return lower_contract(group, domain, schedule, machine);
+    case LoopClass::kStitched:
+    case LoopClass::kPacked:
+      break;
+  }
+  WL_CHECK(false, "a group of class ", name_of(domain.cls), " is not one loop nest");
+}
+
+// Elementary functions of doubles are a library's, which not every target's compiler brings.
+absl::Status check_functions(const std::vector<Instr>& body, const Target& target) {
+  for (const Instr& instr : body) {
+    for (const ExprNode& node : instr.expr) {
+      if (node.kind != ExprNode::Kind::kOp || node.dtype != DType::f64) continue;
+      if (info(node.op).cost >= 10 || node.op == Op::fmod || node.op == Op::mod)
+        return unimplemented(name_of(node.op), " of f64 has no spelling for ", target.name);
+    }
+    WL_RETURN_IF_ERROR(check_functions(instr.body, target));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Space space_single(const Graph& group, const Domain& domain, const Machine& machine) {
+  const bool gpu = machine.target->is_gpu();
+  switch (domain.cls) {
+    case LoopClass::kMap:
+      return (gpu ? space_team_tiles : space_map)(group, domain, machine);
+    case LoopClass::kRows:
+      return (gpu ? space_team_rows : space_rows)(group, domain, machine);
+    case LoopClass::kColumns:
+      return (gpu ? space_team_tiles : space_columns)(group, domain, machine);
+    case LoopClass::kContract:
+      return (gpu ? space_team_contract : space_contract)(group, domain, machine);
+    case LoopClass::kStitched:
+    case LoopClass::kPacked:
+      break;
+  }
+  WL_CHECK(false, "a group of class ", name_of(domain.cls), " is not one loop nest");
+}
+
+absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                    const Machine& machine) {
+  WL_ASSIGN_OR_RETURN(Kernel kernel, kernel_of(group, domain, schedule, machine));
+  if (schedule.get("load_past", 0) != 0) stream_loads(kernel, group, domain);
+  const Target& target = *machine.target;
+  if (target.is_gpu() && (target.gpu.features & kF64Functions) == 0)
+    WL_RETURN_IF_ERROR(check_functions(kernel.body, target));
+  WL_RETURN_IF_ERROR(verify(kernel));
+  return kernel;
+}
+
+}  // namespace wl

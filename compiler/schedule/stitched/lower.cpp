@@ -1,0 +1,123 @@
+#include <algorithm>
+
+#include "compiler/kernel/barriers.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/graft.h"
+#include "compiler/schedule/launch.h"
+#include "compiler/schedule/single/single.h"
+#include "compiler/schedule/stitched/stitched.h"
+
+namespace wl {
+namespace {
+
+absl::StatusOr<Kernel> lower_stage(const Stage& stage, size_t number, const Schedule& whole, const Machine& machine) {
+  const Machine own = stage_machine(machine, stage);
+  const Schedule schedule = stage_schedule(stage_space(stage, machine), number, whole, own.target->is_gpu());
+  return lower_single(stage.graph, stage.domain, schedule, own);
+}
+
+// Memory that is needed from one stage to another.
+struct Need {
+  int64_t bytes = 0;
+  size_t first = 0, last = 0;
+  int64_t offset = 0;
+};
+
+// First fit: what is not needed at the same time may share memory. Whole pages on CPUs, so that what is shifted against
+// rows that share cache sets stays so.
+void place(std::vector<Need>& needs, int64_t unit) {
+  for (size_t i = 0; i < needs.size(); ++i) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t j = 0; j < i; ++j) {
+        const bool together = needs[i].first <= needs[j].last && needs[j].first <= needs[i].last;
+        const bool overlap =
+            needs[i].offset < needs[j].offset + needs[j].bytes && needs[j].offset < needs[i].offset + needs[i].bytes;
+        if (!together || !overlap) continue;
+        needs[i].offset = (needs[j].offset + needs[j].bytes + unit - 1) / unit * unit;
+        moved = true;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                      const Machine& machine) {
+  const std::vector<Stitched>& choices = domain.stitch->choices;
+  const auto choice = std::find_if(choices.begin(), choices.end(),
+                                   [&](const Stitched& stitched) { return stitched.rows == schedule["rows"]; });
+  if (choice == choices.end()) return invalid("a block cannot have ", schedule["rows"], " rows of this group");
+  KernelBuilder out(group, machine);
+  set_launch(out.kernel(), "stitched", schedule, machine);
+  std::vector<Affine> places;
+  int64_t inside = 1;
+  for (size_t axis = choice->counts.size(); axis-- > 0;) {
+    places.insert(places.begin(), choice->counts[axis] == 1
+                                      ? fixed(0)
+                                      : affine(out.derived(cat("place", axis), {affine(kBlockVar)}, inside,
+                                                           axis == 0 ? 0 : choice->counts[axis])));
+    inside *= choice->counts[axis];
+  }
+  Kernel& kernel = out.kernel();
+  kernel.grid = inside;
+  std::vector<Kernel> stages;
+  std::vector<Need> needs;
+  for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
+  for (size_t k = 0; k < choice->stages.size(); ++k) {
+    WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(choice->stages[k], k, schedule, machine));
+    if (k > 0 && kernel.wave > 0 && (stage.team != kernel.team || stage.teams != kernel.teams))
+      return invalid("stage ", k, " has ", stage.teams, " teams of ", stage.team, " threads, those before ",
+                     kernel.teams, " of ", kernel.team);
+    kernel.team = stage.team;
+    kernel.teams = stage.teams;
+    if (kernel.wave > 0) kernel.threads = stage.threads;
+    kernel.unroll = std::max(kernel.unroll, stage.unroll);
+    kernel.accumulators = std::max(kernel.accumulators, stage.accumulators);
+    needs.push_back({stage.scratch_bytes(), k, k});
+    stages.push_back(std::move(stage));
+  }
+  place(needs, kernel.wave > 0 ? 128 : 4096);
+  std::vector<BufferId> kept;
+  for (size_t i = 0; i < choice->kept.size(); ++i) {
+    const StitchKept& value = choice->kept[i];
+    kept.push_back(static_cast<BufferId>(kernel.buffers.size()));
+    kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
+  }
+  int widest = 1;
+  for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
+  for (size_t k = 0; k < stages.size(); ++k) {
+    const int64_t blocks = stages[k].grid;
+    if (blocks == 0) continue;
+    // Narrower vectors are a loop's, if only of one turn.
+    const int width = kernel.wave > 0 ? stages[k].vector_lanes(stages[k].body) : 1;
+    const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
+    const Graft graft(std::move(stages[k]),
+                      {choice->stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept,
+                       needs[choice->kept.size() + k].offset},
+                      out);
+    if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
+    out.push_all(graft.body(/*barriers=*/false));  // those of the whole follow from its own hazards
+    if (turn >= 0) out.close_loop();
+  }
+  Kernel whole = out.finish();
+  if (whole.wave > 0) {
+    insert_barriers(whole);
+    const Gpu& gpu = machine.target->gpu;
+    if (whole.scratch_bytes() > gpu.block_shared)
+      return invalid("a block takes ", whole.scratch_bytes(), " bytes of shared memory; ", machine.target->name,
+                     " has ", gpu.block_shared);
+  }
+  return whole;
+}
+
+absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                       const Machine& machine) {
+  if (domain.cls != LoopClass::kStitched) return lower_single(group, domain, schedule, machine);
+  WL_ASSIGN_OR_RETURN(Kernel kernel, lower_stitched(group, domain, schedule, machine));
+  WL_RETURN_IF_ERROR(verify(kernel));
+  return kernel;
+}
+
+}  // namespace wl

@@ -1,0 +1,26 @@
+// Stitched groups (plan/stitch.h): what can be chosen, and the kernel. Every stage is lowered as a kernel of its own,
+// for one block's share; the kernels become one. Where a stage met its whole inputs and outputs it now meets them moved
+// by the block's place; what stages pass on lies in scratch; a stage's blocks are turns of a loop.
+#pragma once
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/plan/stitch.h"
+#include "compiler/schedule/space.h"
+
+namespace wl {
+
+// What can be chosen for a stage.
+Space stage_space(const Stage& stage, const Machine& machine);
+// Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a machine with lanes.
+Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
+Space space_stitched(const Domain& domain, const Machine& machine);
+
+absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                      const Machine& machine);
+
+// Groups of one connected graph: one loop nest, or stitched.
+absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine);
+absl::StatusOr<Kernel> lower_connected(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                       const Machine& machine);
+
+}  // namespace wl

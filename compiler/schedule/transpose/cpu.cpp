@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/schedule/launch.h"
+#include "compiler/schedule/transpose/transpose.h"
+
+namespace wl {
+namespace {
+
+class Transpose {
+ public:
+  Transpose(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+      : group_(group),
+        domain_(domain),
+        out_(group, machine),
+        lanes_(machine.target->lanes),
+        rows_(tile_of(domain.second, schedule.get("tile_rows", 64))),
+        columns_(tile_of(domain.vector, schedule.get("tile", 64))),
+        ahead_(schedule.get("prefetch", 0)),
+        level_(static_cast<int>(schedule.get("prefetch_level", 1))),
+        rows_inner_(schedule.get("order", 0) == 1),
+        staged_(schedule.get("staged", 0) != 0),
+        streaming_(schedule.get("stream", 0) != 0) {
+    set_launch(out_.kernel(), "transpose", schedule, machine);
+    out_.kernel().unroll = static_cast<int>(schedule.get("unroll", 1));
+    open_tiles(schedule.get("tasks", 1));
+  }
+
+  // A tile by squares; staged: into scratch, from where whole rows go to memory.
+  absl::StatusOr<Kernel> lower() {
+    const VarId outer = rows_inner_ ? column_ : row_, inner = rows_inner_ ? row_ : column_;
+    out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
+    out_.open_loop(inner, {fixed((rows_inner_ ? rows_ : columns_) / lanes_)});
+    const Place place = square();
+    std::vector<Instr> crossed;  // of transposed inputs, before everything else
+    TileExpr expr{group_, domain_, out_,    place, domain_.second, domain_.vector, lanes_, lanes_, lanes_, {},
+                  false,  {},      nullptr, {}};
+    expr.load = [&](const Access& access) -> TileId {
+      if (std::find(read_.begin(), read_.end(), access) == read_.end()) read_.push_back(access);
+      if (!crosses(access)) return -1;
+      if (ahead_ > 0 && !staged_) {
+        Place later = place;
+        later[along()] = sum(later[along()], fixed(ahead_ * lanes_));
+        crossed.push_back(fetch(access, later, domain_.second, domain_.vector, {lanes_, lanes_}, 0));
+      }
+      return turned(access, place, crossed);
+    };
+    for (const Domain::Store& store : domain_.stores) {
+      WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
+      expr.code.push_back(staged_ ? store_instr(value, scratch(store), false)
+                                  : store_instr(value,
+                                                slice_at(out_.output_buffer(store.output), store.access, place,
+                                                         domain_.second, domain_.vector),
+                                                streaming_));
+    }
+    out_.push_all(std::move(crossed));
+    out_.push_all(std::move(expr.code));
+    out_.close_loop();
+    out_.close_loop();
+    if (staged_) write_rows();
+    out_.close_loop();
+    if (streaming_) out_.push(fence_instr());
+    return out_.finish();
+  }
+
+ private:
+  // The largest tile that divides the extent and is no larger than asked for.
+  int64_t tile_of(AtomId atom, int64_t wanted) const {
+    const int64_t extent = domain_.atoms[atom].extent;
+    int64_t tile = std::max<int64_t>(lanes_, std::min(extent, wanted) / lanes_ * lanes_);
+    while (extent % tile != 0) tile -= lanes_;
+    return tile;
+  }
+
+  // The loop over a block's tiles; origin_ is where one begins.
+  void open_tiles(int64_t tasks) {
+    const int64_t down = domain_.atoms[domain_.second].extent / rows_;
+    const int64_t across = domain_.atoms[domain_.vector].extent / columns_;
+    int64_t tiles = down * across;
+    for (AtomId a : domain_.parallel)
+      if (a != domain_.second && a != domain_.vector) tiles *= domain_.atoms[a].extent;
+    const int64_t blocks = std::max<int64_t>(1, out_.kernel().threads * tasks);
+    const int64_t chunk = (tiles + blocks - 1) / blocks;
+    out_.kernel().grid = (tiles + chunk - 1) / chunk;
+    const VarId tile_var = out_.loop_var("tile");
+    std::vector<Affine> trips = {fixed(chunk)};
+    if (tiles % chunk != 0) trips.push_back(affine(kBlockVar, -chunk, tiles));
+    out_.open_loop(tile_var, trips);
+    Affine tile = affine(kBlockVar, chunk);
+    tile.add(tile_var, 1);
+    row_ = out_.loop_var("row");
+    column_ = out_.loop_var("column");
+    origin_.assign(domain_.atoms.size(), fixed(0));
+    int64_t inside = 1;
+    const auto digit = [&](const std::string& name, int64_t extent) {
+      const Affine index = extent == 1 ? fixed(0) : affine(out_.derived(name, {tile}, inside, extent));
+      inside *= extent;
+      return index;
+    };
+    const auto place_rows = [&] { origin_[domain_.second] = sum(fixed(0), digit("tile_row", down), rows_); };
+    const auto place_columns = [&] { origin_[domain_.vector] = sum(fixed(0), digit("tile_column", across), columns_); };
+    if (rows_inner_) place_rows();
+    place_columns();
+    if (!rows_inner_) place_rows();
+    for (size_t i = domain_.parallel.size(); i-- > 0;) {
+      const AtomId a = domain_.parallel[i];
+      if (a != domain_.second && a != domain_.vector)
+        origin_[a] = digit(domain_.atoms[a].name, domain_.atoms[a].extent);
+    }
+  }
+
+  // Of the tile, the square that row_ and column_ say.
+  Place square() const {
+    Place place = origin_;
+    place[domain_.second] = sum(affine(row_, lanes_), place[domain_.second]);
+    place[domain_.vector] = sum(affine(column_, lanes_), place[domain_.vector]);
+    return place;
+  }
+
+  // What the innermost loop walks.
+  AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
+
+  bool crosses(const Access& access) const {
+    return access.strides[domain_.second] == 1 && access.strides[domain_.vector] != 0;
+  }
+
+  // A square of a transposed input with its lanes along the vector atom.
+  TileId turned(const Access& access, const Place& place, std::vector<Instr>& into) {
+    for (const auto& [known, tile] : squares_known_)
+      if (known == access) return tile;
+    const DType dtype = group_.nodes[access.input].dtype;
+    const TileId across = out_.tile(dtype, {lanes_, lanes_}, 0, lanes_);
+    into.push_back(
+        load_instr(across, slice_at(out_.input_buffer(access.input), access, place, domain_.second, domain_.vector)));
+    Instr convert;
+    convert.op = InstrOp::kConvert;
+    convert.result = out_.tile(dtype, {lanes_, lanes_}, 1, lanes_);
+    convert.args = {across};
+    squares_known_.emplace_back(access, convert.result);
+    into.push_back(std::move(convert));
+    return squares_known_.back().second;
+  }
+
+  Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,
+              int vector_axis) {
+    Instr instr;
+    instr.op = InstrOp::kPrefetch;
+    instr.args = {out_.tile(group_.nodes[access.input].dtype, std::move(shape), vector_axis, lanes_)};
+    instr.level = level_;
+    instr.slice = slice_at(out_.input_buffer(access.input), access, place, axis0, axis1);
+    return instr;
+  }
+
+  // Of a row of scratch: rows of a square fall into different cache sets.
+  int64_t pitch() const { return columns_ + lanes_; }
+
+  // Where the square of a store lies in its tile of scratch.
+  Slice scratch(const Domain::Store& store) {
+    const DType dtype = group_.nodes[store.source].dtype;
+    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype, {rows_, pitch()}));
+    Affine to = affine(row_, lanes_ * pitch());
+    to.add(column_, lanes_);
+    return {scratch_.back(), to, {pitch(), 1}};
+  }
+
+  // The tile goes from scratch to memory in whole rows. Meanwhile, as evenly as the two extents allow, what the tile
+  // `ahead_` from here will read is fetched: this half of the work reads no memory, and the other half writes none.
+  void write_rows() {
+    const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
+    const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
+    Affine row = affine(step, rows_each);
+    row.add(part, 1);
+    Place place = origin_, next = origin_;
+    next[along()] = sum(next[along()], fixed(ahead_ * (rows_inner_ ? rows_ : columns_)));
+    Place below = next;
+    place[domain_.second] = sum(place[domain_.second], row);
+    below[domain_.second] = sum(below[domain_.second], row);
+    next[domain_.vector] = sum(next[domain_.vector], affine(step, columns_ / steps));
+
+    out_.open_loop(step, {fixed(steps)});
+    out_.open_loop(part, {fixed(rows_each)});
+    for (size_t i = 0; i < scratch_.size(); ++i) {
+      const Domain::Store& store = domain_.stores[i];
+      const TileId whole = out_.tile(group_.nodes[store.source].dtype, {1, columns_}, 1, lanes_);
+      out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, pitch()), {0, 1}}));
+      out_.push(store_instr(whole, slice_at(out_.output_buffer(store.output), store.access, place, -1, domain_.vector),
+                            streaming_));
+    }
+    const auto fetch_all = [&](bool crossing) {
+      for (const Access& access : read_) {
+        if (ahead_ == 0 || crosses(access) != crossing) continue;
+        if (crossing) {
+          out_.push(fetch(access, next, domain_.vector, domain_.second, {columns_ / steps, rows_}, 1));
+        } else if (access.strides[domain_.vector] != 0 && access.strides[domain_.second] != 0) {
+          out_.push(fetch(access, below, -1, domain_.vector, {1, columns_}, 1));
+        }
+      }
+    };
+    fetch_all(false);
+    out_.close_loop();
+    fetch_all(true);
+    out_.close_loop();
+  }
+
+  const Graph& group_;
+  const Domain& domain_;
+  KernelBuilder out_;
+  const int lanes_;
+  const int64_t rows_, columns_;  // of a tile
+  const int64_t ahead_;
+  const int level_;  // cache that is fetched into
+  const bool rows_inner_, staged_, streaming_;
+  VarId row_ = -1, column_ = -1;  // of a square within the tile
+  Place origin_;
+  std::vector<Access> read_;  // by a tile
+  std::vector<std::pair<Access, TileId>> squares_known_;
+  std::vector<BufferId> scratch_;  // a tile of each store
+};
+
+}  // namespace
+
+bool transposes(const Domain& domain, const Machine& machine) {
+  if (domain.cls != LoopClass::kMap || domain.second < 0 || domain.vector < 0) return false;
+  const int64_t lanes = machine.target->lanes;
+  const auto whole = [&](AtomId a) { return domain.atoms[a].extent >= lanes && domain.atoms[a].extent % lanes == 0; };
+  if (lanes <= 1 || !whole(domain.second) || !whole(domain.vector)) return false;
+  return std::all_of(domain.stores.begin(), domain.stores.end(), [](const Domain::Store& s) { return s.source >= 0; });
+}
+
+absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
+                                       const Machine& machine) {
+  return Transpose(group, domain, schedule, machine).lower();
+}
+
+}  // namespace wl

@@ -1,0 +1,95 @@
+// The job engine: turns jobs into searches, searches into rounds, rounds into leases, and results into records. One
+// thread owns all searches and does everything in events; calls from services only touch what is under the lock (ready
+// batches, leases, views of jobs) or the store. What it knows beyond the store can be derived from it again, so a
+// restart goes on where it was.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/base/job.h"
+#include "server/jobs/compiler.h"
+#include "server/store/store.h"
+
+namespace wl {
+
+struct EngineOptions {
+  bool share_machine = false;  // no lease while the coordinator itself computes
+  double lease_s = 15;
+  int check_threads = 2;
+};
+
+struct LeaseGrant {
+  std::string lease_id;
+  int64_t attempt = 0;
+  std::shared_ptr<const Batch> batch;
+};
+struct Acquired {
+  std::vector<LeaseGrant> leases;
+  bool drain = false;
+  bool idle = false;  // no job needs the worker's devices
+};
+struct LeaseRef {
+  std::string lease_id;
+  int64_t attempt = 0;
+};
+enum class RenewOutcome { kOk, kLost, kCancel };
+struct WorkerView {
+  std::string name;
+  uint64_t epoch = 0;
+  std::vector<Device> devices;
+  bool alive = false;
+  int64_t last_seen_ms = 0;
+  int leases = 0;
+};
+
+// Every function may be called from any thread. Errors are those of the store, and what is said.
+class Engine {
+ public:
+  // Both must outlive the engine.
+  Engine(Store* store, const Compiler* compiler, const EngineOptions& options);
+  ~Engine();  // stop()
+
+  absl::Status start();  // goes on with the jobs that are not done
+  void drain();          // no new leases; what is leased may finish
+  bool draining();
+  void leave();  // drains, and waiting calls return: the process is about to end
+  void stop();   // and ends the engine's threads
+
+  // --- clients
+  // At once. InvalidArgument: graph or options cannot be used.
+  absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
+                             const std::string& label);
+  absl::StatusOr<Job> get(int64_t id);  // NotFound
+  absl::StatusOr<Job> cancel(int64_t id);
+  // Waits until the job has changed since `seen` (0: answers at once); nullopt when `timeout` is over first.
+  // Unavailable when leaving.
+  absl::StatusOr<std::optional<Job>> wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout);
+  // The device that `options` mean. NotFound: none ever registered.
+  absl::StatusOr<Device> device_for(const TuneOptions& options);
+  const Compiler& compiler() const;
+
+  // --- workers
+  absl::Status register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
+  // Waits up to `wait` for work. FailedPrecondition: not registered under this epoch.
+  absl::StatusOr<Acquired> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait);
+  RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
+  // Unavailable: the coordinator has just started and does not know yet; report again.
+  absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
+  absl::Status release(const LeaseRef& lease);
+  std::vector<WorkerView> workers();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+Job job_of(const JobRow& row);
+std::string job_name(int64_t id);                        // "jobs/7"
+std::optional<int64_t> job_id(const std::string& name);  // also "7"
+
+}  // namespace wl

@@ -1,0 +1,107 @@
+// Covers that measured times make others: chosen again with the times of all that was searched, until that calls for no
+// kernel that is not known yet, and then the best one of known kernels. All follows from the graph and the stored
+// records, so a restarted coordinator comes to the same covers.
+#include <algorithm>
+
+#include "compiler/ir/text.h"
+#include "server/engine/state.h"
+
+namespace wl {
+namespace {
+
+// Times that a cover is chosen again: as a rule, and where the answer is to be the best over all candidates.
+constexpr int kMostRounds = 5, kMostCertifying = 50;
+
+// Adds a cover to the round if it calls for kernels that are still to be searched and that no cover of the round before
+// it called for.
+void add_to_round(ActiveJob& job, const JobPlan& plan) {
+  std::vector<PlannedGroup> news;
+  for (const PlannedGroup& group : plan.groups) {
+    const auto is_it = [&](const PlannedGroup& other) { return other.key == group.key; };
+    if (!group.searched() || job.wanted[group.key] >= job.row.options.trials) continue;
+    if (job.round && std::any_of(job.round->groups.begin(), job.round->groups.end(), is_it)) continue;
+    news.push_back(group);
+  }
+  if (news.empty()) return;
+  ++job.covers_of_round;
+  if (!job.round) {
+    job.round = plan;
+    return;
+  }
+  for (PlannedGroup& group : news) {  // searched, and launched by no cover of the plan
+    group.fused_count = group.part_count = 0;
+    group.between_count = 1;
+    job.round->groups.push_back(std::move(group));
+  }
+}
+
+// Whether the round is complete, with something to search. Until it is, the next cover hopes for more; where none calls
+// for anything, the job is stable.
+bool take_round(ActiveJob& job, const JobPlan& plan) {
+  add_to_round(job, plan);
+  const bool more = job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope;
+  if (more && job.covers_of_round < kCoversOfARound) {
+    job.prices.hope *= kFirstHope;
+    return false;
+  }
+  job.prices.hope = kFirstHope;
+  if (job.round) {
+    ++job.cover_rounds;
+    job.covers_of_round = 0;
+    return true;
+  }
+  job.stable = true;
+  const std::vector<PlannedLaunch>& cover = plan.levels[0].launches;
+  job.cover_certified =
+      job.prices.otherwise == Unmeasured::kBound && std::all_of(cover.begin(), cover.end(), [&](const auto& launch) {
+        return job.records.contains(plan.groups[launch.group].key);
+      });
+  return false;
+}
+
+}  // namespace
+
+void Engine::Impl::refine(ActiveJob& job) {
+  if (std::exchange(job.refining, true)) return publish(job);
+  const TuneOptions& asked = job.row.options;
+  for (const PlannedGroup& group : job.plan->groups) {
+    const auto record = job.records.find(group.key);
+    // The default schedule's time alone says little about a kernel.
+    if (group.searched() && record != job.records.end())
+      job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
+  }
+  const bool thorough = asked.effort == "thorough";
+  job.prices.otherwise = job.stable || job.cover_rounds == (thorough ? kMostCertifying : kMostRounds)
+                             ? Unmeasured::kNever
+                         : thorough ? Unmeasured::kBound
+                                    : Unmeasured::kLikely;
+  // Beside the engine's thread: of a large graph it takes seconds.
+  compute([this, id = job.row.id, text = job.row.graph, asked, device = *job.row.device, prices = job.prices] {
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(make_plan(text, asked, device, *compiler, prices));
+    post([this, id, plan] { take_refined(id, *std::move(plan)); });
+  });
+  publish(job);
+}
+
+void Engine::Impl::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
+  const auto found = jobs.find(job_id);
+  if (found == jobs.end()) return;
+  ActiveJob& job = found->second;
+  job.refining = false;
+  if (job.row.cancelling || job.stopping) return advance(job_id);
+  const bool last = job.prices.otherwise == Unmeasured::kNever;
+  // Not found: no whole cover has a right kernel for each of its groups, so the parts of the one there is will do.
+  if (!plan.ok() && !(last && absl::IsNotFound(plan.status()))) return finish(job, JobState::kFailed, plan.status());
+  job.refined = last;
+  if (!last) {
+    if (!take_round(job, *plan)) return advance(job_id);
+    plan = *std::exchange(job.round, std::nullopt);
+  }
+  if (plan.ok()) {
+    job.plan = *std::move(plan);
+    if (absl::Status status = want_all(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
+  }
+  advance(job_id);
+}
+
+}  // namespace wl

@@ -1,0 +1,164 @@
+#include "server/jobs/job_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <unordered_map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "compiler/base/sha256.h"
+#include "compiler/cover/cover.h"
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+
+namespace wl {
+namespace {
+
+// Raise when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
+constexpr int kKeyVersion = 1;
+
+// "subtract+exp+.. f32[512,768]"
+std::string name_for_people(const Graph& group) {
+  std::string name;
+  std::string_view last;
+  int shown = 0;
+  for (const Node& node : group.nodes) {
+    if (class_of(node.op) == OpClass::kLeaf || class_of(node.op) == OpClass::kView || name_of(node.op) == last)
+      continue;
+    last = name_of(node.op);
+    if (++shown <= 3) append(&name, shown > 1 ? "+" : "", last);
+  }
+  if (shown > 3) name += "+..";
+  const Node& made = group.nodes[group.outputs.front().node];
+  if (shown == 0) append(&name, name_of(made.op));
+  append(&name, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
+  return name;
+}
+
+class PlanBuilder {
+ public:
+  PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
+
+  // `counted`: which count of the planned group the launch adds to.
+  PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
+    Graph graph = extract(plan_->graph, group);
+    std::string key = problem_key(graph, plan_->device, options_);
+    const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
+    if (is_new) {
+      PlannedGroup planned;
+      planned.key = key;
+      planned.name = name_for_people(graph);
+      planned.text = print(graph);
+      planned.problem = {key, buffers_of(graph)};
+      planned.bytes = bytes_moved(graph);
+      planned.flops = flops_of(graph);
+      for (const Node& node : graph.nodes) {
+        planned.ops += class_of(node.op) != OpClass::kLeaf && class_of(node.op) != OpClass::kView;
+      }
+      planned.ops = std::max<int64_t>(planned.ops, 1);
+      planned.graph = std::move(graph);
+      plan_->groups.push_back(std::move(planned));
+    }
+    PlannedGroup& planned = plan_->groups[known->second];
+    ++(planned.*counted);
+    PlannedLaunch launch;
+    launch.group = known->second;
+    launch.stores = group.stores;
+    for (const BufferSpec& buffer : planned.problem.buffers) {
+      const std::vector<NodeId>& values = buffer.output ? group.stores : group.reads;
+      size_t number = 0;
+      WL_CHECK(absl::SimpleAtoi(buffer.name.substr(1), &number) && number < values.size(), "buffer ", buffer.name);
+      launch.arguments.push_back(values[number]);
+    }
+    return launch;
+  }
+
+ private:
+  JobPlan* plan_;
+  const TuneOptions& options_;
+  std::unordered_map<std::string, int> by_key_;
+};
+
+// Every part goes with the fused launch that computes what it stores; one whose store no fused launch computes, because
+// fusion made it unnecessary, goes with the one that shares most ops.
+std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
+  std::unordered_map<NodeId, std::vector<size_t>> computed_by;
+  for (size_t f = 0; f < fused.groups.size(); ++f)
+    for (NodeId op : fused.groups[f].ops) computed_by[op].push_back(f);
+  std::vector<std::vector<int>> parts_of(fused.groups.size());
+  for (size_t p = 0; p < parts.groups.size(); ++p) {
+    const Group& part = parts.groups[p];
+    std::map<size_t, size_t> shared;
+    for (NodeId op : part.ops)
+      for (size_t f : computed_by[op]) ++shared[f];
+    for (NodeId op : part.stores)
+      for (size_t f : computed_by[op]) shared[f] += part.ops.size();
+    size_t best = 0, best_shared = 0;
+    for (const auto& [f, count] : shared) {
+      if (count <= best_shared) continue;
+      best = f;
+      best_shared = count;
+    }
+    if (best_shared > 0) parts_of[best].push_back(static_cast<int>(p));
+  }
+  return parts_of;
+}
+
+}  // namespace
+
+std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
+  return Encoder("warploom.problem", kKeyVersion)
+      .text(graph_hash(group))
+      .text(device.fingerprint())
+      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(options.cold ? "cold" : "warm")
+      .hash();
+}
+
+std::string environment_of(const Device& device) {
+  return device.compiler_versions;
+}
+
+std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options) {
+  return Encoder("warploom.result", kKeyVersion)
+      .text(graph_text)
+      .text(device.fingerprint())
+      .text(environment_of(device))
+      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(options.cold ? "cold" : "warm")
+      .text(options.cover)
+      .hash();
+}
+
+absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
+                                  const Compiler& compiler, const CoverPrices& prices) {
+  const auto begin = std::chrono::steady_clock::now();
+  JobPlan plan;
+  plan.device = device;
+  WL_ASSIGN_OR_RETURN(plan.machine, machine_of(device));
+  WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
+  plan.graph_hash = graph_hash(whole);
+  WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
+  WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));
+  PlanBuilder builder(&plan, options);
+  // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
+  const auto nothing_to_do = [&](const Group& group) {
+    return std::all_of(group.stores.begin(), group.stores.end(),
+                       [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });
+  };
+  for (size_t level = 0; level < covers.size(); ++level) {
+    std::erase_if(covers[level].groups, nothing_to_do);
+    const auto counted = level == 0                  ? &PlannedGroup::fused_count
+                         : level + 1 < covers.size() ? &PlannedGroup::between_count
+                                                     : &PlannedGroup::part_count;
+    plan.levels.emplace_back();
+    for (const Group& group : covers[level].groups) plan.levels.back().launches.push_back(builder.add(group, counted));
+  }
+  for (size_t level = 0; level + 1 < covers.size(); ++level)
+    plan.levels[level].parts_of = match_parts(covers[level], covers[level + 1]);
+  plan.enumerate_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return plan;
+}
+
+}  // namespace wl

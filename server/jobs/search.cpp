@@ -1,0 +1,238 @@
+#include "server/jobs/search.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "compiler/base/sha256.h"
+
+namespace wl {
+namespace {
+
+// How much slower finalists may be than in the search before something else must have slowed the machine.
+constexpr double kDisturbed = 1.15;
+
+std::vector<std::string> first_plans(const SearchInput& input, int n) {
+  std::vector<std::string> plans;
+  std::set<std::string> seen;
+  const auto take = [&](const std::vector<std::string>& more) {
+    for (const std::string& plan : more) {
+      if (static_cast<int>(plans.size()) < n && seen.insert(plan).second) plans.push_back(plan);
+    }
+  };
+  // What won nearby comes right after the default schedule.
+  const std::vector<std::string> seeds = input.compiler->seeds();
+  take({seeds.front()});
+  take(input.near);
+  take(seeds);
+  if (static_cast<int>(plans.size()) < n) take(input.compiler->propose(input.strategy, {}, n, input.seed));
+  return plans;
+}
+
+std::vector<PlanOutcome> outcomes_of(const std::vector<Trial>& trials) {
+  std::vector<PlanOutcome> outcomes;
+  for (const Trial& trial : trials) {
+    outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, undisturbed_ns(trial.samples_ns), trial.code});
+  }
+  return outcomes;
+}
+
+void add_candidate(const SearchInput& input, int64_t number, const std::string& plan, Round* round) {
+  absl::StatusOr<Source> source = input.compiler->generate(plan);
+  if (source.ok()) {
+    round->candidates.push_back({number, plan, *std::move(source)});
+    return;
+  }
+  Trial rejected;
+  rejected.trial = number;
+  rejected.plan = plan;
+  rejected.outcome = Outcome::kRejected;
+  rejected.message = std::string(source.status().message());
+  round->rejected.push_back(std::move(rejected));
+}
+
+// The better of `best` (0: none yet) and a trial.
+double better_ns(double best, const Trial& trial) {
+  if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return best;
+  const double ns = undisturbed_ns(trial.samples_ns);
+  return best == 0 || ns < best ? ns : best;
+}
+
+// Of all samples that these trials took of a plan; 0: none.
+double least_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
+  double least = 0;
+  for (const Trial& trial : trials)
+    if (trial.plan == plan) least = better_ns(least, trial);
+  return least;
+}
+
+}  // namespace
+
+bool was_tried(const std::vector<Trial>& trials, const std::string& plan) {
+  return std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.plan == plan; });
+}
+
+Round next_round(const SearchInput& input) {
+  Round round;
+  round.first = static_cast<int64_t>(input.trials.size());
+  const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - round.first));
+  if (n <= 0) return round;
+  std::vector<std::string> plans;
+  if (input.trials.empty()) {
+    plans = first_plans(input, n);
+  } else {
+    std::copy_if(input.also.begin(), input.also.end(), std::back_inserter(plans),
+                 [&](const std::string& plan) { return !was_tried(input.trials, plan); });
+    if (const int rest = n - static_cast<int>(plans.size()); rest > 0)
+      for (std::string& plan : input.compiler->propose(input.strategy, outcomes_of(input.trials), rest, input.seed))
+        if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(std::move(plan));
+  }
+  if (static_cast<int>(plans.size()) > n) plans.resize(n);
+  round.size = static_cast<int64_t>(plans.size());
+  for (size_t i = 0; i < plans.size(); ++i)
+    add_candidate(input, round.first + static_cast<int64_t>(i), plans[i], &round);
+  return round;
+}
+
+Round final_round(const SearchInput& input, int64_t phase, int finalists) {
+  Round round;
+  round.phase = phase;
+  if (input.trials.empty()) {
+    add_candidate(input, 0, input.compiler->seeds().front(), &round);
+    round.size = 1;
+    return round;
+  }
+  std::vector<const Trial*> correct;
+  for (const Trial& trial : input.trials) {
+    if (trial.outcome == Outcome::kCorrect) correct.push_back(&trial);
+  }
+  if (correct.empty()) return round;
+  const Trial* standard = correct.front();
+  std::stable_sort(correct.begin(), correct.end(), [](const Trial* a, const Trial* b) {
+    if (a->hopeless != b->hopeless) return b->hopeless;
+    return undisturbed_ns(a->samples_ns) < undisturbed_ns(b->samples_ns);
+  });
+  if (static_cast<int>(correct.size()) > finalists) {
+    correct.resize(finalists);
+    if (std::find(correct.begin(), correct.end(), standard) == correct.end()) correct.push_back(standard);
+  }
+  for (const Trial* trial : correct) add_candidate(input, trial->trial, trial->plan, &round);
+  round.size = static_cast<int64_t>(correct.size());
+  return round;
+}
+
+Round transfer_round(const SearchInput& input, int64_t phase, const KernelRecord& elsewhere) {
+  Round round;
+  round.phase = phase;
+  add_candidate(input, 0, input.compiler->seeds().front(), &round);
+  if (elsewhere.plan != input.compiler->seeds().front()) add_candidate(input, 1, elsewhere.plan, &round);
+  round.size = static_cast<int64_t>(round.candidates.size());
+  return round;
+}
+
+bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals) {
+  return std::any_of(finals.begin(), finals.end(), [&](const Trial& trial) {
+    return trial.plan == elsewhere.plan && trial.outcome == Outcome::kCorrect;
+  });
+}
+
+Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns) {
+  Standing standing;
+  standing.launches = launches;
+  standing.bound_ns = bound_ns;
+  double best = 0;
+  for (size_t i = 0; i < input.trials.size(); ++i) {
+    best = better_ns(best, input.trials[i]);
+    if ((i + 1) % kRoundSize == 0) standing.best_ns.push_back(best);
+  }
+  return standing;
+}
+
+double best_ns(const std::vector<Trial>& trials) {
+  double best = 0;
+  for (const Trial& trial : trials) best = better_ns(best, trial);
+  return best;
+}
+
+bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
+  std::vector<double> slower;
+  for (const Trial& final : finals) {
+    const double before = least_of_plan(final.plan, trials), now = better_ns(0, final);
+    if (before > 0 && now > 0) slower.push_back(now / before);
+  }
+  std::sort(slower.begin(), slower.end());
+  return !slower.empty() && slower[slower.size() / 2] > kDisturbed;
+}
+
+bool any_correct(const std::vector<Trial>& trials) {
+  return std::any_of(trials.begin(), trials.end(),
+                     [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
+}
+
+OutcomeCounts count_outcomes(const std::vector<Trial>& trials) {
+  OutcomeCounts counts{};
+  for (const Trial& trial : trials) ++counts[static_cast<int>(trial.outcome)];
+  return counts;
+}
+
+absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
+                                                             const Device& device, const std::vector<Trial>& finals,
+                                                             const std::vector<Trial>& all,
+                                                             const std::vector<uint64_t>& check_seeds,
+                                                             double budget_s) {
+  const Trial* best = nullptr;
+  const Trial* standard = nullptr;
+  double least = 0;
+  for (const Trial& trial : finals) {
+    if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
+    const double ns = least_of_plan(trial.plan, all);
+    if (best == nullptr || ns < least) {
+      best = &trial;
+      least = ns;
+    }
+    if (standard == nullptr || trial.trial < standard->trial) standard = &trial;
+  }
+  if (best == nullptr) return std::nullopt;
+  KernelRecord record;
+  record.key = group.key;
+  record.environment = environment_of(device);
+  record.device = device;
+  record.graph = group.text;
+  record.plan = best->plan;
+  record.default_plan = standard->plan;
+  record.problem = group.problem;
+  WL_ASSIGN_OR_RETURN(record.source, input.compiler->generate(best->plan));
+  record.object_sha256 = best->object_sha256;
+  record.samples_ns = best->samples_ns;
+  record.default_samples_ns = standard->samples_ns;
+  record.max_error = best->max_error;
+  record.bound = best->bound;
+  record.check_seeds = check_seeds;
+  record.strategy = input.strategy;
+  record.trials_asked = input.wanted;
+  record.budget_s = budget_s;
+  record.outcomes = count_outcomes(input.trials.empty() ? finals : input.trials);
+  record.bytes = group.bytes;
+  record.ops = group.ops;
+  record.flops = group.flops;
+  for (const Trial& trial : all) {
+    record.compile_s += trial.compile_s;
+    record.check_s += trial.check_s;
+    record.measure_s += trial.measure_s;
+  }
+  record.digest = record_digest(record);
+  return record;
+}
+
+uint64_t first_check_seed(const std::string& key) {
+  const std::string hash = Encoder("warploom.check", 1).text(key).hash();
+  return std::stoull(hash.substr(0, 15), nullptr, 16);
+}
+
+bool satisfies(const KernelRecord& record, int64_t trials, double budget_s) {
+  if (trials <= 1) return true;
+  if (record.trials_asked < trials) return false;
+  return record.budget_s == 0 || (budget_s > 0 && record.budget_s >= budget_s);
+}
+
+}  // namespace wl

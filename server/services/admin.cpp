@@ -1,0 +1,36 @@
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/services/services.h"
+
+namespace wl {
+
+grpc::Status AdminService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo* out) {
+  out->set_version(WARPLOOM_VERSION);
+  out->set_api_version(kApiVersion);
+  out->set_schema_version(Store::schema_version());
+  out->set_store(store_->file());
+  out->set_draining(engine_->draining());
+  out->set_sqlite_version(Store::sqlite_version());
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                                       v1::ListWorkersResponse* out) {
+  for (const WorkerView& worker : engine_->workers()) {
+    v1::WorkerInfo* info = out->add_workers();
+    info->set_name(worker.name);
+    info->set_epoch(worker.epoch);
+    for (const Device& device : worker.devices) *info->add_devices() = to_proto(device);
+    info->set_alive(worker.alive);
+    info->set_last_seen_unix_ms(worker.last_seen_ms);
+    info->set_leases(worker.leases);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) {
+  engine_->drain();
+  return grpc::Status::OK;
+}
+
+}  // namespace wl

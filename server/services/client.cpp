@@ -1,0 +1,142 @@
+#include <set>
+
+#include "compiler/ir/text.h"
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/jobs/job_plan.h"
+#include "server/services/services.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMaxGraphBytes = 16 << 20;
+constexpr auto kWatchTick = std::chrono::milliseconds(200);  // a watcher that went away is noticed within this
+
+grpc::Status no_such_job(const std::string& name) {
+  return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
+}
+
+grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
+  if (!job.ok()) return to_grpc(job.status());
+  *out = to_proto(*job);
+  return grpc::Status::OK;
+}
+
+absl::Status fill_group(const PlannedGroup& group, const std::string& stage, const JobPlan& plan,
+                        const Compiler& compiler, Store* store, v1::InspectResponse::Group* out) {
+  out->set_key(group.key);
+  out->set_count(group.fused_count);
+  out->set_graph(group.text);
+  if (stage == "graph") {
+    out->set_text(group.text);
+    return absl::OkStatus();
+  }
+  WL_ASSIGN_OR_RETURN(std::unique_ptr<GroupCompiler> opened, compiler.open(group.graph, plan.machine));
+  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record, store->record_by_key(group.key, environment_of(plan.device)));
+  const std::string chosen = record ? record->record.plan : opened->seeds().front();
+  out->set_plan(chosen);
+  out->set_tuned(record.has_value());
+  out->set_space(opened->space_text());
+  if (stage == "plan") {
+    out->set_text(chosen);
+  } else if (stage == "kernel") {
+    WL_ASSIGN_OR_RETURN(std::string text, opened->kernel_text(chosen));
+    out->set_text(text);
+  } else {
+    WL_ASSIGN_OR_RETURN(Source source, opened->generate(chosen));
+    out->set_text(source.text);
+    *out->mutable_source() = to_proto(source);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+grpc::Status ClientService::CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest* request,
+                                            v1::Job* out) {
+  if (request->graph().size() > kMaxGraphBytes) {
+    return to_grpc(invalid("graph: expected at most ", kMaxGraphBytes, " bytes, found ", request->graph().size()));
+  }
+  const auto options = from_proto(request->options());
+  if (!options.ok()) return to_grpc(options.status());
+  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label()), out);
+}
+
+grpc::Status ClientService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* out) {
+  const auto id = job_id(request->name());
+  return id ? answer(engine_->get(*id), out) : no_such_job(request->name());
+}
+
+grpc::Status ClientService::CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* out) {
+  const auto id = job_id(request->name());
+  return id ? answer(engine_->cancel(*id), out) : no_such_job(request->name());
+}
+
+grpc::Status ClientService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* out) {
+  const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
+  int64_t before = 0;
+  if (!request->page_token().empty()) {
+    const auto token = job_id(request->page_token());
+    if (!token)
+      return to_grpc(invalid("page_token: expected one that ListJobs gave, found \"", request->page_token(), "\""));
+    before = *token;
+  }
+  const auto rows = store_->list_jobs(before, limit);
+  if (!rows.ok()) return to_grpc(rows.status());
+  for (const JobRow& row : *rows) {
+    absl::StatusOr<Job> job = is_done(row.state) ? job_of(row) : engine_->get(row.id);
+    if (!job.ok()) continue;
+    job->result.reset();
+    *out->add_jobs() = to_proto(*job);
+  }
+  if (static_cast<int>(rows->size()) == limit) out->set_next_page_token(cat(rows->back().id));
+  return grpc::Status::OK;
+}
+
+grpc::Status ClientService::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                                     grpc::ServerWriter<v1::Job>* writer) {
+  const auto id = job_id(request->name());
+  if (!id) return no_such_job(request->name());
+  uint64_t seen = request->resume_version();
+  while (!context->IsCancelled()) {
+    const auto job = engine_->wait_change(*id, seen, kWatchTick);
+    if (!job.ok()) return to_grpc(job.status());
+    if (!*job) continue;
+    seen = (*job)->version;
+    if (!writer->Write(to_proto(**job)) || is_done((*job)->state)) break;
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status ClientService::Inspect(grpc::ServerContext*, const v1::InspectRequest* request, v1::InspectResponse* out) {
+  static const std::set<std::string> stages = {"graph", "plan", "kernel", "source"};
+  if (!stages.contains(request->stage())) {
+    return to_grpc(invalid("stage: expected graph, plan, kernel or source, found \"", request->stage(), "\""));
+  }
+  const auto run = [&]() -> absl::Status {
+    if (request->simplify_only()) {
+      WL_ASSIGN_OR_RETURN(Graph graph, parse(request->graph()));
+      WL_ASSIGN_OR_RETURN(graph, engine_->compiler().simplify(graph));
+      out->set_graph(print(graph));
+      return absl::OkStatus();
+    }
+    WL_ASSIGN_OR_RETURN(TuneOptions options, from_proto(request->options()));
+    WL_ASSIGN_OR_RETURN(Device device, engine_->device_for(options));
+    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request->graph(), options, device, engine_->compiler()));
+    out->set_graph(print(plan.graph));
+    if (request->why()) {
+      WL_ASSIGN_OR_RETURN(CoverExplanation made, engine_->compiler().explain(plan.graph, plan.machine, options.cover));
+      out->set_why(std::move(made.text));
+      out->set_picture(std::move(made.picture));
+    }
+    for (const PlannedGroup& group : plan.groups) {
+      if (group.fused_count == 0) continue;
+      WL_RETURN_IF_ERROR(fill_group(group, request->stage(), plan, engine_->compiler(), store_, out->add_groups()));
+    }
+    return absl::OkStatus();
+  };
+  return to_grpc(run());
+}
+
+}  // namespace wl

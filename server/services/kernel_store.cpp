@@ -1,0 +1,77 @@
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/services/services.h"
+
+namespace wl {
+namespace {
+
+constexpr int kMaxBatch = 256;
+
+}  // namespace
+
+absl::StatusOr<std::optional<RecordRow>> KernelStoreService::find(const v1::GetKernelRequest& request) {
+  if (!request.digest().empty()) return store_->record_by_digest(request.digest());
+  if (request.key().empty()) return invalid("GetKernel: expected a key or a digest, found neither");
+  return store_->record_by_key(request.key(), request.environment());
+}
+
+grpc::Status KernelStoreService::GetKernel(grpc::ServerContext*, const v1::GetKernelRequest* request,
+                                           v1::KernelRecord* out) {
+  const auto record = find(*request);
+  if (!record.ok()) return to_grpc(record.status());
+  if (!*record) {
+    return {grpc::StatusCode::NOT_FOUND,
+            cat("no record of ", request->key().empty() ? request->digest() : request->key())};
+  }
+  *out = to_proto((*record)->record);
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest* request,
+                                                 v1::BatchGetKernelsResponse* out) {
+  if (request->items_size() > kMaxBatch) {
+    return to_grpc(invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request->items_size()));
+  }
+  for (const v1::GetKernelRequest& item : request->items()) {
+    const auto record = find(item);
+    if (!record.ok()) return to_grpc(record.status());
+    auto* answer = out->add_items();
+    if (*record) *answer->mutable_record() = to_proto((*record)->record);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::ListKernels(grpc::ServerContext*, const v1::ListKernelsRequest* request,
+                                             v1::ListKernelsResponse* out) {
+  const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
+  const auto before = request->page_token().empty() ? std::optional<int64_t>(0) : job_id(request->page_token());
+  if (!before) return to_grpc(invalid("page_token: expected one that ListKernels gave"));
+  const auto records = store_->list_records(*before, limit);
+  if (!records.ok()) return to_grpc(records.status());
+  for (const RecordRow& row : *records) {
+    v1::KernelSummary* kernel = out->add_kernels();
+    kernel->set_digest(row.record.digest);
+    kernel->set_key(row.record.key);
+    kernel->set_environment(row.record.environment);
+    kernel->set_target(row.record.device.target);
+    kernel->set_device(row.record.device.name);
+    kernel->set_plan(row.record.plan);
+    kernel->set_ops(row.record.ops);
+    kernel->set_best_ns(median_of(row.record.samples_ns));
+    kernel->set_default_ns(median_of(row.record.default_samples_ns));
+    kernel->set_created_unix_ms(row.created_ms);
+  }
+  if (static_cast<int>(records->size()) == limit) out->set_next_page_token(cat(records->back().created_ms));
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::InvalidateKernel(grpc::ServerContext*, const v1::InvalidateKernelRequest* request,
+                                                  v1::InvalidateKernelResponse* out) {
+  const auto changed = store_->invalidate(request->key());
+  if (!changed.ok()) return to_grpc(changed.status());
+  if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
+  out->set_invalidated(*changed);
+  return grpc::Status::OK;
+}
+
+}  // namespace wl

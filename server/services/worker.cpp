@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "proto/rpc.h"
+#include "proto/wire.h"
+#include "server/services/services.h"
+
+namespace wl {
+namespace {
+
+constexpr double kMaxWaitS = 55;
+
+}  // namespace
+
+grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
+                                               v1::RegisterWorkerResponse* out) {
+  std::vector<Device> devices;
+  for (const v1::Device& item : request->devices()) {
+    auto device = from_proto(item);
+    if (!device.ok()) return to_grpc(device.status());
+    devices.push_back(*std::move(device));
+  }
+  out->set_lease_s(lease_s_);
+  out->set_renew_s(lease_s_ / 3);
+  return to_grpc(engine_->register_worker(request->name(), request->epoch(), devices));
+}
+
+grpc::Status WorkerServiceImpl::AcquireLeases(grpc::ServerContext*, const v1::AcquireLeasesRequest* request,
+                                              v1::AcquireLeasesResponse* out) {
+  const double wait_s = std::clamp(request->wait_s(), 0.0, kMaxWaitS);
+  const auto acquired = engine_->acquire(request->worker(), request->epoch(), request->max(),
+                                         std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)));
+  if (!acquired.ok()) return to_grpc(acquired.status());
+  for (const LeaseGrant& grant : acquired->leases) {
+    v1::Lease* lease = out->add_leases();
+    lease->set_lease_id(grant.lease_id);
+    lease->set_attempt(grant.attempt);
+    *lease->mutable_batch() = to_proto(*grant.batch);
+  }
+  out->set_drain(acquired->drain);
+  out->set_idle(acquired->idle);
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::RenewLeases(grpc::ServerContext*, const v1::RenewLeasesRequest* request,
+                                            v1::RenewLeasesResponse* out) {
+  for (const auto& item : request->items()) {
+    switch (engine_->renew(request->worker(), {item.lease_id(), item.attempt()}, item.phase(), item.done())) {
+      case RenewOutcome::kOk:
+        out->add_outcomes(v1::RenewLeasesResponse::OK);
+        break;
+      case RenewOutcome::kLost:
+        out->add_outcomes(v1::RenewLeasesResponse::LOST);
+        break;
+      case RenewOutcome::kCancel:
+        out->add_outcomes(v1::RenewLeasesResponse::CANCEL);
+        break;
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::ReportResults(grpc::ServerContext*, const v1::ReportResultsRequest* request,
+                                              v1::ReportResultsResponse* out) {
+  for (const auto& item : request->items()) {
+    std::vector<Trial> trials;
+    for (const v1::Trial& message : item.trials()) {
+      auto trial = from_proto(message);
+      if (!trial.ok()) return to_grpc(trial.status());
+      trials.push_back(*std::move(trial));
+    }
+    const auto outcome = engine_->report(item.batch_id(), {item.lease_id(), item.attempt()}, std::move(trials));
+    if (!outcome.ok()) return to_grpc(outcome.status());
+    switch (*outcome) {
+      case ReportOutcome::kAccepted:
+        out->add_outcomes(v1::ReportResultsResponse::ACCEPTED);
+        break;
+      case ReportOutcome::kDuplicate:
+        out->add_outcomes(v1::ReportResultsResponse::DUPLICATE);
+        break;
+      case ReportOutcome::kStale:
+        out->add_outcomes(v1::ReportResultsResponse::STALE);
+        break;
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest* request,
+                                              v1::ReleaseLeasesResponse*) {
+  for (const auto& item : request->items()) {
+    const absl::Status status = engine_->release({item.lease_id(), item.attempt()});
+    if (!status.ok()) return to_grpc(status);
+  }
+  return grpc::Status::OK;
+}
+
+}  // namespace wl

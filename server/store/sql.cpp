@@ -1,0 +1,79 @@
+#include "server/store/sql.h"
+
+namespace wl {
+
+Sql::Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook)
+    : connection_(connection), file_(std::move(file)), hook_(std::move(statement_hook)) {}
+
+Sql::~Sql() {
+  for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
+  sqlite3_close_v2(connection_);
+}
+
+std::string Sql::Row::text(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
+}
+
+absl::Status Sql::error(std::string_view doing) const {
+  const int extended = sqlite3_extended_errcode(connection_);
+  const std::string detail = cat("store ", file_, ": ", doing, ": ", sqlite3_errmsg(connection_));
+  switch (extended & 0xff) {
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(
+          cat(detail, "; nothing of this step was stored: free space on that disk, then repeat"));
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+    case SQLITE_AUTH:
+      return absl::PermissionDeniedError(
+          cat(detail, "; the file and its folder must be writable: change their permissions or name another store"));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(cat(detail, "; restore a backup or name another store"));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(cat(detail, "; another program has the file open: close it"));
+    case SQLITE_CONSTRAINT:
+      return absl::AlreadyExistsError(detail);
+    default:
+      return absl::InternalError(cat(detail, " (SQLite code ", extended, ")"));
+  }
+}
+
+absl::StatusOr<sqlite3_stmt*> Sql::prepare(const char* text) {
+  if (hook_) hook_(text);
+  if (auto known = statements_.find(text); known != statements_.end()) return known->second;
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(connection_, text, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr) != SQLITE_OK) {
+    return error(cat("preparing \"", text, "\""));
+  }
+  statements_.emplace(text, statement);
+  return statement;
+}
+
+absl::Status Sql::step_all(sqlite3_stmt* statement, const std::function<bool(const Row&)>& visit) {
+  absl::Status status;
+  for (;;) {
+    const int code = sqlite3_step(statement);
+    if (code == SQLITE_DONE) break;
+    if (code != SQLITE_ROW) {
+      status = error("writing or reading");
+      break;
+    }
+    if (!visit(Row(statement))) break;
+  }
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  return status;
+}
+
+absl::Status Sql::script(std::string_view text) {
+  if (sqlite3_exec(connection_, std::string(text).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return error("running a script");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace wl

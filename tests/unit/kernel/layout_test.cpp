@@ -1,0 +1,170 @@
+// Layouts against brute force: what count, lanes and repeats say is what walking every position shows.
+#include "compiler/kernel/layout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace wl {
+namespace {
+
+// Coordinates of a position: bit i of every kind's number selects that kind's i-th base, what is left of the number its
+// outermost repeats (axis by axis, the last axis fastest). Independent of layout.cpp.
+std::vector<int64_t> place_of(const Layout& layout, const std::string& kinds, std::vector<int64_t> position) {
+  uint64_t vector = 0;
+  for (const Layout::Base& base : layout.bases) {
+    int64_t& left = position[kinds.find(base.kind)];
+    if (left % 2 != 0) vector ^= base.vector;
+    left /= 2;
+  }
+  std::vector<int64_t> out(layout.shape.size());
+  for (int axis = layout.rank() - 1; axis >= 0; --axis) {
+    int64_t& left = position[kinds.find(layout.outer[axis].kind)];
+    out[axis] = (left % layout.outer[axis].count) << layout.bits[axis];
+    left /= layout.outer[axis].count;
+  }
+  for (int axis = 0; axis < layout.rank(); ++axis) {
+    out[axis] += static_cast<int64_t>(vector & ((uint64_t{1} << layout.bits[axis]) - 1));
+    vector >>= layout.bits[axis];
+  }
+  return out;
+}
+
+TEST(Layout, CpuLayoutsCoverEveryElementOnce) {
+  for (int64_t rows : {1, 2, 3, 5})
+    for (int64_t columns : {1, 4, 7, 16, 33})
+      for (int lanes : {1, 2, 4, 8, 16})
+        for (int axis : {-1, 0, 1}) {
+          if ((axis < 0) != (lanes == 1)) continue;
+          const Layout layout = cpu_layout({rows, columns}, axis, lanes);
+          SCOPED_TRACE(layout.text());
+          EXPECT_EQ(layout.lanes(), lanes);
+          EXPECT_EQ(layout.vector_axis(), axis);
+          std::set<std::vector<int64_t>> met;
+          for (int64_t r = 0; r < layout.count('r'); ++r) {
+            const std::vector<int64_t> start = place_of(layout, "vr", {0, r});
+            for (int64_t v = 0; v < lanes; ++v) {
+              const std::vector<int64_t> place = place_of(layout, "vr", {v, r});
+              EXPECT_TRUE(met.insert(place).second);
+              // Lanes are neighbours along the vector axis.
+              for (int a = 0; a < 2; ++a) EXPECT_EQ(place[a], start[a] + (a == axis ? v : 0));
+            }
+          }
+          for (int64_t i = 0; i < rows; ++i)
+            for (int64_t j = 0; j < columns; ++j) EXPECT_TRUE(met.contains({i, j})) << i << "," << j;
+          EXPECT_EQ(layout.repeats(0) * layout.repeats(1), layout.count('r'));
+          for (int a = 0; a < 2; ++a) {
+            const int64_t width = a == axis ? lanes : 1;
+            EXPECT_EQ(layout.repeats(a), (layout.shape[a] + width - 1) / width);
+          }
+          const auto again = parse_layout(layout.text());
+          ASSERT_TRUE(again.ok()) << again.status();
+          EXPECT_EQ(*again, layout);
+        }
+}
+
+Layout random_layout(std::mt19937_64& random) {
+  const auto below = [&](uint64_t n) { return static_cast<int>(random() % n); };
+  Layout layout;
+  int total = 0;
+  const int rank = below(4);
+  for (int axis = 0; axis < rank; ++axis) {
+    layout.bits.push_back(below(4));
+    layout.outer.push_back({"vlur"[below(4)], 1 + below(3)});
+    layout.shape.push_back((layout.outer.back().count << layout.bits.back()) - below(2));
+    total += layout.bits.back();
+  }
+  const bool plain = below(2) == 0;
+  std::string kinds;
+  for (int i = 0; i < total; ++i) kinds += "vlur"[below(4)];
+  if (plain)
+    std::sort(kinds.begin(), kinds.end(),
+              [](char a, char b) { return std::string_view("vlur").find(a) < std::string_view("vlur").find(b); });
+  std::vector<int> order;
+  for (int i = 0; i < total; ++i) order.push_back(i);
+  std::shuffle(order.begin(), order.end(), random);
+  for (int i = 0; i < total; ++i)
+    layout.bases.push_back({kinds[i], plain ? uint64_t{1} << order[i] : random() % (uint64_t{1} << total)});
+  return layout;
+}
+
+// A grid of threads: every element has one register of one thread, and first_of and reach say where.
+TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
+  for (int wave : {4, 8})
+    for (int64_t each : {1, 2, 4}) {
+      const std::vector<Deal> deals = {{each, 'r', {2, 4}}, {2, 'v', {0, 1, 3}}};
+      const Layout layout = dealt_layout({8 * each, 48}, deals, 32, wave);
+      EXPECT_EQ(layout.count('l') * layout.count('u'), 32);
+      EXPECT_EQ(layout.lanes(), 2);
+      std::set<std::vector<int64_t>> seen;
+      for (int64_t v = 0; v < 2; ++v)
+        for (int64_t l = 0; l < layout.count('l'); ++l)
+          for (int64_t u = 0; u < layout.count('u'); ++u)
+            for (int64_t r = 0; r < layout.count('r'); ++r) {
+              const std::vector<int64_t> at = place_of(layout, "vlur", {v, l, u, r});
+              EXPECT_TRUE(seen.insert(at).second) << layout.text();
+              const int64_t inner = r % each, down = r / each / 3, across = r / each % 3;
+              EXPECT_LE(layout.first_of(0, inner + down * each), at[0]);
+              EXPECT_GE(layout.first_of(0, inner + down * each) + layout.reach(0), at[0]);
+              EXPECT_LE(layout.first_of(1, across), at[1]);
+              EXPECT_GE(layout.first_of(1, across) + layout.reach(1), at[1]);
+              const int64_t place = l + u * layout.count('l');
+              EXPECT_EQ(at[1] / 2 % 8, place % 4 + (place / 8 % 2) * 4) << layout.text();
+            }
+      EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
+    }
+  // An operand has the bits of its own axis; the others are there as long as later ones need their number.
+  EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
+  EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
+            "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
+}
+
+TEST(Layout, CountsArePositions) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const Layout layout = random_layout(random);
+    // The numbers of each kind from the definition: two values a bit, and the outer repeats.
+    int64_t product = 1, counted = 1;
+    for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
+    for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;
+    for (const Layout::Outer& outer : layout.outer) product *= outer.count;
+    EXPECT_EQ(counted, product) << layout.text();
+  }
+}
+
+TEST(Layout, TextReadsBackAnyLayout) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 5000; ++round) {
+    const Layout layout = random_layout(random);
+    const auto again = parse_layout(layout.text());
+    ASSERT_TRUE(again.ok()) << again.status() << "\n" << layout.text();
+    ASSERT_EQ(*again, layout) << layout.text() << "\n" << again->text();
+  }
+}
+
+TEST(Layout, TextIsTheDesignsForm) {
+  const char* const text = "[4,1536] dim0=u0 u1; dim1=v0 v1 l0 l1 l2 l3 l4 r0 r1 3r";
+  const auto layout = parse_layout(text);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  EXPECT_EQ(layout->text(), text);
+  EXPECT_EQ(layout->count('v'), 4);
+  EXPECT_EQ(layout->count('l'), 32);
+  EXPECT_EQ(layout->count('u'), 4);
+  EXPECT_EQ(layout->count('r'), 12);
+  EXPECT_EQ(layout->vector_axis(), 1);
+  EXPECT_EQ(layout->repeats(1), 12);
+}
+
+TEST(Layout, TextErrorsSayWhatWasExpected) {
+  EXPECT_THAT(parse_layout("4").status().ToString(), ::testing::HasSubstr("expected '['"));
+  EXPECT_THAT(parse_layout("[4] dim1=v0").status().ToString(), ::testing::HasSubstr("from 0 to 0"));
+  EXPECT_THAT(parse_layout("[4] dim0=v1").status().ToString(), ::testing::HasSubstr("bit v0 is missing"));
+  EXPECT_THAT(parse_layout("[4] dim0=v0 v0").status().ToString(), ::testing::HasSubstr("bit v1 is missing"));
+  EXPECT_THAT(parse_layout("[4] nonsense").status().ToString(), ::testing::HasSubstr("the end of the layout"));
+  EXPECT_FALSE(parse_layout("[1099511627776,1099511627776]").ok());
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,172 @@
+// parse_kernel(print(k)) == k, and what parsing says about texts that are no kernels.
+#include "compiler/ir/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "compiler/cover/cover.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/unit/ir/random_graph.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+using testing::machine_with;
+
+using ::testing::HasSubstr;
+
+void expect_round_trip(const Kernel& kernel) {
+  const std::string text = print(kernel);
+  const auto again = parse_kernel(text);
+  ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
+  ASSERT_EQ(print(*again), text);
+  // NaN constants differ from themselves.
+  ASSERT_TRUE(text.find("nan") != std::string::npos || *again == kernel) << text;
+}
+
+std::vector<Kernel> kernels_of(const Graph& group, const Machine& machine, int points) {
+  std::vector<Kernel> out;
+  const auto domain = analyze(group, machine);
+  EXPECT_TRUE(domain.ok()) << domain.status();
+  if (!domain.ok()) return out;
+  const auto space = space_of(group, *domain, machine);
+  EXPECT_TRUE(space.ok()) << space.status();
+  if (!space.ok()) return out;
+  for (const Point& point : testing::sample_points(*space, points)) {
+    auto kernel = lower(group, *domain, space->schedule(point), machine);
+    if (kernel.ok()) out.push_back(std::move(*kernel));
+  }
+  return out;
+}
+
+TEST(KernelText, ReadsBackEveryKernelOfTheClasses) {
+  for (int row : {0, 2})
+    for (const char* text : testing::kGroups)
+      for (const Kernel& kernel : kernels_of(*parse(text), machine_with(row), 12)) expect_round_trip(kernel);
+}
+
+TEST(KernelText, ReadsBackEveryKernelWithLanes) {
+  for (const char* target : {"cuda:sm_80", "hip:gfx90a"})
+    for (const char* text : testing::kGroups)
+      for (const Kernel& kernel : kernels_of(*parse(text), machine_with(target), 12)) expect_round_trip(kernel);
+}
+
+TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
+  const Machine machine = machine_with(1);
+  int kernels = 0;
+  for (uint64_t seed = 20260301; seed < 20260301 + 60; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed);
+    const auto cover = cover_greedy(graph, machine);
+    if (!cover.ok()) continue;
+    for (const Group& group : cover->groups)
+      for (const Kernel& kernel : kernels_of(extract(graph, group), machine, 1)) {
+        expect_round_trip(kernel);
+        ++kernels;
+      }
+  }
+  EXPECT_GT(kernels, 100);
+}
+
+// Expressions as no lowering makes them: shared, in any order, of unusual types, deeper than any text may nest.
+TEST(KernelText, ReadsBackAnyExpression) {
+  std::mt19937_64 random(5);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  for (int round = 0; round < 300; ++round) {
+    Kernel kernel;
+    kernel.name = "any \"name\"\n";
+    kernel.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
+    for (int i = 0; i < 4; ++i) kernel.tiles.push_back({DType::f32, cpu_layout({1, 40}, 1, 8), {}});
+    for (TileId id = 0; id < 3; ++id) {
+      Instr fill;
+      fill.op = InstrOp::kFill;
+      fill.result = id;
+      fill.value = 0.1 * id;
+      kernel.body.push_back(fill);
+    }
+    Instr map;
+    map.op = InstrOp::kMap;
+    map.result = 3;
+    for (int i = 0; i < 1 + below(4); ++i) map.args.push_back(below(3));
+    const int nodes = 1 + below(round % 3 == 0 ? 120 : 9);
+    for (int i = 0; i < nodes; ++i) {
+      ExprNode node;
+      node.dtype = below(4) == 0 ? DType::f64 : DType::f32;
+      if (i == 0 || below(3) == 0) {
+        node.kind = below(2) == 0 ? ExprNode::Kind::kArg : ExprNode::Kind::kConstant;
+        if (node.kind == ExprNode::Kind::kArg) node.arg = below(static_cast<int>(map.args.size()));
+        if (node.kind == ExprNode::Kind::kConstant) node.value = 1.0 / (1 + below(7)) - 0.3;
+      } else {
+        const Op kOps[] = {Op::exp, Op::add, Op::select, Op::lt, Op::cast};
+        node.op = kOps[below(5)];
+        for (int k = 0; k < info(node.op).arity; ++k) node.operands[k] = below(2) == 0 ? i - 1 : below(i);
+      }
+      map.expr.push_back(node);
+    }
+    map.expr.back().dtype = DType::f32;
+    kernel.body.push_back(map);
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel);
+    expect_round_trip(kernel);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(KernelText, SaysWhereAndWhat) {
+  const std::vector<Kernel> kernels = kernels_of(*parse(testing::kGroups[0]), machine_with(0), 0);
+  ASSERT_FALSE(kernels.empty());
+  const std::string text = print(kernels[0]);
+  EXPECT_THAT(parse_kernel("").status().ToString(), HasSubstr("expected 'kernel'"));
+  EXPECT_THAT(parse_kernel(text.substr(0, text.size() - 2)).status().ToString(), HasSubstr("expected '}'"));
+  EXPECT_THAT(parse_kernel(text + "x").status().ToString(), HasSubstr("nothing after '}'"));
+  std::string wrong = text;
+  wrong.replace(wrong.find("= map "), 6, "= mop ");
+  EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("expected an instruction, found 'mop"));
+  EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("line "));
+  wrong = text;
+  wrong.replace(wrong.find(" load p0["), 9, " load p9[");
+  EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("expected an integer from 0 to 2, found '9["));
+}
+
+// Damaged texts are refused or read; nothing else happens.
+TEST(KernelText, SurvivesDamage) {
+  std::mt19937_64 random(11);
+  int read = 0, refused = 0;
+  for (const char* group : testing::kGroups) {
+    const std::vector<Kernel> kernels = kernels_of(*parse(group), machine_with(2), 1);
+    ASSERT_FALSE(kernels.empty());
+    const std::string text = print(kernels.back());
+    for (int round = 0; round < 400; ++round) {
+      std::string damaged = text;
+      for (int hits = 0; hits <= round % 3; ++hits) {
+        const size_t at = random() % damaged.size(), from = random() % damaged.size();
+        if (random() % 3 == 0) {
+          damaged.erase(at, random() % 20);
+        } else if (random() % 2 == 0) {
+          damaged.insert(at, text.substr(from % text.size(), random() % 20));
+        } else {
+          damaged[at] = text[from % text.size()];
+        }
+        if (damaged.empty()) damaged = "k";
+      }
+      const auto kernel = parse_kernel(damaged);
+      (kernel.ok() ? read : refused) += 1;
+      if (!kernel.ok()) {
+        ASSERT_THAT(std::string(kernel.status().message()), HasSubstr("line "));
+        continue;
+      }
+      const std::string again = print(*kernel);
+      const auto second = parse_kernel(again);
+      ASSERT_TRUE(second.ok()) << second.status() << "\n" << again;
+      ASSERT_EQ(print(*second), again);
+    }
+  }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace wl

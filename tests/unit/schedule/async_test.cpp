@@ -1,0 +1,144 @@
+// Copies on their way to shared memory: what their place in a kernel must be, and what lowering makes of it.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/ir/text.h"
+#include "compiler/kernel/barriers.h"
+#include "compiler/kernel/traffic.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+constexpr const char* kProduct = R"(graph {
+  %0 = input "a" : f32[64,200] normal(0,1)
+  %1 = input "b" : f32[200,64] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f32[64,64]
+  output "y" %2
+})";
+
+Kernel product(int64_t stages, const char* text = kProduct) {
+  const Machine machine = testing::machine_with("sim:cuda");
+  const Graph graph = parse(text).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  for (const char* side : {"tile_rows", "tile_columns"}) schedule.set(side, 64);
+  for (const char* side : {"rows_each", "columns_each"}) schedule.set(side, 4);
+  schedule.set("k_step", 16);
+  schedule.set("async", 1);
+  schedule.set("stages", stages);
+  EXPECT_TRUE(space.legal(schedule));
+  return lower(graph, domain, schedule, machine).value();
+}
+
+void each(std::vector<Instr>& body, const std::function<void(std::vector<Instr>&, size_t)>& visit) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    visit(body, i);
+    if (i < body.size()) each(body[i].body, visit);
+  }
+}
+
+int count(const std::vector<Instr>& body, InstrOp op) {
+  int n = 0;
+  for (const Instr& instr : body) n += (instr.op == op ? 1 : 0) + count(instr.body, op);
+  return n;
+}
+
+const Instr& steps_of(const Kernel& kernel) {
+  for (const Instr& instr : kernel.body)
+    if (instr.op == InstrOp::kLoop && kernel.vars[instr.var].name == "step") return instr;
+  ADD_FAILURE() << print(kernel);
+  return kernel.body[0];
+}
+
+TEST(AsyncCopies, NeedOneBarrierAStep) {
+  for (const int64_t stages : {2, 3, 4}) {
+    const Kernel kernel = product(stages);
+    SCOPED_TRACE(print(kernel));
+    const Instr& steps = steps_of(kernel);
+    EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
+    EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 2);
+    EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
+    EXPECT_EQ(steps.body[0].pending, stages - 2);
+    EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
+    // What is sent before the first step.
+    EXPECT_EQ(count(kernel.body, InstrOp::kCommit), stages);
+    EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
+    // Nothing is sent beyond the last step: each element of the operands is read once.
+    const std::vector<int64_t> moved = elements_moved(kernel);
+    EXPECT_EQ(moved[0], 64 * 200);
+    EXPECT_EQ(moved[1], 64 * 200);
+  }
+}
+
+TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
+  for (const int64_t stages : {2, 3, 4}) {
+    const Kernel whole = product(stages);
+    ASSERT_TRUE(check_barriers(whole).ok()) << check_barriers(whole);
+    int broken = 0;
+    const auto expect_broken = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
+      for (int wanted = 0; wanted < count(whole.body, op); ++wanted) {
+        Kernel kernel = whole;
+        int at = 0;
+        each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+          if (body[i].op == op && at++ == wanted) damage(body, i);
+        });
+        EXPECT_TRUE(absl::IsInternal(check_barriers(kernel))) << print(kernel);
+        ++broken;
+      }
+    };
+    expect_broken(InstrOp::kWait, [](std::vector<Instr>& body, size_t i) { ++body[i].pending; });
+    expect_broken(InstrOp::kWait,
+                  [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); });
+    expect_broken(InstrOp::kBarrier,
+                  [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); });
+    EXPECT_GT(broken, 5);
+  }
+}
+
+// An operand with work on it passes through registers, into the same ring.
+TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
+  const Kernel kernel = product(3, R"(graph {
+  %0 = input "a" : f32[64,200] normal(0,1)
+  %1 = input "b" : f32[200,64] normal(0,1)
+  %2 = exp %0 : f32[64,200]
+  %3 = contract %2 %1 "mk,kn->mn" : f32[64,64]
+  output "y" %3
+})");
+  const Instr& steps = steps_of(kernel);
+  EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 1);
+  EXPECT_EQ(count(steps.body, InstrOp::kStore), 1);
+  EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
+  const Machine machine = testing::machine_with("cuda:sm_80");
+  const Graph half = parse(R"(graph {
+  %0 = input "a" : f16[64,200] normal(0,1)
+  %1 = input "b" : f16[200,64] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f16[64,64]
+  output "y" %2
+})")
+                         .value();
+  const Space space = space_of(half, analyze(half, machine).value(), machine).value();
+  for (const Axis& axis : space.axes) EXPECT_TRUE(axis.name != "async" || axis.values.size() == 1);
+}
+
+TEST(AsyncCopies, AreRefusedElsewhere) {
+  const Kernel whole = product(2);
+  const auto broken = [&](const std::function<void(Kernel&, Instr&)>& damage) {
+    Kernel kernel = whole;
+    each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+      if (body[i].op == InstrOp::kAsyncLoad) damage(kernel, body[i]);
+    });
+    return verify(kernel);
+  };
+  EXPECT_TRUE(absl::IsInternal(broken([](Kernel&, Instr& i) { std::swap(i.slice, i.into); })));
+  EXPECT_TRUE(absl::IsInternal(broken([](Kernel& k, Instr& i) { k.buffers[i.slice.buffer].output = true; })));
+  EXPECT_TRUE(absl::IsInternal(broken([](Kernel& k, Instr& i) { k.tiles[i.args[0]].dtype = DType::f64; })));
+  EXPECT_TRUE(absl::IsInternal(broken([](Kernel&, Instr& i) { i.into.strides = {1}; })));
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,206 @@
+// How data moves, as schedules say: which loads are streaming.
+#include "compiler/schedule/data_movement.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "compiler/ir/text.h"
+#include "compiler/kernel/traffic.h"
+#include "compiler/kernel/verify.h"
+#include "compiler/plan/reads.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+constexpr const char* kNorm = R"(graph {
+  %0 = input "x" : f32[300,64] normal(0,1)
+  %1 = input "r" : f32[300,64] normal(0,1)
+  %2 = input "gamma" : f32[64] normal(0,1)
+  %3 = add %0 %1 : f32[300,64]
+  %4 = mul %3 %3 : f32[300,64]
+  %5 = reduce_sum %4 axes=[1] : f32[300]
+  %6 = rsqrt %5 : f32[300]
+  %7 = broadcast %6 dims=[0] : f32[300,64]
+  %8 = mul %3 %7 : f32[300,64]
+  %9 = broadcast %2 dims=[1] : f32[300,64]
+  %10 = mul %8 %9 : f32[300,64]
+  output "y" %10
+})";
+
+struct Lowered {
+  Graph graph;
+  Domain domain;
+  Kernel kernel;
+};
+
+Lowered lowered(const char* text, std::initializer_list<std::pair<const char*, int64_t>> choices) {
+  const Machine machine = testing::machine_with("sim:cuda");
+  Lowered out;
+  out.graph = parse(text).value();
+  out.domain = analyze(out.graph, machine).value();
+  const Space space = space_of(out.graph, out.domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  for (const auto& [name, value] : choices) schedule.set(name, value);
+  EXPECT_TRUE(space.legal(schedule));
+  out.kernel = lower(out.graph, out.domain, schedule, machine).value();
+  return out;
+}
+
+void each(const std::vector<Instr>& body, const std::function<void(const Instr&)>& visit) {
+  for (const Instr& instr : body) {
+    visit(instr);
+    each(instr.body, visit);
+  }
+}
+
+std::set<std::string> streamed(const Kernel& kernel) {
+  std::set<std::string> names;
+  each(kernel.body, [&](const Instr& instr) {
+    if (instr.op == InstrOp::kLoad && instr.streaming) names.insert(kernel.buffers[instr.slice.buffer].name);
+  });
+  return names;
+}
+
+std::vector<std::string> once(const char* text) {
+  const Graph graph = parse(text).value();
+  const Domain domain = analyze(graph, testing::machine_with("sim:cuda")).value();
+  std::vector<std::string> names;
+  for (NodeId input : inputs_read_once(graph, domain)) names.push_back(graph.nodes[input].text);
+  return names;
+}
+
+TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
+  EXPECT_EQ(once(kNorm), (std::vector<std::string>{"x", "r"}));
+  // Two views of one input, windows that overlap, and rows picked by an index.
+  EXPECT_EQ(once(R"(graph {
+  %0 = input "x" : f32[40,40] normal(0,1)
+  %1 = transpose %0 perm=[1,0] : f32[40,40]
+  %2 = add %0 %1 : f32[40,40]
+  output "y" %2
+})"),
+            std::vector<std::string>());
+  EXPECT_EQ(once(R"(graph {
+  %0 = input "x" : f32[8,22,50] normal(0,1)
+  %1 = window %0 axes=[1,2] params=[3,1,1,3,1,1] : f32[8,20,48,3,3]
+  %2 = reduce_sum %1 axes=[3,4] : f32[8,20,48]
+  output "y" %2
+})"),
+            std::vector<std::string>());
+  EXPECT_EQ(once(R"(graph {
+  %0 = input "x" : f32[16,100] normal(0,1)
+  %1 = input "label" : i64[16,1] uniform(0,100)
+  %2 = take_along %0 %1 axis=[1] : f32[16,1]
+  output "y" %2
+})"),
+            (std::vector<std::string>{"label"}));
+}
+
+TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
+  EXPECT_EQ(streamed(lowered(kNorm, {}).kernel), std::set<std::string>());
+  const Lowered resident = lowered(kNorm, {{"load_past", 1}});
+  EXPECT_EQ(streamed(resident.kernel), (std::set<std::string>{"x", "r"}));
+  EXPECT_NE(print(resident.kernel).find("strides [0,1] streaming"), std::string::npos);
+  EXPECT_EQ(parse_kernel(print(resident.kernel)).value(), resident.kernel);
+  // A row that is read again in a later phase stays.
+  Kernel again = lowered(kNorm, {{"resident", 0}}).kernel;
+  stream_loads(again, resident.graph, resident.domain);
+  EXPECT_EQ(streamed(again), std::set<std::string>());
+}
+
+int barriers(const std::vector<Instr>& body) {
+  int count = 0;
+  each(body, [&](const Instr& instr) { count += instr.op == InstrOp::kBarrier ? 1 : 0; });
+  return count;
+}
+
+const Instr& only_loop(const Kernel& kernel) {
+  const Instr* loop = nullptr;
+  for (const Instr& instr : kernel.body)
+    if (instr.op == InstrOp::kLoop) loop = &instr;
+  EXPECT_NE(loop, nullptr);
+  return *loop;
+}
+
+TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
+  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  EXPECT_EQ(kernel.grid, 6);  // two for each of three multiprocessors
+  const Instr& loop = only_loop(kernel);
+  std::set<std::string> inside;
+  each(loop.body, [&](const Instr& instr) {
+    if (instr.op == InstrOp::kLoad) inside.insert(kernel.buffers[instr.slice.buffer].name);
+  });
+  EXPECT_EQ(inside, (std::set<std::string>{"x", "r"}));
+  EXPECT_EQ(kernel.body.front().op, InstrOp::kLoad);
+  EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
+}
+
+// 75 chunks of 4 rows for 6 blocks: the first three have 13 turns, the others 12.
+TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
+  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  const std::string text = print(kernel);
+  EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
+}
+
+// What the waves of a team leave in shared memory is read before the next row's overwrites it.
+TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
+  const auto barriers_of = [](int64_t persistent) {
+    return barriers(
+        lowered(kNorm, {{"persistent", persistent}, {"blocks", 2}, {"vector", 1}, {"team", 64}, {"teams", 2}})
+            .kernel.body);
+  };
+  EXPECT_EQ(barriers_of(0), 1);
+  EXPECT_EQ(barriers_of(1), 2);
+}
+
+constexpr const char* kBias = R"(graph {
+  %0 = input "x" : f32[600,512] normal(0,1)
+  %1 = input "bias" : f32[512] normal(0,1)
+  %2 = broadcast %1 dims=[1] : f32[600,512]
+  %3 = add %0 %2 : f32[600,512]
+  output "y" %3
+})";
+
+// With four tiles a row, a number of blocks that four divides meets one tile each.
+TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
+  const Kernel kernel =
+      lowered(kBias, {{"persistent", 1}, {"blocks", 2}, {"vector", 4}, {"team", 32}, {"teams", 1}}).kernel;
+  EXPECT_EQ(kernel.grid, 4);
+  EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "bias") << print(kernel);
+}
+
+// Rows on their way while one is computed: each thread copies what it loads, so no barrier is needed, and nothing is
+// read twice.
+TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
+  for (const int64_t ahead : {1, 2}) {
+    const Kernel kernel = lowered(kNorm, {{"persistent", ahead + 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+    SCOPED_TRACE(print(kernel));
+    const Instr& loop = only_loop(kernel);
+    int copies = 0, waits = 0;
+    for (const Instr& instr : loop.body) {
+      copies += instr.op == InstrOp::kAsyncLoad ? 1 : 0;
+      if (instr.op != InstrOp::kWait) continue;
+      EXPECT_EQ(instr.pending, ahead);
+      ++waits;
+    }
+    EXPECT_EQ(copies, 2);  // x and r
+    EXPECT_EQ(waits, 1);
+    EXPECT_EQ(barriers(kernel.body), 0);
+    const std::vector<int64_t> moved = elements_moved(kernel);
+    EXPECT_EQ(moved[0], 300 * 64);
+    EXPECT_EQ(moved[1], 300 * 64);
+    EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
+  }
+}
+
+TEST(StreamingLoads, OfAnythingElseAreRefused) {
+  Kernel kernel = lowered(kNorm, {{"load_past", 1}}).kernel;
+  for (KernelBuffer& buffer : kernel.buffers) buffer.output = true;
+  EXPECT_TRUE(absl::IsInternal(verify(kernel)));
+}
+
+}  // namespace
+}  // namespace wl

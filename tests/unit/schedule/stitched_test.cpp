@@ -1,0 +1,153 @@
+// Stitched groups: what blocks share, and that every sampled plan means the graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/cover/slab.h"
+#include "compiler/cover/stitching.h"
+#include "compiler/cover/values.h"
+#include "compiler/ir/text.h"
+#include "compiler/plan/stitch.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/ir/random_graph.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/stitched_groups.h"
+
+namespace wl {
+namespace {
+
+using testing::machine_with;
+using testing::parsed;
+
+void check_stitched(const char* text, const Machine& machine, uint64_t points, int* kernels) {
+  const Graph group = parsed(text);
+  ASSERT_FALSE(analyze(group, machine).ok());
+  const auto domain = analyze_group(group, machine);
+  ASSERT_TRUE(domain.ok()) << domain.status();
+  const auto space = space_of(group, *domain, machine);
+  ASSERT_TRUE(space.ok()) << space.status();
+  std::vector<Point> chosen = space->seeds;
+  const uint64_t stride = space->count(20'000) / points + 1;
+  uint64_t at = 0;
+  space->enumerate([&](const Point& point) {
+    if (at++ % stride == stride / 2) chosen.push_back(point);
+    return at < 20'000;
+  });
+  testing::expect_meanings(group, *domain, *space, machine, chosen, kernels, [](const Kernel&, const Point&) {});
+}
+
+TEST(Stitched, SampledPlansMeanTheGraph) {
+  int kernels = 0;
+  for (int row : {0, 2})  // 16 and 4 lanes
+    for (const char* text : testing::kStitched) {
+      check_stitched(text, machine_with(row), 12, &kernels);
+      if (HasFatalFailure()) return;
+    }
+  std::printf("%d kernels\n", kernels);
+}
+
+TEST(Stitched, SampledPlansForLanesMeanTheGraph) {
+  int kernels = 0;
+  for (const char* target : {"sim:cuda", "hip:gfx90a"})
+    for (const char* text : testing::kStitched) {
+      check_stitched(text, machine_with(target), 8, &kernels);
+      if (HasFatalFailure()) return;
+    }
+  std::printf("%d kernels\n", kernels);
+}
+
+TEST(Stitched, PointsAreCountedWithoutAWalk) {
+  for (const char* target : {"cpu:avx2", "sim:cuda"}) {
+    const Machine machine = machine_with(target);
+    const Graph group = parsed(testing::kTwoAxes);
+    const Space space = space_of(group, analyze_group(group, machine).value(), machine).value();
+    uint64_t walked = 0;
+    space.enumerate([&](const Point&) { return ++walked > 0; });
+    EXPECT_EQ(space.count(), walked);
+  }
+}
+
+// Everything that a stitched domain says.
+std::string text_of(const Domain& domain) {
+  std::string text;
+  for (const Stitched& choice : domain.stitch->choices) {
+    text += cat("rows ", choice.rows, " of ", choice.blocks(), "\n");
+    for (const StitchKept& kept : choice.kept)
+      text += cat(kept.name, " ", type_text(kept.dtype, kept.shape), " ", kept.first, " ", kept.last, "\n");
+    for (const Stage& stage : choice.stages) {
+      text += print(stage.graph) + stage.domain.text() + cat(stage.target->gpu.block_shared, "\n");
+      for (const Stage::Buffer& buffer : stage.buffers) text += cat(buffer.global, " ", buffer.kept, "\n");
+    }
+  }
+  return text;
+}
+
+TEST(Stitched, WhatWasFoundBeforeChangesNothing) {
+  const Machine machine = machine_with("sim:cuda");
+  CoverMemo memo;
+  int stitched = 0, again = 0;
+  const auto both = [&](const Graph& graph) {
+    const size_t known = memo.domains.size();
+    const auto with = stitch(graph, machine, &memo), without = stitch(graph, machine);
+    ASSERT_EQ(with.status(), without.status());
+    if (!with.ok()) return;
+    ++stitched;
+    again += memo.domains.size() == known ? 1 : 0;
+    ASSERT_EQ(text_of(*with), text_of(*without)) << print(graph);
+  };
+  for (int round = 0; round < 2; ++round)
+    for (const char* text : testing::kStitched) both(parsed(text));
+  const uint64_t first = testing::test_seed(20261122);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(300)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    both(random_graph(seed, {.nodes = 12, .largest = 400, .f32_only = true, .zero_extents = false}));
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(stitched, 20);
+  EXPECT_GT(again, 5);
+}
+
+TEST(Slab, CutsFollowViewsBackwards) {
+  const Graph group = parsed(testing::kHeads);
+  EXPECT_THAT(least_lengths(group), ::testing::ElementsAre(1, 8));
+  const auto slab = slab_of(group, {4, 8});
+  ASSERT_TRUE(slab.ok()) << slab.status();
+  EXPECT_THAT(slab->counts, ::testing::ElementsAre(8, 3));
+  EXPECT_THAT(slab->shift(group, 0), ::testing::ElementsAre(4 * 24, 8));  // q: rows and heads
+  EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k: heads
+}
+
+// What is no single loop nest of random graphs' covers, where it can be stitched: neighbouring groups of the cover.
+TEST(Stitched, RandomGroupsMeanTheGraph) {
+  const uint64_t first = testing::test_seed(20261122);
+  const auto wanted = static_cast<int>(testing::scaled(600));
+  int groups = 0, kernels = 0;
+  for (uint64_t seed = first; groups < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = random_graph(seed, {.nodes = 12, .largest = 400, .f32_only = true, .zero_extents = false});
+    const Machine machine = machine_with(seed % 3 == 0 ? "sim:cuda" : seed % 3 == 1 ? "sim:hip" : "cpu:avx2");
+    if (analyze(graph, machine).ok()) continue;
+    const auto domain = stitch(graph, machine);
+    if (!domain.ok()) continue;
+    ++groups;
+    const Space space = space_of(graph, *domain, machine).value();
+    for (size_t i = 0; i < space.seeds.size() && i < 4; ++i) {
+      const auto kernel = lower(graph, *domain, space.schedule(space.seeds[i]), machine);
+      if (absl::IsUnimplemented(kernel.status())) continue;
+      ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(space.seeds[i]);
+      ++kernels;
+      const std::string difference = testing::compare(graph, *kernel);
+      ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
+    }
+  }
+  std::printf("%d groups, %d kernels\n", groups, kernels);
+}
+
+TEST(Slab, WhatEveryBlockWouldComputeIsRefused) {
+  const absl::Status status = slab_of(parsed(testing::kNormThenProduct), {32, 8}).status();
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("%2 reduce_sum [32]: every block would compute it"));
+}
+
+}  // namespace
+}  // namespace wl

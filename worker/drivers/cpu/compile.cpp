@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <tuple>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "compiler/base/status.h"
+#include "worker/drivers/cpu/cpu.h"
+#include "worker/drivers/cpu/tables.h"
+#include "worker/drivers/process.h"
+
+namespace wl {
+namespace {
+
+// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which loses the vector width chosen.
+constexpr std::string_view kFlags[] = {"-std=c++17",
+                                       "-O2",
+                                       "-w",
+                                       "-pipe",
+                                       "-ffp-contract=fast",
+                                       "-fno-math-errno",
+                                       "-fno-trapping-math",
+                                       "-fno-builtin-memcpy",
+                                       "-fno-builtin-memset",
+                                       "-fPIC",
+                                       "-shared",
+                                       "-Wl,-z,defs",  // a missing symbol is this candidate's compile error
+                                       "-s"};
+constexpr int kMessageLines = 6;
+
+// Candidates that go into one translation unit; indices into the batch, one per distinct text.
+struct Unit {
+  const CpuTarget* target = nullptr;
+  const CpuCompiler* compiler = nullptr;
+  std::string_view prelude;
+  std::vector<size_t> members;
+};
+
+struct UnitResult {
+  Outcome outcome = Outcome::kRejected;
+  std::string message;
+  double seconds = 0;
+};
+
+// The first errors and the lines under them; without those, the first lines of all.
+std::string first_lines(const std::string& text) {
+  std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StrContains(line, "error") || absl::StrContains(line, "undefined");
+  });
+  if (error != lines.end()) lines.erase(lines.begin(), error);
+  lines.resize(std::min<size_t>(lines.size(), kMessageLines));
+  for (std::string& line : lines) line.resize(std::min<size_t>(line.size(), 300));
+  return absl::StrJoin(lines, "\n");
+}
+
+absl::Status write_file(const std::string& path, const std::vector<std::string_view>& parts) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  for (std::string_view part : parts) file.write(part.data(), static_cast<std::streamsize>(part.size()));
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path, "; is the disk full?"));
+  return absl::OkStatus();
+}
+
+class Compilation {
+ public:
+  Compilation(const std::vector<Candidate>& candidates, const CompileOptions& options)
+      : candidates_(candidates), options_(options), results_(candidates.size()), twin_(candidates.size()) {}
+
+  absl::StatusOr<std::vector<Compiled>> run() {
+    make_units();
+    WL_RETURN_IF_ERROR(compile_all());
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (twin_[i] == i) continue;
+      results_[i] = results_[twin_[i]];
+      results_[i].seconds = 0;
+    }
+    return std::move(results_);
+  }
+
+ private:
+  void make_units() {
+    std::map<std::string_view, const CpuCompiler*> usable;
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::vector<size_t>> groups;
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>, size_t> seen;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const Source& source = candidates_[i].source;
+      twin_[i] = i;
+      if (!cpu_runs(source.target)) {
+        reject(i, absl::StrCat("this machine cannot run code for '", source.target, "'"));
+        continue;
+      }
+      if (!usable.contains(source.compiler)) usable[source.compiler] = usable_compiler(source.compiler);
+      if (!usable[source.compiler]) {
+        reject(i, absl::StrCat("this machine has no compiler '", source.compiler, "'"));
+        continue;
+      }
+      const auto [at, fresh] = seen.try_emplace({source.target, source.compiler, source.prelude, source.text}, i);
+      twin_[i] = at->second;
+      if (fresh) groups[{source.target, source.compiler, source.prelude}].push_back(i);
+    }
+    for (const auto& [key, members] : groups) {
+      const size_t most = static_cast<size_t>(std::max(1, options_.unit));
+      // Equal shares, and at least one unit per job: a unit is serial.
+      const size_t wanted = std::max((members.size() + most - 1) / most,
+                                     std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
+      for (size_t u = 0; u < wanted; ++u) {
+        Unit unit{target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), {}};
+        for (size_t m = u * members.size() / wanted; m < (u + 1) * members.size() / wanted; ++m)
+          unit.members.push_back(members[m]);
+        if (!unit.members.empty()) queue_.push_back(std::move(unit));
+      }
+    }
+  }
+
+  static const CpuTarget* target_named(std::string_view name) {
+    for (const CpuTarget& row : cpu_targets())
+      if (row.name == name) return &row;
+    return nullptr;
+  }
+  static const CpuCompiler* usable_compiler(std::string_view name) {
+    for (const CpuCompiler& row : cpu_compilers())
+      if (row.name == name && program_runs(row.program)) return &row;
+    return nullptr;
+  }
+
+  void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
+
+  // Workers take units from the back of the queue, and put the members of a failed unit back one by one.
+  absl::Status compile_all() {
+    static const bool kLinkerThere = program_runs("ld.lld");
+    use_lld_ = kLinkerThere;
+    for (const Unit& unit : queue_) left_ += unit.members.size();
+    std::vector<std::thread> threads;
+    const size_t jobs = std::min<size_t>(static_cast<size_t>(std::max(1, options_.jobs)), std::max<size_t>(1, left_));
+    for (size_t j = 0; j < jobs; ++j) threads.emplace_back([this] { take_units(); });
+    {
+      std::unique_lock lock(mutex_);
+      const size_t total = left_;
+      while (left_ > 0 && running_ + queue_.size() > 0 && failure_.ok()) {
+        changed_.wait_for(lock, std::chrono::milliseconds(100));
+        const size_t done = total - left_;
+        lock.unlock();
+        if (options_.progress) options_.progress(static_cast<int>(done));
+        lock.lock();
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    return failure_;
+  }
+
+  bool stopped() const { return options_.cancel && options_.cancel->load(std::memory_order_relaxed); }
+
+  void take_units() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !queue_.empty() || running_ == 0; });
+      if (queue_.empty() || stopped() || !failure_.ok()) break;
+      const Unit unit = std::move(queue_.back());
+      queue_.pop_back();
+      ++running_;
+      const int number = ++number_;
+      lock.unlock();
+      const std::string stem = absl::StrCat(options_.folder, "/unit", number);
+      absl::StatusOr<UnitResult> result = compile_unit(unit, stem);
+      lock.lock();
+      --running_;
+      if (!result.ok()) {
+        failure_.Update(result.status());
+      } else if (result->outcome == Outcome::kCorrect || unit.members.size() == 1) {
+        const double share = result->seconds / static_cast<double>(unit.members.size());
+        for (size_t member : unit.members)
+          results_[member] = {result->outcome, result->message, absl::StrCat(stem, ".so"), share};
+        left_ -= unit.members.size();
+      } else if (!stopped()) {
+        for (size_t member : unit.members) queue_.push_back({unit.target, unit.compiler, unit.prelude, {member}});
+      }
+      changed_.notify_all();
+    }
+    queue_.clear();
+    changed_.notify_all();
+  }
+
+  // What a compiler finds in its environment may not change the code it makes.
+  std::vector<std::string> environment() const {
+    const char* path = std::getenv("PATH");
+    return {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
+            absl::StrCat("TMPDIR=", options_.folder), "LC_ALL=C"};
+  }
+
+  absl::StatusOr<UnitResult> compile_unit(const Unit& unit, const std::string& stem) {
+    const std::string name = stem.substr(stem.rfind('/') + 1);
+    std::vector<std::string> markers;
+    for (size_t member : unit.members)
+      markers.push_back(absl::StrCat("\n#line 1 \"trial", candidates_[member].trial, "\"\n"));
+    std::vector<std::string_view> parts = {"#line 1 \"prelude\"\n", unit.prelude};
+    for (size_t m = 0; m < unit.members.size(); ++m) {
+      parts.push_back(markers[m]);
+      parts.push_back(candidates_[unit.members[m]].source.text);
+    }
+    parts.push_back("\n");
+    WL_RETURN_IF_ERROR(write_file(absl::StrCat(stem, ".cpp"), parts));
+
+    Process::Options options;
+    options.folder = options_.folder;
+    options.environment = environment();
+    options.arguments = {unit.compiler->program};
+    auto add = [&](const auto& flags) {
+      for (const auto& flag : flags) options.arguments.emplace_back(flag);
+    };
+    add(kFlags);
+    add(unit.target->flags);
+    add(unit.compiler->flags);
+    if (use_lld_) add(unit.compiler->link);
+    add(std::vector<std::string>{"-o", absl::StrCat(name, ".so"), absl::StrCat(name, ".cpp")});
+
+    const int64_t begin = monotonic_ns();
+    WL_ASSIGN_OR_RETURN(Process process, Process::start(options));
+    Drain drain(16384);
+    absl::StatusOr<Exit> exit = absl::DeadlineExceededError("");
+    // In slices, so that a cancel is noticed.
+    while (absl::IsDeadlineExceeded(exit.status()) && !stopped() && monotonic_ns() - begin < options_.deadline_ns)
+      exit = process.wait(std::min(begin + options_.deadline_ns, monotonic_ns() + 100'000'000), drain);
+    UnitResult result;
+    result.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
+    if (exit.ok() && !exit->signalled && exit->code == 0) {
+      result.outcome = Outcome::kCorrect;
+      return result;
+    }
+    if (absl::IsDeadlineExceeded(exit.status())) {
+      WL_RETURN_IF_ERROR(process.kill().status());
+      result.outcome = stopped() ? Outcome::kRejected : Outcome::kTimeout;
+      result.message = stopped() ? "cancelled" : absl::StrFormat("compiling took longer than %.1f s", result.seconds);
+      return result;
+    }
+    WL_RETURN_IF_ERROR(exit.status());
+    result.outcome = Outcome::kCompileError;
+    result.message = first_lines(drain.text());
+    if (result.message.empty()) result.message = absl::StrCat("the compiler ", describe(*exit));
+    return result;
+  }
+
+  const std::vector<Candidate>& candidates_;
+  const CompileOptions& options_;
+  std::vector<Compiled> results_;
+  std::vector<size_t> twin_;  // the candidate with the same source that is compiled in its stead
+  bool use_lld_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Unit> queue_;
+  size_t left_ = 0, running_ = 0;
+  int number_ = 0;
+  absl::Status failure_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Compiled>> compile_cpu(const std::vector<Candidate>& candidates,
+                                                  const CompileOptions& options) {
+  return Compilation(candidates, options).run();
+}
+
+}  // namespace wl

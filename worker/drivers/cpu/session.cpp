@@ -1,0 +1,303 @@
+#include "worker/drivers/cpu/session.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "compiler/base/status.h"
+#include "worker/drivers/process.h"
+#include "worker/drivers/sandbox.h"
+#include "worker/drivers/timing.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostClones = 256;
+constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and whatever a kernel may sensibly allocate
+
+constexpr int64_t kLargeOutputs = int64_t{16} << 20;
+
+// Arguments start at different places modulo 4096; see Buffer::create.
+int64_t stagger_of(size_t argument) {
+  return static_cast<int64_t>(argument * 704 % 4096);
+}
+
+int64_t physical_memory_bytes() {
+  return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+}
+
+bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
+  return a.buffers == b.buffers && a.cold == b.cold && a.threads == b.threads && a.cache_bytes == b.cache_bytes;
+}
+
+}  // namespace
+
+absl::Status CpuSession::setup(const SetupCommand& command) {
+  const bool again = pool_ && same_arguments(problem_, command);
+  problem_ = command;
+  if (!again) WL_RETURN_IF_ERROR(allocate(command));
+  return fill();
+}
+
+absl::Status CpuSession::allocate(const SetupCommand& command) {
+  for (const BufferSpec& spec : command.buffers)
+    for (int64_t extent : spec.shape)
+      if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
+  clones_.clear();
+  slots_.clear();
+  if (!pool_ || pool_->threads() != command.threads) {
+    pool_.reset();
+    pool_ = std::make_unique<Pool>(std::max(1, command.threads));
+  }
+  int64_t bytes = 0;
+  for (const BufferSpec& spec : command.buffers) bytes += spec.bytes() + 2 * 4096;
+  size_t clones = 1;
+  const int64_t enough = 3 * command.cache_bytes;
+  if (command.cold && bytes < enough)
+    clones = std::min(kMostClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
+  const int64_t total = bytes * static_cast<int64_t>(clones);
+  eviction_.clear();
+  if (command.cold && total < enough) eviction_.resize(static_cast<size_t>(enough));
+  const int64_t machine = physical_memory_bytes();
+  if (total > machine / 10 * 9)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the arguments take ", total >> 20, " MiB; this machine has ", machine >> 20, " MiB"));
+  limit_memory(total + static_cast<int64_t>(eviction_.size()) + kMemoryReserve);
+  for (size_t c = 0; c < clones; ++c) {
+    Arguments arguments;
+    for (size_t i = 0; i < command.buffers.size(); ++i) {
+      WL_ASSIGN_OR_RETURN(Buffer buffer, Buffer::create(command.buffers[i].bytes(), stagger_of(i)));
+      arguments.push_back(std::move(buffer));
+    }
+    clones_.push_back(std::move(arguments));
+  }
+  next_clone_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status CpuSession::fill() {
+  const auto threads = static_cast<uint64_t>(pool_->threads());
+  for (Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const BufferSpec& spec = problem_.buffers[i];
+      Buffer& buffer = arguments[i];
+      if (spec.output) continue;
+      WL_RETURN_IF_ERROR(buffer.set_read_only(false));
+      const auto elements = static_cast<uint64_t>(spec.elements());
+      pool_->each(pool_->threads(), [&](int thread) {
+        const uint64_t begin = elements / threads * static_cast<uint64_t>(thread);
+        const uint64_t end = static_cast<uint64_t>(thread) + 1 == threads ? elements : begin + elements / threads;
+        fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, begin, end,
+                   buffer.data() + begin * static_cast<uint64_t>(size_of(spec.dtype)));
+      });
+      // Read-only from here on: a kernel that writes an input is shot in the act.
+      WL_RETURN_IF_ERROR(buffer.set_read_only(true));
+      alive_(-1);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CpuSession::load(const LoadCommand& command) {
+  if (!pool_) return absl::FailedPreconditionError("load before setup");
+  WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
+  WL_RETURN_IF_ERROR(pool_->reserve_work(command.work_bytes));
+  // Generous: every thread busy for the whole deadline, and then some.
+  limit_cpu((command.deadline_ns / 1'000'000'000 + 2) * (pool_->threads() + 1));
+  Candidate candidate;
+  WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.path));
+  WL_ASSIGN_OR_RETURN(void* entry, candidate.object.symbol(command.entry));
+  candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes,
+                      command.passes};
+  slots_.insert_or_assign(command.slot, std::move(candidate));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
+  const auto at = slots_.find(number);
+  if (at == slots_.end()) return invalid("no candidate is loaded as slot ", number);
+  return &at->second;
+}
+
+void CpuSession::run(const Candidate& candidate, const Arguments& arguments) {
+  void* pointers[256];
+  const size_t n = std::min<size_t>(arguments.size(), 255);
+  for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
+  pointers[n] = pool_->workspace();
+  pool_->launch(candidate.launch, pointers);
+}
+
+template <typename F>
+void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
+  const int64_t step = 4096 / size_of(spec.dtype);
+  const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
+  // With every page wanted, one call a thread.
+  const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
+  pool_->each(pool_->threads(), [&](int thread) {
+    const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
+    for (int64_t page = pages / threads * thread; page < end; page += run * of_pages)
+      f(thread, page * step, std::min(std::min(page + run, end) * step, spec.elements()));
+  });
+}
+
+void CpuSession::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const BufferSpec& spec = problem_.buffers[i];
+    if (!spec.output) continue;
+    each_page(spec, of_pages, [&](int, int64_t begin, int64_t end) {
+      poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, other);
+    });
+  }
+}
+
+int64_t CpuSession::output_bytes() const {
+  int64_t bytes = 0;
+  for (const BufferSpec& spec : problem_.buffers) bytes += spec.output ? spec.bytes() : 0;
+  return bytes;
+}
+
+std::string CpuSession::damage() const {
+  for (const Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (const absl::Status status = arguments[i].check_red_zones(); !status.ok())
+        return absl::StrCat("argument ", i, " (", problem_.buffers[i].name, "): ", std::string(status.message()));
+  }
+  return "";
+}
+
+std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candidate, int64_t of_pages) {
+  std::vector<CheckAnswer::Unwritten> found;
+  Arguments& arguments = clones_[0];
+  bool integers = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const BufferSpec& spec = problem_.buffers[i];
+    if (!spec.output) continue;
+    std::vector<CheckAnswer::Unwritten> parts(static_cast<size_t>(pool_->threads()));
+    each_page(spec, of_pages, [&](int thread, int64_t begin, int64_t end) {
+      CheckAnswer::Unwritten& part = parts[static_cast<size_t>(thread)];
+      int64_t first = 0;
+      const int64_t n =
+          count_poison(spec.dtype, arguments[i].data() + begin * size_of(spec.dtype), end - begin, &first);
+      if (n && !part.elements) part.first = begin + first;
+      part.elements += n;
+    });
+    CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};
+    for (const CheckAnswer::Unwritten& part : parts) {
+      if (part.elements && sum.first < 0) sum.first = part.first;
+      sum.elements += part.elements;
+    }
+    if (!sum.elements) continue;
+    found.push_back(sum);
+    integers = integers || !is_float(spec.dtype);
+  }
+  if (!integers) return found;
+  // An integer may rightly equal the poison. Run again over the other poison: unwritten is what held both in turn.
+  std::vector<std::vector<char>> first(arguments.size());
+  for (const CheckAnswer::Unwritten& u : found) {
+    const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
+    first[static_cast<size_t>(u.buffer)].assign(buffer.data(), buffer.data() + buffer.bytes());
+  }
+  poison_outputs(arguments, true, 1);
+  run(candidate, arguments);
+  for (CheckAnswer::Unwritten& u : found) {
+    const auto b = static_cast<size_t>(u.buffer);
+    const DType dtype = problem_.buffers[b].dtype;
+    u.elements = 0;
+    for (int64_t e = problem_.buffers[b].elements() - 1; e >= 0; --e) {
+      if (!is_poison(dtype, first[b].data(), e) || !is_poison(dtype, arguments[b].data(), e, true)) continue;
+      ++u.elements;
+      u.first = e;
+    }
+  }
+  std::erase_if(found, [](const CheckAnswer::Unwritten& u) { return u.elements == 0; });
+  return found;
+}
+
+absl::StatusOr<CheckAnswer> CpuSession::check(const CheckCommand& command) {
+  WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
+  alive_(command.slot);
+  pool_->spoil_scratch();
+  const int64_t of_pages = command.thorough || output_bytes() <= kLargeOutputs ? 1 : 4;
+  poison_outputs(clones_[0], false, of_pages);
+  run(*candidate, clones_[0]);
+  CheckAnswer answer;
+  answer.damage = damage();
+  alive_(command.slot);
+  if (answer.damage.empty()) answer.unwritten = unwritten(*candidate, of_pages);
+  return answer;
+}
+
+absl::StatusOr<PeekAnswer> CpuSession::peek(const PeekCommand& command) {
+  PeekAnswer answer;
+  for (const PeekCommand::Place& place : command.places) {
+    const auto b = static_cast<size_t>(place.buffer);
+    if (place.buffer < 0 || b >= problem_.buffers.size() || clones_.empty() || place.index < 0 ||
+        place.index >= problem_.buffers[b].elements())
+      return invalid("no element ", place.index, " in argument ", place.buffer);
+    answer.values.push_back(
+        load_element(problem_.buffers[b].dtype, clones_[0][b].data(), static_cast<uint64_t>(place.index)));
+  }
+  return answer;
+}
+
+void CpuSession::evict() {
+  for (size_t i = 0; i < eviction_.size(); i += 64) eviction_[i] = static_cast<char>(eviction_[i] + 1);
+}
+
+int64_t CpuSession::timed(const Candidate& candidate, int64_t calls) {
+  int64_t spent = 0;
+  while (calls > 0) {
+    const size_t n = problem_.cold ? std::min<size_t>(static_cast<size_t>(calls), clones_.size() - next_clone_) : 1;
+    const int64_t begin = monotonic_ns();
+    if (problem_.cold) {
+      for (size_t c = 0; c < n; ++c) run(candidate, clones_[next_clone_ + c]);
+      calls -= static_cast<int64_t>(n);
+    } else {
+      for (; calls > 0; --calls) run(candidate, clones_[0]);
+    }
+    spent += monotonic_ns() - begin;
+    if (!problem_.cold) continue;
+    next_clone_ += n;
+    if (next_clone_ < clones_.size()) continue;
+    next_clone_ = 0;
+    evict();
+  }
+  return spent;
+}
+
+absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
+  std::vector<Candidate*> candidates;
+  for (int64_t number : command.slots) {
+    WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
+    candidates.push_back(candidate);
+  }
+  // What the parent reads afterwards must come from a timed run, not from the check. Of large outputs a sample of the
+  // pages is enough to notice, and spares the pass over memory.
+  poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : 8);
+  TimeAnswer answer;
+  answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
+    const auto i = static_cast<size_t>(index);
+    alive_(command.slots[i]);
+    return timed(*candidates[i], calls);
+  });
+  answer.damage = damage();
+  return answer;
+}
+
+void CpuSession::describe_address(const void* address, char* text, size_t size) const {
+  text[0] = 0;
+  for (const Arguments& arguments : clones_) {
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].covers(address)) continue;
+      const long at = static_cast<const char*>(address) - arguments[i].data();
+      std::snprintf(text, size, " at byte %ld of argument %zu (%s, %s, %lld bytes)", at, i,
+                    problem_.buffers[i].name.c_str(), problem_.buffers[i].output ? "output" : "read-only input",
+                    static_cast<long long>(arguments[i].bytes()));
+      return;
+    }
+  }
+}
+
+}  // namespace wl

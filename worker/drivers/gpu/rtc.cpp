@@ -1,0 +1,241 @@
+#include "worker/drivers/gpu/rtc.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "compiler/base/status.h"
+#include "worker/drivers/gpu/cubin.h"
+#include "worker/drivers/process.h"
+
+namespace wl {
+
+struct RtcRow {
+  const char* family;
+  const char* name;    // in messages and versions
+  const char* prefix;  // of every function
+  const char* size_of_code;
+  const char* code;
+  const char* libraries[6];
+  std::vector<std::string> flags;  // beside the architecture
+};
+
+namespace {
+
+constexpr size_t kMostMessage = 2000;
+
+const std::vector<RtcRow>& rows() {
+  static const auto* const kRows = new std::vector<RtcRow>{
+      {"cuda",
+       "nvrtc",
+       "nvrtc",
+       "GetCUBINSize",
+       "GetCUBIN",
+       {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
+       // No headers of NVIDIA's are used; leaving out the built-in ones saves a tenth.
+       {"--std=c++17", "--device-as-default-execution-space", "--device-int128", "-w", "--ptxas-options=-v",
+        "--minimal"}},
+      {"hip",
+       "hiprtc",
+       "hiprtc",
+       "GetCodeSize",
+       "GetCode",
+       // In the order of the drivers in runtime/gpu_api.cpp; up to ROCm 5.2 the functions were in the runtime's
+       // library.
+       {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
+        "/opt/rocm/lib/libhiprtc.so"},
+       {"-std=c++17", "-O3", "-w", "-ffp-contract=fast"}},
+  };
+  return *kRows;
+}
+
+// The functions that both libraries have.
+struct Rtc {
+  using Program = void*;
+  int (*create)(Program*, const char* text, const char* name, int headers, const char* const*, const char* const*);
+  int (*compile)(Program, int options, const char* const*);
+  int (*destroy)(Program*);
+  int (*log_size)(Program, size_t*);
+  int (*log)(Program, char*);
+  int (*code_size)(Program, size_t*);
+  int (*code)(Program, char*);
+  int (*version)(int*, int*);
+  const char* (*error_string)(int);
+  // NVRTC only.
+  int (*ptx_size)(Program, size_t*);
+  int (*ptx)(Program, char*);
+  int (*architectures)(int*);
+  int (*supported)(int*);
+  const RtcRow* row = nullptr;
+  std::vector<int> known;  // 75, 80, ...; empty: it does not say
+};
+
+// Null when this machine has none.
+const Rtc* open_rtc(const RtcRow& row) {
+  void* library = nullptr;
+  for (const char* name : row.libraries)
+    if (library == nullptr && name != nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  auto* const found = new Rtc;
+  found->row = &row;
+  bool all = true;
+  const auto find = [&](auto& function, const char* name, bool needed = true) {
+    const std::string symbol = absl::StrCat(row.prefix, name);
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol.c_str()));
+    all = all && (function != nullptr || !needed);
+  };
+  find(found->create, "CreateProgram");
+  find(found->compile, "CompileProgram");
+  find(found->destroy, "DestroyProgram");
+  find(found->log_size, "GetProgramLogSize");
+  find(found->log, "GetProgramLog");
+  find(found->code_size, row.size_of_code);
+  find(found->code, row.code);
+  find(found->version, "Version");
+  find(found->error_string, "GetErrorString");
+  find(found->ptx_size, "GetPTXSize", false);
+  find(found->ptx, "GetPTX", false);
+  find(found->architectures, "GetNumSupportedArchs", false);
+  find(found->supported, "GetSupportedArchs", false);
+  if (!all) return nullptr;
+  int count = 0;
+  if (found->architectures != nullptr && found->supported != nullptr && found->architectures(&count) == 0) {
+    found->known.resize(static_cast<size_t>(std::max(count, 0)));
+    if (count == 0 || found->supported(found->known.data()) != 0) return nullptr;
+  }
+  return found;
+}
+
+const Rtc* rtc_of(const std::string& family) {
+  static const Rtc* const kCuda = open_rtc(rows()[0]);
+  static const Rtc* const kHip = open_rtc(rows()[1]);
+  return family == "cuda" ? kCuda : kHip;
+}
+
+std::string text_of(int (*size)(Rtc::Program, size_t*), int (*get)(Rtc::Program, char*), Rtc::Program program) {
+  size_t bytes = 0;
+  if (size == nullptr || size(program, &bytes) != 0 || bytes == 0) return "";
+  std::string text(bytes, '\0');
+  if (get(program, text.data()) != 0) return "";
+  return text;
+}
+
+// The number before `words` in `text`, 0 when they are not there.
+int64_t number_before(std::string_view text, std::string_view words) {
+  const size_t at = text.find(words);
+  if (at == std::string_view::npos || at == 0) return 0;
+  size_t begin = at;
+  while (begin > 0 && text[begin - 1] == ' ') --begin;
+  const size_t end = begin;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1]))) --begin;
+  int64_t value = 0;
+  std::from_chars(text.data() + begin, text.data() + end, value);
+  return value;
+}
+
+// What stands from "...entry function 'NAME'" to the next such line.
+std::string_view part_of(std::string_view text, std::string_view head, std::string_view name) {
+  const std::string wanted = absl::StrCat(std::string(head), std::string(name));
+  const size_t begin = text.find(wanted);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find(head, begin + wanted.size()) - begin);
+}
+
+// ptxas says this of each kernel; the instructions themselves are in the cubin.
+void read_ptxas(std::string_view log, GpuCode& code) {
+  code.registers = static_cast<int>(number_before(log, "registers"));
+  code.stack_bytes = number_before(log, "bytes stack frame");
+  code.static_shared = number_before(log, "bytes smem");
+  code.spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads");
+}
+
+// An AMD code object carries its figures as ".vgpr_count" and so on in MessagePack: the number follows the key.
+int64_t note_after(std::string_view object, std::string_view key) {
+  const size_t at = object.find(key);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = object.substr(at + key.size());
+  const auto byte = [&](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0u; };
+  if (byte(0) < 0x80) return byte(0);
+  int64_t value = 0;
+  const int bytes = byte(0) == 0xcc ? 1 : byte(0) == 0xcd ? 2 : byte(0) == 0xce ? 4 : 0;
+  for (int i = 0; i < bytes; ++i) value = value << 8 | byte(1 + static_cast<size_t>(i));
+  return value;
+}
+
+}  // namespace
+
+std::string rtc_missing(const std::string& family, const std::string& architecture) {
+  const Rtc* library = rtc_of(family);
+  const std::string name = family == "cuda" ? "NVRTC" : "hipRTC";
+  if (library == nullptr)
+    return absl::StrCat(name, " is not installed (no lib", family == "cuda" ? "nvrtc" : "hiprtc", ")");
+  if (library->known.empty()) return "";
+  int wanted = 0;
+  for (char c : architecture)
+    if (std::isdigit(static_cast<unsigned char>(c))) wanted = 10 * wanted + (c - '0');
+  const bool known = std::count(library->known.begin(), library->known.end(), wanted) != 0;
+  return known ? "" : absl::StrCat(name, " here does not know ", architecture);
+}
+
+std::string rtc_version(const std::string& family) {
+  const Rtc* library = rtc_of(family);
+  int major = 0, minor = 0;
+  if (library == nullptr || library->version(&major, &minor) != 0) return "";
+  return absl::StrCat(library->row->name, "=", major, ".", minor);
+}
+
+absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
+                                    const std::string& architecture) {
+  const Rtc& library = *rtc_of(family);
+  std::string text = sources[0].prelude;
+  for (const Source& source : sources) absl::StrAppend(&text, "\n#line 1 \"", source.entry, "\"\n", source.text);
+  Rtc::Program program = nullptr;
+  if (const int error = library.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr); error != 0)
+    return absl::UnavailableError(absl::StrCat(library.row->name, " starts no program: ", library.error_string(error),
+                                               "; is there memory left?"));
+  std::vector<std::string> flags = library.row->flags;
+  flags.push_back(absl::StrCat("--gpu-architecture=", architecture));
+  std::vector<const char*> options;
+  for (const std::string& flag : flags) options.push_back(flag.c_str());
+  const int64_t begin = monotonic_ns();
+  const int result = library.compile(program, static_cast<int>(options.size()), options.data());
+  GpuUnit unit;
+  unit.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
+  const std::string log = text_of(library.log_size, library.log, program);
+  std::string ptx;
+  if (result == 0) {
+    unit.binary = text_of(library.code_size, library.code, program);
+    ptx = text_of(library.ptx_size, library.ptx, program);
+  }
+  library.destroy(&program);
+  if (result != 0) {
+    // Its log ends with a zero byte, and is that alone where the library has nothing to say.
+    const std::string said = log.substr(0, std::min(log.find('\0'), kMostMessage));
+    return absl::InvalidArgumentError(
+        !said.empty() ? said : absl::StrCat(library.row->name, ": ", library.error_string(result)));
+  }
+  if (unit.binary.empty()) return absl::InternalError(absl::StrCat(library.row->name, " made no code"));
+  for (const Source& source : sources) {
+    GpuCode code;
+    if (family == "cuda") {
+      code.assembly = std::string(sources.size() == 1 ? ptx : part_of(ptx, ".visible .entry ", source.entry));
+      read_ptxas(part_of(log, "Compiling entry function '", source.entry), code);
+      WL_RETURN_IF_ERROR(read_cubin(unit.binary, source.entry, code));
+    } else {
+      // Its notes are sorted by kernel; with several in a unit the first one's would be read, so units have one.
+      code.registers = static_cast<int>(note_after(unit.binary, ".vgpr_count"));
+      code.spill_bytes = 4 * note_after(unit.binary, ".vgpr_spill_count");
+      code.stack_bytes = note_after(unit.binary, ".private_segment_fixed_size");
+    }
+    code.dynamic_shared = source.scratch_bytes;
+    unit.kernels.push_back(std::move(code));
+  }
+  return unit;
+}
+
+}  // namespace wl

@@ -1,0 +1,17 @@
+// The run-time compilers NVRTC and hipRTC: two libraries with one interface, opened by name.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "worker/drivers/gpu/code.h"
+
+namespace wl {
+
+// "" when the library for a family ("cuda", "hip") is here and knows the architecture ("sm_90a"); else what is missing.
+std::string rtc_missing(const std::string& family, const std::string& architecture);
+std::string rtc_version(const std::string& family);  // "nvrtc=13.0"; "" without
+absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
+                                    const std::string& architecture);
+
+}  // namespace wl
