@@ -78,6 +78,7 @@ if(proto_sources)
   add_library(warploom_protos STATIC ${proto_sources})
   target_include_directories(warploom_protos SYSTEM PUBLIC ${generated})
   target_link_libraries(warploom_protos PUBLIC gRPC::grpc++ protobuf::libprotobuf)
+  set_target_properties(warploom_protos PROPERTIES UNITY_BUILD OFF)  # every generated file defines the same static names
 else()
   add_library(warploom_protos INTERFACE)
 endif()

@@ -4,7 +4,7 @@
 A file is looked at again only when it, a header of ours that it reaches, its compile command or .clang-tidy changed: the
 verdicts are kept under build/tidy. Findings are never kept.
 
-tidy.py --build DIR [--jobs N] [--recent COMMITS] [FILE...]
+tidy.py --build DIR [--jobs N] [--recent COMMITS] [--at-most FILES] [FILE...]
 """
 
 import argparse
@@ -57,12 +57,24 @@ def key_of(file, command, build, version):
 def tidy(file, build):
     """Findings in one source file."""
     # g++'s own warnings flags are unknown to clang, and warnings are the build's business.
-    command = ["clang-tidy", "-p", str(build), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
+    command = ["clang-tidy", "-p", str(build / "tidy"), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True)
     if done.returncode == 0:
         return []
     lines = [line for line in done.stdout.splitlines() if ": error: " in line or ": warning: " in line]
     return lines or [f"{file}: clang-tidy failed: {(done.stdout + done.stderr).strip()[:2000]}"]
+
+
+def commands_of(build):
+    """Source -> how it is compiled alone, where the build merges several sources into one; written to build/tidy as well."""
+    entries = []
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = pathlib.Path(entry["file"])
+        merged = INCLUDE.findall(path.read_text()) if path.name.startswith("unity_") else [entry["file"]]
+        entries += [{**entry, "file": file, "command": entry["command"].replace(entry["file"], file)} for file in merged]
+    (build / "tidy").mkdir(exist_ok=True)
+    (build / "tidy" / "compile_commands.json").write_text(json.dumps(entries))
+    return {entry["file"]: entry["command"] for entry in entries}
 
 
 def recent(commits):
@@ -77,21 +89,32 @@ def recent(commits):
     return set(named.split()) | set(fresh.stdout.split())
 
 
+def drawn(files, count):
+    """As many of the files, the same ones whenever the same commit is tested."""
+    head = subprocess.run(["git", "-C", str(tree.ROOT), "rev-parse", "HEAD"], capture_output=True).stdout
+    return sorted(files, key=lambda file: hashlib.sha256(head + file.encode()).digest())[:count]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a configured build folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--recent", type=int, metavar="COMMITS", help="only what the last commits or the working tree changed")
+    parser.add_argument("--at-most", type=int, metavar="FILES",
+                        help="when there are more: this many of them, others for every commit; `make lint` looks at all")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
 
     build = options.build.resolve()
-    commands = {entry["file"]: entry["command"] for entry in json.loads((build / "compile_commands.json").read_text())}
+    commands = commands_of(build)
     files = options.files or tree.files("*.cpp")
     files = [f for f in files if f.startswith(FOLDERS) and str(tree.ROOT / f) in commands]
     changed = recent(options.recent) if options.recent is not None else None
     if changed is not None:
         files = [f for f in files if f in changed]
+    if options.at_most is not None and len(files) > options.at_most:
+        print(f"{len(files)} files to look at, {options.at_most} of them drawn by the hash of the commit")
+        files = drawn(files, options.at_most)
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
     CACHE.mkdir(parents=True, exist_ok=True)
 
