@@ -66,10 +66,10 @@ std::vector<Point> recorded_points(const OpenShape& open) {
     const Schedule s = open.space.schedule(point);
     if (shape.height > 0) {
       // The lowest schedule that cuts twice the height into tiles of it.
-      const bool fits = s["nv"] == shape.vectors && s["mr"] >= shape.height && s["kc"] == 0 && s["nc"] == 0 &&
-                        s["pack_a"] == 0 && s["pack_b"] == 0 && s["order"] == 1;
+      const bool fits = s[kNv] == shape.vectors && s[kMr] >= shape.height && s[kKc] == 0 && s[kNc] == 0 &&
+                        s[kPackA] == 0 && s[kPackB] == 0 && s[kRowTilesOutermost] == 1;
       const bool taken = std::any_of(points.begin(), points.end(), [&](const Point& other) {
-        return open.space.schedule(other)["compiler"] == s["compiler"];
+        return open.space.schedule(other)[kCompiler] == s[kCompiler];
       });
       if (!fits || taken) return true;
     }

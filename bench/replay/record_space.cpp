@@ -52,7 +52,7 @@ absl::Status write_text(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// A row may keep axes to some of their values: {"only": {"tasks": [1], "compiler": ["gcc"]}}.
+// A row may keep axes to some of their values: {"only": {"tasks_per_thread": [1], "compiler": ["gcc"]}}.
 absl::Status restrict_axes(const Json& only, Space& space) {
   for (const auto& [name, values] : only.items()) {
     const auto axis =
@@ -60,8 +60,9 @@ absl::Status restrict_axes(const Json& only, Space& space) {
     if (axis == space.axes.end()) return invalid("no axis ", name, " in ", space.prefix);
     std::vector<int64_t> kept;
     for (const Json& value : values) {
-      const int64_t wanted = value.is_string() ? (value == "clang" ? 1 : 0) : value.get<int64_t>();
-      if (std::find(axis->values.begin(), axis->values.end(), wanted) != axis->values.end()) kept.push_back(wanted);
+      const std::string wanted = value.is_string() ? value.get<std::string>() : value.dump();
+      for (const int64_t has : axis->values)
+        if (spells(*axis, has, wanted)) kept.push_back(has);
     }
     if (kept.empty()) return invalid("axis ", name, " of ", space.prefix, " has none of ", values.dump());
     axis->values = kept;

@@ -61,11 +61,12 @@ Names name_axes(const Json& file, Space& space) {
   if (own.contains("axes")) {
     for (const Json& axis : own["axes"]) {
       const std::string name = axis["name"];
-      Axis out{name, {}};
+      const std::optional<Choice> choice = choice_named(name);  // else of a part, or of a plan of version 1
+      Axis out = choice ? Axis(*choice, {}) : Axis(name, {});
       std::map<std::string, int> places;
       for (const Json& value : axis["values"]) {
         const int64_t number = value.get<int64_t>();
-        const std::string text = name == "compiler" ? (number == 1 ? "clang" : "gcc") : cat(number);
+        const std::string text = choice ? value_text(*choice, number) : cat(number);
         places[text] = static_cast<int>(out.values.size());
         out.values.push_back(number);
       }
@@ -78,7 +79,7 @@ Names name_axes(const Json& file, Space& space) {
   for (auto& [name, values] : found) {
     if (values.size() < 2) continue;  // nothing to choose
     std::sort(values.begin(), values.end(), before);
-    Axis out{name, {}};
+    Axis out(name, {});
     std::map<std::string, int> places;
     for (const Json& value : values) {
       places[text_of(value)] = static_cast<int>(out.values.size());
@@ -132,6 +133,8 @@ absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, con
   out->warploom = metadata.value("warploom", Json::object());
   out->graph = out->warploom.value("graph", "");
   out->space.prefix = out->warploom.value("prefix", "t4");
+  const size_t kind = out->space.prefix.find(" class=");
+  if (kind != std::string::npos) out->space.kind = std::string_view(out->space.prefix).substr(kind + 7);
   const Names names = name_axes(file, out->space);
   const double unit = ns_per_unit(metadata);
   const double part = out->warploom.value("quantile", 0.5);
@@ -143,17 +146,7 @@ absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, con
     out->results[*std::move(point)] = result;
   }
   if (out->best_ns == 0) return invalid(name, ": no point of it is correct");
-  // Values are unique within an axis, so a schedule says which point it is.
-  out->space.legal = [recording = out.get()](const Schedule& schedule) {
-    Point point;
-    point.reserve(schedule.knobs().size());
-    for (size_t i = 0; i < schedule.knobs().size(); ++i) {
-      const std::vector<int64_t>& values = recording->space.axes[i].values;
-      point.push_back(
-          static_cast<int>(std::find(values.begin(), values.end(), schedule.knobs()[i].second) - values.begin()));
-    }
-    return recording->results.contains(point);
-  };
+  out->space.legal_point = [recording = out.get()](const Point& point) { return recording->results.contains(point); };
   for (const Json& seed : out->warploom.value("seeds", Json::array())) {
     const auto point = out->space.parse(seed.get<std::string>());
     if (point.ok()) out->space.seeds.push_back(*point);

@@ -39,9 +39,9 @@ double team_contract_ns(const Schedule& s, const ProductExtents& product, const 
   const Gpu& gpu = machine.target->gpu;
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
-  const auto tile_rows = static_cast<double>(s["tile_rows"]), tile_columns = static_cast<double>(s["tile_columns"]);
-  const auto step = static_cast<double>(s["k_step"]), bytes = static_cast<double>(product.bytes);
-  const int64_t threads = (s["tile_rows"] / s["rows_each"]) * (s["tile_columns"] / s["columns_each"]);
+  const auto tile_rows = static_cast<double>(s[kTileRows]), tile_columns = static_cast<double>(s[kTileColumns]);
+  const auto step = static_cast<double>(s[kStepK]), bytes = static_cast<double>(product.bytes);
+  const int64_t threads = (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
   const double row_tiles = std::ceil(product.rows / tile_rows),
                column_tiles = std::ceil(product.columns / tile_columns);
   const double blocks = row_tiles * column_tiles * product.outer;
@@ -57,13 +57,13 @@ double team_contract_ns(const Schedule& s, const ProductExtents& product, const 
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;
   const double shared_bytes =
-      static_cast<double>(threads) * static_cast<double>(s["rows_each"] + s["columns_each"]) * bytes / 2;  // broadcasts
-  const double unrolled = s["unroll"] > 1 ? 2 : 1;
+      static_cast<double>(threads) * static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2;  // broadcasts
+  const double unrolled = s[kUnrollK] > 1 ? 2 : 1;
   double use_ns = pipelined_ns(kSharedNs + shared_bytes / kSharedBytesPerNs, compute_ns, step, unrolled,
                                std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
   const double tile_bytes = step * (tile_rows + tile_columns) * bytes;
-  if (s["async"] == 0) use_ns += tile_bytes / kSharedBytesPerNs;  // the lanes that compute write them there
+  if (s[kAsyncCopies] == 0) use_ns += tile_bytes / kSharedBytesPerNs;  // the lanes that compute write them there
 
   // A step's tiles come from the L2, and from memory what no other block of the wave reads as well.
   const double columns_met = std::min(column_tiles, wave), rows_met = std::ceil(wave / column_tiles);
@@ -74,7 +74,7 @@ double team_contract_ns(const Schedule& s, const ProductExtents& product, const 
   const double turns = std::ceil(product.depth / step);
   const double stored = tile_rows * tile_columns * bytes / (rates.memory_bytes_per_ns / units);
 
-  const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s["stages"]), beside);
+  const double loop = beside * pipelined_ns(load_ns, use_ns, turns, static_cast<double>(s[kStages]), beside);
   const double least = beside * turns * std::max({from_memory, from_l2, use_ns});
   return rates.launch_us * 1000 + waves * (load_ns + std::max(loop, least) + beside * stored);
 }

@@ -24,21 +24,21 @@ bool aligned(const Access& access, const Domain& domain, int lanes) {
 }  // namespace
 
 Axis threads_axis(const Machine& machine) {
-  Axis axis{"threads", {}};
+  Axis axis(kThreads, {});
   for (int threads = machine.threads; threads > 1; threads = (threads + 1) / 2) axis.values.push_back(threads);
   axis.values.push_back(1);
   return axis;
 }
 
 Axis compiler_axis(const Machine& machine) {
-  Axis axis{"compiler", {}};
-  if (machine.gcc) axis.values.push_back(0);
-  if (machine.clang) axis.values.push_back(1);
+  Axis axis(kCompiler, {});
+  if (machine.gcc) axis.values.push_back(kGcc);
+  if (machine.clang) axis.values.push_back(kClang);
   return axis;
 }
 
-Axis axis_of(std::string_view name, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit) {
-  Axis axis{std::string(name), {}};
+Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit) {
+  Axis axis(choice, {});
   for (int64_t value : values)
     if (axis.values.empty() || !admit || admit(value)) axis.values.push_back(value);
   return axis;
@@ -51,16 +51,22 @@ Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machin
     if (aligned(store.access, domain, machine.target->lanes)) bytes += group.bytes(node);
   }
   const bool pays = machine.target->streaming_stores && bytes >= std::max(kSmallOutput, machine.l3_bytes / kSmallShare);
-  return axis_of("stream", {0, 1}, [pays](int64_t value) { return value == 0 || pays; });
+  return axis(kStreamStores, {0, 1}, [pays](int64_t value) { return value == 0 || pays; });
 }
 
 bool has_value(const Axis& axis, int64_t value) {
   return std::find(axis.values.begin(), axis.values.end(), value) != axis.values.end();
 }
 
-int64_t largest_up_to(const Axis& axis, int64_t wanted) {
-  int64_t best = axis.values[0];
-  for (int64_t value : axis.values)
+const std::vector<int64_t>& values_of(const Space& space, Choice choice) {
+  const Axis* axis = axis_of(space.axes, choice);
+  WL_CHECK(axis != nullptr, "the space has no ", name_of(choice));
+  return axis->values;
+}
+
+int64_t largest_up_to(const std::vector<int64_t>& values, int64_t wanted) {
+  int64_t best = values[0];
+  for (int64_t value : values)
     if (value <= wanted && (value > best || best > wanted)) best = value;
   return best;
 }
@@ -73,39 +79,45 @@ int64_t cache_share(const Machine& machine) {
   return machine.l2_bytes * machine.threads + machine.l3_bytes / 2;
 }
 
-void set_knob(const Space& space, Point& point, std::string_view name, int64_t value) {
-  const Axis* axis = axis_named(space.axes, name);
+void set_value(const Space& space, Point& point, const Axis* axis, int64_t value) {
   if (point.empty() || axis == nullptr) return point.clear();
   const auto at = std::find(axis->values.begin(), axis->values.end(), value);
   if (at == axis->values.end()) return point.clear();
-  point[axis - space.axes.data()] = static_cast<int>(at - axis->values.begin());
+  point[static_cast<size_t>(axis - space.axes.data())] = static_cast<int>(at - axis->values.begin());
 }
 
-Point point_of(const Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
-  return point_of(space, std::vector<std::pair<std::string, int64_t>>(knobs.begin(), knobs.end()));
+void set_choice(const Space& space, Point& point, Choice choice, int64_t value) {
+  set_value(space, point, axis_of(space.axes, choice), value);
 }
 
-Point point_of(const Space& space, const std::vector<std::pair<std::string, int64_t>>& knobs) {
+Point point_of(const Space& space, const Chosen& chosen) {
   Point point(space.axes.size(), 0);
-  for (const auto& [name, value] : knobs) set_knob(space, point, name, value);
+  for (const auto& [choice, value] : chosen) set_choice(space, point, choice, value);
   return point;
 }
 
-void add_seed(Space& space, std::initializer_list<std::pair<std::string_view, int64_t>> knobs) {
-  const Point point = point_of(space, knobs);
-  if (point.empty()) return;
-  for (size_t i = 0; i < space.axes.size(); ++i) {
-    if (space.axes[i].name != "compiler") continue;
-    for (size_t value = 0; value < space.axes[i].values.size(); ++value) {
-      Point other = point;
-      other[i] = static_cast<int>(value);
-      space.seeds.push_back(std::move(other));
-    }
+Point point_of(const Space& space, const Schedule& schedule) {
+  Point point(space.axes.size(), 0);
+  for (const Axis& axis : space.axes) set_value(space, point, &axis, schedule.find(axis).value_or(axis.values[0]));
+  return point;
+}
+
+void add_listed_axes(Space& space, const Machine& machine) {
+  for (size_t i = 0; i < kChoices; ++i) {
+    const auto choice = static_cast<Choice>(i);
+    if (!info(choice).values.empty() && belongs_to(choice, space.kind, machine.target->is_gpu()))
+      space.axes.emplace_back(choice, info(choice).values);
   }
 }
 
-Axis blocks_axis() {
-  return axis_of("blocks", {0, 2, 4, 8, 16, 1});
+void add_seed(Space& space, const Chosen& chosen) {
+  const Point point = point_of(space, chosen);
+  if (point.empty()) return;
+  for (const int64_t compiler : values_of(space, kCompiler)) {
+    Point other = point;
+    set_choice(space, other, kCompiler, compiler);
+    space.seeds.push_back(std::move(other));
+  }
 }
 
 bool may_reside(int64_t blocks, int64_t threads, const Gpu& gpu) {

@@ -1,7 +1,7 @@
 #include "compiler/schedule/space.h"
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -9,65 +9,102 @@
 namespace wl {
 namespace {
 
-constexpr std::string_view kCompilers[] = {"gcc", "clang"};
+constexpr std::string_view kPlan1 = "plan 1 ", kPlan2 = "plan 2 ";
 
-std::string value_text(std::string_view axis, int64_t value) {
-  if (axis == "compiler" && value >= 0 && value < 2) return std::string(kCompilers[value]);
-  return cat(value);
+std::string value_text(const Axis& axis, int64_t value) {
+  return axis.choice ? value_text(*axis.choice, value) : cat(value);
 }
 
-Schedule first_schedule(const std::vector<Axis>& axes) {
-  return Schedule(axes, Point(axes.size(), 0));
+// Whether plans of version 1 called the axis so.
+bool was_named(const Axis& axis, std::string_view name) {
+  if (!axis.choice) return axis.name == name;
+  const std::string_view part = std::string_view(axis.name).substr(0, axis.name.rfind('.') + 1);
+  if (name.substr(0, part.size()) != part) return false;
+  const std::string_view names = info(*axis.choice).plan_1;
+  for (absl::string_view old : absl::StrSplit(absl::string_view(names.data(), names.size()), '|'))
+    if (std::string_view(old.data(), old.size()) == name.substr(part.size())) return true;
+  return false;
+}
+
+bool is_older(std::string_view plan, const Space& space) {
+  return plan.substr(0, kPlan1.size()) == kPlan1 && space.prefix.substr(0, kPlan1.size()) != kPlan1;
+}
+
+// Version 1 had no kind of its own for transposes.
+std::string_view plan_1_kind(std::string_view kind) {
+  return kind == "transpose" ? "map" : kind;
+}
+
+// Version 1 gave the axes of transposes to every map with strided reads; kernels that do not transpose never read them.
+bool had_no_effect(const Space& space, std::string_view name) {
+  return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
+}
+
+// What follows the prefix of a plan.
+absl::StatusOr<std::string_view> after_prefix(std::string_view text, const Space& space) {
+  const auto rest = [text](std::string_view prefix) -> std::optional<std::string_view> {
+    if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
+    const std::string_view left = text.substr(prefix.size());
+    return left.empty() || left[0] == ' ' ? std::optional(left) : std::nullopt;
+  };
+  if (const auto found = rest(space.prefix)) return *found;
+  if (is_older(text, space)) {
+    std::string old = cat(kPlan1, space.prefix.substr(kPlan2.size()));
+    old.replace(old.size() - space.kind.size(), space.kind.size(), plan_1_kind(space.kind));
+    if (const auto found = rest(old)) return *found;
+  }
+  return invalid("expected a plan that begins with \"", space.prefix, "\", found \"", text.substr(0, 80), "\"");
 }
 
 }  // namespace
+
+bool spells(const Axis& axis, int64_t value, std::string_view text) {
+  return text == value_text(axis, value) || text == cat(value);
+}
 
 const Axis* axis_named(const std::vector<Axis>& axes, std::string_view name) {
   const auto at = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
   return at == axes.end() ? nullptr : &*at;
 }
 
-Schedule::Schedule(const std::vector<Axis>& axes, const Point& point) {
+const Axis* axis_of(const std::vector<Axis>& axes, Choice choice) {
+  const auto at = std::find_if(axes.begin(), axes.end(),
+                               [choice](const Axis& axis) { return axis.choice == choice && axis.path.empty(); });
+  return at == axes.end() ? nullptr : &*at;
+}
+
+Axis axis_in_part(char prefix, int number, const Axis& axis) {
+  Axis out = axis;
+  out.name = cat(std::string(1, prefix), number, ".", axis.name);
+  out.path.insert(out.path.begin(), number);
+  return out;
+}
+
+Schedule Space::schedule(const Point& point) const {
   WL_CHECK(axes.size() == point.size(), "a point of ", point.size(), " in a space of ", axes.size(), " axes");
-  knobs_.reserve(axes.size());
+  Schedule schedule;
   for (size_t i = 0; i < axes.size(); ++i) {
     WL_CHECK(point[i] >= 0 && point[i] < static_cast<int>(axes[i].values.size()), "value ", point[i], " of axis ",
              axes[i].name);
-    knobs_.emplace_back(axes[i].name, axes[i].values[point[i]]);
+    schedule.set(axes[i], axes[i].values[static_cast<size_t>(point[i])]);
   }
+  return schedule;
 }
 
-int64_t Schedule::operator[](std::string_view name) const {
-  for (const auto& [knob, value] : knobs_)
-    if (knob == name) return value;
-  WL_CHECK(false, "the schedule has no axis ", name);
-}
-
-int64_t Schedule::get(std::string_view name, int64_t otherwise) const {
-  for (const auto& [knob, value] : knobs_)
-    if (knob == name) return value;
-  return otherwise;
-}
-
-void Schedule::set(std::string name, int64_t value) {
-  for (auto& [knob, old] : knobs_)
-    if (knob == name) {
-      old = value;
-      return;
-    }
-  knobs_.emplace_back(std::move(name), value);
+bool Space::admits(const Schedule& schedule, const Point& point) const {
+  return (!legal || legal(schedule)) && (!legal_point || legal_point(point));
 }
 
 void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
   for (const Axis& axis : axes)
     if (axis.values.empty()) return;
   Point point(axes.size(), 0);
-  Schedule current = first_schedule(axes);
+  Schedule current = schedule(point);
   // Where a part is illegal, so are all points that begin as this one does.
   const auto judged = [&] {
     for (const Part& part : parts)
       if (!part.legal(current)) return std::pair(false, part.end);
-    return std::pair(!parts.empty() || !legal || legal(current), axes.size());
+    return std::pair(!parts.empty() || admits(current, point), axes.size());
   };
   while (true) {
     const auto [is_legal, end] = judged();
@@ -76,11 +113,11 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
     while (i > 0 && point[i - 1] + 1 == static_cast<int>(axes[i - 1].values.size())) {
       --i;
       point[i] = 0;
-      current.set(axes[i].name, axes[i].values[0]);
+      current.set(axes[i], axes[i].values[0]);
     }
     if (i == 0) return;
     ++point[i - 1];
-    current.set(axes[i - 1].name, axes[i - 1].values[point[i - 1]]);
+    current.set(axes[i - 1], axes[i - 1].values[static_cast<size_t>(point[i - 1])]);
   }
 }
 
@@ -96,37 +133,47 @@ bool Space::is_legal(const Point& point) const {
   if (point.size() != axes.size()) return false;
   for (size_t i = 0; i < axes.size(); ++i)
     if (point[i] < 0 || point[i] >= static_cast<int>(axes[i].values.size())) return false;
-  return !legal || legal(schedule(point));
+  return admits(schedule(point), point);
 }
 
 std::string Space::text(const Point& point) const {
   std::string out = prefix;
   for (size_t i = 0; i < axes.size(); ++i)
-    append(&out, " ", axes[i].name, "=", value_text(axes[i].name, axes[i].values[point[i]]));
+    append(&out, " ", axes[i].name, "=", value_text(axes[i], axes[i].values[static_cast<size_t>(point[i])]));
   return out;
 }
 
+bool Space::is_of_kind(std::string_view plan, std::string_view plans_kind) const {
+  return plans_kind == (is_older(plan, *this) ? plan_1_kind(kind) : kind);
+}
+
+const Axis* Space::axis_in(std::string_view plan, std::string_view name) const {
+  if (!is_older(plan, *this)) return axis_named(axes, name);
+  const auto at = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return was_named(axis, name); });
+  return at == axes.end() ? nullptr : &*at;
+}
+
 absl::StatusOr<Point> Space::parse(std::string_view text) const {
-  if (text.substr(0, prefix.size()) != prefix || (text.size() > prefix.size() && text[prefix.size()] != ' '))
-    return invalid("expected a plan that begins with \"", prefix, "\", found \"", text.substr(0, 80), "\"");
+  WL_ASSIGN_OR_RETURN(const std::string_view rest, after_prefix(text, *this));
+  const bool old = is_older(text, *this);
   Point point(axes.size(), -1);
-  const std::string_view rest = text.substr(prefix.size());
   for (absl::string_view word : absl::StrSplit(absl::string_view(rest.data(), rest.size()), ' ', absl::SkipEmpty())) {
     const size_t equals = word.find('=');
     if (equals == absl::string_view::npos) return invalid("expected name=value, found \"", word, "\"");
     const std::string name(word.substr(0, equals)), value(word.substr(equals + 1));
-    const Axis* axis = axis_named(axes, name);
+    const Axis* axis = axis_in(text, name);
+    if (axis == nullptr && old && had_no_effect(*this, name)) continue;
     if (axis == nullptr)
-      return invalid("unknown axis \"", name, "\"; this space has ",
+      return invalid("unknown axis \"", name, "\"", old ? " of a plan of version 1" : "", "; this space has ",
                      absl::StrJoin(axes, ", ", [](std::string* out, const Axis& a) { out->append(a.name); }));
-    int& at = point[axis - axes.data()];
+    int& at = point[static_cast<size_t>(axis - axes.data())];
     if (at >= 0) return invalid("axis \"", name, "\" is given twice");
     for (size_t i = 0; i < axis->values.size(); ++i)
-      if (value_text(name, axis->values[i]) == value) at = static_cast<int>(i);
+      if (spells(*axis, axis->values[i], value)) at = static_cast<int>(i);
     if (at < 0)
       return invalid(
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
-          absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(name, v)); }));
+          absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(*axis, v)); }));
   }
   // A plan may be older than an axis: the first value is what was done before there was a choice.
   for (int& at : point) at = std::max(at, 0);
@@ -134,8 +181,20 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
   return point;
 }
 
-Space finished(Space space, const Domain& domain, const Machine& machine) {
-  space.prefix = cat("plan 1 target=", machine.target->name, " class=", name_of(domain.cls));
+std::string axes_text(const Space& space) {
+  std::string text;
+  for (const Axis& axis : space.axes) {
+    append(&text, "  ", axis.name, "={");
+    for (size_t i = 0; i < axis.values.size(); ++i) append(&text, i == 0 ? "" : ",", value_text(axis, axis.values[i]));
+    append(&text, "}");
+    if (axis.choice) append(&text, "  ", info(*axis.choice).meaning);
+    text += "\n";
+  }
+  return text;
+}
+
+Space finished(Space space, const Machine& machine) {
+  space.prefix = cat(kPlan2, "target=", machine.target->name, " class=", space.kind);
   std::vector<Point> seeds;
   for (const Point& seed : space.seeds)
     if (space.is_legal(seed) && std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.push_back(seed);

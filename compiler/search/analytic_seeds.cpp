@@ -69,8 +69,8 @@ void walk(const Space& space, Point point, Prices& prices) {
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
-  for (const char* knob : {"mr", "nv", "pack_a", "pack_b", "tile_rows", "tile_columns", "async"})
-    kind.push_back(s.get(knob, 0));
+  for (const Choice choice : {kMr, kNv, kPackA, kPackB, kTileRows, kTileColumns, kAsyncCopies})
+    if (s.has(choice)) kind.push_back(s[choice]);
   return kind;
 }
 

@@ -35,8 +35,10 @@ std::string_view value_of(const Knobs& knobs, std::string_view name) {
   return {};
 }
 
-// Values that are names (a compiler) stand for nothing near: the first one.
+// A name that the axis does not have stands for nothing near: the first value.
 int nearest_value(const Axis& axis, std::string_view text) {
+  for (size_t i = 0; i < axis.values.size(); ++i)
+    if (spells(axis, axis.values[i], text)) return static_cast<int>(i);
   int64_t wanted = 0;
   if (!absl::SimpleAtoi(absl::string_view(text.data(), text.size()), &wanted)) return 0;
   const auto apart = [&](int64_t value) {
@@ -61,12 +63,12 @@ std::optional<double> target_distance(std::string_view a, std::string_view b) {
 
 std::optional<Point> translated(const Space& space, std::string_view plan) {
   if (absl::StatusOr<Point> same = space.parse(plan); same.ok()) return *std::move(same);
-  const Knobs here = knobs_of(space.prefix), there = knobs_of(plan);
-  if (value_of(here, "class") != value_of(there, "class")) return std::nullopt;
+  const Knobs there = knobs_of(plan);
+  if (!space.is_of_kind(plan, value_of(there, "class"))) return std::nullopt;
   Point point(space.axes.size(), 0);
   for (const auto& [name, value] : there) {
     if (name == "class" || name == "target") continue;
-    const Axis* axis = axis_named(space.axes, name);
+    const Axis* axis = space.axis_in(plan, name);
     if (axis == nullptr) return std::nullopt;
     point[static_cast<size_t>(axis - space.axes.data())] = nearest_value(*axis, value);
   }

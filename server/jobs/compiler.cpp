@@ -145,15 +145,7 @@ class RealGroup : public GroupCompiler {
 
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
 
-  std::string space_text() const override {
-    std::string text = cat(space_.count(), " legal points;");
-    for (const Axis& axis : space_.axes) {
-      append(&text, " ", axis.name, "={");
-      for (size_t i = 0; i < axis.values.size(); ++i) append(&text, i == 0 ? "" : ",", axis.values[i]);
-      append(&text, "}");
-    }
-    return text;
-  }
+  std::string space_text() const override { return cat(space_.count(), " legal points\n", axes_text(space_)); }
 
   absl::StatusOr<std::string> kernel_text(const std::string& plan) const override {
     WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));

@@ -13,6 +13,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/plan/stitch.h"
+#include "compiler/schedule/axes.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/golden/groups.h"
 
@@ -38,13 +39,8 @@ std::string section(std::string_view title, const std::string& text) {
 absl::StatusOr<Point> chosen_point(const Space& space, const testing::Golden& golden) {
   Point point = space.seeds[0];
   for (const auto& [name, value] : golden.choices) {
-    size_t axis = 0;
-    while (axis < space.axes.size() && space.axes[axis].name != name) ++axis;
-    if (axis == space.axes.size()) return invalid("no axis ", name);
-    const std::vector<int64_t>& values = space.axes[axis].values;
-    const auto at = std::find(values.begin(), values.end(), value);
-    if (at == values.end()) return invalid("axis ", name, " has no ", value);
-    point[axis] = static_cast<int>(at - values.begin());
+    set_value(space, point, axis_named(space.axes, name), value);
+    if (point.empty()) return invalid("no axis ", name, " with the value ", value);
   }
   if (!space.is_legal(point)) return invalid(space.text(point), " is not legal");
   return point;

@@ -20,7 +20,7 @@ inline std::string file_text(const std::string& path) {
 struct Golden {
   const char* name;
   const char* target;
-  std::vector<std::pair<const char*, int64_t>> choices;  // beside the default schedule
+  std::vector<std::pair<const char*, int64_t>> choices;  // by the names of plans, beside the default schedule
   const char* graph;
   bool everywhere = false;  // GPUs' choices are the golden's too
 };
@@ -28,7 +28,7 @@ struct Golden {
 inline const std::vector<Golden> kGoldens = {
     {"softmax",
      "cpu:avx512",
-     {{"pipeline", 1}, {"prefetch", 2}, {"stream", 1}},
+     {{"pipeline", 1}, {"prefetch", 2}, {"stream_stores", 1}},
      R"(graph {
   %0 = input "x" : f32[512,1024] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[512]
@@ -201,7 +201,7 @@ inline const std::vector<Golden> kGoldens = {
 })"},
     {"counted_sum",  // the block that comes last combines what all left
      "cpu:avx512",
-     {{"last", 1}},
+     {{"last_block_combines", 1}},
      R"(graph {
   %0 = input "x" : f32[262144] normal(0,1)
   %1 = abs %0 : f32[262144]
@@ -382,14 +382,14 @@ inline const std::vector<Golden> kGoldens = {
 })"},
     {"gemm_async",
      "sim:cuda",
-     {{"async", 1},
+     {{"async_copies", 1},
       {"stages", 3},
       {"tile_rows", 32},
       {"tile_columns", 32},
-      {"rows_each", 4},
-      {"columns_each", 4},
+      {"thread_rows", 4},
+      {"thread_columns", 4},
       {"k_step", 8},
-      {"unroll", 2}},
+      {"k_unroll", 2}},
      R"(graph {
   %0 = input "a" : f32[96,64] normal(0,1)
   %1 = input "b" : f32[64,80] normal(0,1)

@@ -19,8 +19,7 @@ bool is_direct(const Domain::Operand& operand) {
 // B is packed because it is asked for, computed, guarded, or not contiguous along the columns.
 bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
   const Domain::Operand& operand = domain.operands[domain.contract][right_operand(domain)];
-  return schedule.get("pack_b", 1) != 0 || !is_direct(operand) ||
-         (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
+  return schedule[kPackB] != 0 || !is_direct(operand) || (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
 }
 
 }  // namespace
@@ -48,11 +47,11 @@ absl::Status ContractLowering::prepare() {
   rows_total_ = extent(row_atom_);
   columns_total_ = extent(column_atom_);
 
-  row_tasks_ = schedule_.get("row_tasks", 1);
+  row_tasks_ = schedule_[kRowTasks];
   if (rows_total_ % row_tasks_ != 0)
     return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
   rows_per_task_ = rows_total_ / row_tasks_;
-  mr_ = std::min(schedule_.get("mr", 8), rows_per_task_);
+  mr_ = std::min(schedule_[kMr], rows_per_task_);
   const int64_t tiles = (rows_per_task_ + mr_ - 1) / mr_, base = rows_per_task_ / tiles, more = rows_per_task_ % tiles;
   if (more > 0) row_groups_.push_back({base + 1, 0, more});
   row_groups_.push_back({base, more * (base + 1), tiles - more});
@@ -63,7 +62,7 @@ absl::Status ContractLowering::prepare() {
   k_inner_ = 1;
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
-  const int64_t kc = schedule_.get("kc", 0);
+  const int64_t kc = schedule_[kKc];
   k_block_ = std::max<int64_t>(1, kc == 0 || k_inner_ == 0 ? k0 : std::min(k0, kc / k_inner_));
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
   k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
@@ -76,7 +75,7 @@ absl::Status ContractLowering::prepare() {
     side->direct = is_direct(operand);
     if (side->direct) side->access = operand.access;
   }
-  a_.packed = schedule_.get("pack_a", 0) != 0 || !a_.direct;
+  a_.packed = schedule_[kPackA] != 0 || !a_.direct;
   b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
   const int64_t depth = k_block_ * k_inner_;
   if (flat_) {
@@ -95,20 +94,20 @@ absl::Status ContractLowering::prepare() {
 }
 
 void ContractLowering::prepare_columns() {
-  nr_ = std::min(schedule_.get("nv", 2) * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
+  nr_ = std::min(schedule_[kNv] * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
   panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
   panels_ = panels_per_column_atom_;
   for (AtomId a : domain_.n)
     if (a != column_atom_) panels_ *= domain_.atoms[a].extent;
-  column_tasks_ = std::min(schedule_.get("column_tasks", 1), panels_);
+  column_tasks_ = std::min(schedule_[kColumnTasks], panels_);
   panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
   column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
-  const int64_t nc = schedule_.get("nc", 0);
+  const int64_t nc = schedule_[kNc];
   panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
   if (!flat_) return;
   image_width_ = whole_.atoms[flat_->width].extent;
   image_height_ = whole_.atoms[flat_->height].extent;
-  column_tasks_ = std::min(schedule_.get("column_tasks", 1), image_height_);
+  column_tasks_ = std::min(schedule_[kColumnTasks], image_height_);
   image_rows_per_task_ = (image_height_ + column_tasks_ - 1) / column_tasks_;
   column_tasks_ = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
   image_rows_per_block_ =

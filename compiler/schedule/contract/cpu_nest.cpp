@@ -148,7 +148,7 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
       out_.close_loop();
     }
   }
-  const bool rows_outside = schedule_.get("order", 0) == 1;
+  const bool rows_outside = schedule_[kRowTilesOutermost] == 1;
   if (!rows_outside) out_.open_loop(panel_var_, panel_trips());
   int64_t tiles = 0;
   for (const Rows& rows : row_groups_) {

@@ -70,15 +70,15 @@ class TeamContract {
     columns_.position = right;
     if (!domain_.m.empty()) rows_.atom = domain_.m.back();
     if (!domain_.n.empty()) columns_.atom = domain_.n.back();
-    rows_.tile = schedule_["tile_rows"];
-    columns_.tile = schedule_["tile_columns"];
-    step_ = schedule_["k_step"];
-    vector_ = schedule_["vector"];
-    rows_each_ = schedule_["rows_each"];
-    columns_each_ = schedule_["columns_each"];
-    stages_ = schedule_["stages"];
-    const bool async = schedule_.get("async", 0) != 0;
-    unroll_ = schedule_["unroll"];
+    rows_.tile = schedule_[kTileRows];
+    columns_.tile = schedule_[kTileColumns];
+    step_ = schedule_[kStepK];
+    vector_ = schedule_[kVector];
+    rows_each_ = schedule_[kThreadRows];
+    columns_each_ = schedule_[kThreadColumns];
+    stages_ = schedule_[kStages];
+    const bool async = schedule_[kAsyncCopies] != 0;
+    unroll_ = schedule_[kUnrollK];
     const int64_t down = rows_.tile / rows_each_, across = columns_.tile / columns_each_, threads = down * across;
     if (down == 0 || across == 0 || columns_each_ % vector_ != 0 || threads > machine_.target->gpu.block_threads)
       return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,

@@ -1,7 +1,5 @@
-// Contractions of machines with lanes. tile_rows x tile_columns: a block's tile, rows_each x columns_each: a thread's,
-// which says how many threads there are. k_step: of K at a time through shared memory. vector: neighbouring elements of
-// a thread. stages 2: the next step is fetched while one is computed. async: operands that are inputs as they are go to
-// shared memory without registers, up to `stages` - 1 steps ahead. unroll: outer products side by side.
+// The space of contractions on GPUs: a block has a tile of tile_rows x tile_columns, each of its threads thread_rows x
+// thread_columns of it, so that the four say how many threads there are.
 #include <algorithm>
 #include <bit>
 
@@ -19,19 +17,27 @@ int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
 }
 
+// Extents of a block's tile, the first one first.
+std::vector<int64_t> up_to(int64_t most) {
+  std::vector<int64_t> tiles;
+  for (const int64_t tile : {128, 64, 32, 16, 8, 256})
+    if (tile <= most) tiles.push_back(tile);
+  return tiles;
+}
+
 // Time of the whole in arbitrary units: waves of blocks, each as long as its arithmetic or what it reads.
 double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t columns, int64_t outer, int64_t words) {
   const Gpu& gpu = machine.target->gpu;
-  const int64_t tile_rows = s["tile_rows"], tile_columns = s["tile_columns"];
+  const int64_t tile_rows = s[kTileRows], tile_columns = s[kTileColumns];
   const int64_t blocks = ((rows + tile_rows - 1) / tile_rows) * ((columns + tile_columns - 1) / tile_columns) * outer;
-  const int64_t threads = (tile_rows / s["rows_each"]) * (tile_columns / s["columns_each"]);
+  const int64_t threads = (tile_rows / s[kThreadRows]) * (tile_columns / s[kThreadColumns]);
   const int64_t together =
       std::max<int64_t>(1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                                               gpu.unit_registers / (threads * contract_registers(s, words)),
                                               gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, 4 * words))}));
   const int64_t units = std::max(1, gpu.units);
   const int64_t waves = (blocks + units - 1) / units;  // of one block a unit
-  const auto rows_each = static_cast<double>(s["rows_each"]), columns_each = static_cast<double>(s["columns_each"]);
+  const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
   // For each outer product: multiplications, and what is read for it from shared memory and from beyond.
   const double products = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
   const double near = products * (1 / rows_each + 1 / columns_each);
@@ -39,20 +45,20 @@ double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t 
   // Few threads on a unit do not hide what they wait for.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
-  return static_cast<double>(waves) * (products + near + far) / hidden * (s["stages"] > 1 ? 1 : 1.2);
+  return static_cast<double>(waves) * (products + near + far) / hidden * (s[kStages] > 1 ? 1 : 1.2);
 }
 
 }  // namespace
 
 int64_t contract_registers(const Schedule& s, int64_t words) {
-  const int64_t rows = s["rows_each"], columns = s["columns_each"];
-  const int64_t threads = (s["tile_rows"] / rows) * (s["tile_columns"] / columns);
-  const int64_t fetched = ((s["tile_rows"] + s["tile_columns"]) * s["k_step"] + threads - 1) / threads;
+  const int64_t rows = s[kThreadRows], columns = s[kThreadColumns];
+  const int64_t threads = (s[kTileRows] / rows) * (s[kTileColumns] / columns);
+  const int64_t fetched = ((s[kTileRows] + s[kTileColumns]) * s[kStepK] + threads - 1) / threads;
   return (rows * columns + 2 * (rows + columns) + fetched) * words + kOtherRegisters;
 }
 
 int64_t contract_shared(const Schedule& s, int64_t bytes) {
-  return s["stages"] * s["k_step"] * (s["tile_rows"] + s["tile_columns"] + 2 * s["vector"]) * bytes + 128;
+  return s[kStages] * s[kStepK] * (s[kTileRows] + s[kTileColumns] + 2 * s[kVector]) * bytes + 128;
 }
 
 Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine) {
@@ -69,44 +75,41 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
   const bool copies =
       (gpu.features & kAsyncCopy) != 0 && (copies_operand(group, domain, 0) || copies_operand(group, domain, 1));
   Space space;
+  space.kind = "contract";
   space.axes = {
-      {"tile_rows", {}},
-      {"tile_columns", {}},
-      axis_of("k_step", {8, 16, 32, 4}, [&](int64_t k) { return k <= at_least(depth); }),
-      axis_of("rows_each", {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
-      axis_of("columns_each", {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
-      axis_of("vector", {4, 8, 2}),
-      axis_of("stages", {2, 1, 3, 4}, [&](int64_t stages) { return stages <= 2 || copies; }),
-      axis_of("unroll", {8, 4, 2}),
-      blocks_axis(),
-      axis_of("async", {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
+      {kTileRows, up_to(most_rows)},
+      {kTileColumns, up_to(most_columns)},
+      axis(kStepK, {8, 16, 32, 4}, [&](int64_t k) { return k <= at_least(depth); }),
+      axis(kThreadRows, {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
+      axis(kThreadColumns, {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
+      axis(kVector, {4, 8, 2}),
+      axis(kStages, {2, 1, 3, 4}, [&](int64_t stages) { return stages <= 2 || copies; }),
+      axis(kUnrollK, {8, 4, 2}),
+      axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
   };
-  for (int64_t tile : {128, 64, 32, 16, 8, 256}) {
-    if (tile <= most_rows) space.axes[0].values.push_back(tile);
-    if (tile <= most_columns) space.axes[1].values.push_back(tile);
-  }
+  add_listed_axes(space, machine);
   space.legal = [gpu, bytes](const Schedule& s) {
-    const int64_t rows_each = s["rows_each"], columns_each = s["columns_each"], vector = s["vector"];
-    if (s["async"] == 0 ? s["stages"] > 2 : s["stages"] < 2) return false;
-    if (rows_each > s["tile_rows"] || columns_each > s["tile_columns"] || columns_each % vector != 0) return false;
-    const int64_t threads = (s["tile_rows"] / rows_each) * (s["tile_columns"] / columns_each);
-    if (threads < gpu.wave || threads > gpu.block_threads || s["unroll"] > s["k_step"]) return false;
-    if (contract_shared(s, bytes) > gpu.block_shared || !may_reside(s["blocks"], threads, gpu)) return false;
+    const int64_t rows_each = s[kThreadRows], columns_each = s[kThreadColumns], vector = s[kVector];
+    if (s[kAsyncCopies] == 0 ? s[kStages] > 2 : s[kStages] < 2) return false;
+    if (rows_each > s[kTileRows] || columns_each > s[kTileColumns] || columns_each % vector != 0) return false;
+    const int64_t threads = (s[kTileRows] / rows_each) * (s[kTileColumns] / columns_each);
+    if (threads < gpu.wave || threads > gpu.block_threads || s[kUnrollK] > s[kStepK]) return false;
+    if (contract_shared(s, bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
     // 8 x 16 accumulators are as many as leave room for what is fetched.
     const int64_t registers = contract_registers(s, bytes / 4);
     return registers <= std::min(gpu.lane_registers, 232) && registers * threads <= gpu.unit_registers;
   };
   std::vector<std::pair<double, Point>> ranked;
-  for (int64_t tile_rows : space.axes[0].values)
-    for (int64_t tile_columns : space.axes[1].values)
+  for (int64_t tile_rows : values_of(space, kTileRows))
+    for (int64_t tile_columns : values_of(space, kTileColumns))
       for (int64_t rows_each : {8, 4, 2, 1})
         for (int64_t columns_each : {8, 4})
           for (int64_t k_step : {8, 16}) {
-            Point point = point_of(space, {{"tile_rows", tile_rows},
-                                           {"tile_columns", tile_columns},
-                                           {"rows_each", rows_each},
-                                           {"columns_each", columns_each},
-                                           {"k_step", k_step}});
+            Point point = point_of(space, {{kTileRows, tile_rows},
+                                           {kTileColumns, tile_columns},
+                                           {kThreadRows, rows_each},
+                                           {kThreadColumns, columns_each},
+                                           {kStepK, k_step}});
             if (point.empty() || !space.is_legal(point)) continue;
             const double cost = cost_of(space.schedule(point), machine, rows, columns, outer, bytes / 4);
             ranked.emplace_back(cost, std::move(point));
@@ -116,10 +119,10 @@ Space space_team_contract(const Graph& group, const Domain& domain, const Machin
   for (const int64_t stages : {3, 4}) {
     if (!copies || space.seeds.empty()) break;
     Schedule with = space.schedule(space.seeds[0]);
-    with.set("async", 1);
-    with.set("stages", stages);
-    with.set("blocks", 1);  // else the compiler saves registers, and spills
-    space.seeds.push_back(point_of(space, with.knobs()));
+    with.set(kAsyncCopies, 1);
+    with.set(kStages, stages);
+    with.set(kMinBlocks, 1);  // else the compiler saves registers, and spills
+    space.seeds.push_back(point_of(space, with));
   }
   return space;
 }

@@ -31,8 +31,6 @@ Extents extents_of(const Domain& original) {
 
 }  // namespace
 
-// mr x nv: the micro-kernel, rows by vectors. kc: K per block, 0 = all. nc: columns per block, 0 = all of a task's.
-// order 1: row tiles outside panels. row_tasks, column_tasks: how a batch element's work is cut for the threads.
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const Extents e = extents_of(domain);
   const int64_t lanes = machine.target->lanes;
@@ -41,46 +39,44 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto divides = [&](int64_t t) { return e.rows % t == 0 && e.rows / t >= 4; };
   Space space;
+  space.kind = "contract";
   space.axes = {
-      axis_of("mr", {1, 2, 4, 6, 8, 9, 12, 14}, [&](int64_t m) { return m <= e.rows; }),
-      axis_of("nv", {1, 2, 3, 4}, [&](int64_t n) { return n <= vectors; }),
-      axis_of("kc", {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
-      axis_of("nc", {0, 768, 192}, [&](int64_t n) { return n == 0 || n < e.columns * e.outer_columns; }),
-      axis_of("pack_b", {1, 0}),
-      axis_of("pack_a", {0, 1}),
-      axis_of("order", {1, 0}),
-      axis_of("row_tasks", {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || (parallel && divides(t)); }),
-      axis_of("column_tasks", {1, 2, 4, 8},
-              [&](int64_t t) { return t == 1 || (parallel && t <= vectors * e.outer_columns); }),
+      axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14}, [&](int64_t m) { return m <= e.rows; }),
+      axis(kNv, {1, 2, 3, 4}, [&](int64_t n) { return n <= vectors; }),
+      axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
+      axis(kNc, {0, 768, 192}, [&](int64_t n) { return n == 0 || n < e.columns * e.outer_columns; }),
+      axis(kPackB, {1, 0}),
+      axis(kPackA, {0, 1}),
+      axis(kRowTilesOutermost, {1, 0}),
+      axis(kRowTasks, {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || (parallel && divides(t)); }),
+      axis(kColumnTasks, {1, 2, 4, 8},
+           [&](int64_t t) { return t == 1 || (parallel && t <= vectors * e.outer_columns); }),
       threads_axis(machine),
       compiler_axis(machine),
   };
+  add_listed_axes(space, machine);
   const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
   space.legal = [=](const Schedule& s) {
-    const int64_t mr = s["mr"], nv = s["nv"];
+    const int64_t mr = s[kMr], nv = s[kNv];
     if (mr * nv + nv + 1 > registers) return false;
     // Small micro-kernels wait for their own latency; they are for results that have no more rows or columns.
     if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
-    const int64_t kc = s["kc"] == 0 ? e.depth : s["kc"];
-    const int64_t columns = (e.columns * e.outer_columns + s["column_tasks"] - 1) / s["column_tasks"];
-    const int64_t nc = s["nc"] == 0 ? columns : std::min(columns, s["nc"]);
-    const int64_t rows = e.rows / s["row_tasks"];
-    int64_t scratch = (s["pack_b"] ? nc * kc : 0) + (s["pack_a"] ? rows * kc : 0);
+    const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
+    const int64_t columns = (e.columns * e.outer_columns + s[kColumnTasks] - 1) / s[kColumnTasks];
+    const int64_t nc = s[kNc] == 0 ? columns : std::min(columns, s[kNc]);
+    const int64_t rows = e.rows / s[kRowTasks];
+    int64_t scratch = (s[kPackB] ? nc * kc : 0) + (s[kPackA] ? rows * kc : 0);
     if (kc < e.depth) scratch += rows * nc;
     if (scratch * bytes > kScratchLimit) return false;
-    const int64_t tasks = s["row_tasks"] * s["column_tasks"];
-    if (tasks > 1 && tasks > 4 * s["threads"]) return false;
-    return tasks * e.outer >= s["threads"];
+    const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
+    if (tasks > 1 && tasks > 4 * s[kThreads]) return false;
+    return tasks * e.outer >= s[kThreads];
   };
   const int64_t threads = machine.threads;
-  const auto first = [&](std::string_view name, int64_t wanted) {
-    for (const Axis& axis : space.axes)
-      if (axis.name == name) return largest_up_to(axis, wanted);
-    return wanted;
-  };
+  const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const bool many = e.outer >= threads;  // batch elements enough for the threads
-  const int64_t column_tasks = many ? 1 : first("column_tasks", threads);
-  const int64_t row_tasks = many || column_tasks >= threads ? 1 : first("row_tasks", threads);
+  const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
+  const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
   const int64_t pack_b = e.rows <= 32 ? 0 : 1;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
@@ -97,14 +93,14 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed image should stay in the second cache.
       const int64_t nc = !e.image ? 0 : std::min(e.depth, int64_t{1024}) * 768 * bytes <= machine.l2_bytes ? 768 : 192;
-      add_seed(space, {{"mr", first("mr", mr)},
-                       {"nv", first("nv", nv)},
-                       {"kc", kc},
-                       {"nc", e.image && nc < e.columns * e.outer_columns ? nc : 0},
-                       {"pack_b", pack_b},
-                       {"row_tasks", row_tasks},
-                       {"column_tasks", column_tasks},
-                       {"threads", threads}});
+      add_seed(space, {{kMr, first(kMr, mr)},
+                       {kNv, first(kNv, nv)},
+                       {kKc, kc},
+                       {kNc, e.image && nc < e.columns * e.outer_columns ? nc : 0},
+                       {kPackB, pack_b},
+                       {kRowTasks, row_tasks},
+                       {kColumnTasks, column_tasks},
+                       {kThreads, threads}});
     }
   std::vector<Point> kept;
   for (const Point& seed : space.seeds)

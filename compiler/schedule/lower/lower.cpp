@@ -10,7 +10,7 @@ absl::StatusOr<Space> space_of(const Graph& group, const Domain& domain, const M
   const bool host = machine.target->family != "cuda" && machine.target->family != "hip";
   if (host && !machine.gcc && !machine.clang)
     return invalid("the machine has neither gcc nor clang: nothing can be compiled");
-  if (domain.cls == LoopClass::kPacked) return finished(space_packed(domain, machine), domain, machine);
+  if (domain.cls == LoopClass::kPacked) return finished(space_packed(domain, machine), machine);
   return space_of_connected(group, domain, machine);
 }
 

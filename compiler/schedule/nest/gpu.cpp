@@ -29,7 +29,7 @@ bool LoopLowering::is_wide_tile(TileId tile) {
 // As many as the machine runs at once, and such that a block meets one tile of the vector atom alone where that may be:
 // what moves with it and not with rows is then the same in every turn.
 int64_t LoopLowering::persistent_blocks(int64_t chunks) const {
-  const int64_t most = std::min(chunks, schedule_.get("blocks", 1) * machine_.multiprocessors());
+  const int64_t most = std::min(chunks, schedule_[kMinBlocks] * machine_.multiprocessors());
   const int64_t step = vector_tiles_ / std::gcd(vector_tiles_, chunk_);
   return most >= step ? most - most % step : most;
 }
@@ -37,8 +37,8 @@ int64_t LoopLowering::persistent_blocks(int64_t chunks) const {
 absl::StatusOr<Kernel> LoopLowering::run_teams() {
   const int teams = out_.kernel().teams;
   if (vector_extent_ > 1 && lanes_ == 1) return invalid("a row of ", vector_extent_, " needs more than one lane");
-  const int64_t rows_each = schedule_.get("rows", 1);
-  split_ = schedule_.get("split", 0) != 0 && teams > 1;
+  const int64_t rows_each = schedule_[kRowsPerTeam];
+  split_ = schedule_[kTeamsShareReduction] != 0 && teams > 1;
   if (split_ && outer_reduced_.empty())
     return invalid("a row of one loop is shared by the lanes of a team, not by teams");
   const int64_t at_once = split_ ? 1 : teams;  // rows
@@ -46,18 +46,19 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   const int64_t chunks = (rows_ + chunk_ - 1) / chunk_;
   out_.kernel().grid = chunks * parts_;
   if (rows_ == 0) return out_.finish();
-  const bool persistent = schedule_.get("persistent", 0) != 0;
+  const bool persistent = schedule_[kPersistent] != 0;
   if (persistent) out_.kernel().grid = persistent_blocks(chunks);
   if (persistent || rows_each > 1) row_var_ = out_.loop_var(persistent ? "turn" : "i");
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
-  const int64_t resident = schedule_.get("resident", 0);  // 2 registers, 1 shared memory, 0 neither
-  if (resident == 2 && !outer_reduced_.empty()) return invalid("a row of several loops does not stay in registers");
+  const int64_t storage = schedule_[kRowStorage];
+  if (storage == kRowInRegisters && !outer_reduced_.empty())
+    return invalid("a row of several loops does not stay in registers");
   // A row of nothing is a loop that does not run.
   const bool nothing = vector_reduced_ && vector_extent_ == 0;
-  resident_ = !nothing && (resident == 2 || (domain_.cls == LoopClass::kMap && outer_reduced_.empty()));
-  if (resident != 1 || nothing) phases_.kept.clear();
+  resident_ = !nothing && (storage == kRowInRegisters || (domain_.cls == LoopClass::kMap && outer_reduced_.empty()));
+  if (storage != kRowInShared || nothing) phases_.kept.clear();
   if (vector_reduced_ && !resident_) {
-    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_.get("tile", 1) * lanes_));
+    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_[kTileVectors] * lanes_));
     if (vector_tile_ < vector_extent_ || nothing) chunk_var_ = out_.loop_var("part");
   }
   if (parts_ > 1) share_out(resident_ ? lanes_ : vector_tile_);
@@ -78,7 +79,7 @@ absl::StatusOr<Kernel> LoopLowering::run_teams() {
   Affine turns_of_block = fixed(persistent ? chunks / blocks : rows_each);
   if (persistent && chunks % blocks != 0)
     turns_of_block = affine(out_.derived("turns", {affine(kBlockVar, -1, chunks - 1 + blocks)}, blocks));
-  ahead_ = persistent ? schedule_.get("persistent", 0) - 1 : 0;
+  ahead_ = persistent ? schedule_[kPersistent] - 1 : 0;
   if (ahead_ > 0) slot_ = affine(out_.derived("slot", {affine(row_var_)}, 1, ahead_ + 1));
   std::vector<std::vector<Code>> codes(phases_.count);
   for (int phase = 0; phase < phases_.count; ++phase) codes[phase].push_back(phase_code(phase, place_of(row, clamp)));

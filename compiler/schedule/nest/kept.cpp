@@ -16,7 +16,7 @@ bool is_computed(const Graph& group, NodeId id) {
 struct Crossing {
   const Graph& group;
   const Domain& domain;
-  const int keep;
+  const bool keep_all;
   Phases& phases;
   std::vector<std::set<NodeId>> computed;  // by phase
   std::map<NodeId, int> first;
@@ -43,7 +43,7 @@ struct Crossing {
       const bool vector =
           std::find(domain.varies[id].begin(), domain.varies[id].end(), domain.vector) != domain.varies[id].end();
       if (phases.kept.contains(id)) return;
-      if (vector && (keep >= 1 || cost(id) > kCheap)) {
+      if (vector && (keep_all || cost(id) > kCheap)) {
         phases.kept[id] = earlier->second;
         return;
       }
@@ -57,7 +57,7 @@ struct Crossing {
 
 }  // namespace
 
-Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online) {
+Phases phases_of(const Graph& group, const Domain& domain, bool keep_all, bool online) {
   Phases out{row_phases(group, domain, online), {}, {}, {}};
   out.uses.assign(group.nodes.size(), 0);
   for (const std::vector<Domain::Operand>& operands : domain.operands)
@@ -68,7 +68,7 @@ Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online
     if (domain.stores[i].source >= 0) ++out.uses[domain.stores[i].source];
     out.stores[out.store_phase[i]].push_back(static_cast<int>(i));
   }
-  Crossing crossing{group, domain, keep, out, std::vector<std::set<NodeId>>(out.count), {}};
+  Crossing crossing{group, domain, keep_all, out, std::vector<std::set<NodeId>>(out.count), {}};
   for (int phase = 0; phase < out.count; ++phase) {
     for (NodeId r : out.reduces)
       if (out.level[r] - 1 == phase && !out.online.contains(r))

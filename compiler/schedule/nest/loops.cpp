@@ -15,11 +15,12 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
       schedule_(schedule),
       machine_(machine),
       out_(group, machine),
-      phases_(phases_of(group, domain, static_cast<int>(schedule.get("keep", 0)), schedule.get("online", 0) != 0)) {
+      phases_(phases_of(group, domain, schedule[kKeep] == kKeepAll,
+                        schedule[kOnline] != 0 || schedule[kOnlineChunk] != 0)) {
   Kernel& kernel = out_.kernel();
   set_launch(out_.kernel(), std::string(name_of(domain.cls)), schedule, machine);
-  kernel.unroll = static_cast<int>(schedule.get("unroll", 1));
-  kernel.accumulators = static_cast<int>(std::min(schedule.get("accumulators", 1), schedule.get("unroll", 1)));
+  kernel.unroll = static_cast<int>(schedule[kUnroll]);
+  kernel.accumulators = static_cast<int>(std::min(schedule[kAccumulators], schedule[kUnroll]));
   if (domain.vector >= 0) {
     vector_extent_ = domain.atoms[domain.vector].extent;
     vector_reduced_ = domain.atoms[domain.vector].reduced;
@@ -27,19 +28,19 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
   }
   team_ = machine.target->is_gpu();
   if (team_) {
-    vector_ = vector_extent_ != 1 ? static_cast<int>(schedule.get("vector", 1)) : 1;
+    vector_ = vector_extent_ != 1 ? static_cast<int>(schedule[kVector]) : 1;
     lanes_ = vector_extent_ != 1 ? vector_ * kernel.team : 1;
   }
   vector_tile_ = row_extent_ = vector_extent_;
   if (!vector_reduced_) {
     const int64_t tile =
-        domain.cls == LoopClass::kColumns || team_ ? schedule.get("tile", 1) * lanes_ : schedule.get("tile", 4096);
+        domain.cls == LoopClass::kColumns || team_ ? schedule[kTileVectors] * lanes_ : schedule[kTileElements];
     vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, tile));
   }
   vector_tiles_ = vector_reduced_ ? 1 : (vector_extent_ + vector_tile_ - 1) / std::max<int64_t>(1, vector_tile_);
-  height_ = schedule.get("height", 1);
+  height_ = schedule[kRegisterRows];
   if (height_ > 1) tall_ = tall_atom(domain);
-  band_ = schedule.get("band", 0);
+  band_ = schedule[kCacheBlockRows];
   if (band_ > 0) banded_ = banded_atom(group, domain, machine);
   rows_ = vector_tiles_;
   for (AtomId a : domain.parallel)
@@ -49,10 +50,10 @@ LoopLowering::LoopLowering(const Graph& group, const Domain& domain, const Sched
     }
   for (AtomId a : domain.reduced)
     if (a != domain.vector) outer_reduced_.push_back(a);
-  parts_ = schedule.get("parts", 1);
-  cluster_ = parts_ > 1 && schedule.get("cluster", 0) != 0;
-  last_ = parts_ > 1 && schedule.get("last", 0) != 0;
-  pipelined_ = schedule.get("pipeline", 0) != 0 && phases_.count > 1 && vector_reduced_;
+  parts_ = schedule[kReductionBlocks];
+  cluster_ = parts_ > 1 && schedule[kCluster] != 0;
+  last_ = parts_ > 1 && schedule[kLastBlockCombines] != 0;
+  pipelined_ = schedule[kPipeline] != 0 && phases_.count > 1 && vector_reduced_;
 }
 
 bool LoopLowering::wide(const std::vector<AtomId>& varies) const {
@@ -353,7 +354,7 @@ TileId LoopLowering::get(NodeId node, Code& code) {
 // A kept value's row buffer: one row, or a ring of one per phase when rows are pipelined.
 Slice LoopLowering::kept_slice(NodeId node, const Code& code) {
   const int64_t ring = pipelined_ ? phases_.count : team_ && !split_ ? out_.kernel().teams : 1;
-  const int64_t stagger = schedule_.get("stagger", 0);
+  const int64_t stagger = schedule_[kStagger];
   int64_t row = row_extent_;
   for (AtomId a : outer_reduced_) row *= domain_.atoms[a].extent;
   const int width = size_of(group_.nodes[node].dtype);

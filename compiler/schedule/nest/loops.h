@@ -27,8 +27,8 @@ struct Phases : RowPhases {
   std::map<NodeId, int> kept;  // -> phase that stores it
 };
 
-// keep 0: only what is dear to compute again; 1: everything computed that crosses phases; 2: inputs too.
-Phases phases_of(const Graph& group, const Domain& domain, int keep, bool online);
+// keep_all: every computed value that a later phase reads is stored, not only those that are costly to compute again.
+Phases phases_of(const Graph& group, const Domain& domain, bool keep_all, bool online);
 
 // factor * exp(from - to), or factor itself where the two are equal and `equal` says so: who has seen nothing but -inf
 // goes on.

@@ -29,37 +29,35 @@ void add_parts(Space& space, const Domain& domain, const Machine& machine, int64
   const AtomId atom = shared_atom(domain);
   const int64_t reduced = extent_of(domain, domain.reduced);
   if (atom < 0 || reduced < kWorthSharing * machine.part_elements) return;
-  Axis axis{"parts", {1}};
+  Axis axis(kReductionBlocks, {1});
   for (int64_t parts = 2; parts <= std::min(kMostParts, domain.atoms[atom].extent); parts *= 2)
     if (blocks * parts / 2 < wanted && reduced / parts >= machine.part_elements) axis.values.push_back(parts);
   if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
 }
 
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted) {
-  for (const Axis& axis : space.axes) {
-    if (axis.name != "parts") continue;
-    for (int64_t parts : axis.values)
-      if (blocks * parts >= wanted) return parts;
-    return axis.values.back();
-  }
-  return 1;
+  const Axis* axis = axis_of(space.axes, kReductionBlocks);
+  if (axis == nullptr) return 1;
+  for (int64_t parts : axis->values)
+    if (blocks * parts >= wanted) return parts;
+  return axis->values.back();
 }
 
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks) {
-  const bool shares = !space.axes.empty() && space.axes.back().name == "parts";
-  if (shares && blocks <= kMostCounted && row_phases(group, domain).count == 1) space.axes.push_back({"last", {0, 1}});
+  if (axis_of(space.axes, kReductionBlocks) != nullptr && blocks <= kMostCounted &&
+      row_phases(group, domain).count == 1)
+    space.axes.push_back({kLastBlockCombines, {0, 1}});
 }
 
 void add_cluster(Space& space, const Machine& machine) {
-  const bool shares =
-      std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& a) { return a.name == "parts"; });
-  if (shares && (machine.target->gpu.features & kClusters) != 0) space.axes.push_back({"cluster", {0, 1}});
+  if (axis_of(space.axes, kReductionBlocks) != nullptr && (machine.target->gpu.features & kClusters) != 0)
+    space.axes.push_back({kCluster, {0, 1}});
 }
 
 bool may_join(const Schedule& schedule) {
-  if (schedule.get("last", 0) != 0 && (schedule["parts"] == 1 || schedule.get("cluster", 0) != 0)) return false;
-  if (schedule.get("cluster", 0) == 0) return true;
-  return schedule["parts"] > 1 && schedule["parts"] <= kMostCluster && schedule["blocks"] == 0;
+  if (schedule[kLastBlockCombines] != 0 && (schedule[kReductionBlocks] == 1 || schedule[kCluster] != 0)) return false;
+  if (schedule[kCluster] == 0) return true;
+  return schedule[kReductionBlocks] > 1 && schedule[kReductionBlocks] <= kMostCluster && schedule[kMinBlocks] == 0;
 }
 
 }  // namespace wl

@@ -146,8 +146,8 @@ std::vector<Affine> LoopLowering::outer_trips(size_t loop) {
 // Inputs that move with the row are fetched ahead, rows of them or, where a row is walked in chunks, chunks, in the
 // phase (of a chunk: the walk) that reads them first or, `late`, in the last one: that has least to wait for.
 void LoopLowering::prefetch(Code& code) {
-  const int64_t distance = schedule_.get("prefetch", 0);
-  const bool late = schedule_.get("late", 0) != 0;
+  const int64_t distance = schedule_[kPrefetch];
+  const bool late = schedule_[kPrefetchLastPhase] != 0;
   if (code.phase == 0) read_first_ = code.loads;
   if (distance == 0 || code.phase != (late ? phases_.count - 1 : 0)) return;
   const bool chunks = chunk_var_ >= 0;  // after a row's last chunk the next row's first, where rows lie together
@@ -166,7 +166,7 @@ void LoopLowering::prefetch(Code& code) {
     Instr instr;
     instr.op = InstrOp::kPrefetch;
     instr.args = {tile};
-    instr.level = static_cast<int>(schedule_.get("prefetch_level", 1));
+    instr.level = static_cast<int>(schedule_[kPrefetchLevel]);
     instr.slice = slice_of(out_.input_buffer(access.input), access, place, true);
     const auto last = std::find_if(code.inner.rbegin(), code.inner.rend(),
                                    [](const Instr& other) { return other.op == InstrOp::kLoad; });
@@ -216,7 +216,7 @@ LoopLowering::Code LoopLowering::phase_code(int phase, RowPlace place) {
                                      [&](const auto& pair) { return pair.second == reduce; });
       !rides ? fold(reduce, code) : team_ ? fold_online(reduce, code) : fold_chunks(reduce, code);
     }
-  const bool streaming = schedule_.get("stream", 0) != 0;
+  const bool streaming = schedule_[kStreamStores] != 0;
   for (int s : phases_.stores[phase]) {
     const Domain::Store& store = domain_.stores[s];
     const std::vector<AtomId> moves = atoms_of(store.access);
@@ -295,14 +295,14 @@ void LoopLowering::emit_row(std::vector<Code> codes, bool prologue) {
 absl::StatusOr<Kernel> LoopLowering::run() {
   if (team_) return run_teams();
   Kernel& kernel = out_.kernel();
-  const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_.get("tasks", 1));
+  const int64_t blocks = std::max<int64_t>(1, kernel.threads * schedule_[kTasksPerThread]);
   chunk_ = parts_ > 1 ? 1 : std::max<int64_t>(1, (rows_ + blocks - 1) / blocks);
   kernel.grid = rows_ == 0 ? 0 : (rows_ + chunk_ - 1) / chunk_ * parts_;
   if (rows_ == 0) return out_.finish();
   if (parts_ == 1) row_var_ = out_.loop_var("i");
   for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   if (parts_ > 1) share_out(lanes_);
-  if (const int64_t chunk = schedule_.get("online", 0); chunk > 0) {
+  if (const int64_t chunk = schedule_[kOnlineChunk]; chunk > 0) {
     vector_tile_ = chunk;
     chunk_var_ = out_.loop_var("part");
   }
@@ -328,7 +328,7 @@ absl::StatusOr<Kernel> LoopLowering::run() {
     }
     if (row_var_ >= 0) out_.close_loop();
   }
-  if (schedule_.get("stream", 0) != 0) out_.push(fence_instr());
+  if (schedule_[kStreamStores] != 0) out_.push(fence_instr());
   return out_.finish();
 }
 

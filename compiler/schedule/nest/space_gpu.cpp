@@ -45,7 +45,7 @@ int64_t aligned_vector(const Domain& domain, int64_t widest) {
 }
 
 Axis team_axis(int64_t row, int64_t wanted, const Machine& machine) {
-  Axis axis{"team", {}};
+  Axis axis{kTeam, {}};
   // A wave is never too many: it may be all that a block has.
   const Gpu& gpu = machine.target->gpu;
   const int64_t most = std::min<int64_t>(gpu.block_threads, std::max<int64_t>(gpu.wave, power_up(row)));
@@ -60,12 +60,12 @@ std::vector<Axis> common_axes(const Graph& group, int64_t row, int64_t vector, i
                               const Machine& machine) {
   const int64_t widest = widest_vector(group);
   std::vector<Axis> axes;
-  Axis vectors{"vector", {vector}};
+  Axis vectors{kVector, {vector}};
   for (int64_t v : {4, 8, 2, 1})
     if (v <= widest && v <= power_up(row) && v != vector) vectors.values.push_back(v);
   axes.push_back(std::move(vectors));
   axes.push_back(team_axis(row, team, machine));
-  Axis many{"teams", {teams}};
+  Axis many{kTeams, {teams}};
   for (int64_t n : {1, 2, 4, 8, 16, 32, 64, 128, 256})
     if (n != teams) many.values.push_back(n);
   axes.push_back(std::move(many));
@@ -73,10 +73,10 @@ std::vector<Axis> common_axes(const Graph& group, int64_t row, int64_t vector, i
 }
 
 bool fits_block(const Schedule& s, const Machine& machine, int64_t row) {
-  const int64_t threads = s["team"] * s["teams"];
-  if (!may_reside(s["blocks"], threads, machine.target->gpu)) return false;
+  const int64_t threads = s[kTeam] * s[kTeams];
+  if (!may_reside(s[kMinBlocks], threads, machine.target->gpu)) return false;
   if (threads > machine.target->gpu.block_threads || threads < machine.target->gpu.wave) return false;
-  return row <= 1 || s["team"] * s["vector"] > 1;
+  return row <= 1 || s[kTeam] * s[kVector] > 1;
 }
 
 // Whether a map reads something along another atom than it writes, and nothing that only loops can read.
@@ -91,19 +91,19 @@ bool stages(const Graph& group, const Domain& domain) {
 
 // Whether the teams of a block share the outermost reduced loop instead of owning rows.
 Axis split_axis(bool loops) {
-  return axis_of("split", {0, 1}, [loops](int64_t s) { return s == 0 || loops; });
+  return axis(kTeamsShareReduction, {0, 1}, [loops](int64_t s) { return s == 0 || loops; });
 }
 // Whether what a kernel reads once is to go past the caches.
 Axis load_past_axis(const Graph& group, const Domain& domain) {
   const bool once = !inputs_read_once(group, domain).empty();
-  return axis_of("load_past", {0, 1}, [once](int64_t l) { return l == 0 || once; });
+  return axis(kStreamLoads, {0, 1}, [once](int64_t l) { return l == 0 || once; });
 }
 // Rows, or tiles of the vector atom, that blocks share out.
 int64_t tiles_of(const Domain& domain, const Schedule& s) {
   int64_t tiles = extent_of(domain, domain.parallel);
   if (domain.vector >= 0 && !domain.atoms[domain.vector].reduced) {
     const int64_t extent = std::max<int64_t>(1, domain.atoms[domain.vector].extent);
-    const int64_t tile = std::min(extent, s["tile"] * s["team"] * s["vector"]);
+    const int64_t tile = std::min(extent, s[kTileVectors] * s[kTeam] * s[kVector]);
     tiles = tiles / extent * ((extent + tile - 1) / tile);
   }
   return tiles;
@@ -113,21 +113,21 @@ int64_t tiles_of(const Domain& domain, const Schedule& s) {
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
   const bool ahead = copies && (machine.target->gpu.features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;
-  return axis_of("persistent", {0, 1, 2, 3}, [=](int64_t p) { return p == 0 || (many && (p == 1 || ahead)); });
+  return axis(kPersistent, {0, 1, 2, 3}, [=](int64_t p) { return p == 0 || (many && (p == 1 || ahead)); });
 }
 // row: elements that a team has of one; bytes: copied for each.
 bool persists(const Domain& domain, const Schedule& s, const Machine& machine, int64_t row, int64_t bytes) {
-  const int64_t slots = s["persistent"], at_once = s["split"] != 0 ? 1 : s["teams"];
+  const int64_t slots = s[kPersistent], at_once = s[kTeamsShareReduction] != 0 ? 1 : s[kTeams];
   if (slots == 0) return true;
-  if (s["blocks"] == 0 || s["rows"] != 1) return false;
-  if ((tiles_of(domain, s) + at_once - 1) / at_once <= s["blocks"] * machine.multiprocessors()) return false;
+  if (s[kMinBlocks] == 0 || s[kRowsPerTeam] != 1) return false;
+  if ((tiles_of(domain, s) + at_once - 1) / at_once <= s[kMinBlocks] * machine.multiprocessors()) return false;
   if (slots == 1) return true;
   const int64_t shared = slots * at_once * ((row + 63) / 64 * 64) * bytes + 1024;
   const Gpu& gpu = machine.target->gpu;
-  return s["load_past"] == 0 && shared <= gpu.block_shared && s["blocks"] * shared <= gpu.unit_shared;
+  return s[kStreamLoads] == 0 && shared <= gpu.block_shared && s[kMinBlocks] * shared <= gpu.unit_shared;
 }
 bool splits(const Schedule& s, int64_t longest) {
-  return s["split"] == 0 || (s["teams"] > 1 && s["teams"] <= 32 && s["teams"] <= longest);
+  return s[kTeamsShareReduction] == 0 || (s[kTeams] > 1 && s[kTeams] <= 32 && s[kTeams] <= longest);
 }
 
 // Blocks that keep every unit busy, and more than which parts do not make.
@@ -139,7 +139,7 @@ int64_t most_blocks(const Machine& machine) {
 }
 // Where the last block of a row may combine its parts, that is tried first: a launch less.
 void add_counted(Space& space, Point point) {
-  set_knob(space, point, "last", 1);
+  set_choice(space, point, kLastBlockCombines, 1);
   if (!point.empty()) space.seeds.push_back(std::move(point));
 }
 
@@ -153,15 +153,17 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   const bool columns = domain.cls == LoopClass::kColumns;
   const int64_t longest = columns && !domain.reduced.empty() ? domain.atoms[domain.reduced[0]].extent : 1;
   Space space;
+  space.kind = columns ? "columns" : "map";
   space.axes = common_axes(group, row, vector, least, std::max<int64_t>(1, 256 / least), machine);
-  space.axes.push_back(axis_of("tile", {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || t * vector * least <= row; }));
-  space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
-  space.axes.push_back(axis_of("stream", {0, 1}));
-  space.axes.push_back(blocks_axis());
+  space.axes.push_back(
+      axis(kTileVectors, {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || t * vector * least <= row; }));
+  space.axes.push_back(axis(kRowsPerTeam, {1, 2, 4, 8}));
+  space.axes.push_back(axis(kStreamStores, {0, 1}));
   space.axes.push_back(split_axis(columns));
   const bool staged = stages(group, domain);
-  space.axes.push_back(axis_of("staged", {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
+  space.axes.push_back(axis(kStaged, {0, 1}, [staged](int64_t s) { return s == 0 || staged; }));
   space.axes.push_back(load_past_axis(group, domain));
+  add_listed_axes(space, machine);
   space.axes.push_back(persistent_axis(group, domain, machine, domain.cls == LoopClass::kMap));
   const int64_t copied = copied_bytes(group, domain);
   const bool walks = columns && row_phases(group, domain).count > 1;  // more than once
@@ -172,26 +174,28 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
   add_cluster(space, machine);
   const int64_t shared = columns && shared_atom(domain) >= 0 ? domain.atoms[shared_atom(domain)].extent : 1;
   space.legal = [machine, domain, row, longest, walks, copied, shared](const Schedule& s) {
-    if (!fits_block(s, machine, row) || !splits(s, longest) || (s["load_past"] != 0 && walks)) return false;
-    if (!persists(domain, s, machine, std::min(row, s["tile"] * s["team"] * s["vector"]), copied)) return false;
-    const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
-    if (parts > 1 && (s["rows"] != 1 || s["staged"] != 0 || s["persistent"] != 0 || !shares_out(shared, parts, 1)))
+    if (!fits_block(s, machine, row) || !splits(s, longest) || (s[kStreamLoads] != 0 && walks)) return false;
+    if (!persists(domain, s, machine, std::min(row, s[kTileVectors] * s[kTeam] * s[kVector]), copied)) return false;
+    const int64_t lanes = s[kTeam] * s[kVector], parts = s[kReductionBlocks];
+    if (parts > 1 && (s[kRowsPerTeam] != 1 || s[kStaged] != 0 || s[kPersistent] != 0 || !shares_out(shared, parts, 1)))
       return false;
     if (!may_join(s)) return false;
-    if (s["staged"])
-      return s["vector"] == 1 && s["team"] == kStagedSide && s["teams"] <= kStagedSide && s["tile"] == 1 &&
-             s["rows"] == 1 && s["persistent"] == 0;
-    if (s["split"] && s["teams"] * s["tile"] * lanes * 8 > machine.target->gpu.block_shared) return false;
-    return s["tile"] == 1 || s["tile"] * lanes <= row;
+    if (s[kStaged])
+      return s[kVector] == 1 && s[kTeam] == kStagedSide && s[kTeams] <= kStagedSide && s[kTileVectors] == 1 &&
+             s[kRowsPerTeam] == 1 && s[kPersistent] == 0;
+    if (s[kTeamsShareReduction] && s[kTeams] * s[kTileVectors] * lanes * 8 > machine.target->gpu.block_shared)
+      return false;
+    return s[kTileVectors] == 1 || s[kTileVectors] * lanes <= row;
   };
   for (int64_t teams : {8, 16, 4})
     if (staged)
-      space.seeds.push_back(point_of(space, {{"staged", 1}, {"vector", 1}, {"team", kStagedSide}, {"teams", teams}}));
+      space.seeds.push_back(point_of(space, {{kStaged, 1}, {kVector, 1}, {kTeam, kStagedSide}, {kTeams, teams}}));
   const auto split_seed = [&](int64_t threads, int64_t each, int64_t parts) {
     const int64_t width = std::min<int64_t>(machine.target->gpu.wave, power_up((row + each - 1) / each));
-    Point point = point_of(space, {{"split", 1}, {"vector", each}, {"team", width}, {"teams", threads / width}});
+    Point point =
+        point_of(space, {{kTeamsShareReduction, 1}, {kVector, each}, {kTeam, width}, {kTeams, threads / width}});
     if (parts > 1 && !point.empty()) {
-      set_knob(space, point, "parts", parts);
+      set_choice(space, point, kReductionBlocks, parts);
       add_counted(space, point);
     }
     space.seeds.push_back(std::move(point));
@@ -203,11 +207,11 @@ Space space_team_tiles(const Graph& group, const Domain& domain, const Machine& 
     for (int64_t threads : {512, 256, 1024, 128})
       for (int64_t each : {vector, int64_t{1}}) split_seed(threads, each, 1);
   space.seeds.push_back(Point(space.axes.size(), 0));
-  for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{"tile", tile}}));
-  space.seeds.push_back(point_of(space, {{"stream", 1}}));
-  space.seeds.push_back(point_of(space, {{"rows", 2}}));
-  space.seeds.push_back(point_of(space, {{"load_past", 1}}));
-  space.seeds.push_back(point_of(space, {{"persistent", 1}, {"blocks", 4}}));
+  for (int64_t tile : {2, 4}) space.seeds.push_back(point_of(space, {{kTileVectors, tile}}));
+  space.seeds.push_back(point_of(space, {{kStreamStores, 1}}));
+  space.seeds.push_back(point_of(space, {{kRowsPerTeam, 2}}));
+  space.seeds.push_back(point_of(space, {{kStreamLoads, 1}}));
+  space.seeds.push_back(point_of(space, {{kPersistent, 1}, {kMinBlocks, 4}}));
   return space;
 }
 
@@ -229,22 +233,22 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
                                         : 256;
   const int64_t team = row <= 1 ? 1 : std::max<int64_t>(std::min(wanted, power_up(row)), 2);
   Space space;
+  space.kind = "rows";
   space.axes = common_axes(group, row, vector, team, std::max<int64_t>(1, 128 / team), machine);
-  // 2: registers, 1: what later phases need in shared memory, 0: read or computed again.
-  space.axes.push_back(Axis{"resident", {}});
-  if (plain) space.axes.back().values.push_back(2);
-  space.axes.back().values.push_back(0);
-  if (several) space.axes.back().values.push_back(1);
-  space.axes.push_back(axis_of("tile", {1, 2, 4, 8}));
-  space.axes.push_back(axis_of("rows", {1, 2, 4, 8}));
-  space.axes.push_back(axis_of("stream", {0, 1}));
-  space.axes.push_back(blocks_axis());
+  space.axes.push_back(Axis(kRowStorage, {}));
+  if (plain) space.axes.back().values.push_back(kRowInRegisters);
+  space.axes.back().values.push_back(kRowRecomputed);
+  if (several) space.axes.back().values.push_back(kRowInShared);
+  space.axes.push_back(axis(kTileVectors, {1, 2, 4, 8}));
+  space.axes.push_back(axis(kRowsPerTeam, {1, 2, 4, 8}));
+  space.axes.push_back(axis(kStreamStores, {0, 1}));
   int64_t longest = 1;  // of the loops around the row, the outermost
   for (AtomId atom : domain.reduced)
     if (atom != domain.vector && longest == 1) longest = domain.atoms[atom].extent;
   space.axes.push_back(split_axis(!plain));
-  space.axes.push_back(axis_of("online", {0, 1}, [online](int64_t o) { return o == 0 || online; }));
+  space.axes.push_back(axis(kOnline, {0, 1}, [online](int64_t o) { return o == 0 || online; }));
   space.axes.push_back(load_past_axis(group, domain));
+  add_listed_axes(space, machine);
   space.axes.push_back(persistent_axis(group, domain, machine, plain));
   const int64_t whole = extent_of(domain, domain.reduced), many = extent_of(domain, domain.parallel);
   const int64_t copied = copied_bytes(group, domain);
@@ -256,36 +260,37 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   const bool along = atom == domain.vector;
   space.legal = [machine, domain, row, longest, whole, several, copied, shared, along](const Schedule& s) {
     if (!fits_block(s, machine, row) || !splits(s, longest) || !persists(domain, s, machine, row, copied)) return false;
-    if (s["persistent"] > 1 && s["resident"] != 2) return false;
-    const int64_t lanes = s["team"] * s["vector"], parts = s.get("parts", 1);
-    const bool cluster = s.get("cluster", 0) != 0;
-    const bool once = s["resident"] == 2 && (parts == 1 || cluster);  // not read again in every phase
+    if (s[kPersistent] > 1 && s[kRowStorage] != kRowInRegisters) return false;
+    const int64_t lanes = s[kTeam] * s[kVector], parts = s[kReductionBlocks];
+    const bool cluster = s[kCluster] != 0;
+    const bool once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);  // not read again in every phase
     if (!may_join(s)) return false;
-    if (s["load_past"] != 0 && !once && several) return false;
+    if (s[kStreamLoads] != 0 && !once && several) return false;
     int64_t own = row;  // of a block
     if (parts > 1) {
-      const int64_t step = along ? s["tile"] * lanes : 1;
-      if (s["rows"] != 1 || s["persistent"] != 0 || !shares_out(shared, parts, step)) return false;
-      if (s["resident"] == 1 && !(cluster && along)) return false;  // nothing stays from pass to pass
+      const int64_t step = along ? s[kTileVectors] * lanes : 1;
+      if (s[kRowsPerTeam] != 1 || s[kPersistent] != 0 || !shares_out(shared, parts, step)) return false;
+      if (s[kRowStorage] == kRowInShared && !(cluster && along)) return false;  // nothing stays from pass to pass
       if (along) own = share_of(shared, parts, step);
     }
-    if (s["online"] != 0 && (s["resident"] != 0 || s["tile"] != 1 || row <= lanes)) return false;
-    if (s["resident"] == 2) return s["tile"] == 1 && (own + lanes - 1) / lanes * s["vector"] <= kResidentElements;
-    const int64_t rows = s["split"] ? 1 : s["teams"];  // that a block has at once
+    if (s[kOnline] != 0 && (s[kRowStorage] != kRowRecomputed || s[kTileVectors] != 1 || row <= lanes)) return false;
+    if (s[kRowStorage] == kRowInRegisters)
+      return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
+    const int64_t rows = s[kTeamsShareReduction] ? 1 : s[kTeams];  // that a block has at once
     // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
     const int64_t buffer = ((along ? whole / std::max<int64_t>(1, row) * own : whole) + 63) / 64 * 64;
-    if (s["resident"] == 1 && buffer * rows * 16 > machine.target->gpu.block_shared) return false;
-    return s["tile"] == 1 || s["tile"] * lanes <= row;
+    if (s[kRowStorage] == kRowInShared && buffer * rows * 16 > machine.target->gpu.block_shared) return false;
+    return s[kTileVectors] == 1 || s[kTileVectors] * lanes <= row;
   };
-  const auto seed = [&](int64_t resident, int64_t threads, int64_t tile, int64_t past = 0, int64_t persistent = 0,
+  const auto seed = [&](int64_t storage, int64_t threads, int64_t tile, int64_t past = 0, int64_t persistent = 0,
                         int64_t blocks = 0) {
-    Point point = point_of(space, {{"resident", resident},
-                                   {"team", std::min<int64_t>(threads, power_up(row))},
-                                   {"teams", std::max<int64_t>(1, 128 / threads)},
-                                   {"tile", tile},
-                                   {"load_past", past},
-                                   {"persistent", persistent},
-                                   {"blocks", blocks}});
+    Point point = point_of(space, {{kRowStorage, storage},
+                                   {kTeam, std::min<int64_t>(threads, power_up(row))},
+                                   {kTeams, std::max<int64_t>(1, 128 / threads)},
+                                   {kTileVectors, tile},
+                                   {kStreamLoads, past},
+                                   {kPersistent, persistent},
+                                   {kMinBlocks, blocks}});
     if (!point.empty()) space.seeds.push_back(std::move(point));
   };
   const int64_t parts = parts_for(space, many, busy_blocks(machine));
@@ -293,14 +298,14 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
     for (int64_t threads : {512, 256, 1024})
       for (int64_t mode : {2, 1, 0}) {  // in registers, one walk for a maximum and its sums, neither
         if (cluster && mode != 2) continue;
-        Point point = point_of(space, {{"resident", mode == 2 ? 2 : 0},
-                                       {"online", mode == 1 ? 1 : 0},
-                                       {"team", std::min(threads, power_up(row))},
-                                       {"teams", std::max<int64_t>(1, threads / power_up(row))},
-                                       {"tile", mode == 0 && row >= 4 * threads ? 4 : 1}});
+        Point point = point_of(space, {{kRowStorage, mode == 2 ? kRowInRegisters : kRowRecomputed},
+                                       {kOnline, mode == 1 ? 1 : 0},
+                                       {kTeam, std::min(threads, power_up(row))},
+                                       {kTeams, std::max<int64_t>(1, threads / power_up(row))},
+                                       {kTileVectors, mode == 0 && row >= 4 * threads ? 4 : 1}});
         if (parts == 1 || point.empty()) continue;
-        set_knob(space, point, "parts", cluster ? std::min(parts, kMostCluster) : parts);
-        if (cluster && !point.empty()) set_knob(space, point, "cluster", 1);
+        set_choice(space, point, kReductionBlocks, cluster ? std::min(parts, kMostCluster) : parts);
+        if (cluster && !point.empty()) set_choice(space, point, kCluster, 1);
         if (!cluster) add_counted(space, point);
         space.seeds.push_back(std::move(point));
       }
@@ -309,24 +314,24 @@ Space space_team_rows(const Graph& group, const Domain& domain, const Machine& m
   share_seeds(clusters_fill);
   share_seeds(!clusters_fill);
   if (!plain)
-    for (int64_t resident : {1, 0})
+    for (int64_t storage : {kRowInShared, kRowRecomputed})
       for (int64_t threads : {256, 512, 1024}) {
         const int64_t width = std::min<int64_t>(power_up((row + vector - 1) / vector), 128);
-        space.seeds.push_back(
-            point_of(space, {{"split", 1}, {"resident", resident}, {"team", width}, {"teams", threads / width}}));
+        space.seeds.push_back(point_of(
+            space, {{kTeamsShareReduction, 1}, {kRowStorage, storage}, {kTeam, width}, {kTeams, threads / width}}));
       }
   for (int64_t threads : {team, 2 * team, 4 * team})
-    if (plain) seed(2, threads, 1);
-  if (plain) seed(2, team, 1, 1);
-  if (plain) seed(2, team, 1, 1, 1, 4);
-  if (plain) seed(2, team, 1, 0, 2, 4);
-  for (int64_t resident : {1, 0}) {
-    if (resident == 0 && online)
+    if (plain) seed(kRowInRegisters, threads, 1);
+  if (plain) seed(kRowInRegisters, team, 1, 1);
+  if (plain) seed(kRowInRegisters, team, 1, 1, 1, 4);
+  if (plain) seed(kRowInRegisters, team, 1, 0, 2, 4);
+  for (int64_t storage : {kRowInShared, kRowRecomputed}) {
+    if (storage == kRowRecomputed && online)
       for (int64_t threads : {512, 1024, 256})
-        space.seeds.push_back(
-            point_of(space, {{"online", 1}, {"resident", 0}, {"team", threads}, {"teams", 1}, {"vector", vector}}));
+        space.seeds.push_back(point_of(
+            space, {{kOnline, 1}, {kRowStorage, kRowRecomputed}, {kTeam, threads}, {kTeams, 1}, {kVector, vector}}));
     for (int64_t threads : {int64_t{256}, int64_t{512}, team})
-      for (int64_t tile : {4, 2, 1}) seed(resident, threads, tile);
+      for (int64_t tile : {4, 2, 1}) seed(storage, threads, tile);
   }
   return space;
 }

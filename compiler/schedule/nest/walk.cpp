@@ -51,7 +51,7 @@ AtomId tall_atom(const Domain& domain) {
 void add_height(Space& space, const Domain& domain) {
   const AtomId atom = tall_atom(domain);
   if (atom < 0) return;
-  Axis axis{"height", {1}};
+  Axis axis(kRegisterRows, {1});
   for (int64_t height : {2, 4, 8, 16})
     if (domain.atoms[atom].extent % height == 0) axis.values.push_back(height);
   if (axis.values.size() > 1) space.axes.push_back(std::move(axis));
@@ -59,7 +59,7 @@ void add_height(Space& space, const Domain& domain) {
 
 // Accumulators, beside them a row of what stays and some to compute with.
 bool fits_registers(const Schedule& schedule, const Machine& machine) {
-  const int64_t height = schedule.get("height", 1), tile = schedule.get("tile", 1);
+  const int64_t height = schedule[kRegisterRows], tile = schedule[kTileVectors];
   return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;
 }
 
@@ -97,13 +97,13 @@ int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile) {
 }
 
 void add_band(Space& space) {
-  space.axes.push_back({"band", {0, 1, 4, 16, 64, 256}});
+  space.axes.push_back({kCacheBlockRows, {0, 1, 4, 16, 64, 256}});
 }
 
 bool shares_out_bands(const Domain& domain, AtomId banded, const Schedule& schedule) {
-  const int64_t band = schedule.get("band", 0);
+  const int64_t band = schedule[kCacheBlockRows];
   if (band == 0) return true;
-  const int64_t rows = rows_within(domain, banded, schedule["tile"]);
+  const int64_t rows = rows_within(domain, banded, schedule[kTileElements]);
   return band < rows && rows % band == 0;
 }
 

@@ -24,7 +24,7 @@ absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const
   const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
-      if (gpu && schedule.get("staged", 0) != 0) return lower_staged_transpose(group, domain, schedule, machine);
+      if (gpu && schedule[kStaged] != 0) return lower_staged_transpose(group, domain, schedule, machine);
       if (gpu) return lower_nest(group, domain, schedule, machine);
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
       return lower_nest(group, domain, schedule, machine);
@@ -60,7 +60,8 @@ Space space_single(const Graph& group, const Domain& domain, const Machine& mach
   const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
-      return (gpu ? space_team_tiles : space_map)(group, domain, machine);
+      if (gpu) return space_team_tiles(group, domain, machine);
+      return (transposes(domain, machine) ? space_transpose : space_map)(group, domain, machine);
     case LoopClass::kRows:
       return (gpu ? space_team_rows : space_rows)(group, domain, machine);
     case LoopClass::kColumns:
@@ -77,7 +78,7 @@ Space space_single(const Graph& group, const Domain& domain, const Machine& mach
 absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, const Schedule& schedule,
                                     const Machine& machine) {
   WL_ASSIGN_OR_RETURN(Kernel kernel, kernel_of(group, domain, schedule, machine));
-  if (schedule.get("load_past", 0) != 0) stream_loads(kernel, group, domain);
+  if (schedule[kStreamLoads] != 0) stream_loads(kernel, group, domain);
   const Target& target = *machine.target;
   if (target.is_gpu() && (target.gpu.features & kF64Functions) == 0)
     WL_RETURN_IF_ERROR(check_functions(kernel.body, target));

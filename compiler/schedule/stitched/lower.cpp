@@ -47,8 +47,8 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
                                       const Machine& machine) {
   const std::vector<Stitched>& choices = domain.stitch->choices;
   const auto choice = std::find_if(choices.begin(), choices.end(),
-                                   [&](const Stitched& stitched) { return stitched.rows == schedule["rows"]; });
-  if (choice == choices.end()) return invalid("a block cannot have ", schedule["rows"], " rows of this group");
+                                   [&](const Stitched& stitched) { return stitched.rows == schedule[kBlockRows]; });
+  if (choice == choices.end()) return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group");
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
   std::vector<Affine> places;

@@ -2,7 +2,6 @@
 // speed; the rest of a stage's choices stays at its own default. On a machine with lanes the block is one team for all
 // stages, and a contraction's tile has all of the block's rows.
 #include <algorithm>
-#include <span>
 
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/single/single.h"
@@ -11,49 +10,34 @@
 namespace wl {
 namespace {
 
-// Of the whole kernel: one value for all stages that have such an axis.
-constexpr std::string_view kCommon[] = {"compiler", "unroll", "accumulators"};
-constexpr std::string_view kCommonTeams[] = {"team", "blocks"};
-// A stage's results stay near, and what it reads was just written.
-constexpr std::string_view kFixed[] = {"threads",      "stream", "prefetch", "prefetch_level", "tasks", "row_tasks",
-                                       "column_tasks", "kc",     "nc",       "stagger"};
-constexpr std::string_view kFixedTeams[] = {"teams", "stream",    "vector",    "stages",    "unroll",     "rows",
-                                            "split", "tile_rows", "rows_each", "load_past", "persistent", "async"};
-
-enum class Part { kShared, kDefault, kOwn };
-
-Part part_of(std::string_view axis, bool teams) {
-  const auto in = [axis](std::span<const std::string_view> list) {
-    return std::find(list.begin(), list.end(), axis) != list.end();
-  };
-  if (teams ? in(kFixedTeams) : in(kFixed)) return Part::kDefault;
-  return (teams ? in(kCommonTeams) : in(kCommon)) ? Part::kShared : Part::kOwn;
+InGroup in_group(const Axis& axis, bool teams) {
+  return info(*axis.choice).stitched[teams ? 1 : 0];
 }
 
-// What the whole space calls a stage's axis.
-std::string name_in_whole(size_t stage, const std::string& axis, bool teams) {
-  return part_of(axis, teams) == Part::kShared ? axis : cat("s", stage, ".", axis);
+// A stage's axis as one of the whole space.
+Axis in_whole(size_t stage, const Axis& axis, bool teams) {
+  return in_group(axis, teams) == InGroup::kShared ? axis : axis_in_part('s', static_cast<int>(stage), axis);
 }
 
 // What follows from the threads of a block, and that other blocks may read the same; copies are from device memory.
 void complete(const Space& space, int64_t team, Schedule& own) {
-  for (const std::string_view whole : {"load_past", "persistent", "async"})
-    if (axis_named(space.axes, whole) != nullptr) own.set(std::string(whole), 0);
-  if (axis_named(space.axes, "teams") != nullptr) {
-    own.set("teams", 1);
-    if (axis_named(space.axes, "split") != nullptr) own.set("split", 0);
+  for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies})
+    if (own.has(choice)) own.set(choice, 0);
+  if (own.has(kTeams)) {
+    own.set(kTeams, 1);
+    if (own.has(kTeamsShareReduction)) own.set(kTeamsShareReduction, 0);
     return;
   }
-  const std::vector<int64_t>& rows = axis_named(space.axes, "tile_rows")->values;
-  own.set("tile_rows", *std::max_element(rows.begin(), rows.end()));
-  own.set("rows_each", own["tile_rows"] * own["tile_columns"] / (team * own["columns_each"]));
+  const std::vector<int64_t>& rows = values_of(space, kTileRows);
+  own.set(kTileRows, *std::max_element(rows.begin(), rows.end()));
+  own.set(kThreadRows, own[kTileRows] * own[kTileColumns] / (team * own[kThreadColumns]));
 }
 
 bool legal_stage(const Space& space, const Schedule& own, int64_t team) {
   for (const Axis& axis : space.axes)
-    if (!has_value(axis, own[axis.name])) return false;
-  if (team > 0 && axis_named(space.axes, "teams") == nullptr &&
-      own["rows_each"] * team * own["columns_each"] != own["tile_rows"] * own["tile_columns"])
+    if (!has_value(axis, own[*axis.choice])) return false;
+  if (team > 0 && axis_of(space.axes, kTeams) == nullptr &&
+      own[kThreadRows] * team * own[kThreadColumns] != own[kTileRows] * own[kTileColumns])
     return false;
   return !space.legal || space.legal(own);
 }
@@ -106,17 +90,11 @@ struct Tables {
     for (size_t place : places) to[place] += weight;
   }
 
-  bool legal(const Schedule& s) const {
-    std::vector<size_t> at(axes.size());
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const std::vector<int64_t>& values = axes[i].values;
-      const auto value = std::find(values.begin(), values.end(), s.knobs()[i].second);
-      if (value == values.end()) return false;
-      at[i] = static_cast<size_t>(value - values.begin());
-    }
-    return std::all_of(of[at[0]].begin(), of[at[0]].end(), [&](const StageTable& stage) {
+  bool legal(const Point& point) const {
+    const std::vector<StageTable>& stages = of[static_cast<size_t>(point[0])];
+    return std::all_of(stages.begin(), stages.end(), [&](const StageTable& stage) {
       size_t number = 0;
-      for (size_t axis : stage.axes) number = number * axes[axis].values.size() + at[axis];
+      for (size_t axis : stage.axes) number = number * axes[axis].values.size() + static_cast<size_t>(point[axis]);
       return stage.legal[number] != 0;
     });
   }
@@ -124,25 +102,26 @@ struct Tables {
 
 StageTable table_of(const std::vector<Axis>& axes, size_t stage, const Space& own, bool teams) {
   StageTable table;
-  std::vector<std::pair<std::string, const Axis*>> names;  // of the stage's axes, and what they are in the whole
-  const auto take = [&](const std::string& name) {
-    names.emplace_back(name, axis_named(axes, name_in_whole(stage, name, teams)));
-    table.axes.push_back(static_cast<size_t>(names.back().second - axes.data()));
+  std::vector<std::pair<Choice, const Axis*>> choices;  // the stage's, and their axes of the whole
+  const auto take = [&](Choice choice, const Axis* whole) {
+    choices.emplace_back(choice, whole);
+    table.axes.push_back(static_cast<size_t>(whole - axes.data()));
   };
   for (const Axis& axis : own.axes)
-    if (part_of(axis.name, teams) != Part::kDefault) take(axis.name);
-  if (teams && axis_named(own.axes, "team") == nullptr) take("team");
+    if (in_group(axis, teams) != InGroup::kFixed)
+      take(*axis.choice, axis_named(axes, in_whole(stage, axis, teams).name));
+  if (teams && axis_of(own.axes, kTeam) == nullptr) take(kTeam, axis_of(axes, kTeam));
   size_t size = 1;
-  for (const auto& [name, axis] : names) size *= axis->values.size();
+  for (const auto& [choice, axis] : choices) size *= axis->values.size();
   Schedule schedule = own.schedule(own.seeds[0]);
   for (size_t n = 0; n < size; ++n) {
     size_t rest = n;
-    for (size_t i = names.size(); i-- > 0;) {
-      const std::vector<int64_t>& values = names[i].second->values;
-      schedule.set(names[i].first, values[rest % values.size()]);
+    for (size_t i = choices.size(); i-- > 0;) {
+      const std::vector<int64_t>& values = choices[i].second->values;
+      schedule.set(choices[i].first, values[rest % values.size()]);
       rest /= values.size();
     }
-    const int64_t team = teams ? schedule["team"] : 0;
+    const int64_t team = teams ? schedule[kTeam] : 0;
     if (teams) complete(own, team, schedule);
     table.legal.push_back(legal_stage(own, schedule, team) ? 1 : 0);
   }
@@ -171,12 +150,12 @@ std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
 }
 
 // Puts a stage at one of its own schedules.
-void place_stage(const Space& space, size_t stage, const Schedule& own, Point& point) {
-  for (const auto& [knob, value] : own.knobs()) {
-    const Axis* axis = axis_named(space.axes, name_in_whole(stage, knob, false));
-    if (part_of(knob, false) == Part::kDefault || axis == nullptr) continue;
-    const auto at = std::find(axis->values.begin(), axis->values.end(), value);
-    point[static_cast<size_t>(axis - space.axes.data())] = static_cast<int>(at - axis->values.begin());
+void place_stage(const Space& space, size_t stage, const Space& own, const Point& seed, Point& point) {
+  for (size_t i = 0; i < own.axes.size(); ++i) {
+    const Axis& axis = own.axes[i];
+    if (in_group(axis, false) == InGroup::kFixed) continue;
+    set_value(space, point, axis_named(space.axes, in_whole(stage, axis, false).name),
+              axis.values[static_cast<size_t>(seed[i])]);
   }
 }
 
@@ -187,7 +166,7 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
       point[0] = static_cast<int>(c);
       for (size_t k = 0; k < own[c].size(); ++k) {
         const std::vector<Point>& seeds = own[c][k].seeds;
-        place_stage(space, k, own[c][k].schedule(seeds[std::min(seed, seeds.size() - 1)]), point);
+        place_stage(space, k, own[c][k], seeds[std::min(seed, seeds.size() - 1)], point);
       }
       space.seeds.push_back(std::move(point));
     }
@@ -196,7 +175,7 @@ void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const S
 
 // For each number of threads, every stage's first legal schedule.
 void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, const Tables& tables) {
-  const Axis& team = *axis_named(space.axes, "team");
+  const Axis& team = *axis_of(space.axes, kTeam);
   const auto team_axis = static_cast<size_t>(&team - space.axes.data());
   for (size_t c : best_first(stitch, machine)) {
     for (int64_t threads : {256, 128, 512, 64, 32}) {
@@ -230,15 +209,18 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
 
 Space stage_space(const Stage& stage, const Machine& machine) {
   const Machine own = stage_machine(machine, stage);
-  return finished(space_single(stage.graph, stage.domain, own), stage.domain, own);
+  return finished(space_single(stage.graph, stage.domain, own), own);
 }
 
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams) {
   Schedule own = space.schedule(space.seeds[0]);
-  for (const Axis& axis : space.axes)
-    if (part_of(axis.name, teams) != Part::kDefault)
-      own.set(axis.name, whole.get(name_in_whole(stage, axis.name, teams), own[axis.name]));
-  if (teams) complete(space, whole["team"], own);
+  const Schedule& mine = whole.part(static_cast<int>(stage));
+  for (const Axis& axis : space.axes) {
+    const InGroup where = in_group(axis, teams);
+    const Schedule& from = where == InGroup::kShared ? whole : mine;
+    if (where != InGroup::kFixed && from.has(*axis.choice)) own.set(*axis.choice, from[*axis.choice]);
+  }
+  if (teams) complete(space, whole[kTeam], own);
   return own;
 }
 
@@ -246,8 +228,9 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   const Stitch& stitch = *domain.stitch;
   const bool teams = machine.target->is_gpu();
   Space space;
-  space.axes = {{"rows", {}}};
-  space.axes.push_back(teams ? axis_of("team", {256, 128, 512, 64, 32, 1024}) : threads_axis(machine));
+  space.kind = "stitched";
+  space.axes = {{kBlockRows, {}}};
+  space.axes.push_back(teams ? axis(kTeam, {256, 128, 512, 64, 32, 1024}) : threads_axis(machine));
   std::vector<std::vector<Space>> own(stitch.choices.size());
   for (size_t c = 0; c < stitch.choices.size(); ++c) {
     space.axes[0].values.push_back(stitch.choices[c].rows);
@@ -255,10 +238,14 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
       const Stage& stage = stitch.choices[c].stages[k];
       Space of_stage = stage_space(stage, machine);
       for (const Axis& axis : of_stage.axes) {
-        if (part_of(axis.name, teams) == Part::kDefault || (teams && axis.name == "team")) continue;
-        const std::string name = name_in_whole(k, axis.name, teams);
-        auto at = std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == name; });
-        if (at == space.axes.end()) at = space.axes.insert(space.axes.end(), Axis{name, {}});
+        if (in_group(axis, teams) == InGroup::kFixed || (teams && axis.choice == kTeam)) continue;
+        Axis whole = in_whole(k, axis, teams);
+        auto at =
+            std::find_if(space.axes.begin(), space.axes.end(), [&](const Axis& a) { return a.name == whole.name; });
+        if (at == space.axes.end()) {
+          whole.values.clear();
+          at = space.axes.insert(space.axes.end(), std::move(whole));
+        }
         for (int64_t value : axis.values)
           if (!has_value(*at, value)) at->values.push_back(value);
       }
@@ -268,13 +255,12 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   auto tables = std::make_shared<Tables>();
   tables->axes = space.axes;
   for (size_t i = 1; i < space.axes.size(); ++i)
-    if (part_of(space.axes[i].name, teams) == Part::kShared || space.axes[i].name == "threads")
-      tables->shared.push_back(i);
+    if (space.axes[i].path.empty()) tables->shared.push_back(i);
   for (const std::vector<Space>& stages : own) {
     tables->of.emplace_back();
     for (size_t k = 0; k < stages.size(); ++k) tables->of.back().push_back(table_of(space.axes, k, stages[k], teams));
   }
-  space.legal = [tables](const Schedule& s) { return tables->legal(s); };
+  space.legal_point = [tables](const Point& point) { return tables->legal(point); };
   space.counted = [tables] { return tables->count(); };
   if (teams)
     add_team_seeds(space, stitch, machine, *tables);
@@ -285,7 +271,7 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
 
 absl::StatusOr<Space> space_of_connected(const Graph& group, const Domain& domain, const Machine& machine) {
   const bool stitched = domain.cls == LoopClass::kStitched;
-  return finished(stitched ? space_stitched(domain, machine) : space_single(group, domain, machine), domain, machine);
+  return finished(stitched ? space_stitched(domain, machine) : space_single(group, domain, machine), machine);
 }
 
 }  // namespace wl

@@ -14,16 +14,16 @@ class Transpose {
         domain_(domain),
         out_(group, machine),
         lanes_(machine.target->lanes),
-        rows_(tile_of(domain.second, schedule.get("tile_rows", 64))),
-        columns_(tile_of(domain.vector, schedule.get("tile", 64))),
-        ahead_(schedule.get("prefetch", 0)),
-        level_(static_cast<int>(schedule.get("prefetch_level", 1))),
-        rows_inner_(schedule.get("order", 0) == 1),
-        staged_(schedule.get("staged", 0) != 0),
-        streaming_(schedule.get("stream", 0) != 0) {
+        rows_(tile_of(domain.second, schedule[kTileRows])),
+        columns_(tile_of(domain.vector, schedule[kTileColumns])),
+        ahead_(schedule[kPrefetch]),
+        level_(static_cast<int>(schedule[kPrefetchLevel])),
+        rows_inner_(schedule[kRowsInnermost] == 1),
+        staged_(schedule[kStaged] != 0),
+        streaming_(schedule[kStreamStores] != 0) {
     set_launch(out_.kernel(), "transpose", schedule, machine);
-    out_.kernel().unroll = static_cast<int>(schedule.get("unroll", 1));
-    open_tiles(schedule.get("tasks", 1));
+    out_.kernel().unroll = static_cast<int>(schedule[kUnroll]);
+    open_tiles(schedule[kTasksPerThread]);
   }
 
   // A tile by squares; staged: into scratch, from where whole rows go to memory.

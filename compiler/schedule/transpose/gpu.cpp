@@ -16,7 +16,7 @@ class StagedTranspose {
   StagedTranspose(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
       : group_(group), domain_(domain), out_(group, machine) {
     set_launch(out_.kernel(), "transpose", schedule, machine);
-    streaming_ = schedule.get("stream", 0) != 0;
+    streaming_ = schedule[kStreamStores] != 0;
     each_ = kSide / out_.kernel().teams;
   }
 

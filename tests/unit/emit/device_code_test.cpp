@@ -102,7 +102,7 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   const Space space = space_of(graph, domain, machine).value();
   Schedule schedule = space.schedule(space.seeds[0]);
   for (const int64_t blocks : {2, 4, 8}) {
-    schedule.set("blocks", blocks);
+    schedule.set(kMinBlocks, blocks);
     if (!space.legal(schedule)) continue;
     const Kernel kernel = lower(graph, domain, schedule, machine).value();
     const auto code = compile_one(emit(kernel, machine).value(), folder_);
@@ -127,7 +127,7 @@ TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
     EXPECT_EQ(code->stack_bytes, 0);
     EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
     // What is put across on its way is copied element by element.
-    EXPECT_EQ(code->narrowest_load, space.schedule(space.seeds[i])["async"] != 0 ? 4 : 16);
+    EXPECT_EQ(code->narrowest_load, space.schedule(space.seeds[i])[kAsyncCopies] != 0 ? 4 : 16);
     EXPECT_EQ(code->narrowest_store, 16);
     std::printf("%s: %d registers, %d threads\n", space.text(space.seeds[i]).c_str(), code->registers, kernel.threads);
   }
@@ -164,7 +164,7 @@ TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
                                                          : "global_load_(dwordx4|b128).*(slc|nt)");
   std::string binaries[2];
   for (const int64_t past : {0, 1}) {
-    schedule.set("load_past", past);
+    schedule.set(kStreamLoads, past);
     const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
     const auto unit = compile_gpu({&source, 1}, folder_);
     ASSERT_TRUE(unit.ok()) << unit.status();
@@ -185,10 +185,10 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   const Domain domain = analyze(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
   Schedule schedule = space.schedule(space.seeds[0]);
-  schedule.set("async", 1);
-  schedule.set("blocks", 1);
+  schedule.set(kAsyncCopies, 1);
+  schedule.set(kMinBlocks, 1);
   for (const int64_t stages : {2, 3, 4}) {
-    schedule.set("stages", stages);
+    schedule.set(kStages, stages);
     ASSERT_TRUE(space.legal(schedule));
     Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
     EXPECT_EQ(source.load_bytes, 16);

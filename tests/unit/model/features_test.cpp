@@ -116,7 +116,7 @@ TEST(Features, OfAGpu) {
     EXPECT_EQ(value(features, "team"), std::log2(kernel.team));
     EXPECT_EQ(value(features, "into_l2"), value(features, "into_l3"));
     // Every element is read once; rows that are sent for ahead of their turn may be none.
-    EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed).get("persistent", 0) > 1 ? 1 : 0.1);
+    EXPECT_NEAR(value(features, "read"), 0, space.schedule(seed)[kPersistent] > 1 ? 1 : 0.1);
   }
 }
 

@@ -43,11 +43,11 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_EQ(few.extents.rows * few.extents.columns, 128 * 128);
   const auto staged = [](const Product& product, int64_t stages, int64_t async) {
     Schedule schedule = product.space.schedule(product.space.seeds[0]);
-    for (const auto& [knob, value] :
-         {std::pair{"tile_rows", 64}, {"tile_columns", 64}, {"rows_each", 8}, {"columns_each", 4}})
-      schedule.set(knob, value);
-    schedule.set("stages", stages);
-    schedule.set("async", async);
+    for (const auto& [choice, value] :
+         {std::pair{kTileRows, 64}, {kTileColumns, 64}, {kThreadRows, 8}, {kThreadColumns, 4}})
+      schedule.set(choice, value);
+    schedule.set(kStages, stages);
+    schedule.set(kAsyncCopies, async);
     return product.ns(schedule);
   };
   EXPECT_GT(staged(few, 1, 0), 1.3 * staged(few, 2, 0));

@@ -26,11 +26,11 @@ Kernel product(int64_t stages, const char* text = kProduct) {
   const Domain domain = analyze(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
   Schedule schedule = space.schedule(space.seeds[0]);
-  for (const char* side : {"tile_rows", "tile_columns"}) schedule.set(side, 64);
-  for (const char* side : {"rows_each", "columns_each"}) schedule.set(side, 4);
-  schedule.set("k_step", 16);
-  schedule.set("async", 1);
-  schedule.set("stages", stages);
+  for (const Choice side : {kTileRows, kTileColumns}) schedule.set(side, 64);
+  for (const Choice side : {kThreadRows, kThreadColumns}) schedule.set(side, 4);
+  schedule.set(kStepK, 16);
+  schedule.set(kAsyncCopies, 1);
+  schedule.set(kStages, stages);
   EXPECT_TRUE(space.legal(schedule));
   return lower(graph, domain, schedule, machine).value();
 }

@@ -37,14 +37,14 @@ struct Lowered {
   Kernel kernel;
 };
 
-Lowered lowered(const char* text, std::initializer_list<std::pair<const char*, int64_t>> choices) {
+Lowered lowered(const char* text, std::initializer_list<std::pair<Choice, int64_t>> choices) {
   const Machine machine = testing::machine_with("sim:cuda");
   Lowered out;
   out.graph = parse(text).value();
   out.domain = analyze(out.graph, machine).value();
   const Space space = space_of(out.graph, out.domain, machine).value();
   Schedule schedule = space.schedule(space.seeds[0]);
-  for (const auto& [name, value] : choices) schedule.set(name, value);
+  for (const auto& [choice, value] : choices) schedule.set(choice, value);
   EXPECT_TRUE(space.legal(schedule));
   out.kernel = lower(out.graph, out.domain, schedule, machine).value();
   return out;
@@ -101,12 +101,12 @@ TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
 
 TEST(StreamingLoads, AreOfInputsThatTheKernelReadsOnce) {
   EXPECT_EQ(streamed(lowered(kNorm, {}).kernel), std::set<std::string>());
-  const Lowered resident = lowered(kNorm, {{"load_past", 1}});
+  const Lowered resident = lowered(kNorm, {{kStreamLoads, 1}});
   EXPECT_EQ(streamed(resident.kernel), (std::set<std::string>{"x", "r"}));
   EXPECT_NE(print(resident.kernel).find("strides [0,1] streaming"), std::string::npos);
   EXPECT_EQ(parse_kernel(print(resident.kernel)).value(), resident.kernel);
   // A row that is read again in a later phase stays.
-  Kernel again = lowered(kNorm, {{"resident", 0}}).kernel;
+  Kernel again = lowered(kNorm, {{kRowStorage, 0}}).kernel;
   stream_loads(again, resident.graph, resident.domain);
   EXPECT_EQ(streamed(again), std::set<std::string>());
 }
@@ -126,7 +126,7 @@ const Instr& only_loop(const Kernel& kernel) {
 }
 
 TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
-  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   EXPECT_EQ(kernel.grid, 6);  // two for each of three multiprocessors
   const Instr& loop = only_loop(kernel);
   std::set<std::string> inside;
@@ -140,7 +140,7 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
 
 // 75 chunks of 4 rows for 6 blocks: the first three have 13 turns, the others 12.
 TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
-  const Kernel kernel = lowered(kNorm, {{"persistent", 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+  const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   const std::string text = print(kernel);
   EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
 }
@@ -148,9 +148,8 @@ TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
 // What the waves of a team leave in shared memory is read before the next row's overwrites it.
 TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
   const auto barriers_of = [](int64_t persistent) {
-    return barriers(
-        lowered(kNorm, {{"persistent", persistent}, {"blocks", 2}, {"vector", 1}, {"team", 64}, {"teams", 2}})
-            .kernel.body);
+    return barriers(lowered(kNorm, {{kPersistent, persistent}, {kMinBlocks, 2}, {kVector, 1}, {kTeam, 64}, {kTeams, 2}})
+                        .kernel.body);
   };
   EXPECT_EQ(barriers_of(0), 1);
   EXPECT_EQ(barriers_of(1), 2);
@@ -167,7 +166,7 @@ constexpr const char* kBias = R"(graph {
 // With four tiles a row, a number of blocks that four divides meets one tile each.
 TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   const Kernel kernel =
-      lowered(kBias, {{"persistent", 1}, {"blocks", 2}, {"vector", 4}, {"team", 32}, {"teams", 1}}).kernel;
+      lowered(kBias, {{kPersistent, 1}, {kMinBlocks, 2}, {kVector, 4}, {kTeam, 32}, {kTeams, 1}}).kernel;
   EXPECT_EQ(kernel.grid, 4);
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "bias") << print(kernel);
 }
@@ -176,7 +175,7 @@ TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
 // read twice.
 TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   for (const int64_t ahead : {1, 2}) {
-    const Kernel kernel = lowered(kNorm, {{"persistent", ahead + 1}, {"blocks", 2}, {"team", 32}, {"teams", 4}}).kernel;
+    const Kernel kernel = lowered(kNorm, {{kPersistent, ahead + 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
     SCOPED_TRACE(print(kernel));
     const Instr& loop = only_loop(kernel);
     int copies = 0, waits = 0;
@@ -197,7 +196,7 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
 }
 
 TEST(StreamingLoads, OfAnythingElseAreRefused) {
-  Kernel kernel = lowered(kNorm, {{"load_past", 1}}).kernel;
+  Kernel kernel = lowered(kNorm, {{kStreamLoads, 1}}).kernel;
   for (KernelBuffer& buffer : kernel.buffers) buffer.output = true;
   EXPECT_TRUE(absl::IsInternal(verify(kernel)));
 }

@@ -110,8 +110,8 @@ TEST(Lower, BandsOfMapsMeanTheGraph) {
     std::set<int64_t> bands;
     space.enumerate([&](const Point& point) {
       const Schedule schedule = space.schedule(point);
-      if (schedule["unroll"] > 2 || schedule["compiler"] != 0 || schedule.get("band", 0) == 0) return true;
-      bands.insert(schedule["band"]);
+      if (schedule[kUnroll] > 2 || schedule[kCompiler] != 0 || schedule[kCacheBlockRows] == 0) return true;
+      bands.insert(schedule[kCacheBlockRows]);
       const auto kernel = lower(group, domain, schedule, machine);
       EXPECT_TRUE(kernel.ok()) << kernel.status() << space.text(point);
       if (kernel.ok()) {
@@ -167,10 +167,10 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
     std::set<int64_t> chunks;
     space.enumerate([&](const Point& point) {
       const Schedule schedule = space.schedule(point);
-      if (schedule["online"] == 0 || schedule.get("rows", 1) > 2 || schedule["stream"] != 0 ||
-          schedule.get("blocks", 0) != 0)
+      const int64_t chunk = schedule[kOnline] != 0 ? 1 : schedule[kOnlineChunk];
+      if (chunk == 0 || schedule[kRowsPerTeam] > 2 || schedule[kStreamStores] != 0 || schedule[kMinBlocks] != 0)
         return true;
-      chunks.insert(schedule["online"]);
+      chunks.insert(chunk);
       const auto kernel = lower(group, domain, schedule, machine);
       EXPECT_TRUE(kernel.ok()) << kernel.status();
       if (kernel.ok()) {
@@ -178,7 +178,7 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
         EXPECT_EQ(difference, "") << space.text(point) << print(*kernel);
       }
       ++kernels;
-      shared += schedule.get("parts", 1) > 1;
+      shared += schedule[kReductionBlocks] > 1;
       return !::testing::Test::HasFailure();
     });
     EXPECT_GT(kernels, 10);

@@ -152,7 +152,8 @@ TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
-    return space.schedule(space.seeds[0]).get("parts", 0);
+    const Schedule schedule = space.schedule(space.seeds[0]);
+    return schedule.has(kReductionBlocks) ? schedule[kReductionBlocks] : 0;
   };
   constexpr const char* kSum = R"(graph {
   %0 = input "x" : f32[262144] normal(0,1)

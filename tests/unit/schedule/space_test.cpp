@@ -18,9 +18,10 @@ using ::testing::StartsWith;
 
 Space tiny() {
   Space space;
-  space.prefix = "plan 1 target=t class=rows";
-  space.axes = {{"a", {1, 2}}, {"b", {0, 4, 8}}, {"compiler", {0, 1}}};
-  space.legal = [](const Schedule& s) { return s["a"] == 2 || s["b"] == 0; };
+  space.kind = "rows";
+  space.prefix = "plan 2 target=t class=rows";
+  space.axes = {{kUnroll, {1, 2}}, {kPrefetch, {0, 4, 8}}, {kCompiler, {kGcc, kClang}}};
+  space.legal = [](const Schedule& s) { return s[kUnroll] == 2 || s[kPrefetch] == 0; };
   return space;
 }
 
@@ -61,7 +62,7 @@ TEST(Space, CountsAndEnumeratesLegalPointsInOrder) {
 
 TEST(Space, TextRoundTrips) {
   const Space space = tiny();
-  EXPECT_EQ(space.text({1, 2, 1}), "plan 1 target=t class=rows a=2 b=8 compiler=clang");
+  EXPECT_EQ(space.text({1, 2, 1}), "plan 2 target=t class=rows unroll=2 prefetch=8 compiler=clang");
   space.enumerate([&](const Point& point) {
     const absl::StatusOr<Point> back = space.parse(space.text(point));
     EXPECT_TRUE(back.ok()) << back.status();
@@ -71,7 +72,7 @@ TEST(Space, TextRoundTrips) {
 }
 
 TEST(Space, AnAxisThatAPlanDoesNotNameIsAtItsFirstValue) {
-  const absl::StatusOr<Point> point = tiny().parse("plan 1 target=t class=rows a=2 b=8");
+  const absl::StatusOr<Point> point = tiny().parse("plan 2 target=t class=rows unroll=2 prefetch=8");
   ASSERT_TRUE(point.ok()) << point.status();
   EXPECT_EQ(*point, (Point{1, 2, 0}));
 }
@@ -79,30 +80,33 @@ TEST(Space, AnAxisThatAPlanDoesNotNameIsAtItsFirstValue) {
 TEST(Space, ParseSaysWhatIsWrong) {
   const Space space = tiny();
   const auto message = [&](std::string_view text) { return std::string(space.parse(text).status().message()); };
-  EXPECT_THAT(message("plan 2"), HasSubstr("expected a plan that begins with \"plan 1 target=t class=rows\""));
-  EXPECT_THAT(message("plan 1 target=t class=rows a=2 a=2"), HasSubstr("given twice"));
-  EXPECT_THAT(message("plan 1 target=t class=rows z=2"),
-              HasSubstr("unknown axis \"z\"; this space has a, b, compiler"));
-  EXPECT_THAT(message("plan 1 target=t class=rows b=5"), HasSubstr("axis \"b\" has no value \"5\"; it has 0, 4, 8"));
-  EXPECT_THAT(message("plan 1 target=t class=rows a=1 b=8 compiler=gcc"), HasSubstr("not a legal combination"));
-  EXPECT_THAT(message("plan 1 target=t class=rows a"), HasSubstr("expected name=value"));
+  EXPECT_THAT(message("plan 3"), HasSubstr("expected a plan that begins with \"plan 2 target=t class=rows\""));
+  EXPECT_THAT(message("plan 2 target=t class=rows unroll=2 unroll=2"), HasSubstr("given twice"));
+  EXPECT_THAT(message("plan 2 target=t class=rows z=2"),
+              HasSubstr("unknown axis \"z\"; this space has unroll, prefetch, compiler"));
+  EXPECT_THAT(message("plan 2 target=t class=rows prefetch=5"),
+              HasSubstr("axis \"prefetch\" has no value \"5\"; it has 0, 4, 8"));
+  EXPECT_THAT(message("plan 2 target=t class=rows unroll=1 prefetch=8 compiler=gcc"),
+              HasSubstr("not a legal combination"));
+  EXPECT_THAT(message("plan 2 target=t class=rows unroll"), HasSubstr("expected name=value"));
 }
 
 TEST(Space, ScheduleOfAPoint) {
   const Schedule schedule = tiny().schedule({1, 2, 0});
-  EXPECT_EQ(schedule["b"], 8);
-  EXPECT_EQ(schedule.get("absent", 7), 7);
-  EXPECT_DEATH(schedule["absent"], "no axis absent");
+  EXPECT_EQ(schedule[kPrefetch], 8);
+  EXPECT_FALSE(schedule.has(kPackB));
+  EXPECT_EQ(schedule[kPackB], 1);  // what the table says of kernels without the choice
+  EXPECT_DEATH(schedule[kThreads], "the schedule has no threads");
 }
 
 TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   const Space space = space_for(softmax(65536, 1024));
-  EXPECT_THAT(space.text(space.seeds[0]), StartsWith("plan 1 target=cpu:avx512 class=rows vector=16"));
+  EXPECT_THAT(space.text(space.seeds[0]), StartsWith("plan 2 target=cpu:avx512 class=rows vector=16"));
   const Schedule best = space.schedule(space.seeds[0]);
-  EXPECT_EQ(best["pipeline"], 1);
-  EXPECT_EQ(best["stagger"], 704);
-  EXPECT_EQ(best["stream"], 1);
-  EXPECT_EQ(best["threads"], 2);
+  EXPECT_EQ(best[kPipeline], 1);
+  EXPECT_EQ(best[kStagger], 704);
+  EXPECT_EQ(best[kStreamStores], 1);
+  EXPECT_EQ(best[kThreads], 2);
   EXPECT_GT(space.count(), 1000u);
   EXPECT_LT(space.count(), 100'000u);
 }
@@ -116,13 +120,13 @@ TEST(Space, LongRowsAreFetchedLateAndPipeline) {
                                     "\n%4 = input \"g\" : f32[10]\n%5 = broadcast %4 dims=[1] : ", full,
                                     "\n%6 = mul %3 %5 : ", full, "\noutput \"y\" %6\n}\n"));
   const Schedule first = space.schedule(space.seeds[0]);
-  EXPECT_EQ(first["late"], 1);
-  EXPECT_GT(first["prefetch"], 0);
+  EXPECT_EQ(first[kPrefetchLastPhase], 1);
+  EXPECT_GT(first[kPrefetch], 0);
   int pipelined = 0;
   space.enumerate([&](const Point& point) {
     const Schedule schedule = space.schedule(point);
-    pipelined += schedule["pipeline"] != 0;
-    EXPECT_TRUE(schedule["late"] == 0 || (schedule["prefetch"] > 0 && schedule["pipeline"] == 0));
+    pipelined += schedule[kPipeline] != 0;
+    EXPECT_TRUE(schedule[kPrefetchLastPhase] == 0 || (schedule[kPrefetch] > 0 && schedule[kPipeline] == 0));
     return true;
   });
   EXPECT_GT(pipelined, 0);
@@ -131,7 +135,7 @@ TEST(Space, LongRowsAreFetchedLateAndPipeline) {
 TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   const auto streams = [](const Space& space) {
     for (const Axis& axis : space.axes)
-      if (axis.name == "stream") return axis.values.size() > 1;
+      if (axis.choice == kStreamStores) return axis.values.size() > 1;
     return false;
   };
   EXPECT_TRUE(streams(space_for(softmax(4096, 1024))));
@@ -145,8 +149,8 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
     std::set<int64_t> found;
     space.enumerate([&](const Point& point) {
       const Schedule schedule = space.schedule(point);
-      const int64_t height = schedule.get("height", 0);
-      EXPECT_TRUE(height <= 1 || (height + 1) * schedule["tile"] < 32) << space.text(point);
+      const int64_t height = schedule[kRegisterRows];
+      EXPECT_TRUE(height <= 1 || (height + 1) * schedule[kTileVectors] < 32) << space.text(point);
       return found.insert(height), true;
     });
     return found;
@@ -165,7 +169,7 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
     %1 = reduce_sum %0 axes=[1] : f32[24,64]
     output "y" %1
   })")),
-            std::set<int64_t>{0});
+            std::set<int64_t>{1});
 }
 
 // What every turn of a loop reads again is read in bands where a cache does not hold all of it.
@@ -176,8 +180,9 @@ TEST(Space, MapsThatReadTablesAgainHaveBands) {
                                       "\n%2 = input \"u\" : f32[64]\n%3 = broadcast %1 dims=[1,2] : ", full,
                                       "\n%4 = broadcast %2 dims=[2] : ", full, "\n%5 = fma %0 %3 %4 : ", full,
                                       "\noutput \"y\" %5\n}\n"));
-    EXPECT_EQ(space.schedule(space.seeds[0]).get("band", 0) > 0, tokens == 4096);
-    return std::any_of(space.axes.begin(), space.axes.end(), [](const Axis& axis) { return axis.name == "band"; });
+    EXPECT_EQ(space.schedule(space.seeds[0])[kCacheBlockRows] > 0, tokens == 4096);
+    return std::any_of(space.axes.begin(), space.axes.end(),
+                       [](const Axis& axis) { return axis.choice == kCacheBlockRows; });
   };
   EXPECT_TRUE(bands(4096));
   EXPECT_FALSE(bands(64));
@@ -207,7 +212,7 @@ TEST(Space, EveryClassHasLegalDistinctSeedsForEveryCompiler) {
       EXPECT_TRUE(space.is_legal(seed)) << space.text(seed);
       EXPECT_TRUE(distinct.insert(seed).second) << space.text(seed);
       EXPECT_EQ(*space.parse(space.text(seed)), seed);
-      compilers.insert(space.schedule(seed)["compiler"]);
+      compilers.insert(space.schedule(seed)[kCompiler]);
     }
     EXPECT_THAT(compilers, ElementsAre(0, 1)) << group;
     EXPECT_GE(space.count(), 2u);

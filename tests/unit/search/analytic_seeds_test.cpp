@@ -55,8 +55,8 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
   // All threads work, and the micro-kernel is a large one.
   const Schedule best = first.space.schedule(first.space.seeds[0]);
-  EXPECT_EQ(best["threads"], 2);
-  EXPECT_GE(best["mr"] * best["nv"], 16);
+  EXPECT_EQ(best[kThreads], 2);
+  EXPECT_GE(best[kMr] * best[kNv], 16);
 }
 
 TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
@@ -74,14 +74,14 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {
-    return static_cast<double>(space.schedule(point)["mr"]);
+    return static_cast<double>(space.schedule(point)[kMr]);
   };
   Opened other = group;
   other.space.expected_log_ns = group.space.expected_log_ns;
   order_seeds(group.graph, group.domain, group.machine, group.space);
   const std::vector<std::string_view> without = {"ranker"};
   order_seeds(other.graph, other.domain, other.machine, other.space, without);
-  EXPECT_LT(group.space.schedule(group.space.seeds[0])["mr"], other.space.schedule(other.space.seeds[0])["mr"]);
+  EXPECT_LT(group.space.schedule(group.space.seeds[0])[kMr], other.space.schedule(other.space.seeds[0])[kMr]);
 }
 
 TEST(AnalyticSeeds, OthersKeepTheirOwn) {

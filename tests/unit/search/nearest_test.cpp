@@ -21,13 +21,14 @@ Graph graph_of(const std::string& text) {
 
 Space tiles() {
   Space space;
-  space.prefix = "plan 1 target=cpu:avx2 class=map";
-  space.axes = {{"tile", {16, 32, 64, 128}}};
+  space.kind = "map";
+  space.prefix = "plan 2 target=cpu:avx2 class=map";
+  space.axes = {{kTileElements, {16, 32, 64, 128}}};
   return space;
 }
 
 std::string plan(int tile) {
-  return cat("plan 1 target=cpu:avx2 class=map tile=", tile);
+  return cat("plan 2 target=cpu:avx2 class=map tile_elements=", tile);
 }
 
 TEST(Nearest, OrdersByOpsAndSizes) {
@@ -43,11 +44,12 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
       {add_graph(16, 1024), plan(16), 1.5},
       {add_graph(64, 512), plan(32), 1.5},
       {add_graph(64, 2048), plan(32), 1.5},
-      {add_graph(64, 1024), plan(64), 1.0},                                       // the default won
-      {add_graph(1, 1), plan(128), 9},                                            // nothing like it
-      {add_graph(64, 1024), "plan 1 target=cpu:avx2 class=map team=4", 2},        // not in this space
-      {add_graph(64, 1024), "plan 1 target=cpu:avx2 class=rows tile=64", 2},      // another loop class
-      {add_graph(64, 1024), "plan 1 target=cuda:sm_90a class=map tile=64", 2.0},  // a GPU says nothing about a CPU
+      {add_graph(64, 1024), plan(64), 1.0},                                            // the default won
+      {add_graph(1, 1), plan(128), 9},                                                 // nothing like it
+      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=map team=4", 2},             // not in this space
+      {add_graph(64, 1024), "plan 2 target=cpu:avx2 class=rows tile_elements=64", 2},  // another loop class
+      {add_graph(64, 1024), "plan 2 target=cuda:sm_90a class=map tile_elements=64",
+       2.0},  // a GPU says nothing about a CPU
       {"no graph", plan(64), 2.0},
   };
   EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{1}, {0}}));
@@ -58,7 +60,7 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
 TEST(Nearest, OffersWhatWonOnOtherTargets) {
   const Graph here = graph_of(add_graph(64, 1024));
   const std::vector<KnownPlan> known = {
-      {add_graph(64, 1024), "plan 1 target=cpu:avx512 class=map tile=100", 1.5},
+      {add_graph(64, 1024), "plan 2 target=cpu:avx512 class=map tile_elements=100", 1.5},
       {add_graph(64, 512), plan(16), 1.5},
   };
   EXPECT_EQ(nearest_winners(here, tiles(), known, 4), (std::vector<Point>{{0}, {3}}));
@@ -72,13 +74,17 @@ TEST(Nearest, TargetsAreNearWhereTheirCodeIsAlike) {
 
 TEST(Nearest, APlanIsTranslatedOrNothing) {
   Space space = tiles();
-  space.axes.push_back({"unroll", {1, 2, 4}});
-  space.legal = [](const Schedule& s) { return s["tile"] * s["unroll"] <= 256; };
-  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));  // 64, 4
-  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx2 class=map tile=16"), (Point{0, 0}));  // older than an axis
-  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=128 unroll=4"), std::nullopt);  // not legal
-  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=rows tile=16"), std::nullopt);
-  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=16 team=2"), std::nullopt);
+  space.axes.push_back({kUnroll, {1, 2, 4}});
+  space.legal = [](const Schedule& s) { return s[kTileElements] * s[kUnroll] <= 256; };
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=48 unroll=8"), (Point{2, 2}));  // 64, 4
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx2 class=map tile_elements=16"),
+            (Point{0, 0}));  // older than an axis
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=128 unroll=4"),
+            std::nullopt);  // not legal
+  // Of version 1, from another machine.
+  EXPECT_EQ(translated(space, "plan 1 target=cpu:avx512 class=map tile=48 unroll=8"), (Point{2, 2}));
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=rows tile_elements=16"), std::nullopt);
+  EXPECT_EQ(translated(space, "plan 2 target=cpu:avx512 class=map tile_elements=16 team=2"), std::nullopt);
 }
 
 }  // namespace

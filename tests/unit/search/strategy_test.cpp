@@ -13,7 +13,7 @@ Space small_space() {
   Space space;
   space.prefix = "plan 1";
   space.axes = {{"a", {1, 2, 4}}, {"b", {0, 1}}, {"c", {7, 8, 9}}};
-  space.legal = [](const Schedule& s) { return s["b"] == 1 || s["c"] == 7; };
+  space.legal_point = [](const Point& point) { return point[1] == 1 || point[2] == 0; };
   space.seeds = {{1, 1, 0}, {0, 0, 0}};
   return space;
 }
@@ -22,7 +22,7 @@ Space large_space() {
   Space space;
   space.prefix = "plan 1";
   for (int i = 0; i < 8; ++i) space.axes.push_back({cat("x", i), {0, 1, 2, 3, 4}});
-  space.legal = [](const Schedule& s) { return s["x0"] != 0 || s["x1"] == 0; };
+  space.legal_point = [](const Point& point) { return point[0] != 0 || point[1] == 0; };
   space.seeds = {Point(8, 0), Point(8, 2)};
   return space;
 }
