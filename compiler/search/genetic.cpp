@@ -39,4 +39,12 @@ void offer_genetic(Proposal& proposal, int count) {
   }
 }
 
+std::vector<Point> propose_genetic(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (trials.empty()) offer_seeds(proposal, n);
+  offer_genetic(proposal, n);
+  proposal.offer_randoms(proposal.missing());
+  return proposal.take();
+}
+
 }  // namespace wl

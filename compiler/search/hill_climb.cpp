@@ -45,4 +45,12 @@ void offer_climb(Proposal& proposal, int count) {
   }
 }
 
+std::vector<Point> propose_hill_climb(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  if (proposal.ranked().empty()) offer_seeds(proposal, n);
+  offer_climb(proposal, n);
+  proposal.offer_randoms(proposal.missing());
+  return proposal.take();
+}
+
 }  // namespace wl

@@ -75,7 +75,12 @@ double blame(const Observed& trial);
 // Axes in which two points differ.
 int apart(const Point& a, const Point& b);
 
-// Parts that `portfolio` is made of; each offers at most `count` points.
+#define WL_STRATEGY(name, says) \
+  std::vector<Point> propose_##name(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
+#include "compiler/search/strategies.def"
+#undef WL_STRATEGY
+
+// Parts that strategies share; each offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

@@ -46,4 +46,12 @@ void offer_ranked(Proposal& proposal, int count) {
     }
 }
 
+std::vector<Point> propose_ranked(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed) {
+  Proposal proposal(space, trials, n, seed);
+  offer_ranked(proposal, trials.empty() ? n : (n + 1) / 2);
+  offer_climb(proposal, proposal.missing());
+  proposal.offer_randoms(proposal.missing());
+  return proposal.take();
+}
+
 }  // namespace wl

@@ -1,6 +1,6 @@
 // A strategy keeps nothing: the trials are its memory. propose() is a pure function of the space, the trials so far (in
 // trial order), how many points are wanted and a seed; asked again after a restart it answers alike. To add one: a file
-// and a line in kStrategies.
+// and a row of strategies.def.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ struct Strategy {
   // At most n distinct legal points, none of them among `trials`; fewer (or none) when the space is exhausted.
   std::vector<Point> (*propose)(const Space& space, const std::vector<Observed>& trials, int n, uint64_t seed);
 };
-std::span<const Strategy> strategies();  // kStrategies
+std::span<const Strategy> strategies();  // strategies.def
 absl::StatusOr<const Strategy*> strategy_named(std::string_view name);
 
 }  // namespace wl

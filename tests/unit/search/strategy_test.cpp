@@ -1,4 +1,4 @@
-// Conformance: every row of kStrategies keeps the promises of strategy.h, on spaces made up for the purpose.
+// Conformance: every row of strategies.def keeps the promises of strategy.h, on spaces made up for the purpose.
 #include "compiler/search/strategy.h"
 
 #include <gtest/gtest.h>
