@@ -26,8 +26,12 @@ size_t Candidates::Hash::operator()(const Ops& ops) const {
   return hash;
 }
 
-Candidates::Candidates(const CoverValues& values, const Machine& machine)
-    : values_(values), machine_(machine), rates_(rates_of(machine)), index_(values.graph().nodes.size(), -1) {
+Candidates::Candidates(const CoverValues& values, const Machine& machine, int enumerated)
+    : values_(values),
+      machine_(machine),
+      rates_(rates_of(machine)),
+      enumerated_(enumerated),
+      index_(values.graph().nodes.size(), -1) {
   const std::vector<NodeId>& anchors = values.anchors();
   const int count = static_cast<int>(anchors.size());
   stitching_ = count <= kMany;

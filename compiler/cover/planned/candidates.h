@@ -1,4 +1,4 @@
-// Inside search/: candidates while they are collected, each priced once.
+// Inside cover/planned/: candidates while they are collected, each priced once.
 #pragma once
 
 #include <map>
@@ -22,7 +22,8 @@ struct Fusion {
 
 class Candidates {
  public:
-  Candidates(const CoverValues& values, const Machine& machine);
+  // `enumerated`: as of candidate_pool().
+  Candidates(const CoverValues& values, const Machine& machine, int enumerated);
 
   int ops() const { return static_cast<int>(before_.size()); }
   const std::vector<int>& before(int op) const { return before_[op]; }
@@ -52,6 +53,10 @@ class Candidates {
   const CoverValues& values() const { return values_; }
   const Machine& machine() const { return machine_; }
   const std::vector<Form>& forms() const { return forms_; }
+  int enumerated() const { return enumerated_; }
+  // A cover to begin with, as candidates; empty: there is none.
+  void add_start(std::vector<int> cover) { starts_.push_back(std::move(cover)); }
+  const std::vector<std::vector<int>>& starts() const { return starts_; }
   void stop_stitching() { stitching_ = false; }
   void start_packing() { packing_ = true; }  // groups in unconnected parts are then legal
   int considered() const { return static_cast<int>(known_.size()); }
@@ -65,7 +70,9 @@ class Candidates {
   const CoverValues& values_;
   const Machine& machine_;
   const Rates rates_;
+  const int enumerated_;
   bool stitching_ = false, packing_ = false;
+  std::vector<std::vector<int>> starts_;
   std::vector<int> index_;  // of anchors, by node
   std::vector<std::vector<int>> before_, after_, input_readers_;
   std::vector<OpSet> above_, below_;  // everything before, everything after
@@ -79,13 +86,10 @@ class Candidates {
   std::vector<Form> forms_;
 };
 
-// Each adds what it finds.
-void add_patterns(Candidates& candidates, bool mirrored);
-std::vector<int> add_merges(Candidates& candidates);  // the partition that is left, as candidates
-void add_unions(Candidates& candidates);
-void add_siblings(Candidates& candidates);
-void add_all_of_small_parts(Candidates& candidates, int at_most);  // ops
-// Adds columns to a pool that has its forms and starts: some kernels of its best cover, or of a start, together.
-absl::Status add_packs(ColumnPool& pool, Candidates& candidates);
+#define WL_CANDIDATE_SOURCE(origin, name, function) void function(Candidates& candidates);
+#define WL_COLUMN_SOURCE(origin, name, function) absl::Status function(ColumnPool& pool, Candidates& candidates);
+#include "compiler/cover/planned/sources.def"
+#undef WL_COLUMN_SOURCE
+#undef WL_CANDIDATE_SOURCE
 
 }  // namespace wl

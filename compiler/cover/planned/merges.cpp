@@ -30,7 +30,8 @@ size_t united(const Candidates& candidates) {
 
 }  // namespace
 
-std::vector<int> add_merges(Candidates& candidates) {
+// The partition that is left is a cover to begin with.
+void add_merges(Candidates& candidates) {
   const int count = candidates.ops();
   PartGraph graph(count);
   std::vector<int> part(static_cast<size_t>(count));  // the candidate that each part is now, -1: merged away
@@ -63,7 +64,7 @@ std::vector<int> add_merges(Candidates& candidates) {
   std::vector<int> left;
   for (int candidate : part)
     if (candidate >= 0) left.push_back(candidate);
-  return left;
+  candidates.add_start(std::move(left));
 }
 
 void add_unions(Candidates& candidates) {
@@ -96,7 +97,8 @@ void add_siblings(Candidates& candidates) {
   }
 }
 
-void add_all_of_small_parts(Candidates& candidates, int at_most) {
+void add_all_of_small_parts(Candidates& candidates) {
+  candidates.stop_stitching();  // Of everything, that takes too long.
   std::vector<int> part(static_cast<size_t>(candidates.ops()));
   std::iota(part.begin(), part.end(), 0);
   const auto root = [&](int op) {
@@ -109,7 +111,7 @@ void add_all_of_small_parts(Candidates& candidates, int at_most) {
   std::vector<Ops> members(part.size());
   for (int op = 0; op < candidates.ops(); ++op) members[root(op)].push_back(op);
   for (const Ops& all : members) {
-    if (all.size() < 2 || static_cast<int>(all.size()) > at_most) continue;
+    if (all.size() < 2 || static_cast<int>(all.size()) > candidates.enumerated()) continue;
     std::vector<unsigned> touching(all.size(), 0);  // by an edge, or by reading one value
     const auto touch = [&](int a, int b) {
       const auto x = std::find(all.begin(), all.end(), a), y = std::find(all.begin(), all.end(), b);

@@ -112,6 +112,7 @@ class Packs {
 
 }  // namespace
 
+// Some kernels of the best cover, or of a start, together.
 absl::Status add_packs(ColumnPool& pool, Candidates& candidates) {
   WL_ASSIGN_OR_RETURN(PlannedCover best, solve_cover(pool, form_times(pool, {})));
   std::erase(best.columns, -1);

@@ -10,9 +10,7 @@ namespace {
 constexpr size_t kKept = 3;
 constexpr size_t kMostNeighbours = 16;  // of more, only the first ones are combined
 
-}  // namespace
-
-void add_patterns(Candidates& candidates, bool mirrored) {
+void reduce_patterns(Candidates& candidates, bool mirrored) {
   std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));
   const auto better = [&](int a, int b) {
     return std::pair(-candidates[a].saving, a) < std::pair(-candidates[b].saving, b);
@@ -37,6 +35,13 @@ void add_patterns(Candidates& candidates, bool mirrored) {
     // Alone, so that a reader which fits nowhere does not hide the others.
     if (std::find(best[op].begin(), best[op].end(), op) == best[op].end()) best[op].push_back(op);
   }
+}
+
+}  // namespace
+
+void add_patterns(Candidates& candidates) {
+  reduce_patterns(candidates, /*mirrored=*/false);
+  reduce_patterns(candidates, /*mirrored=*/true);
 }
 
 }  // namespace wl

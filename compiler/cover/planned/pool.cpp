@@ -78,22 +78,6 @@ class Columns {
   std::map<Ops, int> natural_;
 };
 
-// The groups of the greedy cover, as candidates; empty when one is none.
-std::vector<int> greedy_groups(const Graph& graph, const Machine& machine, Candidates& candidates) {
-  const absl::StatusOr<Cover> cover = cover_greedy(graph, machine);
-  if (!cover.ok()) return {};
-  std::vector<int> found;
-  for (const Group& group : cover->groups) {
-    Ops ops;
-    for (NodeId node : group.ops)
-      if (candidates.index_of(node) >= 0) ops.push_back(candidates.index_of(node));
-    if (ops.empty()) continue;  // a copy
-    found.push_back(candidates.consider(ops, GroupOrigin::kGreedy));
-    if (found.back() < 0) return {};
-  }
-  return found;
-}
-
 void name_forms(ColumnPool& pool) {
   for (const PoolColumn& column : pool.columns) {
     std::string& hash = pool.forms[column.form].hash;
@@ -102,11 +86,49 @@ void name_forms(ColumnPool& pool) {
   }
 }
 
+constexpr void (*kCandidateSources[])(Candidates&) = {
+#define WL_CANDIDATE_SOURCE(origin, name, function) function,
+#define WL_COLUMN_SOURCE(origin, name, function)
+#include "compiler/cover/planned/sources.def"
+#undef WL_COLUMN_SOURCE
+#undef WL_CANDIDATE_SOURCE
+};
+constexpr absl::Status (*kColumnSources[])(ColumnPool&, Candidates&) = {
+#define WL_CANDIDATE_SOURCE(origin, name, function)
+#define WL_COLUMN_SOURCE(origin, name, function) function,
+#include "compiler/cover/planned/sources.def"
+#undef WL_COLUMN_SOURCE
+#undef WL_CANDIDATE_SOURCE
+};
+
 }  // namespace
 
 std::string_view name_of(GroupOrigin origin) {
-  constexpr std::string_view kNames[] = {"single", "greedy", "pattern", "merge", "union", "sibling", "all", "pack"};
+  constexpr std::string_view kNames[] = {
+      "single",
+#define WL_CANDIDATE_SOURCE(origin, name, function) name,
+#define WL_COLUMN_SOURCE(origin, name, function) name,
+#include "compiler/cover/planned/sources.def"
+#undef WL_COLUMN_SOURCE
+#undef WL_CANDIDATE_SOURCE
+  };
   return kNames[static_cast<int>(origin)];
+}
+
+// The groups of the greedy cover. They are a cover to begin with, unless one of them is no candidate.
+void add_greedy_groups(Candidates& candidates) {
+  const absl::StatusOr<Cover> cover = cover_greedy(candidates.values().graph(), candidates.machine());
+  if (!cover.ok()) return;
+  std::vector<int> found;
+  for (const Group& group : cover->groups) {
+    Ops ops;
+    for (NodeId node : group.ops)
+      if (candidates.index_of(node) >= 0) ops.push_back(candidates.index_of(node));
+    if (ops.empty()) continue;  // a copy
+    found.push_back(candidates.consider(ops, GroupOrigin::kGreedy));
+    if (found.back() < 0) return;
+  }
+  candidates.add_start(std::move(found));
 }
 
 Group ColumnPool::group(const PoolColumn& column) const {
@@ -123,18 +145,11 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   WL_ASSIGN_OR_RETURN(CoverValues values, CoverValues::make(graph, machine));
   ColumnPool pool{.values = std::move(values), .columns = {}, .forms = {}, .starts = {}};
   pool.memory_bytes_per_ns = rates_of(machine).memory_bytes_per_ns;
-  Candidates candidates(pool.values, machine);
-  std::vector<std::vector<int>> starts = {greedy_groups(graph, machine, candidates)};
-  add_patterns(candidates, /*mirrored=*/false);
-  add_patterns(candidates, /*mirrored=*/true);
-  starts.push_back(add_merges(candidates));
-  add_unions(candidates);
-  add_siblings(candidates);
-  candidates.stop_stitching();  // of everything, that takes too long
-  add_all_of_small_parts(candidates, enumerated);
+  Candidates candidates(pool.values, machine, enumerated);
+  for (const auto add : kCandidateSources) add(candidates);
   Columns columns(candidates);
   for (int i = 0; i < candidates.count(); ++i) columns.add(candidates[i]);
-  for (const std::vector<int>& start : starts) {
+  for (const std::vector<int>& start : candidates.starts()) {
     std::vector<int> chosen;
     for (int candidate : start) chosen.push_back(columns.first_of(candidates[candidate].ops));
     const bool whole = std::find(chosen.begin(), chosen.end(), -1) == chosen.end();
@@ -146,7 +161,7 @@ absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& mac
   pool.considered = candidates.considered();
   pool.forms = candidates.forms();
   if (pool.columns.empty()) return pool;
-  WL_RETURN_IF_ERROR(add_packs(pool, candidates));
+  for (const auto add : kColumnSources) WL_RETURN_IF_ERROR(add(pool, candidates));
   pool.forms = candidates.forms();
   name_forms(pool);
   return pool;

@@ -12,7 +12,7 @@
 //   all      every connected set, in parts of the graph of at most kEnumerated ops
 //   pack     kernels of one cover that wait for none of each other, side by side: of the best cover over all else, of
 //            the greedy one, of the edge merges' and of the ops alone
-// Pure: the same graph and machine give the same pool. Another source of candidates is another file pool_*.cpp.
+// Pure: the same graph and machine give the same pool. To add a source: a file and a row of sources.def.
 #pragma once
 
 #include <string>
@@ -23,7 +23,14 @@
 
 namespace wl {
 
-enum class GroupOrigin : uint8_t { kSingle, kGreedy, kPattern, kMerge, kUnion, kSibling, kAll, kPack };
+enum class GroupOrigin : uint8_t {
+  kSingle,
+#define WL_CANDIDATE_SOURCE(origin, name, function) origin,
+#define WL_COLUMN_SOURCE(origin, name, function) origin,
+#include "compiler/cover/planned/sources.def"
+#undef WL_COLUMN_SOURCE
+#undef WL_CANDIDATE_SOURCE
+};
 std::string_view name_of(GroupOrigin origin);
 
 struct PoolColumn {
