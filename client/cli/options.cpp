@@ -83,10 +83,11 @@ void add_graph(CLI::App* sub, Options& options) {
   sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
       ->capture_default_str()
       ->type_name("T");
-  sub->add_option(
-         "--cover", options.tune.cover,
-         "which ops share a kernel at most: stitched, greedy, planned, contractions-alone (as compilers around kernel "
-         "libraries do) or one-per-op")
+  sub->add_option("--cover", options.tune.cover, "which ops share a kernel at most:"
+#define WL_COVER(function, name, refines, above_greedy, says) "\n" name ": " says
+#include "compiler/cover/table/covers.def"
+#undef WL_COVER
+                  )
       ->capture_default_str()
       ->type_name("C");
   sub->add_flag("--allow-tf32", options.tune.allow_tf32, "allow reduced-precision products of f32");
@@ -110,7 +111,11 @@ void add_search(CLI::App* sub, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "default", "thorough"}))
       ->type_name("E");
-  sub->add_option("--strategy", options.tune.strategy, "how candidates are proposed")
+  sub->add_option("--strategy", options.tune.strategy, "how candidates are proposed:"
+#define WL_STRATEGY(name, says) "\n" #name ": " says
+#include "compiler/search/strategies.def"
+#undef WL_STRATEGY
+                  )
       ->capture_default_str()
       ->type_name("S");
   sub->add_option("--seed", options.tune.seed, "of everything random in the search")
@@ -159,37 +164,8 @@ void add_run(CLI::App* sub, Options& options) {
       ->type_name("N");
 }
 
-}  // namespace
-
-absl::StatusOr<double> parse_seconds(const std::string& text) {
-  char* end = nullptr;
-  double value = std::strtod(text.c_str(), &end);
-  std::string unit = end;
-  double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (end == text.c_str() || factor == 0 || !(value > 0) || !std::isfinite(value)) {
-    return invalid("expected a time such as 90, 90s, 5m or 1h, found \"", text, "\"");
-  }
-  return value * factor;
-}
-
-absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {
-  size_t at = text.find('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    return invalid("expected NAME=VALUE, found \"", text, "\"");
-  }
-  return std::pair(text.substr(0, at), text.substr(at + 1));
-}
-
-std::variant<Options, int> parse_options(int argc, const char* const* argv) {
-  Options options;
-  CLI::App app("Finds, verifies, stores and hands out the fastest fused kernels for tensor programs.", "warploom");
-  app.set_version_flag("--version", "warploom " WARPLOOM_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
-      "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"
-      "Example:\n  warploom tune model.onnx --out tuned && warploom run tuned --check");
-
+// Commands about one graph.
+void add_graph_commands(CLI::App& app, Options& options) {
   CLI::App* tune = command(app, options, "tune", "tune a graph: .onnx, or .graph canonical text",
                            "warploom tune model.onnx --trials 64 --out tuned");
   tune->add_option("FILE", options.input, "the graph")->required();
@@ -230,7 +206,10 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
       ->type_name("FILE");
   add_graph(inspect, options);
   add_connection(inspect, options);
+}
 
+// Commands about jobs, records, workers and targets.
+void add_list_commands(CLI::App& app, Options& options) {
   CLI::App* jobs = command(app, options, "jobs", "list tuning jobs, newest first", "warploom jobs --server HOST:7411");
   CLI::App* records =
       command(app, options, "records", "list stored kernels, newest first", "warploom records --limit 20");
@@ -262,7 +241,41 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
       command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",
               "warploom targets");
   add_json(targets, options);
+}
 
+}  // namespace
+
+absl::StatusOr<double> parse_seconds(const std::string& text) {
+  char* end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  std::string unit = end;
+  double factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
+  if (end == text.c_str() || factor == 0 || !(value > 0) || !std::isfinite(value)) {
+    return invalid("expected a time such as 90, 90s, 5m or 1h, found \"", text, "\"");
+  }
+  return value * factor;
+}
+
+absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {
+  size_t at = text.find('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+    return invalid("expected NAME=VALUE, found \"", text, "\"");
+  }
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+std::variant<Options, int> parse_options(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Finds, verifies, stores and hands out the fastest fused kernels for tensor programs.", "warploom");
+  app.set_version_flag("--version", "warploom " WARPLOOM_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
+      "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"
+      "Example:\n  warploom tune model.onnx --out tuned && warploom run tuned --check");
+
+  add_graph_commands(app, options);
+  add_list_commands(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& ask) {

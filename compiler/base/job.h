@@ -24,7 +24,7 @@ struct TuneOptions {
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // quick, default, thorough
-  std::string cover = "stitched";  // which ops share a kernel at most: stitched, greedy, planned, one-per-op
+  std::string cover = "stitched";  // which ops share a kernel at most: a name of compiler/cover/table/covers.def
   bool cold = false;
   bool require_cached = false;
   bool retune = false;

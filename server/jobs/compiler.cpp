@@ -6,10 +6,8 @@
 #include <mutex>
 #include <set>
 
-#include "absl/strings/str_join.h"
-#include "compiler/cover/cover.h"
-#include "compiler/cover/planned/planned.h"
 #include "compiler/cover/stitching.h"
+#include "compiler/cover/table/covers.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/rules/rules.h"
@@ -23,15 +21,15 @@
 namespace wl {
 namespace {
 
-// A pool with the graph and the machine that it refers to. Not to be moved.
+// A pool with the graph and the machine that it refers to. It must not be moved.
 struct PooledGraph {
   Graph graph;
   Machine machine;
   absl::StatusOr<ColumnPool> pool = candidate_pool(graph, machine);
 };
 
-// Pools of the last graphs that were planned: a job's cover is chosen again many times, from one pool. What is the same
-// graph and machine has the same pool, so nothing depends on whether it was here. Any thread.
+// The pools of the last graphs that were planned, for a job's cover is chosen many times from one pool. The same graph
+// and machine give the same pool, so results do not depend on what is kept. Any thread may call.
 class Pools {
  public:
   absl::StatusOr<std::shared_ptr<const PooledGraph>> of(const Graph& graph, const Machine& m) {
@@ -54,40 +52,6 @@ class Pools {
   std::mutex mutex_;
   std::deque<std::pair<std::string, std::shared_ptr<const PooledGraph>>> pools_;  // by text, oldest first
 };
-
-// Ways to decide which ops share a kernel. To add one: a row.
-struct CoverAsked {
-  const Graph& graph;
-  const Machine& machine;
-  const Cover& greedy;
-  const CoverPrices& prices;
-  Pools& pools;
-};
-struct CoverRow {
-  std::string_view name;
-  bool refines;       // by measured times
-  bool above_greedy;  // groups of the greedy cover may take the place of its own
-  absl::StatusOr<Cover> (*make)(const CoverAsked& asked);
-};
-constexpr CoverRow kCovers[] = {
-    {"stitched", false, true, [](const CoverAsked& a) { return cover_stitched(a.graph, a.machine, a.greedy); }},
-    {"greedy", false, false, [](const CoverAsked& a) { return absl::StatusOr<Cover>(a.greedy); }},
-    {"planned", true, true,
-     [](const CoverAsked& a) -> absl::StatusOr<Cover> {
-       WL_ASSIGN_OR_RETURN(const std::shared_ptr<const PooledGraph> pooled, a.pools.of(a.graph, a.machine));
-       return cover_planned(*pooled->pool, a.prices);
-     }},
-    {"contractions-alone", false, false,
-     [](const CoverAsked& a) { return cover_greedy(a.graph, a.machine, {.contractions_alone = true}); }},
-    {"one-per-op", false, false, [](const CoverAsked& a) { return cover_one_per_op(a.graph, a.machine); }},
-};
-
-absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
-  for (const CoverRow& row : kCovers)
-    if (row.name == name) return &row;
-  return invalid("unknown cover \"", name, "\"; known: ",
-                 absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
-}
 
 class RealGroup : public GroupCompiler {
  public:
@@ -119,7 +83,7 @@ class RealGroup : public GroupCompiler {
     std::vector<Observed> observed;
     std::set<Point> seen;
     for (const PlanOutcome& trial : trials) {
-      // A plan that an older Warploom wrote may not be in this space any more; it teaches nothing then.
+      // A plan that an older Warploom wrote may not be in this space any more. The strategy is not told of it then.
       auto point = space_.parse(trial.plan);
       if (!point.ok()) continue;
       seen.insert(*point);
@@ -180,7 +144,7 @@ class RealCompiler : public Compiler {
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
-    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pools_}));
+    WL_ASSIGN_OR_RETURN(covers[0], row->make({graph, machine, greedy, prices, pool_of(graph, machine)}));
     if (row->above_greedy && covers[0].groups != greedy.groups && covers[0].groups != parts.groups)
       covers.push_back(std::move(greedy));
     covers.push_back(std::move(parts));
@@ -190,7 +154,7 @@ class RealCompiler : public Compiler {
                                            const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
-    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pools_}));
+    WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine)}));
     return wl::explain(graph, made, machine);
   }
   absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const override {
@@ -208,6 +172,13 @@ class RealCompiler : public Compiler {
   absl::Status known_cover(const std::string& name) const override { return cover_named(name).status(); }
 
  private:
+  std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool_of(const Graph& graph,
+                                                                             const Machine& m) const {
+    return [this, &graph, &m]() -> absl::StatusOr<std::shared_ptr<const ColumnPool>> {
+      WL_ASSIGN_OR_RETURN(std::shared_ptr<const PooledGraph> pooled, pools_.of(graph, m));
+      return std::shared_ptr<const ColumnPool>(pooled, &*pooled->pool);
+    };
+  }
   std::shared_ptr<const Ranker> ranker_;
   mutable Pools pools_;
 };

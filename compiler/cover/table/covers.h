@@ -1,0 +1,37 @@
+// The covers by name: one table (covers.def) that the client, the coordinator and the messages read.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "compiler/cover/cover.h"
+#include "compiler/cover/planned/pool.h"
+#include "compiler/cover/planned/prices.h"
+
+namespace wl {
+
+// What a cover may be made of.
+struct CoverRequest {
+  const Graph& graph;
+  const Machine& machine;
+  const Cover& greedy;        // of the graph
+  const CoverPrices& prices;  // for covers that refine
+  // The graph's candidates, made when they are first asked for.
+  std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
+};
+
+struct CoverRow {
+  std::string_view name, says;
+  bool refines, above_greedy;
+  absl::StatusOr<Cover> (*make)(const CoverRequest& request);
+};
+// InvalidArgument, with the names that are known.
+absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
+
+#define WL_COVER(function, name, refines, above_greedy, says) \
+  absl::StatusOr<Cover> make_##function(const CoverRequest& request);
+#include "compiler/cover/table/covers.def"
+#undef WL_COVER
+
+}  // namespace wl
