@@ -1,5 +1,6 @@
 # wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): the files' text, one after the other, as what
 # `std::string_view FUNCTION()` of HEADER returns; LIBRARY links it. Run with -P, this file writes the source.
+# wl_embed_list(...): the same, but `std::span<const std::string_view> FUNCTION()` has each file's text of its own.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text)
   foreach(input ${inputs})
@@ -9,19 +10,33 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endforeach()
   string(REGEX REPLACE "::[^:]*$" "" namespace ${symbol})
   string(REGEX REPLACE "^.*::" "" function ${symbol})
-  file(WRITE ${output} "#include \"${header}\"\n\nnamespace ${namespace} {\nstd::string_view ${function}() {\n  return\n${text};\n}\n}\n")
+  if(list)
+    string(REPLACE ")WL_EMBED\"\n" ")WL_EMBED\",\n" text "${text}")
+    set(body "std::span<const std::string_view> ${function}() {\n  static constexpr std::string_view kTexts[] = {\n${text}};\n  return kTexts;\n}")
+  else()
+    set(body "std::string_view ${function}() {\n  return\n${text};\n}")
+  endif()
+  file(WRITE ${output} "#include \"${header}\"\n\nnamespace ${namespace} {\n${body}\n}\n")
   return()
 endif()
 
 set(WARPLOOM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
+function(wl_embed_list library symbol header)
+  wl_embed_as(ON ${library} ${symbol} ${header} ${ARGN})
+endfunction()
+
 function(wl_embed library symbol header)
+  wl_embed_as(OFF ${library} ${symbol} ${header} ${ARGN})
+endfunction()
+
+function(wl_embed_as list library symbol header)
   string(REGEX REPLACE "^.*::" "" function ${symbol})
   set(output ${PROJECT_BINARY_DIR}/generated/embed/${function}.cpp)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -Doutput=${output} -Dsymbol=${symbol} -Dheader=${header} "-Dinputs=${ARGN}" -P ${WARPLOOM_EMBED_SCRIPT}
+    COMMAND ${CMAKE_COMMAND} -Doutput=${output} -Dsymbol=${symbol} -Dheader=${header} -Dlist=${list} "-Dinputs=${ARGN}" -P ${WARPLOOM_EMBED_SCRIPT}
     DEPENDS ${ARGN} ${WARPLOOM_EMBED_SCRIPT} VERBATIM)
   add_library(wl_${function} STATIC ${output})
   target_include_directories(wl_${function} PRIVATE ${PROJECT_SOURCE_DIR})

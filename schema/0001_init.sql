@@ -1,12 +1,11 @@
--- The store of one coordinator. Every change of state is one transaction; nothing is answered before it is committed.
+-- The store of a coordinator. Every change of state is one transaction, and it is answered after its commit.
 -- Times *_ms are Unix milliseconds; samples are nanoseconds, space separated.
 
--- One tuning job. Its groups and searches follow from graph, options and device (a pure function), so only what cannot be
--- derived is kept.
+-- A tuning job. Its groups and searches are a pure function of graph, options and device, so they are not stored.
 CREATE TABLE jobs (
   id            INTEGER PRIMARY KEY,
   request_id    TEXT    NOT NULL UNIQUE CHECK (request_id <> ''),
-  body_hash     TEXT    NOT NULL,           -- the same request_id with another body is a mistake
+  body_hash     TEXT    NOT NULL,           -- a request_id that comes again with another body is an error
   label         TEXT    NOT NULL,
   graph         TEXT    NOT NULL,
   options       BLOB    NOT NULL,
@@ -34,7 +33,7 @@ CREATE TABLE searches (
   UNIQUE (key, environment, generation)
 ) STRICT;
 
--- Which search serves which group of a job; a restarted job finds its own again, also after a retune.
+-- Which search serves which group of a job. A job that is resumed finds its searches here, also after a retune.
 CREATE TABLE job_groups (
   job_id    INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
   key       TEXT    NOT NULL,
@@ -42,25 +41,26 @@ CREATE TABLE job_groups (
   PRIMARY KEY (job_id, key)
 ) STRICT, WITHOUT ROWID;
 
--- A round of candidates: trials first_trial .. first_trial + size - 1 of a search. phase 0 searches; phase n > 0 is the
--- n-th promotion. The candidates themselves follow from the trials before them. lease_id and attempt fence.
+-- A round of candidates: trials first_trial .. first_trial + size - 1 of a search. Phase 0 is a round of the search, phase
+-- n > 0 is the n-th promotion. The candidates follow from the trials before them and are not stored. A report must carry
+-- lease_id and attempt as they are here (a fencing token).
 CREATE TABLE batches (
   id          TEXT    PRIMARY KEY,
   search_id   INTEGER NOT NULL REFERENCES searches (id),
   phase       INTEGER NOT NULL CHECK (phase >= 0),
   first_trial INTEGER NOT NULL,
   size        INTEGER NOT NULL CHECK (size > 0),
-  check_seed  INTEGER NOT NULL DEFAULT 0,   -- of a promotion: nobody could know it before
+  check_seed  INTEGER NOT NULL DEFAULT 0,   -- of a promotion: its unpredictable seed
   state       TEXT    NOT NULL CHECK (state IN ('ready', 'leased', 'done')),
   attempt     INTEGER NOT NULL DEFAULT 0,
-  failures    INTEGER NOT NULL DEFAULT 0,   -- leases that ended without a word
+  failures    INTEGER NOT NULL DEFAULT 0,   -- leases that ended without a report
   lease_id    TEXT    NOT NULL DEFAULT '',
   worker      TEXT    NOT NULL DEFAULT '',
   UNIQUE (search_id, phase, first_trial)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX batches_open ON batches (search_id) WHERE state <> 'done';
 
--- What a candidate came to. Written in the transaction that consumes the lease; never changed.
+-- The outcome of a candidate. Written in the transaction that consumes the lease; never changed.
 CREATE TABLE trials (
   search_id     INTEGER NOT NULL REFERENCES searches (id),
   phase         INTEGER NOT NULL,
@@ -80,7 +80,8 @@ CREATE TABLE trials (
   PRIMARY KEY (search_id, phase, trial)
 ) STRICT, WITHOUT ROWID;
 
--- Winners. At most one blessed record for every key and environment; older ones stay readable by digest.
+-- Records: the promoted kernels. Each key and environment has at most one blessed record; older ones stay readable by
+-- digest.
 CREATE TABLE records (
   digest      TEXT    PRIMARY KEY,
   key         TEXT    NOT NULL,
@@ -92,7 +93,8 @@ CREATE TABLE records (
 ) STRICT;
 CREATE UNIQUE INDEX records_blessed ON records (key, environment) WHERE blessed = 1;
 
--- Whole answers, so that asking again costs one look-up. Gone as soon as a record of one of their keys changes.
+-- Whole answers of jobs, so that the same job again costs one look-up. An answer is deleted when a record of one of its
+-- keys changes.
 CREATE TABLE results (
   id           TEXT    PRIMARY KEY,         -- graph text, device, environment and policies
   trials_asked INTEGER NOT NULL,
@@ -115,7 +117,7 @@ CREATE TABLE workers (
   epoch INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Every machine that ever registered: jobs can be answered from the store while none is there.
+-- Every device that ever registered, so that jobs are answered from the store while no worker is there.
 CREATE TABLE devices (
   fingerprint TEXT    NOT NULL,
   environment TEXT    NOT NULL,

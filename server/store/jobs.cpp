@@ -2,47 +2,63 @@
 #include <set>
 
 #include "proto/wire.h"
-#include "server/store/sql.h"
+#include "server/store/columns.h"
 #include "server/store/store.h"
 
 namespace wl {
 namespace {
 
-#define WL_JOB_COLUMNS                                                                                        \
-  "id, request_id, body_hash, label, graph, options, device, state, cached, cancelling, result, error_code, " \
-  "error_message, created_ms, started_ms, finished_ms"
-
+// An encoded message; NULL when there is none.
+template <typename Message>
+SqlValue to_bytes(const std::optional<Message>& message) {
+  return message ? SqlValue(SqlBytes{encode(*message)}) : SqlValue();
+}
 // A stored message that cannot be read is absent: an answer is made again rather than refused.
-JobRow job_of(const Sql::Row& row) {
-  JobRow job;
-  job.id = row.integer(0);
-  job.request_id = row.text(1);
-  job.body_hash = row.text(2);
-  job.label = row.text(3);
-  job.graph = row.text(4);
-  if (auto options = decode_options(row.text(5)); options.ok()) job.options = *std::move(options);
-  if (!row.null(6)) {
-    if (auto device = decode_device(row.text(6)); device.ok()) job.device = *std::move(device);
-  }
-  job.state = static_cast<JobState>(row.integer(7));
-  job.cached = row.integer(8) != 0;
-  job.cancelling = row.integer(9) != 0;
-  if (!row.null(10)) {
-    if (auto result = decode_result(row.text(10)); result.ok()) job.result = *std::move(result);
-  }
-  if (row.integer(11) != 0) job.error = absl::Status(static_cast<absl::StatusCode>(row.integer(11)), row.text(12));
-  job.created_ms = row.integer(13);
-  job.started_ms = row.integer(14);
-  job.finished_ms = row.integer(15);
-  return job;
+template <typename Message>
+void from_bytes(std::optional<Message>& out, absl::StatusOr<Message> decoded) {
+  if (decoded.ok()) out = *std::move(decoded);
 }
 
-absl::StatusOr<std::optional<JobRow>> find(Sql& sql, const char* text, const auto& argument) {
+constexpr SqlColumn<JobRow> kJobColumns[] = {
+    column<JobRow, &JobRow::id>("id"),
+    column<JobRow, &JobRow::request_id>("request_id"),
+    column<JobRow, &JobRow::body_hash>("body_hash"),
+    column<JobRow, &JobRow::label>("label"),
+    column<JobRow, &JobRow::graph>("graph"),
+    {"options", [](const JobRow& job) -> SqlValue { return SqlBytes{encode(job.options)}; },
+     [](JobRow& job, const Sql::Row& row, int at) {
+       if (auto options = decode_options(row.text(at)); options.ok()) job.options = *std::move(options);
+     }},
+    {"device", [](const JobRow& job) { return to_bytes(job.device); },
+     [](JobRow& job, const Sql::Row& row, int at) {
+       if (!row.null(at)) from_bytes(job.device, decode_device(row.text(at)));
+     }},
+    column<JobRow, &JobRow::state>("state"),
+    column<JobRow, &JobRow::cached>("cached"),
+    column<JobRow, &JobRow::cancelling>("cancelling"),
+    {"result", [](const JobRow& job) { return to_bytes(job.result); },
+     [](JobRow& job, const Sql::Row& row, int at) {
+       if (!row.null(at)) from_bytes(job.result, decode_result(row.text(at)));
+     }},
+    {"error_code", [](const JobRow& job) -> SqlValue { return static_cast<int64_t>(job.error.code()); },
+     [](JobRow& job, const Sql::Row& row, int at) {
+       job.error = absl::Status(static_cast<absl::StatusCode>(row.integer(at)), "");
+     }},
+    {"error_message", [](const JobRow& job) -> SqlValue { return std::string(job.error.message()); },
+     [](JobRow& job, const Sql::Row& row, int at) { job.error = absl::Status(job.error.code(), row.text(at)); }},
+    column<JobRow, &JobRow::created_ms>("created_ms"),
+    column<JobRow, &JobRow::started_ms>("started_ms"),
+    column<JobRow, &JobRow::finished_ms>("finished_ms"),
+};
+
+const std::string kSelectJob = cat("SELECT ", names_of<JobRow>(kJobColumns), " FROM jobs WHERE ");
+
+absl::StatusOr<std::optional<JobRow>> find_job(Sql& sql, std::string_view where, const auto& argument) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(sql.each(
-      text,
+      cat(kSelectJob, where).c_str(),
       [&](const Sql::Row& row) {
-        found = job_of(row);
+        found = record_from<JobRow>(kJobColumns, row);
         return false;
       },
       argument));
@@ -62,15 +78,12 @@ absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& opti
   return absl::OkStatus();
 }
 
-constexpr char kByRequest[] = "SELECT " WL_JOB_COLUMNS " FROM jobs WHERE request_id = ?";
-constexpr char kById[] = "SELECT " WL_JOB_COLUMNS " FROM jobs WHERE id = ?";
-
 }  // namespace
 
 absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& result_id) {
   JobRow made = job;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, find(sql, kByRequest, job.request_id));
+    WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, find_job(sql, "request_id = ?", job.request_id));
     if (known) {
       if (known->body_hash != job.body_hash) {
         return invalid("request_id ", job.request_id, ": was used before with another request; use a new one");
@@ -78,16 +91,8 @@ absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& r
       made = *std::move(known);
       return absl::OkStatus();
     }
-    const std::string options = encode(job.options);
-    const std::string device = job.device ? encode(*job.device) : std::string();
-    const std::string result = job.result ? encode(*job.result) : std::string();
-    WL_RETURN_IF_ERROR(sql.run(
-        "INSERT INTO jobs (request_id, body_hash, label, graph, options, device, state, cached, result, error_code, "
-        "error_message, created_ms, started_ms, finished_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        job.request_id, job.body_hash, job.label, job.graph, Blob{options},
-        job.device ? std::optional(Blob{device}) : std::nullopt, static_cast<int>(job.state), job.cached,
-        job.result ? std::optional(Blob{result}) : std::nullopt, static_cast<int>(job.error.code()),
-        std::string(job.error.message()), job.created_ms, job.started_ms, job.finished_ms));
+    // SQLite chooses the id.
+    WL_RETURN_IF_ERROR(insert(sql, "jobs", std::span(kJobColumns).subspan(1), job));
     made.id = sql.last_id();
     if (job.result && !result_id.empty()) return put_answer(sql, result_id, job.options, *job.result);
     return absl::OkStatus();
@@ -128,7 +133,7 @@ absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) 
 absl::StatusOr<std::optional<JobRow>> Store::job(int64_t id) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, find(sql, kById, id));
+    WL_ASSIGN_OR_RETURN(found, find_job(sql, "id = ?", id));
     return absl::OkStatus();
   }));
   return found;
@@ -137,7 +142,7 @@ absl::StatusOr<std::optional<JobRow>> Store::job(int64_t id) {
 absl::StatusOr<std::optional<JobRow>> Store::job_by_request(const std::string& request_id) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, find(sql, kByRequest, request_id));
+    WL_ASSIGN_OR_RETURN(found, find_job(sql, "request_id = ?", request_id));
     return absl::OkStatus();
   }));
   return found;
@@ -146,8 +151,8 @@ absl::StatusOr<std::optional<JobRow>> Store::job_by_request(const std::string& r
 absl::StatusOr<std::vector<JobRow>> Store::unfinished_jobs() {
   std::vector<JobRow> jobs;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
-    return sql.each("SELECT " WL_JOB_COLUMNS " FROM jobs WHERE state < 2 ORDER BY id", [&](const Sql::Row& row) {
-      jobs.push_back(job_of(row));
+    return sql.each(cat(kSelectJob, "state < 2 ORDER BY id").c_str(), [&](const Sql::Row& row) {
+      jobs.push_back(record_from<JobRow>(kJobColumns, row));
       return true;
     });
   }));
@@ -155,14 +160,15 @@ absl::StatusOr<std::vector<JobRow>> Store::unfinished_jobs() {
 }
 
 absl::StatusOr<std::vector<JobRow>> Store::list_jobs(int64_t before, int limit) {
+  constexpr std::string_view kLarge[] = {"graph", "result"};
   std::vector<JobRow> jobs;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT id, request_id, body_hash, label, '', options, device, state, cached, cancelling, NULL, error_code, "
-        "error_message, created_ms, started_ms, finished_ms FROM jobs WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT "
-        "?2",
+        cat("SELECT ", names_of<JobRow>(kJobColumns, "", kLarge),
+            " FROM jobs WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2")
+            .c_str(),
         [&](const Sql::Row& row) {
-          jobs.push_back(job_of(row));
+          jobs.push_back(record_from<JobRow>(kJobColumns, row));
           return true;
         },
         before, limit);

@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// A record that cannot be read, or is not what its digest says, is a miss.
+// A record that cannot be decoded, or does not match its digest, counts as missing.
 std::optional<RecordRow> record_of(const Sql::Row& row) {
   auto record = decode_record(row.text(0));
   if (!record.ok()) return std::nullopt;

@@ -1,13 +1,12 @@
-// The migrations of schema/, embedded at build. Forward only: to change the schema, add a file, its line in
-// CMakeLists.txt and its row in kMigrations (store.cpp).
+// The migrations of schema/, embedded at build in the order of their numbers: schema/0001_*.sql makes version 1.
+// Forward only: to change the schema, add a file with the next number.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace wl {
 
-std::string_view schema_0001();
-std::string_view schema_0002();
-std::string_view schema_0003();
+std::span<const std::string_view> schema_migrations();
 
 }  // namespace wl

@@ -1,93 +1,98 @@
 // Searches, rounds, leases and trials.
-#include <limits>
-
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "compiler/base/code.h"
-#include "server/store/sql.h"
+#include "server/store/columns.h"
 #include "server/store/store.h"
 
 namespace wl {
 namespace {
 
-absl::Status put_trial(Sql& sql, int64_t search_id, int64_t phase, const Trial& trial, const std::string& worker) {
-  return sql.run(
-      "INSERT INTO trials (search_id, phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, "
-      "compile_s, check_s, measure_s, object_sha256, worker, code, clock_mhz, clocks_mhz) VALUES (?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      search_id, phase, trial.trial, trial.plan, static_cast<int>(trial.outcome), absl::StrJoin(trial.samples_ns, " "),
-      trial.hopeless, trial.max_error, trial.bound, trial.message, trial.compile_s, trial.check_s, trial.measure_s,
-      trial.object_sha256, worker, trial.code.registers > 0 ? code_text(trial.code) : "", trial.clock_mhz,
-      absl::StrJoin(trial.clocks_mhz, " "));
+struct TrialRow {
+  int64_t search_id = 0;
+  std::string worker;
+  PhaseTrial of;
+};
+
+template <auto field>
+constexpr SqlColumn<TrialRow> of_trial(const char* name) {
+  return column<TrialRow, &TrialRow::of, &PhaseTrial::trial, field>(name);
 }
 
-double real_or_nan(const Sql::Row& row, int column) {
-  return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
-}
+constexpr SqlColumn<TrialRow> kTrialColumns[] = {
+    column<TrialRow, &TrialRow::search_id>("search_id"),
+    column<TrialRow, &TrialRow::of, &PhaseTrial::phase>("phase"),
+    of_trial<&Trial::trial>("trial"),
+    of_trial<&Trial::plan>("plan"),
+    of_trial<&Trial::outcome>("outcome"),
+    of_trial<&Trial::samples_ns>("samples_ns"),
+    of_trial<&Trial::hopeless>("hopeless"),
+    of_trial<&Trial::max_error>("max_error"),
+    of_trial<&Trial::bound>("bound"),
+    of_trial<&Trial::message>("message"),
+    of_trial<&Trial::compile_s>("compile_s"),
+    of_trial<&Trial::check_s>("check_s"),
+    of_trial<&Trial::measure_s>("measure_s"),
+    of_trial<&Trial::object_sha256>("object_sha256"),
+    column<TrialRow, &TrialRow::worker>("worker"),
+    {"code",
+     [](const TrialRow& row) -> SqlValue {
+       const CodeFacts& code = row.of.trial.code;
+       return code.registers > 0 ? code_text(code) : std::string();
+     },
+     [](TrialRow& out, const Sql::Row& row, int at) {
+       // Facts that this version cannot parse are not known.
+       if (const auto code = parse_code(row.text(at)); code.ok()) out.of.trial.code = *code;
+     }},
+    of_trial<&Trial::clock_mhz>("clock_mhz"),
+    of_trial<&Trial::clocks_mhz>("clocks_mhz"),
+};
 
-std::vector<int64_t> numbers_of(const std::string& text) {
-  std::vector<int64_t> out;
-  for (absl::string_view item : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    int64_t number = 0;
-    if (absl::SimpleAtoi(item, &number)) out.push_back(number);
-  }
-  return out;
-}
+constexpr SqlColumn<SearchRow> kSearchColumns[] = {
+    column<SearchRow, &SearchRow::id>("id"),
+    column<SearchRow, &SearchRow::key>("key"),
+    column<SearchRow, &SearchRow::environment>("environment"),
+    column<SearchRow, &SearchRow::generation>("generation"),
+    column<SearchRow, &SearchRow::strategy>("strategy"),
+    column<SearchRow, &SearchRow::seed>("seed"),
+};
 
-PhaseTrial trial_of(const Sql::Row& row) {
-  PhaseTrial out;
-  out.phase = row.integer(0);
-  Trial& trial = out.trial;
-  trial.trial = row.integer(1);
-  trial.plan = row.text(2);
-  trial.outcome = static_cast<Outcome>(row.integer(3));
-  trial.samples_ns = numbers_of(row.text(4));
-  trial.hopeless = row.integer(5) != 0;
-  trial.max_error = real_or_nan(row, 6);
-  trial.bound = real_or_nan(row, 7);
-  trial.message = row.text(8);
-  trial.compile_s = row.real(9);
-  trial.check_s = row.real(10);
-  trial.measure_s = row.real(11);
-  trial.object_sha256 = row.text(12);
-  // What another version wrote and this one cannot read is not known.
-  if (const auto code = parse_code(row.text(13)); code.ok()) trial.code = *code;
-  trial.clock_mhz = static_cast<int>(row.integer(14));
-  trial.clocks_mhz = numbers_of(row.text(15));
-  return out;
-}
+constexpr SqlColumn<BatchRow> kBatchColumns[] = {
+    column<BatchRow, &BatchRow::id>("id"),
+    column<BatchRow, &BatchRow::search_id>("search_id"),
+    column<BatchRow, &BatchRow::phase>("phase"),
+    column<BatchRow, &BatchRow::first_trial>("first_trial"),
+    column<BatchRow, &BatchRow::size>("size"),
+    column<BatchRow, &BatchRow::check_seed>("check_seed"),
+    {"state",
+     [](const BatchRow& batch) -> SqlValue {
+       return std::string(batch.done ? "done" : batch.leased ? "leased" : "ready");
+     },
+     [](BatchRow& batch, const Sql::Row& row, int at) {
+       const std::string state = row.text(at);
+       batch.leased = state == "leased";
+       batch.done = state == "done";
+     }},
+    column<BatchRow, &BatchRow::attempt>("attempt"),
+    column<BatchRow, &BatchRow::failures>("failures"),
+    column<BatchRow, &BatchRow::lease_id>("lease_id"),
+    column<BatchRow, &BatchRow::worker>("worker"),
+};
 
-SearchRow search_of(const Sql::Row& row) {
-  return {row.integer(0), row.text(1), row.text(2), row.text(3), row.integer(4), static_cast<uint64_t>(row.integer(5))};
-}
+const std::string kSelectBatch = cat("SELECT ", names_of<BatchRow>(kBatchColumns), " FROM batches WHERE ");
+const std::string kSelectSearch = cat("SELECT ", names_of<SearchRow>(kSearchColumns, "s."), " FROM ");
 
-BatchRow batch_of(const Sql::Row& row) {
-  BatchRow batch;
-  batch.id = row.text(0);
-  batch.search_id = row.integer(1);
-  batch.phase = row.integer(2);
-  batch.first_trial = row.integer(3);
-  batch.size = row.integer(4);
-  batch.check_seed = static_cast<uint64_t>(row.integer(5));
-  batch.leased = row.text(6) == "leased";
-  batch.attempt = row.integer(7);
-  batch.failures = row.integer(8);
-  batch.lease_id = row.text(9);
-  batch.worker = row.text(10);
-  return batch;
+absl::Status put_trials(Sql& sql, int64_t search_id, int64_t phase, const std::vector<Trial>& trials,
+                        const std::string& worker) {
+  for (const Trial& trial : trials)
+    WL_RETURN_IF_ERROR(insert<TrialRow>(sql, "trials", kTrialColumns, {search_id, worker, {phase, trial}}));
+  return absl::OkStatus();
 }
-
-#define WL_BATCH_COLUMNS \
-  "id, search_id, phase, first_trial, size, check_seed, state, attempt, failures, lease_id, worker"
-#define WL_SEARCH_COLUMNS "s.id, s.key, s.environment, s.strategy, s.generation, s.seed"
 
 absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::string& id) {
   std::optional<BatchRow> batch;
   WL_RETURN_IF_ERROR(sql.each(
-      "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE id = ? AND state <> 'done'",
+      cat(kSelectBatch, "id = ? AND state <> 'done'").c_str(),
       [&](const Sql::Row& row) {
-        batch = batch_of(row);
+        batch = record_from<BatchRow>(kBatchColumns, row);
         return false;
       },
       id));
@@ -101,27 +106,26 @@ absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wa
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     std::optional<SearchRow> found;
     const auto take = [&](const Sql::Row& row) {
-      found = search_of(row);
+      found = record_from<SearchRow>(kSearchColumns, row);
       return false;
     };
-    WL_RETURN_IF_ERROR(
-        sql.each("SELECT " WL_SEARCH_COLUMNS
-                 " FROM job_groups g JOIN searches s ON s.id = g.search_id WHERE g.job_id = ? AND g.key = ?",
-                 take, job_id, wanted.key));
+    WL_RETURN_IF_ERROR(sql.each(
+        cat(kSelectSearch, "job_groups g JOIN searches s ON s.id = g.search_id WHERE g.job_id = ? AND g.key = ?")
+            .c_str(),
+        take, job_id, wanted.key));
     if (found) {
       search = *found;
       return absl::OkStatus();
     }
-    WL_RETURN_IF_ERROR(
-        sql.each("SELECT " WL_SEARCH_COLUMNS
-                 " FROM searches s WHERE s.key = ? AND s.environment = ? ORDER BY s.generation DESC LIMIT 1",
-                 take, wanted.key, wanted.environment));
+    WL_RETURN_IF_ERROR(sql.each(
+        cat(kSelectSearch, "searches s WHERE s.key = ? AND s.environment = ? ORDER BY s.generation DESC LIMIT 1")
+            .c_str(),
+        take, wanted.key, wanted.environment));
     if (!found || retune) {
       search = wanted;
       search.generation = found ? found->generation + 1 : 0;
-      WL_RETURN_IF_ERROR(
-          sql.run("INSERT INTO searches (key, environment, generation, strategy, seed) VALUES (?, ?, ?, ?, ?)",
-                  search.key, search.environment, search.generation, search.strategy, search.seed));
+      // SQLite chooses the id.
+      WL_RETURN_IF_ERROR(insert(sql, "searches", std::span(kSearchColumns).subspan(1), search));
       search.id = sql.last_id();
     } else {
       search = *found;
@@ -136,10 +140,10 @@ absl::StatusOr<std::vector<PhaseTrial>> Store::trials(int64_t search_id) {
   std::vector<PhaseTrial> trials;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT phase, trial, plan, outcome, samples_ns, hopeless, max_error, bound, message, compile_s, check_s, "
-        "measure_s, object_sha256, code, clock_mhz, clocks_mhz FROM trials WHERE search_id = ? ORDER BY phase, trial",
+        cat("SELECT ", names_of<TrialRow>(kTrialColumns), " FROM trials WHERE search_id = ? ORDER BY phase, trial")
+            .c_str(),
         [&](const Sql::Row& row) {
-          trials.push_back(trial_of(row));
+          trials.push_back(record_from<TrialRow>(kTrialColumns, row).of);
           return true;
         },
         search_id);
@@ -151,9 +155,9 @@ absl::StatusOr<std::vector<BatchRow>> Store::open_batches(int64_t search_id) {
   std::vector<BatchRow> batches;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE search_id = ? AND state <> 'done' ORDER BY phase, first_trial",
+        cat(kSelectBatch, "search_id = ? AND state <> 'done' ORDER BY phase, first_trial").c_str(),
         [&](const Sql::Row& row) {
-          batches.push_back(batch_of(row));
+          batches.push_back(record_from<BatchRow>(kBatchColumns, row));
           return true;
         },
         search_id);
@@ -164,12 +168,8 @@ absl::StatusOr<std::vector<BatchRow>> Store::open_batches(int64_t search_id) {
 absl::Status Store::put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
                               const std::vector<Trial>& rejected) {
   return write([&](Sql& sql) -> absl::Status {
-    for (const Trial& trial : rejected) WL_RETURN_IF_ERROR(put_trial(sql, search_id, phase, trial, ""));
-    if (!batch) return absl::OkStatus();
-    return sql.run(
-        "INSERT INTO batches (id, search_id, phase, first_trial, size, check_seed, state) VALUES (?, ?, ?, ?, ?, ?, "
-        "'ready')",
-        batch->id, search_id, phase, batch->first_trial, batch->size, batch->check_seed);
+    WL_RETURN_IF_ERROR(put_trials(sql, search_id, phase, rejected, ""));
+    return batch ? insert<BatchRow>(sql, "batches", kBatchColumns, *batch) : absl::OkStatus();
   });
 }
 
@@ -227,23 +227,20 @@ absl::StatusOr<ReportOutcome> Store::report(const std::string& batch_id, const s
   ReportOutcome outcome = ReportOutcome::kStale;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     std::optional<BatchRow> batch;
-    bool consumed = false;
     WL_RETURN_IF_ERROR(sql.each(
-        "SELECT " WL_BATCH_COLUMNS " FROM batches WHERE id = ? AND lease_id = ? AND attempt = ?",
+        cat(kSelectBatch, "id = ? AND lease_id = ? AND attempt = ?").c_str(),
         [&](const Sql::Row& row) {
-          batch = batch_of(row);
-          consumed = row.text(6) == "done";
+          batch = record_from<BatchRow>(kBatchColumns, row);
           return false;
         },
         batch_id, lease_id, attempt));
     if (!batch || lease_id.empty()) return absl::OkStatus();
-    if (consumed) {
+    if (batch->done) {
       outcome = ReportOutcome::kDuplicate;
       return absl::OkStatus();
     }
     outcome = ReportOutcome::kAccepted;
-    for (const Trial& trial : trials)
-      WL_RETURN_IF_ERROR(put_trial(sql, batch->search_id, batch->phase, trial, batch->worker));
+    WL_RETURN_IF_ERROR(put_trials(sql, batch->search_id, batch->phase, trials, batch->worker));
     return sql.run("UPDATE batches SET state = 'done' WHERE id = ?", batch_id);
   });
   WL_RETURN_IF_ERROR(done);
@@ -254,7 +251,7 @@ absl::Status Store::abandon_batch(const std::string& batch_id, const std::vector
   return write([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, unfinished_batch(sql, batch_id));
     if (!batch) return absl::OkStatus();
-    for (const Trial& trial : trials) WL_RETURN_IF_ERROR(put_trial(sql, batch->search_id, batch->phase, trial, ""));
+    WL_RETURN_IF_ERROR(put_trials(sql, batch->search_id, batch->phase, trials, ""));
     return sql.run("UPDATE batches SET state = 'done', lease_id = '' WHERE id = ?", batch_id);
   });
 }

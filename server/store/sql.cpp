@@ -69,6 +69,13 @@ absl::Status Sql::step_all(sqlite3_stmt* statement, const std::function<bool(con
   return status;
 }
 
+absl::Status Sql::run_with(const char* text, const std::vector<SqlValue>& values) {
+  WL_ASSIGN_OR_RETURN(sqlite3_stmt * statement, prepare(text));
+  for (size_t i = 0; i < values.size(); ++i)
+    std::visit([&](const auto& value) { bind(statement, static_cast<int>(i) + 1, value); }, values[i]);
+  return step_all(statement, [](const Row&) { return false; });
+}
+
 absl::Status Sql::script(std::string_view text) {
   if (sqlite3_exec(connection_, std::string(text).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     return error("running a script");

@@ -1,5 +1,5 @@
-// A thin skin over SQLite for the store's own files: prepared statements by text, typed binding and columns, and errors
-// as Status that say which file and what to do.
+// SQLite for the files of the store: statements that are prepared once by their text, typed binding and columns, and
+// errors as Status that say which file and what to do.
 #pragma once
 
 #include <sqlite3.h>
@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "compiler/base/status.h"
 
@@ -19,6 +21,12 @@ namespace wl {
 struct Blob {
   std::string_view bytes;
 };
+
+// A value that owns its bytes: NULL, INTEGER, REAL, TEXT or BLOB.
+struct SqlBytes {
+  std::string bytes;
+};
+using SqlValue = std::variant<std::monostate, int64_t, double, std::string, SqlBytes>;
 
 class Sql {
  public:
@@ -54,6 +62,8 @@ class Sql {
     return each(
         text, [](const Row&) { return false; }, args...);
   }
+  // The same with as many values as there are marks.
+  absl::Status run_with(const char* text, const std::vector<SqlValue>& values);
   // Several statements without arguments: schema, pragmas.
   absl::Status script(std::string_view text);
   int64_t changes() const { return sqlite3_changes64(connection_); }
@@ -72,6 +82,8 @@ class Sql {
   static void bind(sqlite3_stmt* s, int at, const Blob& v) {
     sqlite3_bind_blob64(s, at, v.bytes.data() ? v.bytes.data() : "", v.bytes.size(), SQLITE_STATIC);
   }
+  static void bind(sqlite3_stmt* s, int at, std::monostate) { sqlite3_bind_null(s, at); }
+  static void bind(sqlite3_stmt* s, int at, const SqlBytes& v) { bind(s, at, Blob{v.bytes}); }
   template <typename T>
   static void bind(sqlite3_stmt* s, int at, const std::optional<T>& v) {
     if (v) {

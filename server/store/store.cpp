@@ -22,15 +22,9 @@ namespace wl {
 namespace {
 
 constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
-constexpr int64_t kWalLimitBytes = 16 << 20;    // checkpoint well below the 64 MiB that are promised
+constexpr int64_t kWalLimitBytes = 16 << 20;    // the log is checkpointed beyond this size; it may take 64 MiB
 
-struct Migration {
-  int version;
-  std::string_view (*sql)();
-};
-constexpr Migration kMigrations[] = {{1, schema_0001}, {2, schema_0002}, {3, schema_0003}};
-
-// Locks and shared memory of the write-ahead log do not work over a network.
+// The locks and the shared memory of the write-ahead log do not work on network disks.
 bool is_network_disk(const std::string& folder) {
   struct statfs disk = {};
   if (statfs(folder.c_str(), &disk) != 0) return false;
@@ -73,17 +67,17 @@ absl::Status migrate(Sql& sql, const std::string& file) {
   if (application != kApplicationId && (tables != 0 || application != 0)) {
     return absl::FailedPreconditionError(cat("store ", file, ": is a database of another program; name another file"));
   }
-  const int newest = std::end(kMigrations)[-1].version;
+  const int64_t newest = Store::schema_version();
   if (version > newest) {
     return absl::FailedPreconditionError(cat("store ", file, ": has format ", version, ", this Warploom knows up to ",
                                              newest, "; the file was not changed; use a newer Warploom"));
   }
-  for (const Migration& migration : kMigrations) {
-    if (migration.version <= version) continue;
+  while (version < newest) {
     absl::Status done = sql.script("BEGIN IMMEDIATE");
-    if (done.ok()) done = sql.script(migration.sql());
+    if (done.ok()) done = sql.script(schema_migrations()[static_cast<size_t>(version)]);
+    ++version;
     if (done.ok()) {
-      done = sql.script(cat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", migration.version));
+      done = sql.script(cat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", version));
     }
     if (done.ok()) done = sql.script("COMMIT");
     if (!done.ok()) {
@@ -117,7 +111,7 @@ struct Store::Impl {
   std::condition_variable queued, finished;
   std::deque<Work*> queue;
   bool closing = false;
-  absl::Status broken;  // after a failed fsync nothing that was written can be trusted to be there
+  absl::Status broken;  // set by a failed fsync: whether later writes reach the disk cannot be known
   std::thread thread;
 
   ~Impl() {
@@ -148,7 +142,7 @@ absl::Status Store::Impl::lock() {
                                       read > 0 ? cat(" (process ", owner, ")") : std::string(),
                                       "; stop it, connect to it with --server, or name another store"));
   }
-  // Only for the message above, so a full disk may go by here.
+  // The number is only for the message above, so a full disk is no error here.
   const std::string pid = cat(getpid());
   if (ftruncate(lock_file, 0) != 0 || pwrite(lock_file, pid.data(), pid.size(), 0) < 0) return absl::OkStatus();
   return absl::OkStatus();
@@ -193,7 +187,7 @@ absl::Status Store::Impl::open() {
   return absl::OkStatus();
 }
 
-// Group commit: everything that waits goes into one transaction, each in its own savepoint.
+// Group commit: all queued work goes into one transaction, each piece in a savepoint of its own.
 void Store::Impl::commit(std::vector<Work*>& batch) {
   point("begin");
   absl::Status status = writer->script("BEGIN IMMEDIATE");
@@ -203,7 +197,7 @@ void Store::Impl::commit(std::vector<Work*>& batch) {
     if (!status.ok()) break;
     work->status = (*work->run)(*writer);
     if (!work->status.ok()) {
-      // A full disk may have ended the whole transaction already; then there is nothing to go back to.
+      // A full disk may have ended the whole transaction already. There is no savepoint to return to then.
       if (sqlite3_get_autocommit(writer->connection()) != 0) {
         status = work->status;
         break;
@@ -300,7 +294,7 @@ const std::string& Store::file() const {
   return impl_->options.file;
 }
 int64_t Store::schema_version() {
-  return std::end(kMigrations)[-1].version;
+  return static_cast<int64_t>(schema_migrations().size());
 }
 std::string Store::sqlite_version() {
   return sqlite3_libversion();

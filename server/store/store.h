@@ -1,7 +1,7 @@
-// What the coordinator remembers, in one SQLite file; the only door to it. All writes go through one connection in one
-// thread, which commits whatever is queued in one transaction (fsync included) and only then answers: a function that
-// returned OK cannot be undone by a crash, one that returned an error left nothing. Reads use a second, read-only
-// connection. To store a new fact: a migration in schema/, its functions here.
+// The store of a coordinator: one SQLite file. All writes go through one connection in one thread, which commits what
+// is queued in one transaction (fsync included) and only then answers. So a change whose function returned OK survives
+// a crash, and a function that returned an error changed nothing. Reads use a second, read-only connection. To store a
+// new fact of a job, search, batch or trial: a migration in schema/ and a row of its columns.
 //
 // Threads: every function may be called from any thread and blocks until it is done.
 #pragma once
@@ -53,7 +53,7 @@ struct BatchRow {
   int64_t search_id = 0;
   int64_t phase = 0, first_trial = 0, size = 0;
   uint64_t check_seed = 0;
-  bool leased = false;
+  bool leased = false, done = false;  // neither: ready
   int64_t attempt = 0, failures = 0;
   std::string lease_id, worker;
 };
@@ -83,7 +83,7 @@ class Store {
   static int64_t schema_version();
   static std::string sqlite_version();
 
-  // --- jobs (store_jobs.cpp)
+  // --- jobs (jobs.cpp)
   // A job with this request_id that exists is returned as it is; InvalidArgument when its body differs. A job that is
   // made with its result makes that the whole answer for result_id, unless that is empty.
   absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "");
@@ -104,7 +104,7 @@ class Store {
   };
   absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
 
-  // --- searches (store_search.cpp)
+  // --- searches (search.cpp)
   // The search that serves `key` for the job: the one it had, else a new generation (retune), else the latest.
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
@@ -117,8 +117,8 @@ class Store {
   // The new attempt. NotFound when the batch is not ready.
   absl::StatusOr<int64_t> lease_batch(const std::string& batch_id, const std::string& lease_id,
                                       const std::string& worker);
-  // Ends a lease without a result; the batch is ready again. `failed`: nothing was heard. Returns the failures so far,
-  // or NotFound when that lease does not own the batch.
+  // Ends a lease without a result; the batch is ready again. `failed`: the worker was not heard from. Returns the
+  // failures so far, or NotFound when that lease does not own the batch.
   absl::StatusOr<int64_t> release_lease(const std::string& lease_id, int64_t attempt, bool failed);
   // Stores the trials if the lease still owns its batch, in the transaction that consumes it.
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const std::string& lease_id, int64_t attempt,
@@ -126,7 +126,7 @@ class Store {
   // The coordinator itself ends a batch that no worker can do.
   absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
 
-  // --- records (store_records.cpp)
+  // --- records (records.cpp)
   // The record becomes the blessed one of its key and environment; whole answers that used its key are dropped.
   // FailedPrecondition when its object is not there.
   absl::Status promote(const KernelRecord& record, int64_t search_id);
