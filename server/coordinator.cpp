@@ -51,7 +51,7 @@ absl::Status check_address(const std::string& address, bool allow_remote) {
   return absl::OkStatus();
 }
 
-// A socket file that nobody answers on is left over from a process that was killed.
+// Removes a socket file that nobody answers on: a process that was killed left it.
 absl::Status clear_socket(const std::string& path) {
   struct stat found = {};
   if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
@@ -71,8 +71,8 @@ absl::Status clear_socket(const std::string& path) {
   return absl::OkStatus();
 }
 
-// A ranker that was asked for must be there; one that merely lies beside the store, made by another version or damaged,
-// is as good as none.
+// A ranker that is named must be readable. One that only lies beside the store is left out when it is damaged or was
+// made by another version.
 absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   if (options.ranker == "none") return Ranker();
   if (!options.ranker.empty()) return read_ranker(options.ranker);
@@ -89,11 +89,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Engine> engine;
-  std::unique_ptr<ClientService> clients;
-  std::unique_ptr<WorkerServiceImpl> workers;
-  std::unique_ptr<KernelStoreService> kernels;
-  std::unique_ptr<BlobService> blobs;
-  std::unique_ptr<AdminService> admin;
+  std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
 };
@@ -124,27 +120,25 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   impl.compiler = warploom_compiler(std::move(ranker));
   impl.engine = std::make_unique<Engine>(impl.store.get(),
                                          options.compiler == nullptr ? impl.compiler.get() : options.compiler, engine);
-  impl.clients = std::make_unique<ClientService>(impl.engine.get(), impl.store.get());
-  impl.workers = std::make_unique<WorkerServiceImpl>(impl.engine.get(), options.lease_s);
-  impl.kernels = std::make_unique<KernelStoreService>(impl.store.get());
-  impl.blobs = std::make_unique<BlobService>(impl.engine.get(), impl.store.get());
-  impl.admin = std::make_unique<AdminService>(impl.engine.get(), impl.store.get());
+  Engine* const jobs = impl.engine.get();
+  impl.services.push_back(make_tuning_service(jobs, impl.store.get()));
+  impl.services.push_back(make_worker_service(jobs, options.lease_s));
+  impl.services.push_back(make_kernel_store_service(impl.store.get()));
+  impl.services.push_back(make_blob_service(jobs, impl.store.get()));
+  impl.services.push_back(make_admin_service(jobs, impl.store.get()));
 
   if (!options.listen.empty()) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  // Without it the kernel would let a second coordinator share the port.
+  // Otherwise the operating system would let a second coordinator share the port.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   if (!options.listen.empty()) {
     builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &impl.port);
   }
-  for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-           impl.clients.get(), impl.workers.get(), impl.kernels.get(), impl.blobs.get(), impl.admin.get()}) {
-    builder.RegisterService(service);
-  }
+  for (const auto& service : impl.services) builder.RegisterService(service.get());
   impl.server = builder.BuildAndStart();
   if (impl.server == nullptr || (!options.listen.empty() && impl.port == 0)) {
     impl.server.reset();

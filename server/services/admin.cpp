@@ -1,8 +1,22 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
+#include "warploom/v1/admin.grpc.pb.h"
 
 namespace wl {
+namespace {
+
+class AdminService final : public v1::Admin::Service {
+ public:
+  AdminService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo*) override;
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
+  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) override;
+
+ private:
+  Engine* engine_;
+  Store* store_;
+};
 
 grpc::Status AdminService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo* out) {
   out->set_version(WARPLOOM_VERSION);
@@ -31,6 +45,12 @@ grpc::Status AdminService::ListWorkers(grpc::ServerContext*, const v1::ListWorke
 grpc::Status AdminService::Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) {
   engine_->drain();
   return grpc::Status::OK;
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_admin_service(Engine* engine, Store* store) {
+  return std::make_unique<AdminService>(engine, store);
 }
 
 }  // namespace wl

@@ -3,13 +3,25 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
+#include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 constexpr size_t kMaxBlobBytes = 256 << 20;
 
-}  // namespace
+class BlobService final : public v1::BlobStore::Service {
+ public:
+  BlobService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
+  grpc::Status FindMissing(grpc::ServerContext*, const v1::FindMissingRequest*, v1::FindMissingResponse*) override;
+  grpc::Status Upload(grpc::ServerContext*, grpc::ServerReader<v1::UploadRequest>*, v1::UploadResponse*) override;
+  grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*,
+                        grpc::ServerWriter<v1::DownloadResponse>*) override;
+
+ private:
+  Engine* engine_;
+  Store* store_;
+};
 
 grpc::Status BlobService::FindMissing(grpc::ServerContext*, const v1::FindMissingRequest* request,
                                       v1::FindMissingResponse* out) {
@@ -44,6 +56,12 @@ grpc::Status BlobService::Download(grpc::ServerContext*, const v1::DownloadReque
     if (!writer->Write(chunk)) break;
   }
   return grpc::Status::OK;
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_blob_service(Engine* engine, Store* store) {
+  return std::make_unique<BlobService>(engine, store);
 }
 
 }  // namespace wl

@@ -5,12 +5,14 @@
 #include "proto/wire.h"
 #include "server/jobs/job_plan.h"
 #include "server/services/services.h"
+#include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 constexpr size_t kMaxGraphBytes = 16 << 20;
-constexpr auto kWatchTick = std::chrono::milliseconds(200);  // a watcher that went away is noticed within this
+constexpr auto kWatchTick =
+    std::chrono::milliseconds(200);  // a client that stopped watching is noticed within this time
 
 grpc::Status no_such_job(const std::string& name) {
   return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
@@ -50,10 +52,23 @@ absl::Status fill_group(const PlannedGroup& group, const std::string& stage, con
   return absl::OkStatus();
 }
 
-}  // namespace
+class TuningServiceImpl final : public v1::TuningService::Service {
+ public:
+  TuningServiceImpl(Engine* engine, Store* store) : engine_(engine), store_(store) {}
+  grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job*) override;
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::Job*) override;
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
+  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*, v1::Job*) override;
+  grpc::Status WatchJob(grpc::ServerContext*, const v1::WatchJobRequest*, grpc::ServerWriter<v1::Job>*) override;
+  grpc::Status Inspect(grpc::ServerContext*, const v1::InspectRequest*, v1::InspectResponse*) override;
 
-grpc::Status ClientService::CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest* request,
-                                            v1::Job* out) {
+ private:
+  Engine* engine_;
+  Store* store_;
+};
+
+grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest* request,
+                                                v1::Job* out) {
   if (request->graph().size() > kMaxGraphBytes) {
     return to_grpc(invalid("graph: expected at most ", kMaxGraphBytes, " bytes, found ", request->graph().size()));
   }
@@ -62,18 +77,18 @@ grpc::Status ClientService::CreateTuningJob(grpc::ServerContext*, const v1::Crea
   return answer(engine_->create(request->request_id(), request->graph(), *options, request->label()), out);
 }
 
-grpc::Status ClientService::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
   return id ? answer(engine_->get(*id), out) : no_such_job(request->name());
 }
 
-grpc::Status ClientService::CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
   return id ? answer(engine_->cancel(*id), out) : no_such_job(request->name());
 }
 
-grpc::Status ClientService::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
-                                     v1::ListJobsResponse* out) {
+grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
+                                         v1::ListJobsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   int64_t before = 0;
   if (!request->page_token().empty()) {
@@ -94,8 +109,8 @@ grpc::Status ClientService::ListJobs(grpc::ServerContext*, const v1::ListJobsReq
   return grpc::Status::OK;
 }
 
-grpc::Status ClientService::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
-                                     grpc::ServerWriter<v1::Job>* writer) {
+grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                                         grpc::ServerWriter<v1::Job>* writer) {
   const auto id = job_id(request->name());
   if (!id) return no_such_job(request->name());
   uint64_t seen = request->resume_version();
@@ -109,7 +124,8 @@ grpc::Status ClientService::WatchJob(grpc::ServerContext* context, const v1::Wat
   return grpc::Status::OK;
 }
 
-grpc::Status ClientService::Inspect(grpc::ServerContext*, const v1::InspectRequest* request, v1::InspectResponse* out) {
+grpc::Status TuningServiceImpl::Inspect(grpc::ServerContext*, const v1::InspectRequest* request,
+                                        v1::InspectResponse* out) {
   static const std::set<std::string> stages = {"graph", "plan", "kernel", "source"};
   if (!stages.contains(request->stage())) {
     return to_grpc(invalid("stage: expected graph, plan, kernel or source, found \"", request->stage(), "\""));
@@ -137,6 +153,12 @@ grpc::Status ClientService::Inspect(grpc::ServerContext*, const v1::InspectReque
     return absl::OkStatus();
   };
   return to_grpc(run());
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_tuning_service(Engine* engine, Store* store) {
+  return std::make_unique<TuningServiceImpl>(engine, store);
 }
 
 }  // namespace wl

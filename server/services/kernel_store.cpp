@@ -1,13 +1,27 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
+#include "warploom/v1/kernel_store.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 constexpr int kMaxBatch = 256;
 
-}  // namespace
+class KernelStoreService final : public v1::KernelStore::Service {
+ public:
+  explicit KernelStoreService(Store* store) : store_(store) {}
+  grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord*) override;
+  grpc::Status BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest*,
+                               v1::BatchGetKernelsResponse*) override;
+  grpc::Status ListKernels(grpc::ServerContext*, const v1::ListKernelsRequest*, v1::ListKernelsResponse*) override;
+  grpc::Status InvalidateKernel(grpc::ServerContext*, const v1::InvalidateKernelRequest*,
+                                v1::InvalidateKernelResponse*) override;
+
+ private:
+  absl::StatusOr<std::optional<RecordRow>> find(const v1::GetKernelRequest& request);
+  Store* store_;
+};
 
 absl::StatusOr<std::optional<RecordRow>> KernelStoreService::find(const v1::GetKernelRequest& request) {
   if (!request.digest().empty()) return store_->record_by_digest(request.digest());
@@ -72,6 +86,12 @@ grpc::Status KernelStoreService::InvalidateKernel(grpc::ServerContext*, const v1
   if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
   out->set_invalidated(*changed);
   return grpc::Status::OK;
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_kernel_store_service(Store* store) {
+  return std::make_unique<KernelStoreService>(store);
 }
 
 }  // namespace wl

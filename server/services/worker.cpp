@@ -3,13 +3,30 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
+#include "warploom/v1/worker.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 constexpr double kMaxWaitS = 55;
 
-}  // namespace
+class WorkerServiceImpl final : public v1::WorkerService::Service {
+ public:
+  WorkerServiceImpl(Engine* engine, double lease_s) : engine_(engine), lease_s_(lease_s) {}
+  grpc::Status RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest*,
+                              v1::RegisterWorkerResponse*) override;
+  grpc::Status AcquireLeases(grpc::ServerContext*, const v1::AcquireLeasesRequest*,
+                             v1::AcquireLeasesResponse*) override;
+  grpc::Status RenewLeases(grpc::ServerContext*, const v1::RenewLeasesRequest*, v1::RenewLeasesResponse*) override;
+  grpc::Status ReportResults(grpc::ServerContext*, const v1::ReportResultsRequest*,
+                             v1::ReportResultsResponse*) override;
+  grpc::Status ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest*,
+                             v1::ReleaseLeasesResponse*) override;
+
+ private:
+  Engine* engine_;
+  double lease_s_;
+};
 
 grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
                                                v1::RegisterWorkerResponse* out) {
@@ -92,6 +109,12 @@ grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::Re
     if (!status.ok()) return to_grpc(status);
   }
   return grpc::Status::OK;
+}
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> make_worker_service(Engine* engine, double lease_s) {
+  return std::make_unique<WorkerServiceImpl>(engine, lease_s);
 }
 
 }  // namespace wl
