@@ -276,6 +276,7 @@ v1::Batch to_proto(const Batch& batch) {
     if (known == out.preludes().end()) out.add_preludes(prelude);
   }
   out.set_keep_objects(batch.keep_objects);
+  out.set_phase(batch.phase);
   if (batch.limits.wave > 0) *out.mutable_limits() = limits_to_proto(batch.limits);
   return out;
 }
@@ -306,6 +307,7 @@ absl::StatusOr<Batch> from_proto(const v1::Batch& in) {
     out.candidates.push_back(std::move(candidate));
   }
   out.keep_objects = in.keep_objects();
+  out.phase = in.phase();
   if (in.has_limits()) out.limits = limits_from_proto(in.limits());
   return out;
 }

@@ -1,7 +1,7 @@
 // The job engine: turns jobs into searches, searches into rounds, rounds into leases, and results into records. One
-// thread owns all searches and does everything in events; calls from services only touch what is under the lock (ready
-// batches, leases, views of jobs) or the store. What it knows beyond the store can be derived from it again, so a
-// restart goes on where it was.
+// thread owns all jobs and searches and works in events; calls of services touch the parts that have a lock (leases,
+// workers, views of jobs) or the store. parts.h joins the parts and gives the order of their locks. What the engine
+// knows beyond the store can be derived from it again, so a restart goes on where it was.
 #pragma once
 
 #include <chrono>
@@ -53,11 +53,11 @@ class Engine {
   Engine(Store* store, const Compiler* compiler, const EngineOptions& options);
   ~Engine();  // stop()
 
-  absl::Status start();  // goes on with the jobs that are not done
-  void drain();          // no new leases; what is leased may finish
+  absl::Status start();  // Goes on with the jobs that are not done.
+  void drain();          // Gives no new lease; what is leased may finish.
   bool draining();
-  void leave();  // drains, and waiting calls return: the process is about to end
-  void stop();   // and ends the engine's threads
+  void leave();  // Drains, and waiting calls return: the process is about to end.
+  void stop();   // Leaves, and ends the engine's threads.
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used.
@@ -80,7 +80,7 @@ class Engine {
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
   // Unavailable: the coordinator has just started and does not know yet; report again.
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
-  absl::Status release(const LeaseRef& lease);
+  void release(const LeaseRef& lease);  // undone; another worker may have it
   std::vector<WorkerView> workers();
 
  private:

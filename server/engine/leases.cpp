@@ -1,196 +1,174 @@
-// Workers and their leases. A batch is leased in the store before it leaves; who reports is decided there too.
+#include "server/engine/leases.h"
+
 #include <algorithm>
 #include <random>
 
-#include "server/engine/state.h"
+#include "server/engine/devices.h"
 
 namespace wl {
 namespace {
 
 constexpr int kMaxFailures = 3;
-constexpr auto kStuck = std::chrono::minutes(3);  // a lease whose progress stands still is lost, renewed or not
+constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress for so long is lost, renewed or not
 
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
 }
 
-Clock::duration term(double lease_s) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(lease_s));
+Trial failed_trial(const Candidate& candidate, std::string message) {
+  Trial trial;
+  trial.trial = candidate.trial;
+  trial.plan = candidate.plan;
+  trial.outcome = Outcome::kRuntimeError;
+  trial.message = std::move(message);
+  return trial;
 }
 
-std::string process_of(const std::string& name, uint64_t epoch) {
-  return cat(name, "#", epoch);
-}
-
-// Whether a GPU runs the code of another architecture: CUDA's runs on later ones of the same generation, unless it uses
-// what only one has ("sm_90a").
-bool runs_code_of(std::string_view device, std::string_view code) {
-  constexpr std::string_view kCuda = "cuda:sm_";
-  if (!device.starts_with(kCuda) || !code.starts_with(kCuda)) return device == code;
-  const auto number = [&](std::string_view name) {
-    int value = 0;
-    for (char c : name.substr(kCuda.size())) value = c >= '0' && c <= '9' ? 10 * value + (c - '0') : value;
-    return value;
-  };
-  return code.back() != 'a' && number(code) / 10 == number(device) / 10 && number(code) <= number(device);
+// Exactly one trial for every candidate, under the plan that was asked for.
+std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial>& reported) {
+  std::vector<Trial> complete;
+  for (const Candidate& candidate : batch.candidates) {
+    const auto found =
+        std::find_if(reported.begin(), reported.end(), [&](const Trial& t) { return t.trial == candidate.trial; });
+    complete.push_back(found != reported.end() ? *found : failed_trial(candidate, "the worker did not report it"));
+    complete.back().plan = candidate.plan;
+  }
+  return complete;
 }
 
 }  // namespace
 
-std::optional<Device> device_as(const Device& device, const std::string& target) {
-  const std::string family = device.target.substr(0, device.target.find(':'));
-  if (target == device.target || target == family) return device;
-  const auto row = target_named(target);
-  const auto best = target_named(device.target);
-  if (!row.ok() || !best.ok()) return std::nullopt;
-  const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
-  if ((*best)->family != "cpu" && !runs_code_of(device.target, target)) return std::nullopt;
-  if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
-  Device narrower = device;
-  narrower.target = target;
-  return narrower;
-}
+Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
+               LeaseCallbacks callbacks)
+    : store_(store),
+      workers_(workers),
+      loop_(loop),
+      term_(term),
+      quiet_while_busy_(quiet_while_busy),
+      callbacks_(std::move(callbacks)) {}
 
-bool serves(const Device& worker, const Device& wanted) {
-  const auto device = device_as(worker, wanted.target);
-  return device && device->fingerprint() == wanted.fingerprint() &&
-         device->compiler_versions == wanted.compiler_versions;
-}
-
-bool Engine::Impl::alive(const WorkerState& worker) const {
-  return worker.waiting > 0 || Clock::now() - worker.seen < 2 * term(options.lease_s);
-}
-
-int Engine::Impl::workers_for(const Device& device) {
-  const std::lock_guard lock(mutex);
-  int count = 0;
-  for (const auto& [name, worker] : workers) {
-    count += alive(worker) && std::any_of(worker.devices.begin(), worker.devices.end(),
-                                          [&](const Device& own) { return serves(own, device); });
+void Leases::offer(Offer offer) {
+  Item item;
+  item.attempt = offer.row.attempt;
+  if (offer.row.leased) {
+    // Its worker may still measure it.
+    item.state = Item::State::kLeased;
+    item.lease_id = offer.row.lease_id;
+    item.worker = offer.row.worker;
+    item.moved = Clock::now();
+    item.expires = item.moved + term_;
   }
-  return count;
+  const std::string id = offer.row.id;
+  item.offer = std::move(offer);
+  const std::lock_guard lock(mutex_);
+  items_.insert_or_assign(id, std::move(item));
+  changed_.notify_all();
 }
 
-absl::Status Engine::register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
-  if (name.empty() || devices.empty()) return invalid("worker \"", name, "\": needs a name and at least one device");
-  for (const Device& device : devices) WL_RETURN_IF_ERROR(target_named(device.target).status());
-  const int64_t now_ms = unix_ms_now();
-  if (const absl::Status status = impl_->store->put_worker(name, epoch, devices, now_ms); !status.ok()) {
-    impl_->note_write(status);
-    return status;
-  }
-  std::vector<std::pair<std::string, LeaseRef>> orphans;
+bool Leases::take_back(int64_t search_id, const std::string& batch_id, const std::string& known_lease,
+                       bool leased_too) {
+  std::string lease = known_lease;
   {
-    const std::lock_guard lock(impl_->mutex);
-    WorkerState& worker = impl_->workers[name];
-    worker.epoch = epoch;
-    worker.devices = devices;
-    worker.seen = Clock::now();
-    worker.seen_ms = now_ms;
-    // An older process of this name is gone, and what it was doing need not wait for its lease to end.
-    for (const auto& [id, item] : impl_->outstanding) {
-      if (item.state == Outstanding::State::kLeased && item.worker.starts_with(name + "#") &&
-          item.worker != process_of(name, epoch)) {
-        orphans.push_back({id, {item.lease_id, item.attempt}});
-      }
+    const std::lock_guard lock(mutex_);
+    if (const auto item = items_.find(batch_id); item != items_.end()) {
+      if (item->second.state == Item::State::kLeasing) return false;
+      if (item->second.state == Item::State::kLeased && !leased_too) return false;
+      lease = item->second.lease_id;
     }
   }
-  impl_->post([impl = impl_.get(), orphans] {
-    for (const auto& [id, lease] : orphans) impl->requeue(id, lease, true);
-    impl->plan_queued();
-  });
-  return absl::OkStatus();
+  const auto dropped = store_->drop_batch(batch_id);
+  if (!dropped.ok() || !*dropped) return false;
+  const std::lock_guard lock(mutex_);
+  items_.erase(batch_id);
+  expected_.erase(search_id);
+  if (!lease.empty()) cancelled_.insert(lease);
+  return true;
 }
 
-std::optional<LeaseGrant> Engine::Impl::take(const std::string& name, uint64_t epoch,
-                                             std::unique_lock<std::mutex>& lock) {
-  const auto worker = workers.find(name);
-  if (worker == workers.end()) return std::nullopt;
-  auto best = outstanding.end();
-  for (auto at = outstanding.begin(); at != outstanding.end(); ++at) {
-    if (at->second.state != Outstanding::State::kReady) continue;
-    if (best != outstanding.end() && best->second.order <= at->second.order) continue;
-    const auto& devices = worker->second.devices;
-    if (std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, at->second.device); }))
+void Leases::expect(int64_t search_id) {
+  const std::lock_guard lock(mutex_);
+  expected_.insert(search_id);
+}
+
+void Leases::arrived(int64_t search_id) {
+  const std::lock_guard lock(mutex_);
+  expected_.erase(search_id);
+}
+
+void Leases::recovered() {
+  const std::lock_guard lock(mutex_);
+  recovering_ = false;
+}
+
+Leases::Items::iterator Leases::best_for(const std::vector<Device>& devices) {
+  auto best = items_.end();
+  for (auto at = items_.begin(); at != items_.end(); ++at) {
+    const Item& item = at->second;
+    if (item.state != Item::State::kReady) continue;
+    if (best != items_.end() && best->second.offer.order <= item.offer.order) continue;
+    if (std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, item.offer.device); }))
       best = at;
   }
-  if (best == outstanding.end()) return std::nullopt;
+  return best;
+}
+
+std::optional<LeaseGrant> Leases::take(const std::string& process, const std::vector<Device>& devices,
+                                       std::unique_lock<std::mutex>& lock) {
+  auto best = best_for(devices);
+  if (best == items_.end()) return std::nullopt;
   const std::string id = best->first;
   const std::string lease_id = new_lease_id();
-  const std::string process = process_of(name, epoch);
-  best->second.state = Outstanding::State::kLeasing;
+  best->second.state = Item::State::kLeasing;
   lock.unlock();
-  const auto attempt = store->lease_batch(id, lease_id, process);
-  note_write(attempt.status());
+  const auto attempt = store_->lease_batch(id, lease_id, process);
+  if (!attempt.ok()) callbacks_.store_failed(attempt.status());
   lock.lock();
-  best = outstanding.find(id);
-  if (best == outstanding.end()) return std::nullopt;
-  Outstanding& item = best->second;
+  best = items_.find(id);
+  if (best == items_.end()) return std::nullopt;
+  Item& item = best->second;
   if (!attempt.ok()) {
-    item.state = Outstanding::State::kReady;
+    item.state = Item::State::kReady;
     return std::nullopt;
   }
-  item.state = Outstanding::State::kLeased;
+  item.state = Item::State::kLeased;
   item.lease_id = lease_id;
   item.attempt = *attempt;
   item.worker = process;
   item.moved = Clock::now();
-  item.expires = item.moved + term(options.lease_s);
-  return LeaseGrant{lease_id, *attempt, item.batch};
+  item.expires = item.moved + term_;
+  return LeaseGrant{lease_id, *attempt, item.offer.batch};
 }
 
-absl::StatusOr<Acquired> Engine::acquire(const std::string& name, uint64_t epoch, int max,
-                                         std::chrono::milliseconds wait) {
-  const Clock::time_point deadline = Clock::now() + wait;
+absl::StatusOr<Acquired> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline) {
+  const Workers::Waiting waiting(workers_, name, epoch);
   Acquired out;
-  std::unique_lock lock(impl_->mutex);
-  const auto registered = [&]() -> WorkerState* {
-    const auto worker = impl_->workers.find(name);
-    return worker == impl_->workers.end() || worker->second.epoch != epoch ? nullptr : &worker->second;
-  };
   for (;;) {
-    WorkerState* worker = registered();
-    if (worker == nullptr) {
+    const std::optional<std::vector<Device>> devices = workers_->heard(name, epoch);
+    if (!devices) {
       return absl::FailedPreconditionError(
           cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
     }
-    worker->seen = Clock::now();
-    worker->seen_ms = unix_ms_now();
-    out.drain = impl_->draining;
+    std::unique_lock lock(mutex_);
+    out.drain = draining_;
     if (out.drain) return out;
-    const bool disturbed = impl_->options.share_machine && impl_->computing > 0;
-    while (!disturbed && static_cast<int>(out.leases.size()) < std::max(1, max)) {
-      auto grant = impl_->take(name, epoch, lock);
+    const bool quiet = quiet_while_busy_ && loop_->busy();
+    while (!quiet && static_cast<int>(out.leases.size()) < std::max(1, max)) {
+      auto grant = take(process_of(name, epoch), *devices, lock);
       if (!grant) break;
       out.leases.push_back(*std::move(grant));
     }
-    if (!out.leases.empty() || Clock::now() >= deadline) break;
-    worker = registered();
-    if (worker == nullptr) continue;
-    ++worker->waiting;
-    impl_->work_changed.wait_until(lock, deadline);
-    if (worker = registered(); worker != nullptr && worker->waiting > 0) --worker->waiting;
+    if (!out.leases.empty() || Clock::now() >= deadline) return out;
+    changed_.wait_until(lock, deadline);
   }
-  if (out.leases.empty()) {
-    const WorkerState* worker = registered();
-    out.idle = std::none_of(impl_->views.begin(), impl_->views.end(), [&](const auto& view) {
-      if (is_done(view.second->job.state)) return false;
-      const auto& device = view.second->job.device;
-      return !device || (worker != nullptr && std::any_of(worker->devices.begin(), worker->devices.end(),
-                                                          [&](const Device& own) { return serves(own, *device); }));
-    });
-  }
-  return out;
 }
 
-RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done) {
-  const std::lock_guard lock(impl_->mutex);
+RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int64_t done) {
+  const std::lock_guard lock(mutex_);
   const Clock::time_point now = Clock::now();
-  if (const auto known = impl_->workers.find(worker); known != impl_->workers.end()) known->second.seen = now;
-  if (impl_->cancelled.contains(lease.lease_id)) return RenewOutcome::kCancel;
-  for (auto& [id, item] : impl_->outstanding) {
-    if (item.lease_id != lease.lease_id || item.attempt != lease.attempt || item.state != Outstanding::State::kLeased)
+  if (cancelled_.contains(lease.lease_id)) return RenewOutcome::kCancel;
+  for (auto& [id, item] : items_) {
+    if (item.lease_id != lease.lease_id || item.attempt != lease.attempt || item.state != Item::State::kLeased)
       continue;
     const std::string progress = cat(phase, " ", done);
     if (progress != item.progress) {
@@ -198,135 +176,120 @@ RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, con
       item.moved = now;
     }
     if (now - item.moved > kStuck) return RenewOutcome::kLost;
-    item.expires = now + term(impl_->options.lease_s);
+    item.expires = now + term_;
     return RenewOutcome::kOk;
   }
-  return impl_->recovering || !impl_->rebuilding.empty() ? RenewOutcome::kOk : RenewOutcome::kLost;
+  return waits_for_searches() ? RenewOutcome::kOk : RenewOutcome::kLost;
 }
 
-absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const LeaseRef& lease,
+absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
   int64_t search_id = -1;
-  const std::shared_lock judging(impl_->taking_up);
+  const std::shared_lock judging(taking_up_);
   {
-    const std::lock_guard lock(impl_->mutex);
-    const auto item = impl_->outstanding.find(batch_id);
-    if (item == impl_->outstanding.end() && (impl_->recovering || !impl_->rebuilding.empty())) {
+    const std::lock_guard lock(mutex_);
+    const auto item = items_.find(batch_id);
+    if (item == items_.end() && waits_for_searches())
       return absl::UnavailableError("the coordinator has just started; report again");
-    }
-    if (item != impl_->outstanding.end()) {
-      search_id = item->second.search_id;
-      // Exactly one trial for every candidate, under the plan that was asked for.
-      std::vector<Trial> complete;
-      for (const Candidate& candidate : item->second.batch->candidates) {
-        const auto found =
-            std::find_if(trials.begin(), trials.end(), [&](const Trial& t) { return t.trial == candidate.trial; });
-        Trial trial;
-        if (found != trials.end()) {
-          trial = *found;
-        } else {
-          trial.outcome = Outcome::kRuntimeError;
-          trial.message = "the worker did not report it";
-        }
-        trial.trial = candidate.trial;
-        trial.plan = candidate.plan;
-        complete.push_back(std::move(trial));
-      }
-      trials = std::move(complete);
+    if (item != items_.end()) {
+      search_id = item->second.offer.search_id;
+      trials = one_per_candidate(*item->second.offer.batch, trials);
     }
   }
-  const auto outcome = impl_->store->report(batch_id, lease.lease_id, lease.attempt, trials);
-  impl_->note_write(outcome.status());
+  const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
+  if (!outcome.ok()) callbacks_.store_failed(outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
-    // Counted as computing from here on, so that no lease slips in before the engine has looked at it.
-    impl_->post([impl = impl_.get(), search_id, batch_id, stored = std::move(trials)] {
-      impl->on_trials(search_id, batch_id, stored);
-    });
-    const std::lock_guard lock(impl_->mutex);
-    impl_->outstanding.erase(batch_id);
+    // The loop is busy from here on, so no lease slips in before the search has looked at the trials.
+    callbacks_.stored(search_id, batch_id, trials);
+    const std::lock_guard lock(mutex_);
+    items_.erase(batch_id);
   }
   return outcome;
 }
 
-absl::Status Engine::put_blob(const std::string& digest, const std::string& bytes) {
-  const absl::Status status = impl_->store->put_blob(digest, bytes);
-  impl_->note_write(status);
-  return status;
-}
-
-absl::Status Engine::release(const LeaseRef& lease) {
-  std::string id;
+void Leases::release(const LeaseRef& lease) {
+  Owned owned{.batch_id = {}, .lease = lease};
   {
-    const std::lock_guard lock(impl_->mutex);
-    for (const auto& [batch_id, item] : impl_->outstanding) {
-      if (item.lease_id == lease.lease_id && item.attempt == lease.attempt) id = batch_id;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, item] : items_) {
+      if (item.lease_id == lease.lease_id && item.attempt == lease.attempt) owned.batch_id = id;
     }
   }
-  if (!id.empty()) impl_->requeue(id, lease, false);
-  return absl::OkStatus();
+  if (!owned.batch_id.empty()) end(owned, false);
 }
 
-std::vector<WorkerView> Engine::workers() {
-  const std::lock_guard lock(impl_->mutex);
-  std::vector<WorkerView> out;
-  for (const auto& [name, worker] : impl_->workers) {
-    WorkerView view{name, worker.epoch, worker.devices, impl_->alive(worker), worker.seen_ms, 0};
-    for (const auto& [id, item] : impl_->outstanding) {
-      view.leases += item.state == Outstanding::State::kLeased && item.worker == process_of(name, worker.epoch);
-    }
-    out.push_back(std::move(view));
+int Leases::held_by(const std::string& process) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int>(std::count_if(items_.begin(), items_.end(), [&](const auto& entry) {
+    return entry.second.state == Item::State::kLeased && entry.second.worker == process;
+  }));
+}
+
+std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, uint64_t epoch) const {
+  const std::string process = process_of(name, epoch), prefix = cat(name, "#");
+  std::vector<Owned> out;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, item] : items_) {
+    if (item.state == Item::State::kLeased && item.worker.starts_with(prefix) && item.worker != process)
+      out.push_back({id, {item.lease_id, item.attempt}});
   }
   return out;
 }
 
-void Engine::Impl::expire() {
-  std::vector<std::pair<std::string, LeaseRef>> over;
+void Leases::drain() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+  changed_.notify_all();
+}
+
+bool Leases::draining() const {
+  const std::lock_guard lock(mutex_);
+  return draining_;
+}
+
+void Leases::wake() {
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void Leases::expire() {
+  std::vector<Owned> over;
   {
-    const std::lock_guard lock(mutex);
-    for (const auto& [id, item] : outstanding) {
-      if (item.state == Outstanding::State::kLeased && item.expires < Clock::now())
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, item] : items_) {
+      if (item.state == Item::State::kLeased && item.expires < Clock::now())
         over.push_back({id, {item.lease_id, item.attempt}});
     }
   }
-  for (const auto& [id, lease] : over) requeue(id, lease, true);
+  for (const Owned& owned : over) end(owned, true);
 }
 
-// Ready again for another attempt; after kMaxFailures silent ends the batch itself is the suspect.
-void Engine::Impl::requeue(const std::string& batch_id, const LeaseRef& lease, bool failed) {
-  const auto failures = store->release_lease(lease.lease_id, lease.attempt, failed);
-  note_write(failures.status());
-  if (!failures.ok()) return;
-  std::shared_ptr<Batch> batch;
+void Leases::end(const Owned& owned, bool failed) {
+  const auto failures = store_->release_lease(owned.lease.lease_id, owned.lease.attempt, failed);
+  if (!failures.ok()) return callbacks_.store_failed(failures.status());
+  std::shared_ptr<const Batch> batch;
   int64_t search_id = 0;
   {
-    const std::lock_guard lock(mutex);
-    const auto item = outstanding.find(batch_id);
-    if (item == outstanding.end() || item->second.lease_id != lease.lease_id) return;
-    item->second.state = Outstanding::State::kReady;
+    const std::lock_guard lock(mutex_);
+    const auto item = items_.find(owned.batch_id);
+    if (item == items_.end() || item->second.lease_id != owned.lease.lease_id) return;
+    item->second.state = Item::State::kReady;
     item->second.lease_id.clear();
     item->second.worker.clear();
     if (*failures < kMaxFailures) {
-      work_changed.notify_all();
+      changed_.notify_all();
       return;
     }
-    batch = item->second.batch;
-    search_id = item->second.search_id;
-    outstanding.erase(item);
+    batch = item->second.offer.batch;
+    search_id = item->second.offer.search_id;
+    items_.erase(item);
   }
   std::vector<Trial> trials;
-  for (const Candidate& candidate : batch->candidates) {
-    Trial trial;
-    trial.trial = candidate.trial;
-    trial.plan = candidate.plan;
-    trial.outcome = Outcome::kRuntimeError;
-    trial.message = cat("given up: ", kMaxFailures, " workers were lost over this batch");
-    trials.push_back(std::move(trial));
-  }
-  const absl::Status abandoned = store->abandon_batch(batch_id, trials);
-  note_write(abandoned);
-  if (abandoned.ok()) {
-    post([this, search_id, batch_id, trials] { on_trials(search_id, batch_id, trials); });
-  }
+  for (const Candidate& candidate : batch->candidates)
+    trials.push_back(failed_trial(candidate, cat("given up: ", kMaxFailures, " workers were lost over this batch")));
+  const absl::Status abandoned = store_->abandon_batch(owned.batch_id, trials);
+  if (!abandoned.ok()) return callbacks_.store_failed(abandoned);
+  callbacks_.stored(search_id, owned.batch_id, trials);
 }
 
 }  // namespace wl

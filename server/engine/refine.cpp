@@ -1,19 +1,21 @@
-// Covers that measured times make others: chosen again with the times of all that was searched, until that calls for no
-// kernel that is not known yet, and then the best one of known kernels. All follows from the graph and the stored
-// records, so a restarted coordinator comes to the same covers.
+// Covers that are chosen again with measured times. A cover is chosen by the times of all kernels that were searched,
+// and what it calls for is searched, until no cover calls for a kernel without a record. The last cover is the best one
+// of kernels that have one. Covers follow from the graph and the stored records, so a restarted coordinator chooses the
+// same ones.
 #include <algorithm>
 
 #include "compiler/ir/text.h"
-#include "server/engine/state.h"
+#include "server/engine/jobs.h"
 
 namespace wl {
 namespace {
 
-// Times that a cover is chosen again: as a rule, and where the answer is to be the best over all candidates.
+// How often a cover is chosen again at most: by default, and with --effort thorough, which proves the cover the best of
+// all candidates.
 constexpr int kMostRounds = 5, kMostCertifying = 50;
 
-// Adds a cover to the round if it calls for kernels that are still to be searched and that no cover of the round before
-// it called for.
+// Adds a cover to the round if it calls for kernels that are not searched yet and that no earlier cover of the round
+// calls for.
 void add_to_round(ActiveJob& job, const JobPlan& plan) {
   std::vector<PlannedGroup> news;
   for (const PlannedGroup& group : plan.groups) {
@@ -35,8 +37,9 @@ void add_to_round(ActiveJob& job, const JobPlan& plan) {
   }
 }
 
-// Whether the round is complete, with something to search. Until it is, the next cover hopes for more; where none calls
-// for anything, the job is stable.
+// Adds a cover to the round and returns whether the round is complete and has something to search. Until then the next
+// cover is chosen with a lower price for kernels without a record (`hope`). A complete round without anything to search
+// makes the job stable.
 bool take_round(ActiveJob& job, const JobPlan& plan) {
   add_to_round(job, plan);
   const bool more = job.prices.otherwise == Unmeasured::kLikely && job.prices.hope * kFirstHope >= kLeastHope;
@@ -61,12 +64,12 @@ bool take_round(ActiveJob& job, const JobPlan& plan) {
 
 }  // namespace
 
-void Engine::Impl::refine(ActiveJob& job) {
+void Jobs::refine(ActiveJob& job) {
   if (std::exchange(job.refining, true)) return publish(job);
   const TuneOptions& asked = job.row.options;
   for (const PlannedGroup& group : job.plan->groups) {
     const auto record = job.records.find(group.key);
-    // The default schedule's time alone says little about a kernel.
+    // A group of which only the default schedule was measured may be much faster once it is searched.
     if (group.searched() && record != job.records.end())
       job.prices.measured.insert_or_assign(graph_hash(group.graph), undisturbed_ns(record->second.samples_ns) / 1e3);
   }
@@ -75,22 +78,23 @@ void Engine::Impl::refine(ActiveJob& job) {
                              ? Unmeasured::kNever
                          : thorough ? Unmeasured::kBound
                                     : Unmeasured::kLikely;
-  // Beside the engine's thread: of a large graph it takes seconds.
-  compute([this, id = job.row.id, text = job.row.graph, asked, device = *job.row.device, prices = job.prices] {
-    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(make_plan(text, asked, device, *compiler, prices));
-    post([this, id, plan] { take_refined(id, *std::move(plan)); });
+  // The plan of a large graph takes seconds, so the pool makes it.
+  loop_->compute([this, id = job.row.id, text = job.row.graph, asked, device = *job.row.device, prices = job.prices] {
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(make_plan(text, asked, device, *compiler_, prices));
+    loop_->post([this, id, plan] { take_refined(id, *std::move(plan)); });
   });
   publish(job);
 }
 
-void Engine::Impl::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
-  const auto found = jobs.find(job_id);
-  if (found == jobs.end()) return;
+void Jobs::take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan) {
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return;
   ActiveJob& job = found->second;
   job.refining = false;
   if (job.row.cancelling || job.stopping) return advance(job_id);
   const bool last = job.prices.otherwise == Unmeasured::kNever;
-  // Not found: no whole cover has a right kernel for each of its groups, so the parts of the one there is will do.
+  // NotFound: no cover has a correct kernel for each of its groups, so the present cover stays and its parts replace
+  // groups.
   if (!plan.ok() && !(last && absl::IsNotFound(plan.status()))) return finish(job, JobState::kFailed, plan.status());
   job.refined = last;
   if (!last) {

@@ -104,10 +104,7 @@ grpc::Status WorkerServiceImpl::ReportResults(grpc::ServerContext*, const v1::Re
 
 grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest* request,
                                               v1::ReleaseLeasesResponse*) {
-  for (const auto& item : request->items()) {
-    const absl::Status status = engine_->release({item.lease_id(), item.attempt()});
-    if (!status.ok()) return to_grpc(status);
-  }
+  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()});
   return grpc::Status::OK;
 }
 

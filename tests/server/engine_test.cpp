@@ -70,7 +70,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     std::latch busy(1), cancelled(1);
     std::atomic<int> seen = 0;
     FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
-                        if (batch.id.find("/p0/") == std::string::npos || ++seen != rounds + 1) return;
+                        if (batch.promotion() || ++seen != rounds + 1) return;
                         busy.count_down();
                         cancelled.wait();
                       }});
@@ -103,16 +103,14 @@ TEST(Promotion, IsRepeatedWhenEveryFinalistWasFasterBefore) {
     Scratch scratch;
     Service service(scratch.path("a.db"));
     FakeWorker worker(service.channel, "w", {.judge = [most = loaded](const Batch& batch, Trial* trial) {
-                        const auto at = batch.id.find("/p");
-                        const int phase = std::stoi(batch.id.substr(at + 2));
-                        if (phase == 0 || phase > most) return;
+                        if (!batch.promotion() || batch.phase > most) return;
                         for (int64_t& ns : trial->samples_ns) ns *= 2;
                       }});
     const Job job = service.run("r", trials(16));
     ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
     std::set<std::string> seen;
-    for (const auto& [batch, plan] : worker.measured())
-      if (plan.starts_with("plan ops=4") && batch.find("/p0/") == std::string::npos) seen.insert(batch);
+    for (const auto& [batch, plan, phase] : worker.measured())
+      if (plan.starts_with("plan ops=4") && phase > 0) seen.insert(batch);
     EXPECT_EQ(seen.size(), static_cast<size_t>(promotions));
   }
 }
@@ -130,7 +128,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
   EXPECT_LT(tried(group), 1'000'000);
   EXPECT_GT(tried(group), 0);
   double best = 0;
-  for (const auto& [batch, plan] : worker.measured()) {
+  for (const auto& [batch, plan, phase] : worker.measured()) {
     const Trial trial = fake_trial({0, plan, {}}, false);
     if (!plan.starts_with("plan ops=4") || trial.outcome != Outcome::kCorrect) continue;
     const double ns = static_cast<double>(trial.samples_ns[0]);
@@ -176,8 +174,8 @@ TEST_F(OtherEnvironment, TheKnownPlanIsVerifiedTimedAndServed) {
   EXPECT_NE(job.result->groups[0].record_digest, before_.result->groups[0].record_digest);
   EXPECT_EQ(job.result->environment, "gcc 13");
   EXPECT_LE(worker.measured().size(), 8u) << "default and best of one fused group and three parts";
-  for (const auto& [batch, plan] : worker.measured()) {
-    EXPECT_EQ(batch.find("/p0/"), std::string::npos) << "checked on both seeds: " << batch;
+  for (const auto& [batch, plan, phase] : worker.measured()) {
+    EXPECT_GT(phase, 0) << "checked on both seeds: " << batch;
   }
   EXPECT_TRUE(service_.create("r4", options_)->cached) << "and recorded under the new environment";
   TuneOptions more = trials(48);

@@ -175,6 +175,16 @@ struct Hooks {
   std::function<void(const Batch&, Trial*)> judge = {};
 };
 
+// A candidate that a worker measured, and in which batch.
+struct MeasuredPlan {
+  std::string batch, plan;
+  int64_t phase = 0;
+  bool operator==(const MeasuredPlan&) const = default;
+};
+inline std::ostream& operator<<(std::ostream& out, const MeasuredPlan& item) {
+  return out << item.batch << " " << item.plan;
+}
+
 // A worker in a thread.
 class FakeWorker {
  public:
@@ -193,7 +203,7 @@ class FakeWorker {
         measured.trials.push_back(std::move(trial));
       }
       const std::lock_guard lock(mutex_);
-      for (const Candidate& candidate : batch.candidates) measured_.emplace_back(batch.id, candidate.plan);
+      for (const Candidate& candidate : batch.candidates) measured_.push_back({batch.id, candidate.plan, batch.phase});
       return measured;
     };
     thread_ = std::jthread([this, channel](std::stop_token stop) { status_ = run_agent(channel, options_, stop); });
@@ -204,8 +214,8 @@ class FakeWorker {
     if (thread_.joinable()) thread_.join();
     return status_;
   }
-  // (batch, plan) in the order measured.
-  std::vector<std::pair<std::string, std::string>> measured() {
+  // In the order measured.
+  std::vector<MeasuredPlan> measured() {
     const std::lock_guard lock(mutex_);
     return measured_;
   }
@@ -214,7 +224,7 @@ class FakeWorker {
   Hooks hooks_;
   AgentOptions options_;
   std::mutex mutex_;
-  std::vector<std::pair<std::string, std::string>> measured_;
+  std::vector<MeasuredPlan> measured_;
   absl::Status status_;
   std::jthread thread_;
 };

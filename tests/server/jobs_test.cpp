@@ -73,20 +73,19 @@ TEST(Jobs, MoreTrialsGoOnFromWhatIsKnown) {
   EXPECT_FALSE(large.cached);
   EXPECT_LE(large.result->groups[0].best_ns, small.result->groups[0].best_ns);
   size_t searched = 0;
-  for (size_t i = before; i < worker.measured().size(); ++i)
-    searched += worker.measured()[i].first.find("/p0/") != std::string::npos;
+  for (size_t i = before; i < worker.measured().size(); ++i) searched += worker.measured()[i].phase == 0;
   EXPECT_LE(searched, 16u);
   EXPECT_GE(searched, 10u);
 }
 
-using Measured2 = std::vector<std::pair<std::string, std::string>>;
+using Measured2 = std::vector<MeasuredPlan>;
 
 Measured2 search_only(const Measured2& all) {
   Measured2 out;
   for (const auto& item : all) {
-    if (item.first.find("/p0/") != std::string::npos) out.push_back(item);
+    if (item.phase == 0) out.push_back(item);
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
   return out;
 }
 
@@ -96,7 +95,7 @@ struct Restart {
   explicit Restart(int at) : after(at) {}
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
-      if (batch.id.find("/p0/") == std::string::npos || ++rounds != after) return;
+      if (batch.promotion() || ++rounds != after) return;
       reached.count_down();
       done.wait();
     }};
@@ -312,7 +311,7 @@ TEST(Jobs, CancelKeepsTheBestSoFar) {
   std::latch busy(1);
   std::atomic<int> rounds = 0;
   FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
-                      if (batch.id.find("/p0/") != std::string::npos && ++rounds == 40) busy.count_down();
+                      if (!batch.promotion() && ++rounds == 40) busy.count_down();
                     }});
   const auto job = service.create("r", trials(100'000));
   ASSERT_TRUE(job.ok());

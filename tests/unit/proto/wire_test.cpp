@@ -118,6 +118,7 @@ Batch random_batch(Random& r) {
   batch.recipe = random_recipe(r);
   batch.candidates = r.list([&] { return Candidate{r.below(100), r.text(), random_source(r)}; });
   batch.keep_objects = r.flip();
+  batch.phase = r.below(5);
   if (r.flip()) batch.limits = {32, 1024, 2048, 32, 255, 65536, r.below(1 << 20), r.below(1 << 20)};
   return batch;
 }
@@ -265,7 +266,7 @@ TEST(Wire, RandomRecordsComeBackEqual) {
     ASSERT_TRUE(back.ok()) << "seed " << seed << ": " << back.status();
     EXPECT_TRUE(back->id == batch.id && back->problem == batch.problem && back->checks == batch.checks &&
                 back->recipe == batch.recipe && back->candidates == batch.candidates &&
-                back->keep_objects == batch.keep_objects)
+                back->keep_objects == batch.keep_objects && back->phase == batch.phase)
         << "seed " << seed;
   }
 }

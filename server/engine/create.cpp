@@ -1,0 +1,82 @@
+// A new job: answered from the store if it has the whole answer or a record of every group, planned otherwise.
+#include <algorithm>
+
+#include "compiler/ir/text.h"
+#include "server/engine/parts.h"
+
+namespace wl {
+namespace {
+
+void end_job(JobRow& row, JobState state) {
+  row.state = state;
+  row.finished_ms = unix_ms_now();
+}
+
+void answer_job(JobRow& row, JobResult result) {
+  row.result = std::move(result);
+  row.cached = true;
+  end_job(row, JobState::kSucceeded);
+}
+
+// Whether an earlier answer was searched for at least as long as this job asks.
+bool suffices(const Store::WholeAnswer& whole, const TuneOptions& asked) {
+  if (asked.require_cached) return true;
+  return whole.trials_asked >= asked.trials &&
+         (whole.budget_s == 0 || (asked.budget_s > 0 && whole.budget_s >= asked.budget_s));
+}
+
+int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOptions& asked) {
+  return std::count_if(plan.groups.begin(), plan.groups.end(), [&](const PlannedGroup& group) {
+    const auto record = records.find(group.key);
+    const int64_t needed = group.searched() && !asked.require_cached ? asked.trials : 1;
+    return asked.retune || record == records.end() || !satisfies(record->second, needed, asked.budget_s);
+  });
+}
+
+absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler) {
+  const TuneOptions& asked = job.row.options;
+  WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler));
+  WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan));
+  const int64_t missing = missing_groups(*job.plan, records, asked);
+  if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
+    if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
+  } else if (asked.require_cached) {
+    job.row.error = absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " groups are not in the store"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers) {
+  NewJob job{.row = std::move(row), .plan = {}, .result_id = {}};
+  const TuneOptions& asked = job.row.options;
+  auto device = workers.device_for(asked);
+  if (!device.ok() && !absl::IsNotFound(device.status())) return device.status();
+  if (device.ok()) {
+    job.row.device = *device;
+    job.result_id = result_key(job.row.graph, *device, asked);
+    if (!asked.retune) {
+      WL_ASSIGN_OR_RETURN(auto whole, store.whole_answer(job.result_id));
+      if (whole && suffices(*whole, asked)) {
+        answer_job(job.row, std::move(whole->result));
+        job.result_id.clear();  // It is there already.
+        return job;
+      }
+    }
+    WL_RETURN_IF_ERROR(plan_job(job, store, compiler));
+  } else {
+    WL_RETURN_IF_ERROR(parse(job.row.graph).status());
+    if (asked.require_cached) job.row.error = absl::NotFoundError(device.status().message());
+  }
+  if (job.row.result) return job;
+  if (asked.require_cached) {
+    end_job(job.row, JobState::kNotCached);
+  } else if (device.ok()) {
+    job.row.state = JobState::kRunning;
+    job.row.started_ms = job.row.created_ms;
+  }
+  return job;
+}
+
+}  // namespace wl

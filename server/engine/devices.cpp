@@ -1,0 +1,45 @@
+#include "server/engine/devices.h"
+
+#include <string_view>
+
+#include "compiler/target/target.h"
+
+namespace wl {
+namespace {
+
+// Whether a GPU runs the code of another architecture. CUDA code runs on later architectures of the same generation,
+// except code for one architecture alone ("sm_90a").
+bool runs_code_of(std::string_view device, std::string_view code) {
+  constexpr std::string_view kCuda = "cuda:sm_";
+  if (!device.starts_with(kCuda) || !code.starts_with(kCuda)) return device == code;
+  const auto number = [&](std::string_view name) {
+    int value = 0;
+    for (char c : name.substr(kCuda.size())) value = c >= '0' && c <= '9' ? 10 * value + (c - '0') : value;
+    return value;
+  };
+  return code.back() != 'a' && number(code) / 10 == number(device) / 10 && number(code) <= number(device);
+}
+
+}  // namespace
+
+std::optional<Device> device_as(const Device& device, const std::string& target) {
+  const std::string family = device.target.substr(0, device.target.find(':'));
+  if (target == device.target || target == family) return device;
+  const auto row = target_named(target);
+  const auto best = target_named(device.target);
+  if (!row.ok() || !best.ok()) return std::nullopt;
+  const bool simulates = (*row)->family == "sim" && (*best)->family == "cpu";
+  if ((*best)->family != "cpu" && !runs_code_of(device.target, target)) return std::nullopt;
+  if (!simulates && ((*row)->family != (*best)->family || (*row)->lanes > (*best)->lanes)) return std::nullopt;
+  Device narrower = device;
+  narrower.target = target;
+  return narrower;
+}
+
+bool serves(const Device& worker, const Device& wanted) {
+  const auto device = device_as(worker, wanted.target);
+  return device && device->fingerprint() == wanted.fingerprint() &&
+         device->compiler_versions == wanted.compiler_versions;
+}
+
+}  // namespace wl

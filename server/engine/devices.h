@@ -1,0 +1,17 @@
+// Which worker's device can do a job's work. Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "compiler/base/records.h"
+
+namespace wl {
+
+// Whether a worker's device serves a job for `wanted`: the same machine with the same compilers, under the same target
+// or under one that the machine can run as well.
+bool serves(const Device& worker, const Device& wanted);
+// The device described for `target`; nullopt when it cannot run that target.
+std::optional<Device> device_as(const Device& device, const std::string& target);
+
+}  // namespace wl

@@ -1,0 +1,101 @@
+#include "server/engine/event_loop.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+constexpr auto kTick = std::chrono::milliseconds(250);
+
+}  // namespace
+
+void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::function<void()> tick) {
+  step_ = std::move(step);
+  tick_ = std::move(tick);
+  thread_ = std::thread([this] { serve(); });
+  for (int i = 0; i < std::max(1, pool_threads); ++i) pool_.emplace_back([this] { serve_pool(); });
+}
+
+void EventLoop::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  event_queued_.notify_all();
+  work_queued_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : pool_) thread.join();
+  pool_.clear();
+}
+
+void EventLoop::post(std::function<void()> event) {
+  ++computing_;
+  {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(std::move(event));
+  }
+  event_queued_.notify_one();
+}
+
+void EventLoop::compute(std::function<void()> work) {
+  ++computing_;
+  {
+    const std::lock_guard lock(mutex_);
+    pool_work_.push_back(std::move(work));
+  }
+  work_queued_.notify_one();
+}
+
+void EventLoop::mark(int64_t search_id) {
+  if (due_.insert(search_id).second) ++computing_;
+}
+
+void EventLoop::done() {
+  if (--computing_ == 0) idle_();
+}
+
+void EventLoop::serve() {
+  Clock::time_point last_tick = Clock::now();
+  for (;;) {
+    std::function<void()> event;
+    {
+      std::unique_lock lock(mutex_);
+      if (due_.empty()) event_queued_.wait_for(lock, kTick, [&] { return stopping_ || !events_.empty(); });
+      if (stopping_) return;
+      if (!events_.empty()) {
+        event = std::move(events_.front());
+        events_.pop_front();
+      }
+    }
+    const bool stepping = !event && !due_.empty();
+    if (event) {
+      event();
+    } else if (stepping) {
+      const int64_t id = *due_.begin();
+      due_.erase(due_.begin());
+      step_(id);
+    }
+    if (Clock::now() - last_tick >= kTick) {
+      last_tick = Clock::now();
+      tick_();
+    }
+    if (event || stepping) done();
+  }
+}
+
+void EventLoop::serve_pool() {
+  for (;;) {
+    std::function<void()> work;
+    {
+      std::unique_lock lock(mutex_);
+      work_queued_.wait(lock, [&] { return stopping_ || !pool_work_.empty(); });
+      if (stopping_) return;
+      work = std::move(pool_work_.front());
+      pool_work_.pop_front();
+    }
+    work();
+    done();
+  }
+}
+
+}  // namespace wl

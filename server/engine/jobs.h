@@ -1,0 +1,97 @@
+// The jobs that are not done: what each wants of which search, when it is done, and how its view looks.
+//
+// Owned by the engine's thread: no lock, and no function but store_failed() may be called from another thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/engine/job_views.h"
+#include "server/engine/searches.h"
+
+namespace wl {
+
+struct ActiveJob {
+  JobRow row;
+  std::optional<JobPlan> plan;
+  Records records;                          // known so far
+  std::vector<KnownPlan> known;             // winners that the store had when the job came
+  std::map<std::string, int64_t> wanted;    // trials by key
+  std::map<std::string, int64_t> searches;  // by key
+  std::set<std::string> searched;           // keys whose record this job made
+  std::set<std::string> transferred;        // of these, those whose plan was found under another environment
+  // Key of a fused group with the key of a part that was compared with it, or with a plan that won for one.
+  std::set<std::pair<std::string, std::string>> compared;
+  std::optional<Clock::time_point> deadline;
+  Clock::time_point begun;
+  bool stopping = false;  // budget over
+
+  // The cover is chosen again with measured times (refine.cpp).
+  CoverPrices prices;
+  std::optional<JobPlan> round;  // the first cover of the round that calls for something new, with the others' groups
+  int covers_of_round = 0;
+  int cover_rounds = 0;
+  bool cover_certified = false;
+  bool stable = false;    // the last round called for no new kernel
+  bool refining = false;  // it is being chosen again
+  bool refined = false;   // it is the best cover of what was measured
+};
+
+class Jobs : public SearchObserver {
+ public:
+  // All must outlive the jobs.
+  Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches)
+      : store_(store), compiler_(compiler), loop_(loop), workers_(workers), views_(views), searches_(searches) {}
+
+  // Takes a job up, again if it had no device so far. `plan`: if it was made already.
+  void adopt(JobRow row, std::optional<JobPlan> plan);
+  void plan_queued();  // A worker has registered: jobs without a device may have one now.
+  void cancel(int64_t id);
+  void tick();  // Budgets, jobs that nobody can finish, and views.
+  // Any thread. The store could not write: ends every job that is not done with `status`, unless the next try may
+  // succeed. Nobody else would tell who waits.
+  void store_failed(const absl::Status& status);
+
+  void on_round(const Search& search) override;
+  void on_record(const Search& search, const KernelRecord& record, Origin origin) override;
+  void on_end(const Search& search) override;
+  void on_failure(const Search& search, const absl::Status& status) override;
+
+ private:
+  // jobs.cpp
+  absl::Status begin(ActiveJob& job);
+  bool busy(const ActiveJob& job) const;
+  void advance(int64_t job_id);
+  absl::Status want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
+  void finish(ActiveJob& job, JobState state, absl::Status error);
+  void stop_searches(ActiveJob& job, bool leased_too);
+  // wants.cpp
+  absl::StatusOr<std::vector<KnownPlan>> known_plans(const JobRow& job);
+  absl::Status want_all(ActiveJob& job);
+  absl::Status want(ActiveJob& job, const PlannedGroup& group, int64_t trials);
+  absl::Status want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
+                           std::optional<RecordRow> record);
+  absl::Status try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part);
+  // refine.cpp
+  void refine(ActiveJob& job);
+  void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
+  // progress.cpp
+  void publish(const ActiveJob& job);
+
+  Store* const store_;
+  const Compiler* const compiler_;
+  EventLoop* const loop_;
+  Workers* const workers_;
+  JobViews* const views_;
+  Searches* const searches_;
+  std::map<int64_t, ActiveJob> jobs_;  // by id
+};
+
+// The records that the store has of the plan's groups.
+absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan);
+
+}  // namespace wl

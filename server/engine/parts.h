@@ -1,0 +1,61 @@
+// The parts of the engine, joined. Each owns its state and the lock over it, and says in its header what it is:
+//
+//   EventLoop  queued events, steps and pool work       one mutex, and an atomic count
+//   Workers    who is registered                        one mutex
+//   Leases     what is handed out                       one mutex, and one that holds reports back
+//   JobViews   what clients see of jobs                 one mutex
+//   Searches   the live searches of groups              none: the engine's thread only
+//   Jobs       the jobs that are not done               none: the engine's thread only
+//
+// The order of locks (docs/decisions/0023-locks-of-the-coordinator.md):
+//   1. Leases::hold_reports() comes before every other lock. A report holds it shared, a search that is read from the
+//      store holds it alone, and both use the store and the mutex of Leases under it.
+//   2. The four mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is
+//      needed of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and
+//      may be asked under any.
+#pragma once
+
+#include "server/engine/job_views.h"
+#include "server/engine/jobs.h"
+#include "server/engine/leases.h"
+#include "server/engine/searches.h"
+#include "server/engine/workers.h"
+
+namespace wl {
+
+struct Engine::Impl {
+  Impl(Store* store_in, const Compiler* compiler_in, const EngineOptions& options_in)
+      : store(store_in), compiler(compiler_in), options(options_in) {}
+
+  Store* const store;
+  const Compiler* const compiler;
+  const EngineOptions options;
+
+  JobViews views;
+  Workers workers{store, duration_of(options.lease_s)};
+  EventLoop loop{[this] { leases.wake(); }};
+  Leases leases{
+      store,
+      &workers,
+      &loop,
+      duration_of(options.lease_s),
+      options.share_machine,
+      {.stored =
+           [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials) {
+             loop.post([this, search_id, batch_id, trials] { searches.on_trials(search_id, batch_id, trials); });
+           },
+       .store_failed = [this](const absl::Status& status) { jobs.store_failed(status); }}};
+  Searches searches{store, compiler, &loop, &leases, &jobs};
+  Jobs jobs{store, compiler, &loop, &workers, &views, &searches};
+};
+
+// A job that a client asks for, before it is stored: answered from the store where that suffices.
+struct NewJob {
+  JobRow row;
+  std::optional<JobPlan> plan;  // made for a job that is to be searched
+  std::string result_id;        // under which its result, if it has one, becomes a whole answer
+};
+// A job whose device is not known yet waits for one: that is no error.
+absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers);
+
+}  // namespace wl

@@ -1,0 +1,109 @@
+// What a job wants: a record of every group of its plan, from the store or from a search.
+#include <algorithm>
+#include <limits>
+
+#include "server/engine/jobs.h"
+
+namespace wl {
+namespace {
+
+constexpr int kKnown = 256;  // records that are looked at for similar groups, newest first
+
+}  // namespace
+
+// Those from before the job, so that a restarted coordinator finds the same.
+absl::StatusOr<std::vector<KnownPlan>> Jobs::known_plans(const JobRow& job) {
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows, store_->list_records(job.created_ms, kKnown));
+  std::vector<KnownPlan> plans;
+  for (const RecordRow& row : rows) {
+    const KernelRecord& record = row.record;
+    const double ns = median_of(record.samples_ns);
+    if (ns <= 0) continue;
+    plans.push_back({record.graph, record.plan, median_of(record.default_samples_ns) / ns});
+  }
+  return plans;
+}
+
+absl::Status Jobs::want_all(ActiveJob& job) {
+  for (const PlannedGroup& group : job.plan->groups)
+    WL_RETURN_IF_ERROR(want(job, group, group.searched() ? job.row.options.trials : 1));
+  return absl::OkStatus();
+}
+
+absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trials) {
+  const TuneOptions& asked = job.row.options;
+  const std::string environment = environment_of(*job.row.device);
+  job.wanted[group.key] = std::max(job.wanted[group.key], trials);
+  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record, store_->record_by_key(group.key, environment));
+  if (record && !asked.retune && satisfies(record->record, trials, asked.budget_s)) {
+    job.records.insert_or_assign(group.key, std::move(record->record));
+    return absl::OkStatus();
+  }
+  SearchRow wanted;
+  wanted.key = group.key;
+  wanted.environment = environment;
+  wanted.strategy = asked.strategy;
+  wanted.seed = asked.seed;
+  WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
+  if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
+    // A retune that had this group done before the coordinator restarted.
+    job.records.insert_or_assign(group.key, std::move(record->record));
+    job.searched.insert(group.key);
+    return absl::OkStatus();
+  }
+  WL_ASSIGN_OR_RETURN(Search * search, searches_->take_up(row, group, *job.row.device, job.plan->machine, job.known));
+  return want_search(job, group, trials, *search, std::move(record));
+}
+
+// The job joins a search. `record`: what the store has of the key.
+absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
+                               std::optional<RecordRow> record) {
+  const TuneOptions& asked = job.row.options;
+  search.jobs.insert(job.row.id);
+  job.searches[group.key] = search.row.id;
+  search.budget_s = std::max(search.budget_s, asked.budget_s);
+  search.cold = asked.cold;
+  if (!record && !asked.retune && search.input.trials.empty()) {
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, ""));
+    if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
+  }
+  const bool more = trials > search.input.wanted;
+  search.input.wanted = std::max(search.input.wanted, trials);
+  if (search.end == Search::End::kRecord && more) search.end = Search::End::kOpen;
+  if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));
+  if (search.end == Search::End::kOpen) {
+    search.stop = false;
+    searches_->mark(search);
+  }
+  return absl::OkStatus();
+}
+
+// A fused group that its parts beat may have been searched with less luck: it tries what won for a part as well. What
+// it tried is stored, so a restarted coordinator asks for the same.
+absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part) {
+  const auto winner = job.records.find(part.key);
+  if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
+  if (!job.compared.emplace(whole.key, part.key).second) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
+                      store_->record_by_key(whole.key, environment_of(*job.row.device)));
+  const auto opened = compiler_->open(whole.graph, job.plan->machine);
+  if (!known || !opened.ok()) return absl::OkStatus();
+  const KnownPlan better{part.text, winner->second.plan, std::numeric_limits<double>::infinity()};
+  const std::vector<std::string> also = (*opened)->nearest({better}, 1);
+  WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(known->search_id));
+  std::vector<Trial> trials;
+  for (const PhaseTrial& item : stored)
+    if (item.phase == 0) trials.push_back(item.trial);
+  if (also.empty() || was_tried(trials, also[0]) || !job.compared.emplace(whole.key, also[0]).second)
+    return absl::OkStatus();
+  const Search* live = searches_->find(known->search_id);
+  const int64_t wanted = std::max(static_cast<int64_t>(trials.size()), known->record.trials_asked) + 1;
+  const bool again = live != nullptr && live->end == Search::End::kOpen;
+  WL_RETURN_IF_ERROR(want(job, whole, again ? live->input.wanted + 1 : wanted));
+  Search& search = searches_->at(job.searches.at(whole.key));
+  search.input.also.push_back(also[0]);
+  search.exhausted = false;
+  return absl::OkStatus();
+}
+
+}  // namespace wl

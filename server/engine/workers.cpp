@@ -1,0 +1,98 @@
+#include "server/engine/workers.h"
+
+#include <algorithm>
+
+#include "compiler/target/target.h"
+#include "server/engine/devices.h"
+
+namespace wl {
+
+bool Workers::alive(const State& worker) const {
+  return worker.waiting > 0 || Clock::now() - worker.heard < 2 * term_;
+}
+
+Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
+  const auto found = workers_.find(name);
+  return found == workers_.end() || found->second.epoch != epoch ? nullptr : &found->second;
+}
+
+absl::Status Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
+  const int64_t now_ms = unix_ms_now();
+  WL_RETURN_IF_ERROR(store_->put_worker(name, epoch, devices, now_ms));
+  const std::lock_guard lock(mutex_);
+  State& worker = workers_[name];
+  if (worker.epoch != epoch) worker.waiting = 0;  // Calls of the older process do not count for the new one.
+  worker.epoch = epoch;
+  worker.devices = devices;
+  worker.heard = Clock::now();
+  worker.heard_ms = now_ms;
+  return absl::OkStatus();
+}
+
+std::optional<std::vector<Device>> Workers::heard(const std::string& name, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  State* worker = registered(name, epoch);
+  if (worker == nullptr) return std::nullopt;
+  worker->heard = Clock::now();
+  worker->heard_ms = unix_ms_now();
+  return worker->devices;
+}
+
+void Workers::renewed(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = workers_.find(name); known != workers_.end()) known->second.heard = Clock::now();
+}
+
+Workers::Waiting::Waiting(Workers* workers, std::string name, uint64_t epoch)
+    : workers_(workers), name_(std::move(name)), epoch_(epoch) {
+  const std::lock_guard lock(workers_->mutex_);
+  if (State* worker = workers_->registered(name_, epoch_)) ++worker->waiting;
+}
+
+Workers::Waiting::~Waiting() {
+  const std::lock_guard lock(workers_->mutex_);
+  if (State* worker = workers_->registered(name_, epoch_); worker != nullptr && worker->waiting > 0) --worker->waiting;
+}
+
+int Workers::serving(const Device& device) const {
+  const std::lock_guard lock(mutex_);
+  int count = 0;
+  for (const auto& [name, worker] : workers_) {
+    count += alive(worker) && std::any_of(worker.devices.begin(), worker.devices.end(),
+                                          [&](const Device& own) { return serves(own, device); });
+  }
+  return count;
+}
+
+absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked) const {
+  if (asked.device) {
+    if (auto device = device_as(*asked.device, asked.target)) return *device;
+    return invalid("target ", asked.target, ": the given device is a ", asked.device->target);
+  }
+  std::vector<Device> known;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<const State*> sorted;
+    for (const auto& [name, worker] : workers_) {
+      if (alive(worker)) sorted.push_back(&worker);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->heard_ms > b->heard_ms; });
+    for (const State* worker : sorted) known.insert(known.end(), worker->devices.begin(), worker->devices.end());
+  }
+  WL_ASSIGN_OR_RETURN(std::vector<Device> stored, store_->devices());
+  known.insert(known.end(), stored.begin(), stored.end());
+  for (const Device& device : known) {
+    if (auto found = device_as(device, asked.target)) return *found;
+  }
+  return absl::NotFoundError(cat("no worker for target ", asked.target, " has registered yet; start one"));
+}
+
+std::vector<WorkerView> Workers::views() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<WorkerView> out;
+  for (const auto& [name, worker] : workers_)
+    out.push_back({name, worker.epoch, worker.devices, alive(worker), worker.heard_ms, 0});
+  return out;
+}
+
+}  // namespace wl

@@ -1,0 +1,69 @@
+// Who is registered: the workers by name, their devices and when they were last heard from. Every function may be
+// called from any thread; none calls another part of the engine, and none holds the lock while it uses the store.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/engine/event_loop.h"
+
+namespace wl {
+
+// A worker process by name and epoch, as the store writes it beside a lease.
+inline std::string process_of(const std::string& name, uint64_t epoch) {
+  return cat(name, "#", epoch);
+}
+
+class Workers {
+ public:
+  // A worker is alive until it was not heard from for two terms.
+  Workers(Store* store, Clock::duration term) : store_(store), term_(term) {}
+
+  // Errors as Store::put_worker.
+  absl::Status add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  // Notes that the worker asked for work. Returns its devices; nullopt when it is not registered under this epoch.
+  std::optional<std::vector<Device>> heard(const std::string& name, uint64_t epoch);
+  void renewed(const std::string& name);  // Notes that it renewed a lease.
+
+  // While one of these lives, the worker waits for work and so is alive.
+  class Waiting {
+   public:
+    Waiting(Workers* workers, std::string name, uint64_t epoch);
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Workers* workers_;
+    const std::string name_;
+    const uint64_t epoch_;
+  };
+
+  int serving(const Device& device) const;  // live workers with a device that serves this one
+  // The device that `asked` means: the one that is given, else of the live worker that was heard from last, else of the
+  // machine that the store saw last. NotFound: none ever registered.
+  absl::StatusOr<Device> device_for(const TuneOptions& asked) const;
+  std::vector<WorkerView> views() const;  // without their leases
+
+ private:
+  struct State {
+    uint64_t epoch = 0;
+    std::vector<Device> devices;
+    Clock::time_point heard;
+    int64_t heard_ms = 0;
+    int waiting = 0;
+  };
+  bool alive(const State& worker) const;
+  State* registered(const std::string& name, uint64_t epoch);
+
+  Store* const store_;
+  const Clock::duration term_;
+  mutable std::mutex mutex_;
+  std::map<std::string, State> workers_;
+};
+
+}  // namespace wl
