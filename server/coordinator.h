@@ -1,7 +1,7 @@
 // The coordinator: gRPC services over the job engine and the store. One object is one coordinator; warploomd listens on
 // a socket with it, and the client's main puts it into its own process (embedded mode) and talks to it over an
-// in-process channel: the same services, the same code paths. Everything that is promised is in the store before it is
-// answered, so the process may be killed at any time.
+// in-process channel: the same services, the same code paths. A change of state is
+// committed to the store before it is answered, so the process may be killed at any time.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ absl::Status add_rows(const KernelRecord& record, const std::vector<PhaseTrial>&
   for (const PhaseTrial& item : trials) {
     const std::vector<int64_t>& samples = item.trial.samples_ns;
     if (item.phase != 0 || item.trial.outcome != Outcome::kCorrect || samples.empty()) continue;
-    // The least: what else runs on a machine only adds time, and a fleet's trials are seldom undisturbed.
+    // The least sample: other load only adds time.
     const double ns = std::max(1.0, undisturbed_ns(samples));
     const auto point = space.parse(item.trial.plan);
     const auto kernel =
@@ -44,7 +44,7 @@ absl::StatusOr<TrainingRows> training_rows(Store& store) {
   TrainingRows out;
   for (const RecordRow& row : records) {
     WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> trials, store.trials(row.search_id));
-    // A group that this version has no kernel for teaches nothing.
+    // Trials of a group that this version has no kernel for are left out.
     if (!add_rows(row.record, trials, &out).ok()) out.left_out += static_cast<int>(trials.size());
   }
   return out;

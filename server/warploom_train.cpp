@@ -1,4 +1,4 @@
-// warploom-train: learns from the trials of a store which kernels are fast, for the coordinators that start after it.
+// warploom-train: trains a ranker from the trials of a store. Coordinators that start afterwards use it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -28,7 +28,7 @@ absl::Status train(const std::string& store_file, const std::string& out) {
   for (const auto& [kind, forest] : ranker.forests)
     std::printf("%-16s %d trials of %d groups, %zu trees\n", kind.c_str(), forest.rows, forest.groups,
                 forest.trees.size());
-  // Whole or not at all: a coordinator may be starting.
+  // The file is replaced in one step, for a coordinator may be reading it.
   const std::string part = out + ".part";
   std::ofstream file(part, std::ios::binary);
   file << print(ranker);

@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   }
   spdlog::set_default_logger(spdlog::stderr_logger_mt("warploomd"));
   spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::info);
-  // What gRPC would print about a port in use, this program says itself.
+  // This program reports a port in use itself.
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
   if (!verbose) gpr_set_log_function([](gpr_log_func_args*) {});
 
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     return fail(wl::invalid("--store FILE and --listen ADDR are needed, on the command line or in --config"));
   }
 
-  // Before any thread starts, so that all of them leave the signals to sigwait.
+  // Signals are blocked before any thread starts, so that every thread leaves them to sigwait.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
           ? options.listen
           : wl::cat(options.listen.substr(0, options.listen.rfind(':')), ":", coordinator.port());
   spdlog::info("serving on {}, store {}", address, options.store);
-  // For scripts that chose port 0.
+  // Scripts that asked for port 0 read the port here.
   std::printf("listening on %s\n", address.c_str());
   std::fflush(stdout);
 

@@ -1,4 +1,4 @@
-// From records to the answer of a job.
+// Makes the answer of a job from records.
 #include <algorithm>
 
 #include "server/jobs/job_plan.h"
@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Parts must win by more than noise before a fused group is taken apart.
+// A fused group is replaced by its parts only where they are faster by more than noise.
 constexpr double kSplitGain = 0.97;
 
 double best_of(const KernelRecord& record) {
@@ -60,7 +60,7 @@ class Chooser {
     if (parts.empty()) return false;
     const double parts_ns = parts_time(at);
     const KernelRecord* own = record_of(at);
-    // The same group again is taken apart where the level below says so.
+    // A part that is the same group is replaced where the level below replaces it.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
     return parts_ns >= 0 && (own == nullptr || parts_ns < kSplitGain * undisturbed_ns(own->samples_ns));
   }
@@ -71,8 +71,8 @@ class Chooser {
     return own == nullptr ? -1 : undisturbed_ns(own->samples_ns);
   }
 
-  // Runs a launch, or its parts where they are faster. Parts may read a value that fused neighbours never store; then
-  // they cannot stand in. False, and nothing has changed, when neither can run.
+  // Chooses a launch, or its parts where they are faster. Parts cannot be chosen when they read a value that no chosen
+  // launch stores. False, and nothing has changed, when neither can run.
   bool run(Chosen at) {
     if (splits(at)) {
       const std::vector<bool> available = available_;
@@ -116,7 +116,7 @@ class Chooser {
   std::vector<Chosen> chosen_;
 };
 
-// The launches of the default cover that one of any cover replaces.
+// The launches of the default cover that a launch of any cover replaces.
 std::vector<int> default_parts(const JobPlan& plan, Chosen at) {
   if (at.level + 1 == static_cast<int>(plan.levels.size())) return {at.launch};
   std::vector<int> parts;

@@ -1,5 +1,5 @@
-// The compiler as the coordinator uses it: two covers of a graph, and for one group its candidates, their sources and
-// its oracle. All pure. An interface so that the job engine is tested without compiling anything.
+// The compiler as the coordinator uses it: the covers of a graph, and for one group its candidates, their sources and
+// its oracle. All functions are pure. It is an interface so that the job engine is tested without compiling anything.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace wl {
 
-// What became of a plan, in trial order: what a strategy may look at.
+// The outcome of a trial, as far as a strategy may look at it.
 struct PlanOutcome {
   std::string plan;
   bool correct = false;
@@ -28,7 +28,8 @@ class GroupCompiler {
   virtual ~GroupCompiler() = default;
   // Analytic first choices, best first; the first is the default schedule. Never empty.
   virtual std::vector<std::string> seeds() const = 0;
-  // At most n new plans; fewer when the space is exhausted. Depends on nothing but the arguments.
+  // At most n new plans; fewer when the space is exhausted. `trials` are in trial order. Depends on nothing but the
+  // arguments.
   virtual std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                            uint64_t seed) const = 0;
   // At most n plans that won for similar groups, nearest first.
@@ -43,11 +44,11 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
-  // Covers to choose from group by group once times are known, from the one that fuses most to one kernel per op.
-  // The first is the one that `cover` names, which known_cover() accepts; `prices` are for one that refines().
+  // The covers that launches are chosen from, group by group, once times are known. They are in order from the one that
+  // fuses most to one kernel per op. The first is the one that `cover` names; `prices` are for a cover that refines().
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,
                                                     const std::string& cover, const CoverPrices& prices) const = 0;
-  // Whether measured times make `cover` another one.
+  // Whether `cover` is chosen again with measured times.
   virtual bool refines(const std::string& cover) const = 0;
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
                                                    const std::string& cover) const = 0;
@@ -56,7 +57,7 @@ class Compiler {
   virtual absl::Status known_cover(const std::string& name) const = 0;
 };
 
-// The real one, without a learned cost model, and with one.
+// The compiler of Warploom, without a learned cost model and with one.
 const Compiler& warploom_compiler();
 std::unique_ptr<Compiler> warploom_compiler(Ranker ranker);
 

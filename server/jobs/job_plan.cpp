@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-// Raise when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
+// To be raised when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
 constexpr int kKeyVersion = 1;
 
 // "subtract+exp+.. f32[512,768]"
@@ -80,8 +80,8 @@ class PlanBuilder {
   std::unordered_map<std::string, int> by_key_;
 };
 
-// Every part goes with the fused launch that computes what it stores; one whose store no fused launch computes, because
-// fusion made it unnecessary, goes with the one that shares most ops.
+// A part belongs to the fused launch that computes what the part stores. Where no fused launch does, because fusion
+// made the value unnecessary, it belongs to the launch that shares most ops with it.
 std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts) {
   std::unordered_map<NodeId, std::vector<size_t>> computed_by;
   for (size_t f = 0; f < fused.groups.size(); ++f)
@@ -142,7 +142,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));
   PlanBuilder builder(&plan, options);
-  // An output that is an input is that input's buffer: there is nothing to run, let alone to search.
+  // An output that is an input needs no kernel: it is that input's buffer.
   const auto nothing_to_do = [&](const Group& group) {
     return std::all_of(group.stores.begin(), group.stores.end(),
                        [&](NodeId id) { return plan.graph.nodes[id].op == Op::input; });

@@ -1,7 +1,6 @@
-// From a graph and a machine to what has to be known: the distinct groups of several covers, from the one that fuses
-// most to the default (one kernel per op), their keys, and how launches of each pass values around. A pure function, so
-// a restarted coordinator comes to the same plan; and from the records of those groups to the answer (assemble), which
-// is one as well.
+// The plan of a job: the distinct groups of several covers of its graph, from the cover that fuses most to the default
+// (one kernel per op), with their keys and the values that launches pass on. assemble() makes the job's answer from the
+// records of these groups. Both are pure functions, so a restarted coordinator makes the same plan and the same answer.
 #pragma once
 
 #include <map>
@@ -25,7 +24,7 @@ struct PlannedGroup {
   double flops = 0;
   // Launches in the first cover, in the last (the default), and in those between.
   int64_t fused_count = 0, part_count = 0, between_count = 0;
-  bool searched() const { return fused_count + between_count > 0; }  // not only measured, to compare with
+  bool searched() const { return fused_count + between_count > 0; }  // else only its default schedule is measured
 };
 
 // One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
@@ -49,10 +48,10 @@ struct JobPlan {
   double enumerate_s = 0;
 };
 
-// Keys. All that may change a kernel's value or its time is in them or in the environment.
+// Keys. A key or the environment contains everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
-// Of a whole answer: the graph by name and text, device, environment and policies; not how long was searched.
+// The id of a whole answer: graph text, device, environment and policies, but not how long was searched.
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options);
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
@@ -64,16 +63,16 @@ struct Chosen {
   int level = 0, launch = 0;
   bool operator==(const Chosen&) const = default;
 };
-// The launches of the best whole that the records allow. A group that is slower than its parts (or their parts), or has
-// no record, is replaced by them where the values they read exist. NotFound: some group has no correct kernel. Records
-// of groups that are not measured yet may be missing.
+// The launches that compute the graph in the least time by these records. A group that has no record or is slower than
+// its parts (or their parts) is replaced by them where the values that they read exist. Records of groups that are not
+// measured yet may be missing. NotFound: some group has no correct kernel.
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
-// Keys of the parts that choose_launches would run instead of fused groups: worth a search of their own.
+// Keys of the parts that choose_launches() runs in place of fused groups. They are worth a search.
 std::set<std::string> parts_in_use(const JobPlan& plan, const std::vector<Chosen>& launches);
 
-// Groups that their parts replace, each with one of these parts (indices of groups): what the part's search found may
-// do for the whole as well.
+// Groups that their parts replace, each with one of these parts (indices of groups). The plan that won for a part may
+// suit the whole group as well.
 std::set<std::pair<int, int>> replaced_groups(const JobPlan& plan, const std::vector<Chosen>& launches);
 
 // `searched`: keys whose record this job made; the others' source is "cached". `transferred`: of these, the keys whose

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-// How much slower finalists may be than in the search before something else must have slowed the machine.
+// Finalists that are slower than in the search by more than this factor were disturbed by other load.
 constexpr double kDisturbed = 1.15;
 
 std::vector<std::string> first_plans(const SearchInput& input, int n) {
@@ -20,7 +20,7 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
       if (static_cast<int>(plans.size()) < n && seen.insert(plan).second) plans.push_back(plan);
     }
   };
-  // What won nearby comes right after the default schedule.
+  // Plans that won for similar groups come right after the default schedule.
   const std::vector<std::string> seeds = input.compiler->seeds();
   take({seeds.front()});
   take(input.near);
@@ -51,14 +51,14 @@ void add_candidate(const SearchInput& input, int64_t number, const std::string& 
   round->rejected.push_back(std::move(rejected));
 }
 
-// The better of `best` (0: none yet) and a trial.
+// The lower of `best` (0: none yet) and the time of a trial.
 double better_ns(double best, const Trial& trial) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return best;
   const double ns = undisturbed_ns(trial.samples_ns);
   return best == 0 || ns < best ? ns : best;
 }
 
-// Of all samples that these trials took of a plan; 0: none.
+// The least of all samples of a plan in these trials; 0: there is none.
 double least_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
   double least = 0;
   for (const Trial& trial : trials)
