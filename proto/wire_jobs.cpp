@@ -35,7 +35,6 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_cold(options.cold);
   out.set_require_cached(options.require_cached);
   out.set_retune(options.retune);
-  out.set_allow_tf32(options.allow_tf32);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
@@ -60,7 +59,6 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
   out.retune = in.retune();
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
-  out.allow_tf32 = in.allow_tf32();
   if (in.has_device()) {
     WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
   }

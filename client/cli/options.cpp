@@ -90,7 +90,6 @@ void add_graph(CLI::App* sub, Options& options) {
                   )
       ->capture_default_str()
       ->type_name("C");
-  sub->add_flag("--allow-tf32", options.tune.allow_tf32, "allow reduced-precision products of f32");
   sub->add_option_function<std::string>(
          "--measure", [&options](const std::string& how) { options.tune.cold = how == "cold"; },
          "warm (default) or cold: whether a kernel finds its data in cache")

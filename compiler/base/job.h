@@ -28,7 +28,6 @@ struct TuneOptions {
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
-  bool allow_tf32 = false;
   std::optional<Device> device;  // the machine to tune for; absent: the coordinator's choice among its workers
   bool operator==(const TuneOptions&) const = default;
 };

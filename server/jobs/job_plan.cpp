@@ -17,6 +17,8 @@ namespace {
 
 // To be raised when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
 constexpr int kKeyVersion = 1;
+// How products of f32 are rounded. There is one way; its name stays in the keys so that existing stores are found again.
+constexpr std::string_view kProducts = "strict";
 
 // "subtract+exp+.. f32[512,768]"
 std::string name_for_people(const Graph& group) {
@@ -111,7 +113,7 @@ std::string problem_key(const Graph& group, const Device& device, const TuneOpti
   return Encoder("warploom.problem", kKeyVersion)
       .text(graph_hash(group))
       .text(device.fingerprint())
-      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(kProducts)
       .text(options.cold ? "cold" : "warm")
       .hash();
 }
@@ -125,7 +127,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
       .text(graph_text)
       .text(device.fingerprint())
       .text(environment_of(device))
-      .text(options.allow_tf32 ? "tf32" : "strict")
+      .text(kProducts)
       .text(options.cold ? "cold" : "warm")
       .text(options.cover)
       .hash();

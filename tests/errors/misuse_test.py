@@ -108,6 +108,11 @@ def unknown_strategy(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
 
 
+@case("warploom tune scalar.graph --allow-tf32")
+def unknown_option(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
 @case("warploom tune scalar.graph --cover blanket")
 def unknown_cover(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)

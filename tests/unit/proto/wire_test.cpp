@@ -168,7 +168,6 @@ TuneOptions random_options(Random& r) {
   out.cold = r.flip();
   out.retune = r.flip();
   out.require_cached = !out.retune && r.flip();
-  out.allow_tf32 = r.flip();
   if (r.flip()) out.device = random_device(r);
   return out;
 }
