@@ -1,14 +1,17 @@
 // What the planned cover makes of models, against the greedy one and one kernel per op; nothing is run.
 //
-//   cover [--target NAME]... [--half] [--random OPS] MODEL.onnx...      one JSON object per file and target on stdout:
+//   cover [--target NAME]... [--half] [--library N] [--random OPS] MODEL.onnx...
+//   One JSON object per file and target on stdout:
 //   {"file": ..., "target": ..., "ops": ..., "candidates": ..., "columns": ..., "forms": ..., "rows": ..., "cuts": ...,
 //    "regions": ..., "distinct": ..., "pool_s": ..., "solve_s": ..., "gap": relative,
-//    "one_per_op" | "calls" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
+//    "one_per_op" | "calls" | "library" | "greedy" | "planned": {"kernels": ..., "bytes": ..., "micros": modelled},
 //    "packed": {"kernels": ..., "apart": ..., "micros": modelled}}
 //
-// --half: every f32 of the models as bf16. "calls" is greedy fusion around library calls: contractions stand alone.
-// "packed": kernels of the planned cover that are several side by side; "apart" and "micros": the kernels and the time
-// of the planned cover without any.
+// --half: every f32 of the models as bf16. "calls" is the cover of compilers that call libraries: greedy fusion, and
+// contractions stand alone. Its contractions are priced as kernels of this compiler, as all others are. "library" is
+// the same cover with the contractions of 16-bit floats N times as fast (--library, 1 where it is not given): a
+// library's matrix instructions, which no kernel of this compiler uses. "packed": kernels of the planned cover that are
+// several side by side; "apart" and "micros": the kernels and the time of the planned cover without any.
 #include "compiler/cover/cover.h"
 
 #include <algorithm>
@@ -48,14 +51,23 @@ Machine machine_named(const std::string& target) {
   return machine;
 }
 
-std::string figures(const Graph& graph, const Cover& cover, const Machine& machine) {
+bool multiplies_half(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+    return node.op == Op::contract && is_float(node.dtype) && size_of(node.dtype) == 2;
+  });
+}
+
+// `library`: how many times the model's rate contractions of 16-bit floats have.
+std::string figures(const Graph& graph, const Cover& cover, const Machine& machine, double library = 1) {
   const Rates rates = rates_of(machine);
+  Rates of_library = rates;
+  of_library.contract_flops_per_ns *= library;
   int64_t bytes = 0;
   double micros = 0;
   for (const Group& group : cover.groups) {
     const Graph part = extract(graph, group);
     const absl::StatusOr<Domain> domain = analyze_group(part, machine);
-    const Cost cost = cost_of(part, domain.value(), machine, rates);
+    const Cost cost = cost_of(part, domain.value(), machine, multiplies_half(part) ? of_library : rates);
     bytes += cost.bytes;
     micros += cost.micros;
   }
@@ -132,7 +144,7 @@ Graph random_model(int ops, uint64_t seed) {
   return b.finish().value();
 }
 
-absl::Status measure(const std::string& name, const Graph& graph, const std::string& target) {
+absl::Status measure(const std::string& name, const Graph& graph, const std::string& target, double library) {
   const Machine machine = machine_named(target);
   const double begin = now_s();
   WL_ASSIGN_OR_RETURN(const ColumnPool pool, candidate_pool(graph, machine));
@@ -150,7 +162,9 @@ absl::Status measure(const std::string& name, const Graph& graph, const std::str
                    ", \"pool_s\": ", pooled - begin, ", \"solve_s\": ", solved - pooled,
                    ", \"gap\": ", planned.total / std::max(1e-9, planned.bound) - 1,
                    ", \"one_per_op\": ", figures(graph, single, machine),
-                   ", \"calls\": ", figures(graph, calls, machine), ", \"greedy\": ", figures(graph, greedy, machine),
+                   ", \"calls\": ", figures(graph, calls, machine),
+                   ", \"library\": ", figures(graph, calls, machine, library),
+                   ", \"greedy\": ", figures(graph, greedy, machine),
                    ", \"planned\": ", figures(graph, planned.cover, machine), ", \"packed\": ", packed, "}")
             << std::endl;
   return absl::OkStatus();
@@ -160,12 +174,15 @@ absl::Status run(int argc, char** argv) {
   std::vector<std::string> targets, files;
   int random = 0;
   bool half = false;
+  double library = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--target" && i + 1 < argc) {
       targets.emplace_back(argv[++i]);
     } else if (word == "--half") {
       half = true;
+    } else if (word == "--library" && i + 1 < argc) {
+      library = std::stod(argv[++i]);
     } else if (word == "--random" && i + 1 < argc) {
       random = std::stoi(argv[++i]);
     } else {
@@ -180,9 +197,9 @@ absl::Status run(int argc, char** argv) {
       if (half) {
         WL_ASSIGN_OR_RETURN(graph, in_half(std::move(graph)));
       }
-      WL_RETURN_IF_ERROR(measure(file.substr(file.rfind('/') + 1), graph, target));
+      WL_RETURN_IF_ERROR(measure(file.substr(file.rfind('/') + 1), graph, target, library));
     }
-    if (random > 0) WL_RETURN_IF_ERROR(measure(cat("random", random), random_model(random, 1), target));
+    if (random > 0) WL_RETURN_IF_ERROR(measure(cat("random", random), random_model(random, 1), target, library));
   }
   return absl::OkStatus();
 }

@@ -13,12 +13,12 @@
 namespace wl {
 namespace {
 
-constexpr double kLoad = 0.5;          // issue slots of a vector load or store, for each element
-constexpr double kScattered = 6;       // of an element whose neighbours in memory are not its neighbours in the loop
-constexpr double kBeyondPeak = 1.3;    // the rates are of good kernels, not limits
-constexpr double kLine = 64;           // bytes
-constexpr int kDear = 4;               // what costs more is kept between walks of a row rather than computed again
-constexpr int64_t kUnpackedRows = 32;  // products of fewer rows read their columns where they are
+constexpr double kLoad = 0.5;        // issue slots of a vector load or store, for each element
+constexpr double kScattered = 6;     // the same where neighbours in the loop are not neighbours in memory
+constexpr double kBeyondPeak = 1.3;  // the best kernels are this much faster than the rates
+constexpr double kLine = 64;         // bytes of a cache line
+constexpr int kExpensive = 4;  // slots; values that cost more are kept between passes over a row, others are recomputed
+constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the operand of the columns
 
 double ceil_to(double n, double unit) {
   return std::ceil(n / unit) * unit;
@@ -58,7 +58,7 @@ class Price {
 
  private:
   int64_t extent(const std::vector<AtomId>& atoms) const { return extent_of(domain_, atoms); }
-  // Of every input what is touched, once: a slice reads little of it, a gather a line for each element.
+  // The bytes that are read of each input, each counted once. A gather reads a cache line for each element.
   std::vector<double> bytes_read() const {
     std::map<NodeId, double> touched;
     const auto touch = [&](const Access& access) {
@@ -88,9 +88,8 @@ class Price {
     double ns = 0;
     for (const Node& node : group_.nodes) {
       if (node.op != Op::contract) continue;
-      const DType dtype = group_.nodes[node.operands[0]].dtype;
-      const double half = size_of(dtype) == 2 ? rates_.half_factor : size_of(dtype) == 8 ? 0.5 : 1;
-      ns += contraction_flops(group_, node) / (rates_.contract_flops_per_ns * half * share);
+      const double rate = rates_.contract_flops_per_ns * machine_.target->arithmetic.multiply_adds(node.dtype);
+      ns += contraction_flops(group_, node) / (rate * share);
     }
     return ns;
   }
@@ -106,8 +105,9 @@ class Price {
     }
   }
 
-  // Iterations in which a node is computed: those of the loops that it moves along or sums, and, where it moves along
-  // vectors, of the loops around them as well, for nobody keeps it.
+  // The iterations in which a node is computed: those of the loops that it depends on or reduces over. A node that
+  // varies along the vectors is also computed again in every iteration of the loops around them, since no kernel keeps
+  // it.
   double turns(NodeId id) const {
     double count = 1;
     const bool sums = is_reduction(group_, id);
@@ -118,11 +118,11 @@ class Price {
     for (AtomId atom = 0; atom < static_cast<AtomId>(domain_.atoms.size()); ++atom)
       if (moves(atom) || (vector && holds(domain_.parallel, atom)))
         count *= static_cast<double>(domain_.atoms[atom].extent);
-    // A scalar takes as long as a vector.
+    // A scalar operation takes as long as a vector operation.
     return vector || domain_.vector < 0 ? count : count * machine_.target->lanes;
   }
 
-  // Slots to fetch the elements that an operand reads in so many turns.
+  // The slots of an operand's loads in so many iterations.
   double fetch(const Access& access, double turns) const {
     if (domain_.vector < 0 || access.strides.empty()) return turns * kLoad;
     const int64_t stride = std::abs(access.strides[domain_.vector]);
@@ -134,16 +134,16 @@ class Price {
     double slots = 0;
     for (const Domain::Operand& operand : domain_.operands[id]) {
       if (operand.access.input >= 0) slots += fetch(operand.access, turns);
-      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;  // and a comparison
+      for (const Piece& piece : operand.pieces) slots += fetch(piece.access, turns) + turns;  // with a comparison
     }
     return slots;
   }
 
-  // Maps and reductions: each phase walks the loop.
+  // Maps and reductions: each phase is a pass over the loop.
   void walk() {
     const RowPhases phases = row_phases(group_, domain_);
     const int count = static_cast<int>(group_.nodes.size());
-    // The last phase in which a node's value is wanted.
+    // By node: the last phase that uses its value.
     std::vector<int> last = phases.level;
     for (int id = count - 1; id >= 0; --id) {
       if (domain_.operands[id].empty()) continue;
@@ -164,7 +164,7 @@ class Price {
       const double all = turns(id);
       double each = slots_of(group_.nodes[id]);
       const double fetched = fetches(id, all);
-      if (each > kDear || group_.nodes[id].op == Op::contract) {
+      if (each > kExpensive || group_.nodes[id].op == Op::contract) {
         slots_ += each * all + fetched + (again > 0 ? 2 * kLoad * all : 0);
         row_values += again > 0 ? 1 : 0;
       } else {
@@ -177,7 +177,7 @@ class Price {
       slots_ += fetch(store.access, all);
       if (store.source < 0) slots_ += fetch(store.copy, all);
     }
-    // Rows longer than the first cache come from further away in every walk after the first.
+    // After the first pass, rows that are longer than the first cache come from a slower one.
     again_ns_ *= row_values;
   }
 
@@ -200,9 +200,9 @@ class Price {
     const double lanes = machine_.target->lanes;
     const double batch = static_cast<double>(extent(domain_.batch));
     double share = 1;
-    double reads = 1;  // of an element of the columns' operand
+    double reads = 1;  // how often an element of the columns' operand is read
     if (machine_.target->is_gpu()) {
-      // Tiles of five sizes: what is wasted at the edges against what a larger tile reads less, and units left idle.
+      // The best tile size, by the work wasted at the edges, the reads saved by larger tiles, and the units left idle.
       const double m = static_cast<double>(extent(domain_.m)), n = static_cast<double>(extent(domain_.n));
       const double units = std::max(1, machine_.target->gpu.units);
       share = 0.01;
@@ -222,7 +222,7 @@ class Price {
       const double used = columns / ceil_to(columns, lanes);
       share = used * std::min(1.0, (rows + 2) / 8) * std::min(1.0, (depth + 8) / 40);
       if (rows <= kUnpackedRows) reads = std::ceil(rows / 8);
-      // Packing writes a panel and reads it back; tasks that share columns pack them again.
+      // Packing writes a panel and reads it back; tasks that share columns each pack them.
       const double packed = static_cast<double>(extent(domain_.n)) * depth * batch;
       if (rows > kUnpackedRows) slots_ += packed * 4 * kLoad;
     }
@@ -261,10 +261,10 @@ class Price {
   const Machine& machine_;
   const Rates& rates_;
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
-  double contract_fill_ = 1;  // of the machine, by blocks of a GPU's contraction
+  double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
 };
 
-// What one of `workers` equal parts of the machine does, launched by the rest.
+// The rates of one of `workers` equal parts of the machine, without the cost of a launch.
 Rates share_of(Rates r, double workers) {
   r.launch_us = r.alone_us = r.small_bytes = 0;
   for (double* rate : {&r.slots_per_ns, &r.contract_flops_per_ns, &r.memory_bytes_per_ns, &r.far_bytes_per_ns,
@@ -273,7 +273,7 @@ Rates share_of(Rates r, double workers) {
   return r;
 }
 
-// Blocks run the stages one after the other, each on its share; the best number of rows counts.
+// Each block runs all stages one after the other on its share of the machine. The best number of rows counts.
 Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   const double workers =
       machine.target->is_gpu() ? std::max(1, machine.target->gpu.units) : std::max(1, machine.threads);
@@ -310,8 +310,8 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   return cost;
 }
 
-// Members share a GPU: what the longest of them takes, or what keeps all of it busy. Threads of a CPU take them one
-// after the other.
+// The members of a pack share a GPU: the time is that of the longest member, or of all their work on the whole machine,
+// whichever is longer. The threads of a CPU compute them one after the other.
 Cost packed_cost(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates) {
   Cost cost;
   cost.bytes = bytes_moved(group);

@@ -27,7 +27,8 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
                                                         {"masked", "line"},
                                                         {"launch", "launch"}}};
 
-// Of the third cache one of so many shares is seen, each as likely: others run beside this thread, and other machines.
+// Other threads, and other virtual machines, use the third cache too. Misses are a mean over these divisors of its
+// size.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
 class WorkCounter {
@@ -44,7 +45,7 @@ class WorkCounter {
 
  private:
   struct Call {
-    int around = 0;  // the loop whose turn is a call
+    int around = 0;  // one iteration of this loop is a call
     int innermost = 0;
     double calls = 0;
   };
@@ -52,7 +53,7 @@ class WorkCounter {
   double& at(CpuTerm term) { return work_.amount[term]; }
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
-  // The loop over k whose body multiplies and adds: its accumulator is set outside the outermost loop over k.
+  // Finds the loop over k whose body multiplies and adds; its accumulator is set outside the outermost loop over k.
   void micro_kernel(int loop) {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (turns.var < 0 || turns.body == &kernel_.body) return;
@@ -73,12 +74,12 @@ class WorkCounter {
     }
   }
 
-  // gcc turns a loop of two turns into straight code and drops the vectors that the second has no columns for.
+  // gcc unrolls a loop of two iterations and drops those vectors of the second that have no columns.
   void add_steps(const Layout& layout, int outer, double steps) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
-    double share = 0;  // of all steps, the second turn's
+    double share = 0;  // of all steps, those in the second iteration
     for (int loop = reuse_.loops()[outer].parent; kernel_.compiler == "gcc" && loop > 0;
          loop = reuse_.loops()[loop].parent) {
       const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -95,7 +96,7 @@ class WorkCounter {
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors}, steps);
   }
 
-  // Of the turns of all loops from `inner` out to below `loop`, which has two turns, how many are in the second.
+  // `loop` has two iterations. The share of all iterations of the loops from `inner` out to below it in its second one.
   double share_of_second_turn(int loop, int inner) const {
     double turns[2] = {1, 1};
     for (int l = reuse_.loops()[inner].parent; l != loop; l = reuse_.loops()[l].parent)
@@ -103,7 +104,8 @@ class WorkCounter {
     return turns[1] / (turns[0] + turns[1]);
   }
 
-  // Of tiles whose columns are bound by this loop variable.
+  // The number of vectors with columns in the second iteration, for tiles whose columns are bounded by this loop
+  // variable.
   int vectors_in_second_turn(VarId var, int lanes, int vectors) const {
     int64_t columns = int64_t{vectors} * lanes;
     for (const Tile& each : kernel_.tiles)
@@ -121,7 +123,7 @@ class WorkCounter {
     });
   }
 
-  // The call that a loop belongs to, -1: none.
+  // The call that a loop belongs to; -1: none.
   int call_of(int loop) const {
     for (size_t c = 0; c < calls_.size(); ++c)
       if (reuse_.is_inside(loop, calls_[c].around)) return static_cast<int>(c);
@@ -132,7 +134,7 @@ class WorkCounter {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
-      return;  // an outer digit of the block
+      return;  // the loop of an outer digit of the block number
     if (loop == 0 || call_is_innermost(loop)) return;
     for (const Instr& instr : *turns.body) {
       if (instr.op != InstrOp::kMap) continue;
@@ -151,7 +153,7 @@ class WorkCounter {
     const Reuse::Reference& reference = reuse_.references()[r];
     const Layout& layout = tile(reference.store ? reference.instr->args[0] : reference.instr->result).layout;
     const int call = call_of(reference.loop);
-    // What is written is read first, or written back.
+    // A store moves a line twice: it is read before it is written, or written back later.
     const double line = (reference.store ? 2 : 1) * static_cast<double>(kLineBytes);
     const double second = reuse_.misses(r, {machine_.l2_bytes, kL2Ways});
     double third = 0;
@@ -176,7 +178,7 @@ class WorkCounter {
 
   void add_runs(const Touched& box, double lines) { at(kMemoryRuns) += lines * box.runs / std::max(1.0, box.lines); }
 
-  // gcc finds that the first vector of a row is always whole, and does not mask its load; clang does not.
+  // gcc proves that the first vector of a row is always whole and does not mask its load; clang masks all loads.
   bool masks_every_load(const Reuse::Reference& reference, const Layout& layout) const {
     const int axis = layout.vector_axis();
     const auto& bound = tile(reference.instr->result).bound;
@@ -190,7 +192,7 @@ class WorkCounter {
   std::vector<Call> calls_;
 };
 
-// Both halves of the issue width busy: multiply-adds, loads, or a multiply-add's latency of four cycles.
+// A step is limited by two multiply-adds or two loads in a cycle, or by the latency of a multiply-add, four cycles.
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   const double multiply_adds = static_cast<double>(micro.height) * micro.vectors;
   const double loads = micro.height + micro.vectors;
@@ -206,7 +208,7 @@ double micro_ns(const CpuWork& work, const CpuCost& cost) {
   return ns;
 }
 
-// What each cost is multiplied by.
+// The amounts that the unit costs are multiplied by.
 std::array<double, kCpuTerms> amounts(const CpuWork& work, const CpuCost& cost) {
   std::array<double, kCpuTerms> out = work.amount;
   out[kMicro] = micro_ns(work, cost);
@@ -227,8 +229,9 @@ CpuWork cpu_work(const Kernel& kernel, const Machine& machine) {
 CpuCost default_cpu_cost(const Machine& machine) {
   const Target& target = *machine.target;
   CpuCost cost;
-  cost.fma_per_ns = target.flops_per_ns / 2 / target.lanes;
-  // In cycles and in the row's rates as they were fitted to Zen 5; the order that they give hardly depends on them.
+  cost.fma_per_ns = target.arithmetic.flops_per_ns / 2 / target.lanes;
+  // Fitted to Zen 5, and expressed in cycles and in the rates of the target's row; rankings hardly depend on the
+  // values.
   const double cycle = 2 / cost.fma_per_ns;
   cost.ns[kMicro] = 1;
   cost.ns[kCall] = 5 * cycle;
@@ -269,11 +272,11 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
     fastest = std::max(fastest, multiply_adds / sample.ns);
   }
   if (fastest > 0) cost.fma_per_ns = fastest;
-  // Normal equations of the relative error; x are multiples of the row's costs.
+  // The normal equations of the relative error. The unknowns x are multiples of the row's costs.
   std::array<std::array<double, kCpuTerms>, kCpuTerms> normal = {};
   std::array<double, kCpuTerms> right = {}, x;
   x.fill(1);
-  constexpr double kPrior = 1e-3;  // weight of the row, in samples
+  constexpr double kPrior = 1e-3;  // the weight of the row's costs, in samples
   double count = 0;
   for (const CpuSample& sample : samples) {
     if (sample.micro) continue;
@@ -290,7 +293,7 @@ CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine,
     normal[t][t] += kPrior;
     right[t] += kPrior;
   }
-  constexpr int kSweeps = 20000;  // coordinate descent: converges, and alike everywhere
+  constexpr int kSweeps = 20000;  // coordinate descent, which converges and gives the same result on every machine
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     for (int t = 0; t < kCpuTerms; ++t) {
       double rest = right[t];

@@ -31,7 +31,8 @@ ProductExtents product_extents(const Graph& group, const Domain& domain) {
   product.outer = static_cast<double>(extent_of(domain, domain.batch)) *
                   static_cast<double>(extent_of(domain, domain.m)) * static_cast<double>(extent_of(domain, domain.n)) /
                   (product.rows * product.columns);
-  product.bytes = std::max(4, size_of(group.nodes[domain.contract].dtype));
+  product.dtype = group.nodes[domain.contract].dtype;
+  product.bytes = std::max(4, size_of(product.dtype));
   return product;
 }
 
@@ -53,7 +54,7 @@ double team_contract_ns(const Schedule& s, const ProductExtents& product, const 
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
-  const double fma_per_ns = rates.slots_per_ns / units / (product.bytes > 4 ? 2 : 1);
+  const double fma_per_ns = rates.slots_per_ns / units * machine.target->arithmetic.multiply_adds(product.dtype);
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;
   const double shared_bytes =

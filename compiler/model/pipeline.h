@@ -1,5 +1,5 @@
 // The latency model of G. Huang et al., "ALCOP: Automatic Load-Compute Pipelining in Deep Learning Compiler for
-// AI-GPUs" (MLSys 2023), for contractions on lanes: loads of a loop are hidden behind what is computed meanwhile, by
+// AI-GPUs" (MLSys 2023), for contractions on GPUs: loads of a loop are hidden behind what is computed meanwhile, by
 // copies that are issued ahead (stages) and by others that run beside it, at two levels: device memory to shared
 // memory, and shared memory to registers. What it misses is bandwidth: a loop takes at least as long as its bytes do
 // (DeepCuts' limit).
@@ -21,6 +21,7 @@ struct ProductExtents {
   double depth = 1;              // elements that are summed up
   double outer = 1;              // products
   int64_t bytes = 4;             // of an element while it is computed with
+  DType dtype = DType::f32;      // of the sums
 };
 ProductExtents product_extents(const Graph& group, const Domain& domain);
 

@@ -9,47 +9,63 @@ namespace wl {
 namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
-constexpr uint32_t kVolta = kMmaF16 | kF64Functions, kAmpere = kVolta | kAsyncCopy | kMmaBf16, kAda = kAmpere | kMmaF8,
-                   kHopper = kAda | kTensorMemory | kClusters, kCdna = kMmaF16 | kMmaBf16 | kAsyncCopy,
-                   kRdna3 = kMmaF16 | kMmaBf16;
+constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
+constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy, kHopper = kAmpere | kClusters;
 
-// A lane's load is 16 bytes; tails are predicated; the rates are those of one unit.
-constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu) {
+// A lane's load is 16 bytes. The rates are those of one unit.
+constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;
-  return {name, family, 4, gpu.lane_registers, true, true, 128, share, 3 * share, gpu};
+  return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, gpu};
 }
 
+// CPUs: the rates are of one multiply-add unit. A product of i32 is two or three instructions where a product of f32 is
+// one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
+// the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
 constexpr Target kTargets[] = {
-    // name, family, lanes, registers, masked, streaming, flops/ns, copy, l2
-    {"cpu:avx512", "cpu", 16, 32, true, true, 120, 18, 100},
-    {"cpu:avx2", "cpu", 8, 16, true, true, 60, 12, 60},
-    {"cpu:neon", "cpu", 4, 32, false, false, 40, 12, 40},
-    {"cpu:generic", "cpu", 4, 16, false, false, 20, 10, 30},
-    gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kVolta}),
-    gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935, kAmpere}),
-    gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936, kAmpere}),
-    gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008, kAda}),
-    gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350, kHopper}),
-    gpu_row("cuda:sm_90a", "cuda",
-            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800, kHopper | kMmaWarpgroup}),
+    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32}, copy, l2
+    {"cpu:avx512", "cpu", 16, 32, true, {120, 0.5, 0.33}, 18, 100},
+    {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60},
+    {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40},
+    {"cpu:generic", "cpu", 4, 16, false, {20, 0.5, 0.2}, 10, 30},
+    // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
+    // block and a unit, units, L2, bytes/ns, features}, {f32 flops/ns, f64, i32}
+    gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kF64Functions},
+            {200, 1. / 32, 1}),
+    gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935, kAmpere},
+            {180, 0.5, 1}),
+    gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936, kAmpere},
+            {430, 1. / 64, 0.5}),
+    gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008, kAmpere},
+            {610, 1. / 64, 0.5}),
+    gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350, kHopper},
+            {430, 0.5, 0.5}),
+    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800, kHopper},
+            {450, 0.5, 0.5}),
     gpu_row("cuda:sm_100a", "cuda",
-            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000, kHopper | kMmaTensorCore5}),
-    gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792, kHopper}),
-    gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024, 0}),
-    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228, kMmaF16}),
-    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638, kCdna}),
-    gpu_row("hip:gfx942", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, kCdna | kMmaF8}),
+            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000, kHopper}, {460, 0.5, 0.5}),
+    gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792, kHopper},
+            {600, 1. / 64, 0.5}),
+    gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024, 0},
+            {220, 0.5, 0.2}),
+    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228, 0},
+            {190, 0.5, 0.2}),
+    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638, kAsyncCopy},
+            {220, 1, 0.2}),
+    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, kAsyncCopy},
+            {260, 1, 0.2}),
     gpu_row("hip:gfx950", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kCdna | kMmaF8}),
-    gpu_row("hip:gfx1030", "hip", {32, 1024, 1024, 16, 256, 65536, 64 * kKb, 64 * kKb, 80, 4 * kMb, 512, 0}),
-    gpu_row("hip:gfx1100", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 96, 6 * kMb, 960, kRdna3}),
-    gpu_row("hip:gfx1201", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 64, 8 * kMb, 640, kRdna3}),
-    // Lanes as fibers of the host: the limits of the smallest part of its family.
-    gpu_row("sim:cuda", "sim",
-            {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kVolta | kAsyncCopy | kClusters}),
-    gpu_row("sim:hip", "sim",
-            {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions | kAsyncCopy}),
+            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kAsyncCopy}, {310, 1, 0.2}),
+    gpu_row("hip:gfx1030", "hip", {32, 1024, 1024, 16, 256, 65536, 64 * kKb, 64 * kKb, 80, 4 * kMb, 512, 0},
+            {260, 1. / 16, 0.2}),
+    gpu_row("hip:gfx1100", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 96, 6 * kMb, 960, 0},
+            {590, 1. / 32, 0.1}),
+    gpu_row("hip:gfx1201", "hip", {32, 1024, 1024, 16, 256, 98304, 64 * kKb, 64 * kKb, 64, 8 * kMb, 640, 0},
+            {700, 1. / 64, 0.1}),
+    // Lanes are fibers of the host; the limits are those of the smallest part of the family.
+    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kHopper},
+            {200, 0.5, 1}),
+    gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kAmpere},
+            {200, 0.5, 1}),
 };
 
 }  // namespace
@@ -63,6 +79,11 @@ absl::StatusOr<const Target*> target_named(std::string_view name) {
     if (row.name == name) return &row;
   return invalid("unknown target \"", name, "\"; known: ",
                  absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& t) { out->append(t.name); }));
+}
+
+double Arithmetic::multiply_adds(DType sum) const {
+  if (is_float(sum)) return sum == DType::f64 ? f64 : 1;
+  return size_of(sum) == 8 ? i32 * kLongProduct : i32;
 }
 
 CodeLimits code_limits(const Gpu& gpu) {

@@ -1,5 +1,6 @@
-// A Target is data: limits, vector width, rates. One printer serves all of them; what differs in spelling is a function
-// of the target's prelude. A CPU or GPU generation is a row of kTargets.
+// A Target is data: limits, vector width, rates. One printer serves all of them; what is spelled differently is a
+// function of the family's prelude. A CPU or GPU generation is a row of kTargets, which has every figure that the
+// compiler uses of it.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +13,15 @@
 
 namespace wl {
 
-// What a GPU can do beyond loads, arithmetic and shuffles.
+// What a GPU can do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
 enum GpuFeature : uint32_t {
-  kAsyncCopy = 1,     // global -> shared without registers (cp.async, LDS-direct loads)
-  kTensorMemory = 2,  // bulk tensor copies (TMA)
-  kClusters = 4,      // blocks that share shared memory
-  kMmaF16 = 8,        // matrix instructions of one warp, by operand
-  kMmaBf16 = 16,
-  kMmaF8 = 32,
-  kMmaWarpgroup = 64,     // wgmma
-  kMmaTensorCore5 = 128,  // tcgen05
-  kF64Functions = 256     // exp, log, ... of f64 come with the compiler
+  kAsyncCopy = 1,     // copies from global to shared memory without registers (cp.async, LDS-direct loads)
+  kClusters = 2,      // blocks that read each other's shared memory
+  kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
 };
 
-// Limits of a GPU; wave 0: none. "Unit" is an SM or a CU. Figures are of the generation's largest common part; a worker
-// reports those of its own.
+// Limits of a GPU; wave 0: the target is not a GPU. "Unit" is an SM or a CU. Figures are of the generation's largest
+// common part; a worker reports those of its own.
 struct Gpu {
   int wave = 0;  // lanes that run together
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
@@ -38,7 +33,17 @@ struct Gpu {
   uint32_t features = 0;    // GpuFeature
 };
 
-// Of a GPU, what the code of a kernel is judged by.
+// How fast multiply-adds are, as the lowering makes them: there are no matrix instructions, and products of floats
+// narrower than f32 are computed in f32. Per thread of a CPU or unit of a GPU.
+struct Arithmetic {
+  double flops_per_ns = 0;  // of f32; a multiply-add counts as two
+  double f64 = 0;           // multiply-adds of f64 for each of f32
+  double i32 = 0;           // multiply-adds of i32, and of narrower integers, for each of f32
+  // Multiply-adds for each of f32, of sums that are kept as `sum`.
+  double multiply_adds(DType sum) const;
+};
+
+// The limits that the code of a kernel is judged by.
 CodeLimits code_limits(const Gpu& gpu);
 
 struct Target {
@@ -46,10 +51,9 @@ struct Target {
   std::string_view family;  // "cpu", "cuda", "hip", "sim"
   int lanes;                // f32 elements of one vector register; on a GPU of one load of a lane
   int vector_registers;
-  bool masked_tails;      // masked loads and stores are one instruction
   bool streaming_stores;  // non-temporal vector stores exist
-  // Nominal rates, for ranking only; per thread, elements of f32 or bytes per ns.
-  double flops_per_ns;
+  // Nominal rates, for ranking only: of a thread of a CPU, of a unit of a GPU.
+  Arithmetic arithmetic;
   double copy_bytes_per_ns;
   double l2_bytes_per_ns;
   Gpu gpu = {};
@@ -57,26 +61,26 @@ struct Target {
 };
 
 std::span<const Target> targets();  // kTargets
-// Error lists the rows there are.
+// InvalidArgument, listing the rows, when there is no such row.
 absl::StatusOr<const Target*> target_named(std::string_view name);
 
-// A target row together with the machine that will run it: what lowering and search may look at.
+// A target row and the machine that will run the kernels: all that lowering and search may know about it.
 struct Machine {
   const Target* target = nullptr;
   int threads = 1;
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  bool gcc = true, clang = false;  // of kernels that are C++ for this machine
+  bool gcc = true, clang = false;  // compilers for kernels that are C++
   int units = 0;                   // of a GPU: SMs or CUs; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
-  // Elements of a reduction that a block should have before others share it: what is shared is combined in another
-  // pass.
+  // A reduction is divided among blocks only if each then has at least this many elements: combining the parts takes
+  // another pass.
   int64_t part_elements = 1024;
   bool operator==(const Machine&) const = default;
 };
 absl::StatusOr<Machine> machine_of(const Device& device);
 
-// Text that precedes every kernel whose vectors have so many lanes: defines WL_LANES and includes the target's prelude
-// by value.
+// The text that precedes a kernel whose vectors have `lanes` elements: it defines WL_LANES and contains the prelude of
+// the target's family.
 std::string prelude_text(const Target& target, int lanes);
 
 }  // namespace wl

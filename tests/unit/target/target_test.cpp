@@ -1,0 +1,50 @@
+// The table of targets: what every row must have, and what is said of a target that is none.
+#include "compiler/target/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wl {
+namespace {
+
+TEST(Targets, HaveEveryRate) {
+  for (const Target& target : targets()) {
+    SCOPED_TRACE(std::string(target.name));
+    EXPECT_TRUE(target.name.starts_with(target.family));
+    EXPECT_GT(target.arithmetic.flops_per_ns, 0);
+    EXPECT_GT(target.copy_bytes_per_ns, 0);
+    EXPECT_GT(target.l2_bytes_per_ns, 0);
+    if (target.is_gpu()) {
+      EXPECT_GT(target.gpu.units, 0);
+      EXPECT_GT(target.gpu.bytes_per_ns, 0);
+    }
+  }
+}
+
+// There are no matrix instructions and no packed products: a narrow float is as fast as f32, no type is faster.
+TEST(Targets, MultiplyAsTheLoweringDoes) {
+  for (const Target& target : targets()) {
+    SCOPED_TRACE(std::string(target.name));
+    const Arithmetic& arithmetic = target.arithmetic;
+    for (const DType narrow : {DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2, DType::f32})
+      EXPECT_EQ(arithmetic.multiply_adds(narrow), 1);
+    for (const DType type : {DType::f64, DType::i32, DType::i64, DType::u32, DType::i16}) {
+      EXPECT_GT(arithmetic.multiply_adds(type), 0);
+      EXPECT_LE(arithmetic.multiply_adds(type), 1);
+    }
+    EXPECT_LT(arithmetic.multiply_adds(DType::i64), arithmetic.multiply_adds(DType::i32));
+  }
+}
+
+TEST(Targets, AnUnknownOneIsAnErrorThatListsThem) {
+  const absl::StatusOr<const Target*> none = target_named("cuda:sm_1");
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(std::string(none.status().message()),
+              testing::AllOf(testing::HasSubstr("unknown target \"cuda:sm_1\""), testing::HasSubstr("sim:hip")));
+  Device device;
+  device.target = "cuda:sm_1";
+  EXPECT_FALSE(machine_of(device).ok());
+}
+
+}  // namespace
+}  // namespace wl
