@@ -5,7 +5,7 @@
   bench/cpu_model.py --record         compile and time on this machine, keep the samples in bench/results, calibrate and judge
   bench/cpu_model.py --record --only square_512 ...    some shapes, beside the micro-kernels and the calibration shapes
 
-Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and the lowest decile of its
+Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and the least of its
 samples counts. Calibration sees the micro-kernels and seven schedules of each calibration shape (at most 200 points), never a
 shape that is ranked. The sub-space of a ranked shape is a uniform draw from all of its legal schedules for one thread.
 """

@@ -15,12 +15,6 @@ bool named_in(const std::vector<CpuShape>& shapes, const std::string& name) {
   return std::any_of(shapes.begin(), shapes.end(), [&](const CpuShape& shape) { return shape.name == name; });
 }
 
-// The lowest decile: the least sample of a virtual machine can be a fault of its clock, the median is its neighbours'.
-double time_of(std::vector<int64_t> samples_ns) {
-  std::sort(samples_ns.begin(), samples_ns.end());
-  return static_cast<double>(samples_ns[samples_ns.size() / 10]);
-}
-
 double best_of(const JudgedShape& shape) {
   double best = shape.points[0].ns;
   for (const JudgedPoint& point : shape.points) best = std::min(best, point.ns);
@@ -57,7 +51,7 @@ absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& reco
       WL_ASSIGN_OR_RETURN(const Point parsed, open.space.parse(point.plan));
       WL_ASSIGN_OR_RETURN(const Kernel kernel,
                           lower(open.graph, open.domain, open.space.schedule(parsed), open.machine));
-      judged.points.push_back(judged_point(point.plan, time_of(point.samples_ns), kernel, open.machine));
+      judged.points.push_back(judged_point(point.plan, undisturbed_ns(point.samples_ns), kernel, open.machine));
     }
     if (!judged.points.empty()) out.push_back(std::move(judged));
   }

@@ -218,7 +218,7 @@ Json summary(const Batch& batch, const Measured& measured, int64_t bytes) {
     ++outcomes[kOutcomeNames[static_cast<int>(trial.outcome)]];
     if (trial.outcome != Outcome::kCorrect)
       failed.push_back({{"plan", trial.plan}, {"message", trial.message}});
-    else if (best == nullptr || median_of(trial.samples_ns) < median_of(best->samples_ns))
+    else if (best == nullptr || undisturbed_ns(trial.samples_ns) < undisturbed_ns(best->samples_ns))
       best = &trial;
   }
   Json out = {

@@ -59,7 +59,7 @@ std::vector<double> progress_of(const History& history) {
   std::vector<double> best;
   double now = 0;
   for (const Trial& trial : history.trials) {
-    const double ns = trial.outcome == Outcome::kCorrect ? median_of(trial.samples_ns) : 0;
+    const double ns = trial.outcome == Outcome::kCorrect ? undisturbed_ns(trial.samples_ns) : 0;
     if (ns > 0 && (now == 0 || ns < now)) now = ns;
     best.push_back(now);
   }

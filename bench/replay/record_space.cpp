@@ -31,10 +31,9 @@ namespace wl {
 namespace {
 
 using Json = nlohmann::json;
-constexpr size_t kTogether = 48;    // points that are timed in turns, sample by sample
-constexpr size_t kCompiled = 32;    // points between two looks at the clock
-constexpr double kQuantile = 0.25;  // of a point's samples: what it is worth
-constexpr int kSamples = 3;         // of a point in one pass
+constexpr size_t kTogether = 48;  // points that are timed in turns, sample by sample
+constexpr size_t kCompiled = 32;  // points between two looks at the clock
+constexpr int kSamples = 3;       // of a point in one pass
 
 absl::StatusOr<Json> read_json(const std::string& path) {
   std::ifstream file(path);
@@ -264,7 +263,6 @@ Json t4_of(const Json& index, const std::string& samples_path) {
   }
   Json warploom = index;
   warploom.erase("points");
-  warploom["quantile"] = kQuantile;
   return t4_file(warploom, results);
 }
 

@@ -6,8 +6,8 @@
 //   --fleet N: the first trials are what won on at most N of the other tables, nearest first, as the service begins
 //   with what its store has of similar groups and other devices.
 //   --ranker FILE: what a ranker expects of each kernel of a table of ours, for the strategies that ask.
-//   --noise N: a trial shows the median of N of the point's samples, drawn by the seed; what was found is still judged
-//   by all of them. 0: it shows the median of all.
+//   --noise N: a trial shows the least of N of the point's samples, drawn by the seed; what was found is still judged
+//   by all of them. 0: it shows the least of all.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -44,11 +44,11 @@ struct Options {
 
 double shown(const Recording::Result& result, int noise, uint64_t draw) {
   if (noise <= 0 || result.samples_ns.empty()) return result.ns;
-  std::vector<double> some;
+  double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < noise; ++i)
-    some.push_back(result.samples_ns[mix(draw + static_cast<uint64_t>(i) * kGolden) % result.samples_ns.size()]);
-  std::nth_element(some.begin(), some.begin() + noise / 2, some.end());
-  return some[static_cast<size_t>(noise / 2)];
+    least =
+        std::min(least, result.samples_ns[mix(draw + static_cast<uint64_t>(i) * kGolden) % result.samples_ns.size()]);
+  return least;
 }
 
 using Recordings = std::vector<std::unique_ptr<Recording>>;

@@ -35,14 +35,6 @@ double ns_per_unit(const Json& metadata) {
                                                                  : 1e9;
 }
 
-double quantile(std::vector<double> values, double part) {
-  std::sort(values.begin(), values.end());
-  const double at = part * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  const size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
-}
-
 // What the file says of the axes, or what its results have.
 struct Names {
   std::vector<std::string> axes;
@@ -104,7 +96,7 @@ absl::StatusOr<Point> point_of(const Json& configuration, const Names& names) {
   return point;
 }
 
-Recording::Result result_of(const Json& row, double unit, double part) {
+Recording::Result result_of(const Json& row, double unit) {
   Recording::Result result;
   const Json& times = row["times"];
   double spent = 0;
@@ -117,7 +109,7 @@ Recording::Result result_of(const Json& row, double unit, double part) {
     spent += times["compilation"].get<double>() * unit;
   result.cost_s = spent * 1e-9;
   result.correct = row.value("invalidity", "correct") == "correct" && !result.samples_ns.empty();
-  if (result.correct) result.ns = quantile(result.samples_ns, part);
+  if (result.correct) result.ns = *std::min_element(result.samples_ns.begin(), result.samples_ns.end());
   return result;
 }
 
@@ -137,11 +129,10 @@ absl::StatusOr<std::unique_ptr<Recording>> parse_t4(const std::string& name, con
   if (kind != std::string::npos) out->space.kind = std::string_view(out->space.prefix).substr(kind + 7);
   const Names names = name_axes(file, out->space);
   const double unit = ns_per_unit(metadata);
-  const double part = out->warploom.value("quantile", 0.5);
   for (const Json& row : file["results"]) {
     auto point = point_of(row["configuration"], names);
     if (!point.ok()) return invalid(name, ": ", point.status().message());
-    const Recording::Result result = result_of(row, unit, part);
+    const Recording::Result result = result_of(row, unit);
     if (result.correct && (out->best_ns == 0 || result.ns < out->best_ns)) out->best_ns = result.ns;
     out->results[*std::move(point)] = result;
   }
@@ -203,7 +194,7 @@ nlohmann::json t4_result(const std::string& plan, Outcome outcome, const std::ve
               {"correctness", correct ? 1 : 0}};
   if (correct) {
     row["times"]["runtimes"] = samples_ns;
-    row["measurements"] = {{{"name", "time"}, {"value", median_of(samples_ns)}, {"unit", ""}}};
+    row["measurements"] = {{{"name", "time"}, {"value", undisturbed_ns(samples_ns)}, {"unit", ""}}};
     row["objectives"] = {"time"};
   }
   return row;

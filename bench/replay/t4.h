@@ -16,7 +16,7 @@ namespace wl {
 struct Recording {
   struct Result {
     bool correct = false;
-    double ns = 0;  // what the point is worth: the median of its samples, or the quantile that a file of ours names
+    double ns = 0;                   // the least sample, by which points are compared (undisturbed_ns)
     std::vector<double> samples_ns;  // raw
     double cost_s = 0;               // of compiling and running it, as recorded
   };

@@ -174,9 +174,10 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-double median_of(std::vector<int64_t> samples);  // 0 when empty
-// The least sample, which kernels are compared by: others' load only ever adds time, and another minute may have had
-// another load. Reports say medians. 0 when empty.
+// What kernels are compared by, wherever a program chooses among them: the least sample, for other load on the machine
+// only ever adds time (docs/decisions/0020-least-samples.md). 0 when empty.
 double undisturbed_ns(const std::vector<int64_t>& samples_ns);
+// What people are told of a kernel's time: in reports, bundles and listings. 0 when empty.
+double median_of(std::vector<int64_t> samples);
 
 }  // namespace wl

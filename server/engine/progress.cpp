@@ -43,7 +43,7 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   out.trials_done = total(out.outcomes);
   for (const Trial& trial : search->input.trials) {
     if (trial.outcome != Outcome::kCorrect) continue;
-    out.default_ns = median_of(trial.samples_ns);
+    out.default_ns = undisturbed_ns(trial.samples_ns);  // as best_ns() is
     break;
   }
   return out;

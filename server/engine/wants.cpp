@@ -17,9 +17,9 @@ absl::StatusOr<std::vector<KnownPlan>> Jobs::known_plans(const JobRow& job) {
   std::vector<KnownPlan> plans;
   for (const RecordRow& row : rows) {
     const KernelRecord& record = row.record;
-    const double ns = median_of(record.samples_ns);
+    const double ns = undisturbed_ns(record.samples_ns);
     if (ns <= 0) continue;
-    plans.push_back({record.graph, record.plan, median_of(record.default_samples_ns) / ns});
+    plans.push_back({record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns});
   }
   return plans;
 }

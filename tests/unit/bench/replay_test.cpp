@@ -43,8 +43,7 @@ TEST(T4, ReadsWhatItWrites) {
   const nlohmann::json warploom = {
       {"prefix", "plan 1"},
       {"axes", {{{"name", "vector"}, {"values", {16, 4}}}, {{"name", "compiler"}, {"values", {0, 1}}}}},
-      {"seeds", {"plan 1 vector=4 compiler=clang", "plan 1 vector=8 compiler=gcc"}},
-      {"quantile", 0.0}};
+      {"seeds", {"plan 1 vector=4 compiler=clang", "plan 1 vector=8 compiler=gcc"}}};
   const nlohmann::json results = {t4_result("plan 1 vector=16 compiler=gcc", Outcome::kCorrect, {30, 20}, 0.1),
                                   t4_result("plan 1 vector=4 compiler=clang", Outcome::kTimeout, {}, 0.1)};
   const auto table = parse_t4("own", t4_file(warploom, results).dump());
