@@ -10,21 +10,21 @@ struct Cover {
   std::vector<Group> groups;
 };
 
-// One kernel per op: views, constants and casts that only feed one op go with it; a view that nothing can absorb is a
-// kernel of its own. The default that every report compares with.
+// One kernel per op. Views, constants and casts that only feed one op are computed with it; a view that no kernel can
+// absorb is a kernel of its own. Reports compare with this cover.
 absl::StatusOr<Cover> cover_one_per_op(const Graph& graph, const Machine& machine);
 
 struct CoverMemo;  // compiler/cover/values.h
 struct GreedyOptions {
-  bool contractions_alone = false;  // nothing is merged with one: as if libraries were called for them
-  CoverMemo* memo = nullptr;        // of earlier covers on the same machine
+  bool contractions_alone = false;  // contractions are not merged with anything, as if each were a library call
+  CoverMemo* memo = nullptr;        // answers from earlier covers on the same machine
 };
-// Sound greedy fusion: producers and consumers are merged, best saving of bytes first, while the group stays convex and
-// analyze() accepts it.
+// Greedy fusion: producers and consumers are merged, the pair that saves most bytes first, as long as the merged group
+// is convex and analyze() accepts it.
 absl::StatusOr<Cover> cover_greedy(const Graph& graph, const Machine& machine, const GreedyOptions& options = {});
 
-// The groups of cover_greedy, neighbours of which are stitched (stitching.h) where what blocks then read again costs
-// less than what went through memory.
+// The groups of cover_greedy, with neighbours stitched into one kernel (stitching.h) where the blocks' repeated reads
+// cost less than the memory traffic that is saved.
 absl::StatusOr<Cover> cover_stitched(const Graph& graph, const Machine& machine, const Cover& greedy);
 
 }  // namespace wl

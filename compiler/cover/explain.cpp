@@ -78,17 +78,17 @@ class Explanation {
       if (values_.graph().nodes[op].op == Op::contract) atoms = std::max<size_t>({atoms, 1, values_.atoms_alone(op)});
     const bool one_nest = domain.cls != LoopClass::kStitched && domain.cls != LoopClass::kPacked;
     if (ops.size() > 1 && one_nest && !worthwhile(part, domain, machine_, atoms))
-      return invalid("one kernel would repeat work that two do not");
+      return invalid("one kernel would repeat work that two kernels do once");
     return cost_of(part, domain, machine_, rates_);
   }
 
   absl::StatusOr<Cost> price(const Anchors& ops) const {
     if (ops.size() > kMaxGroupAnchors) return invalid("more than ", kMaxGroupAnchors, " ops");
-    if (!convex(ops)) return invalid("what lies between them would have to run inside");
+    if (!convex(ops)) return invalid("ops between them would have to be in the same kernel");
     return priced(values_.group(ops), ops);
   }
 
-  // No value leaves the ops and comes back.
+  // Whether no path leads out of the ops and back into them.
   bool convex(const Anchors& ops) const {
     std::set<NodeId> seen;
     Anchors todo;
@@ -145,7 +145,7 @@ class Explanation {
     return out;
   }
 
-  // What its parts are, where nothing but a launch joins them; "" where more does.
+  // Describes the members of a packed group; "" for other groups.
   std::string packed_text(const Graph& part) const {
     if (!is_unconnected(part)) return "";
     const absl::StatusOr<Domain> domain = analyze_group(part, machine_);
@@ -161,7 +161,7 @@ class Explanation {
                            absl::StrJoin(parts, ", "), time_text(apart));
   }
 
-  // The best way to make two kernels of it: earlier ops and later ones.
+  // Describes the best way to cut the group into two kernels, one with the earlier ops and one with the later ones.
   std::string cut_text(const Anchors& ops, const Cost& whole) const {
     double best = -1;
     Cost parts;

@@ -1,5 +1,5 @@
-// Why a cover is what it is, for people: for each group what it saves, and what was not done instead (merging it with a
-// neighbour, cutting it in two) at what price or for which reason.
+// Explains a cover to people: what each group saves, and what the alternatives (merging it with a neighbour, cutting it
+// in two) would cost or why they are not legal.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct CoverExplanation {
   std::string picture;  // SVG: ops as boxes in the colour of their group, in rows by depth
 };
 
-// Of any cover of the graph. Times are the cost model's.
+// Works for any cover of the graph. Times are the cost model's.
 absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Cover& cover, const Machine& machine);
 
-// Inside search/.
+// For this folder only.
 class CoverValues;
 std::string picture_of(const CoverValues& values, const Cover& cover);
 

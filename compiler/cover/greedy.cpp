@@ -13,8 +13,8 @@
 namespace wl {
 namespace {
 
-// Of a part with more neighbours than this, mergers are not proposed again whenever it has grown, but only when their
-// turn comes.
+// When a part grows, its mergers are proposed again at once. A part with more neighbours than this is an exception: its
+// outdated mergers are proposed again when they reach the top of the queue.
 constexpr size_t kManyNeighbours = 64;
 
 class Greedy {
@@ -49,7 +49,7 @@ class Greedy {
   struct Part {
     std::vector<NodeId> anchors;  // ascending
     int64_t bytes = 0;
-    size_t contract_atoms = 0;  // of the contraction alone
+    size_t contract_atoms = 0;  // of its contraction's own loops
     bool alive = true;
     int version = 0;  // mergers proposed for an earlier one no longer hold
   };
@@ -97,7 +97,7 @@ class Greedy {
     if (saving > 0) queue_.push({saving, size, from, to, a.version, b.version});
   }
 
-  // Repeated blocks ask the same question again and again.
+  // The answers are kept by structure, since repeated blocks of a model give the same groups many times.
   bool legal(const Merger& merger) {
     const Group group = values_.group(both(merger.from, merger.to));
     const size_t atoms = std::max(parts_[merger.from].contract_atoms, parts_[merger.to].contract_atoms);

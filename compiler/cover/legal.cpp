@@ -5,16 +5,17 @@
 namespace wl {
 namespace {
 
-constexpr int kCheap = 4;          // issue slots per element that may be spent again rather than stored
-constexpr int kCheapPrologue = 2;  // per operand element of a contraction, which reads elements more than once
+constexpr int kCheap = 4;          // issue slots per element: work that may be repeated rather than stored
+constexpr int kCheapPrologue = 2;  // the same for an operand of a contraction, whose elements are read more than once
 constexpr int64_t kLongReduction = 1 << 16;
 
 }  // namespace
 
 bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms) {
   if (domain.cls == LoopClass::kContract) {
-    if (domain.atoms.size() > contract_atoms) return false;  // an epilogue that cuts the tiles
-    // The operand of the rows is read in place; work on it would have to be packed, at about the price of 200 columns.
+    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue would split the tiles
+    // The rows' operand is read in place. Work on it would need a packed copy, which costs about as much as 200
+    // columns.
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
@@ -29,7 +30,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
       extent_of(domain, domain.reduced) > kLongReduction &&
       domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
-    return false;  // one thread would do what all could, and no loop is long enough to be shared
+    return false;  // one thread would do the work of all, and no loop is long enough to be divided
   for (size_t id = 0; id < domain.operands.size(); ++id) {
     if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheap) continue;
     if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;

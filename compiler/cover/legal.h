@@ -1,14 +1,15 @@
-// What a group must be beyond one loop domain: every maker of covers asks the same question.
+// The test that a group must pass beyond having one loop domain. All covers use this one.
 #pragma once
 
 #include "compiler/plan/domain.h"
 
 namespace wl {
 
-inline constexpr size_t kMaxGroupAnchors = 64;  // compile time and registers
+inline constexpr size_t kMaxGroupAnchors = 64;  // limits compile time and registers
 
-// Whether one kernel for the group does no more work than kernels for its parts would. contract_atoms: of the loops of
-// the group's contraction alone (0 without one); a group that cuts its axes further would cut its tiles.
+// Whether one kernel for the group does no more work than kernels for its parts would. contract_atoms: how many atoms
+// the loops of the group's contraction have when it is alone (0: no contraction). A group that splits the contraction's
+// axes into more atoms would split its tiles, and is refused.
 bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms);
 
 }  // namespace wl

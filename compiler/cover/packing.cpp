@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostMembers = 8;
 
-// For every node that is computed, the least one that it is connected with; -1 for leaves.
+// For every computed node, the smallest node of its connected component; -1 for leaves.
 std::vector<NodeId> components(const Graph& group) {
   std::vector<NodeId> root(group.nodes.size());
   std::iota(root.begin(), root.end(), 0);
@@ -34,15 +34,15 @@ std::vector<NodeId> components(const Graph& group) {
   return root;
 }
 
-// The group's outputs by component, as groups of its graph.
+// One group for each connected component, with the outputs that belong to it.
 absl::StatusOr<std::vector<Group>> parts_of(const Graph& group) {
   const std::vector<NodeId> component = components(group);
   std::map<NodeId, Group> found;
   for (const Output& output : group.outputs) {
-    if (component[output.node] < 0) return invalid("output ", output.name, " is computed by nobody");
+    if (component[output.node] < 0) return invalid("output ", output.name, " is an input, constant or iota");
     std::vector<NodeId>& stores = found[component[output.node]].stores;
     if (std::find(stores.begin(), stores.end(), output.node) != stores.end())
-      return invalid("two outputs are one value");
+      return invalid("two outputs are the same value");
     stores.push_back(output.node);
   }
   std::vector<Group> parts;

@@ -1,4 +1,4 @@
-// Cuts a group into parts that have nothing to do with each other, for one kernel that computes all (plan/pack.h).
+// Divides a group into unconnected parts, which one kernel computes side by side (plan/pack.h).
 #pragma once
 
 #include "compiler/plan/pack.h"
@@ -7,10 +7,10 @@ namespace wl {
 
 struct CoverMemo;  // values.h
 
-// A domain of class kPacked. InvalidArgument, saying why, when the group is connected, a part of it is no legal group,
-// or no number of threads suits all. `memo`: as stitch() takes it.
+// A domain of class kPacked. InvalidArgument, with the reason, when the group is connected, a part of it is not a legal
+// group, or no number of threads suits all parts. `memo`: see stitch().
 absl::StatusOr<Domain> pack(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether no value leads from one part of the group to the rest; inputs, constants and iotas join nothing.
+// Whether the group has several parts that exchange no values. Inputs, constants and iotas do not connect parts.
 bool is_unconnected(const Graph& group);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Inside plan/: groups under construction as a directed graph that stays acyclic while its nodes are joined two by two.
-// Topological numbers are kept up to date, so a join looks only at what lies between the two (D. J. Pearce, P. H. J.
+// Groups under construction, as a directed graph that stays acyclic while its nodes are merged two by two. Topological
+// numbers are kept up to date, so that a merge looks only at the nodes between the two (D. J. Pearce, P. H. J.
 // Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 11, 2007).
 #pragma once
 
@@ -17,13 +17,13 @@ class PartGraph {
   const std::set<int>& before(int part) const { return before_[static_cast<size_t>(part)]; }
   const std::set<int>& after(int part) const { return after_[static_cast<size_t>(part)]; }
 
-  // Joins `to`, a part after `from`, into `from`. False, and nothing happens, when a path leads from one to the other
-  // through a third part, or when there is too much between them to find out: so a join takes constant time.
+  // Whether `to`, a successor of `from`, may be merged into it: no path leads from one to the other through a third
+  // part. Also false when too many parts lie between them to find out, so that the test takes constant time.
   bool may_merge(int from, int to);
-  void merge(int from, int to);  // only right after may_merge() said so
+  void merge(int from, int to);  // must directly follow may_merge() of the same two
 
  private:
-  // Parts between the two that lead to `to`, or to which `from` leads; false when they are too many.
+  // Finds the parts between the two that reach `to` and those that `from` reaches; false when there are too many.
   bool find_between(bool forward, int from, int to, std::vector<int>& found);
   bool by_rank(int x, int y) const { return rank_[static_cast<size_t>(x)] < rank_[static_cast<size_t>(y)]; }
 
@@ -31,7 +31,7 @@ class PartGraph {
   std::vector<int> rank_;
   std::vector<int> seen_;
   int search_ = 0;
-  std::vector<int> leading_, led_;  // what may_merge() found
+  std::vector<int> leading_, led_;  // results of may_merge(), used by merge()
   bool knows_leading_ = false, knows_led_ = false;
 };
 

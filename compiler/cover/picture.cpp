@@ -17,7 +17,7 @@ struct Box {
   int x = 0, y = 0;
 };
 
-// Far apart for neighbours: steps of the golden angle.
+// Consecutive groups get hues that are far apart: steps of the golden angle.
 std::string colour(size_t group) {
   return absl::StrFormat("hsl(%d,70%%,80%%)", static_cast<int>(group * 137 % 360));
 }
@@ -31,7 +31,7 @@ std::string picture_of(const CoverValues& values, const Cover& cover) {
       if (values.anchor_behind(op) == op) groups[op].push_back(g);
   std::map<NodeId, int> depth;
   std::map<NodeId, Box> boxes;
-  std::vector<int> filled;  // of each row
+  std::vector<int> filled;  // boxes in each row
   for (NodeId op : values.anchors()) {
     int row = 0;
     for (NodeId source : values.sources(op)) row = std::max(row, depth[source] + 1);

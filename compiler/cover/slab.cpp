@@ -19,8 +19,8 @@ Cuts whole(const Shape& shape) {
   return Cuts(shape.size());
 }
 
-// What a reshape's operand needs: dimensions fall into groups of equal product, in each of which the first dimension of
-// more than one element may be cut if all elements of a length are neighbours.
+// Carries cuts from the result of a reshape to its operand. The dimensions of both fall into groups of equal product.
+// In each group the first dimension of more than one element may be cut, if the elements of a length are contiguous.
 bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& needed) {
   needed = whole(from);
   for (size_t i = 0, j = 0; i < from.size() || j < to.size();) {
@@ -41,7 +41,7 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
     for (size_t k = j; k-- > first_to;)
       if (wanted[k].axis >= 0) leading = k;
     if (leading == j) continue;
-    int64_t inside = 1;  // elements of one step along the cut dimension
+    int64_t inside = 1;  // elements in one step along the cut dimension
     for (size_t k = first_to; k < j; ++k) {
       if (k < leading && to[k] != 1) return false;
       if (k > leading && wanted[k].axis >= 0) return false;
@@ -78,15 +78,15 @@ class Demand {
   absl::Status want(NodeId id, const Cuts& cuts, NodeId reader) {
     const Node& node = group_.nodes[id];
     if (node.op == Op::iota && cuts[node.ints[0]].axis >= 0)
-      return invalid(what(group_, reader), ": counts along a dimension that blocks divide");
+      return invalid(what(group_, reader), ": counts along a dimension that is divided among blocks");
     if (slab_.needed[id] && slab_.cuts[id] != cuts)
-      return invalid(what(group_, id), ": is needed whole by one op and in parts by another");
+      return invalid(what(group_, id), ": one op needs all of it and another only a block's part");
     slab_.needed[id] = 1;
     slab_.cuts[id] = cuts;
     return absl::OkStatus();
   }
 
-  // Another output: as the first where it has its dimensions, unless another op says otherwise.
+  // A further output with the dimensions of the first is cut like it, unless its cut already follows from its readers.
   absl::Status also(NodeId id, const Cuts& first) {
     if (slab_.needed[id] || shape(id).size() != first.size()) return absl::OkStatus();
     const Shape& main = shape(group_.outputs[0].node);
@@ -96,7 +96,7 @@ class Demand {
   }
 
   absl::Status refuse(NodeId id) const {
-    return invalid(what(group_, id), ": a block's part of it is not one part of what it is computed from");
+    return invalid(what(group_, id), ": a block's part of it is not one contiguous part of an operand");
   }
 
   absl::Status operands_of(NodeId id) {
@@ -171,7 +171,8 @@ class Demand {
   Slab& slab_;
 };
 
-// Reductions, contractions and outputs move along every axis: no block repeats another's.
+// Every reduction, contraction and output must depend on the block number along every axis, so that no block repeats
+// the work of another.
 absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
   const auto moves = [&](NodeId id) {
     return std::all_of(slab.counts.begin(), slab.counts.end(), [&, axis = 0](int64_t count) mutable {
@@ -182,12 +183,12 @@ absl::Status check_no_repeats(const Graph& group, const Slab& slab) {
   };
   for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id) {
     const OpClass cls = class_of(group.nodes[id].op);
-    const bool dear = cls == OpClass::kReduce || cls == OpClass::kContract || cls == OpClass::kGather;
-    if (dear && slab.needed[id] && !moves(id)) return invalid(what(group, id), ": every block would compute it");
+    const bool expensive = cls == OpClass::kReduce || cls == OpClass::kContract || cls == OpClass::kGather;
+    if (expensive && slab.needed[id] && !moves(id)) return invalid(what(group, id), ": every block would compute it");
   }
   for (const Output& output : group.outputs) {
     if (!slab.needed[output.node])
-      return invalid(what(group, output.node), ": is no part of what output ", group.outputs[0].name, " needs");
+      return invalid(what(group, output.node), ": is not needed for output ", group.outputs[0].name);
     if (!moves(output.node)) return invalid(what(group, output.node), ": every block would store it");
   }
   return absl::OkStatus();
@@ -222,7 +223,7 @@ absl::Status build(const Graph& group, Slab& slab) {
   return verify(slab.graph);
 }
 
-// slab_of() but for the graph.
+// slab_of() without the graph.
 absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (lengths.size() != shape.size()) return invalid(lengths.size(), " lengths for ", shape_text(shape));

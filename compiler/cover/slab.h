@@ -1,6 +1,6 @@
-// One block's share of a whole group. Some dimensions of its first output are cut into equal lengths; what every other
-// value then needs of each of its own dimensions follows backwards through the ops. All blocks do the same work on
-// values of the same shapes, moved by whole lengths: the slab is a graph of its own.
+// The share of a group that one block computes. Some dimensions of the group's first output are cut into equal lengths;
+// which part of every other value a block then needs follows backwards through the ops. All blocks do the same work on
+// values of the same shapes at offsets that are multiples of these lengths, so that the slab is a graph of its own.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,29 @@
 namespace wl {
 
 struct Slab {
-  // A dimension of a value: block number along `axis` times `length` is its first element; axis -1: all of it.
+  // The part of one dimension of a value: its first element is the block number along `axis` times `length`. Axis -1:
+  // the whole dimension.
   struct Cut {
     int axis = -1;
     int64_t length = 0;
     bool operator==(const Cut&) const = default;
   };
   std::vector<int64_t> counts;         // blocks along each axis, outermost first
-  Graph graph;                         // of one block; inputs are whole, slices at their origin follow
-  std::vector<NodeId> origin;          // of the slab's nodes: the group's, -1 for slices of inputs
-  std::vector<std::vector<Cut>> cuts;  // of the group's nodes
-  std::vector<char> needed;            // which of them
-  // How far a step of the block number along each axis moves in the row-major buffer of a node of the group.
+  Graph graph;                         // of block 0; inputs are whole and are sliced
+  std::vector<NodeId> origin;          // of each slab node: the group's node, -1 for slices of inputs
+  std::vector<std::vector<Cut>> cuts;  // by node of the group
+  std::vector<char> needed;            // whether a block needs the node, by node of the group
+  // The offset in the row-major buffer of a group's node that one step of the block number makes, for each axis.
   std::vector<int64_t> shift(const Graph& group, NodeId node) const;
 };
 
-// Lengths of output 0, one for each dimension (its extent: not cut). InvalidArgument naming the op when a cut does not
-// carry through a view, a reduction or contraction would be made by several blocks, or an output by several.
+// `lengths` are of output 0's dimensions; a dimension's extent means that it is not cut. InvalidArgument, naming the
+// op, when a cut cannot be carried through a view, or when several blocks would compute the same reduction, contraction
+// or output.
 absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths);
 
-// For every dimension of output 0, the least length to which slab_of() cuts it alone; its extent where there is none.
+// For every dimension of output 0, the smallest length to which slab_of() can cut it alone; its extent if there is
+// none.
 std::vector<int64_t> least_lengths(const Graph& group);
 
 }  // namespace wl

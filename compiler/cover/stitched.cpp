@@ -1,5 +1,5 @@
-// Greedy groups, stitched where that pays: neighbours that are no single loop nest become one kernel when what they
-// passed through memory costs more than what blocks then read again.
+// Greedy groups, stitched where that pays: neighbours that do not form one loop nest become one kernel when the memory
+// traffic between them costs more than the blocks' repeated reads.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -14,13 +14,13 @@
 namespace wl {
 namespace {
 
-// Cache against memory, of machines with lanes: H100's L2 reads at about three times its memory's rate.
+// The rate of a GPU's L2 over that of its memory; about 3 on an H100.
 constexpr double kTeamCacheGain = 3;
-// Of large graphs without repeated blocks only what saves most is tried.
+// A limit for large graphs without repeated blocks: only the mergers that save most are tried.
 constexpr int kMostRounds = 8, kMostTried = 100;
 
-// What blocks read of inputs beyond the first time, in bytes of memory traffic: cheap where one block's part is still
-// near when the next block wants it.
+// Bytes of inputs that blocks read again after the first read, as an equivalent of memory traffic: a repeated read is
+// cheaper where the cache still holds the previous block's part.
 double reread_bytes(const Graph& group, const Stitched& choice, const Machine& machine) {
   const Target& target = *machine.target;
   const double gain = target.is_gpu() ? kTeamCacheGain : target.l2_bytes_per_ns / target.copy_bytes_per_ns;
@@ -112,8 +112,8 @@ class Stitching {
     return known->second;
   }
 
-  // Repeated blocks stay alike: what is merged in one is merged in all, or, where a part would go with the one before
-  // it and with the one behind it, in none. A part is merged once a round.
+  // Repeated blocks of a model are treated alike: a merger is made in all of them, or in none if a part would have to
+  // be merged both with the part before and with the part after it. A part is merged at most once in a round.
   bool merge_round() {
     const std::vector<Offer> all = offers();
     std::set<int> touched;
@@ -141,10 +141,10 @@ class Stitching {
 
   const CoverValues& values_;
   const Machine& machine_;
-  std::vector<std::vector<NodeId>> anchors_;  // of each part, ascending; empty: it is part of another
+  std::vector<std::vector<NodeId>> anchors_;  // by part, ascending; empty: merged into another part
   PartGraph parts_;
   std::unordered_map<Fingerprint, bool, FingerprintHash> known_;
-  CoverMemo blocks_;  // of blocks' covers
+  CoverMemo blocks_;  // answers for the covers of slabs
   int tried_ = 0;
 };
 

@@ -17,8 +17,8 @@ namespace {
 constexpr size_t kMostStages = 6;
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
 
-// Strides of a part of the group's node `origin` within its whole buffer, for the axes of `part`, which is of the same
-// elements but for extents of 1. Empty when the axes differ in another way.
+// The strides that a part of the node `origin` has in the whole buffer of that node, one for each axis of `part`. The
+// shapes `cut` and `part` may differ in axes of extent 1 only; otherwise the result is empty.
 std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& cut, const Shape& part) {
   const std::vector<int64_t> strides = row_major_strides(group.nodes[origin].shape);
   std::vector<int64_t> pitches;
@@ -49,7 +49,7 @@ class Stitcher {
     if (cover.groups.size() > kMostStages)
       return invalid("a block would run ", cover.groups.size(), " loop nests; the most are ", kMostStages);
     for (const Group& part : cover.groups) WL_RETURN_IF_ERROR(add(part));
-    if (stored_ != group_.outputs.size()) return invalid("two outputs are one value");
+    if (stored_ != group_.outputs.size()) return invalid("two outputs are the same value");
     WL_RETURN_IF_ERROR(share_memory());
     return std::move(result_);
   }
@@ -101,7 +101,8 @@ class Stitcher {
       for (const StitchKept& kept : result_.kept)
         if (kept.first <= k && k <= kept.last) target.gpu.block_shared -= kept.bytes();
       if (target.is_gpu() && target.gpu.block_shared <= 0)
-        return invalid("what a block of ", result_.rows, " rows passes on exceeds the shared memory of ", target.name);
+        return invalid("the values that a block of ", result_.rows, " rows keeps exceed the shared memory of ",
+                       target.name);
       result_.stages[k].target = std::make_shared<Target>(target);
     }
     return absl::OkStatus();
@@ -119,19 +120,19 @@ class Stitcher {
   }
 
   const Graph& group_;
-  const std::vector<NodeId>& was_;  // what its nodes are called
+  const std::vector<NodeId>& was_;  // by node of group_: its number in the caller's graph
   Machine machine_;
   const Slab slab_;
   CoverMemo& memo_;
   Stitched result_;
   std::map<NodeId, int> kept_;
-  size_t stored_ = 0;  // outputs
+  size_t stored_ = 0;  // outputs that some stage stores
 };
 
-// Inputs that are read through one reshape only, as that reshape makes them: blocks can then share what its dimensions
-// are, the heads of a projection to q, k and v at once.
+// Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
+// projection to q, k and v, can then be divided among blocks.
 void take_inputs_as_read(Graph& group) {
-  std::vector<NodeId> view(group.nodes.size(), -1);  // of inputs: the first reader
+  std::vector<NodeId> view(group.nodes.size(), -1);  // by input: its first reader
   std::vector<char> otherwise(group.nodes.size(), 0);
   for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
     for (NodeId operand : group.nodes[id].operands) {
@@ -145,11 +146,11 @@ void take_inputs_as_read(Graph& group) {
     if (view[id] >= 0 && otherwise[id] == 0) group.nodes[id].shape = group.nodes[view[id]].shape;
 }
 
-// The same graph as blocks can share it: every reader has constants of its own, which need not be cut alike, and an
-// output that is read again is a copy of what is passed on.
+// The same graph in a form that can be divided among blocks: every reader has its own copy of a constant, so that the
+// copies can be cut in different ways, and an output that other nodes read is a copy of the value that they read.
 struct Shareable {
   Graph graph;
-  std::vector<NodeId> was;  // of its nodes: the group's
+  std::vector<NodeId> was;  // by node of `graph`: the group's node
 };
 Shareable shareable(const Graph& group) {
   Shareable made;
@@ -195,10 +196,10 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
   std::vector<int64_t> lengths = least_lengths(group);
-  size_t row = shape.size();  // the dimension that the plan cuts: the one of most parts
+  size_t row = shape.size();  // the dimension that the plan cuts: the one with most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
-  if (row == shape.size()) {  // say what is in the way of the first dimension
+  if (row == shape.size()) {  // report why the first dimension cannot be cut
     lengths[0] = 1;
     const absl::Status status = slab_of(group, lengths).status();
     return status.ok() ? invalid("an output of one element") : status;
@@ -221,7 +222,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
       found->choices.push_back(*std::move(stitched));
   }
   if (found->choices.empty())
-    return status.ok() ? invalid("no number of rows of ", shape[row], " is a block's") : status;
+    return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
   Domain domain;
   domain.cls = LoopClass::kStitched;
   domain.stitch = std::move(found);
@@ -235,7 +236,7 @@ absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine)
   absl::StatusOr<Domain> stitched = stitch(group, machine);
   if (stitched.ok()) return stitched;
   return invalid(std::string(domain.status().message()),
-                 "; nor can blocks share the group: ", std::string(stitched.status().message()));
+                 "; nor can the group be divided among blocks: ", std::string(stitched.status().message()));
 }
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// How one kernel computes a group: as one loop nest, as several that a block runs one after the other (plan/stitch.h),
-// or, of groups in unconnected parts, side by side (plan/pack.h).
+// How one kernel computes a group: as one loop nest, as several loop nests that each block runs one after the other
+// (plan/stitch.h), or, if the group has unconnected parts, as kernels side by side (plan/pack.h).
 #pragma once
 
 #include "compiler/plan/stitch.h"
@@ -8,14 +8,14 @@ namespace wl {
 
 struct CoverMemo;  // values.h
 
-// A domain of class kStitched. InvalidArgument, saying why, when blocks cannot share the group so. `memo`
-// (values.h): of earlier calls with this machine, which groups with parts in common have use for.
+// A domain of class kStitched. InvalidArgument, with the reason, when the group cannot be divided among blocks. `memo`
+// (values.h) keeps answers between calls for the same machine; groups with parts in common reuse them.
 absl::StatusOr<Domain> stitch(const Graph& group, const Machine& machine, CoverMemo* memo = nullptr);
-// Whether blocks of some number of rows are enough for the machine and what they read again, beyond the first time,
-// costs less than `saved` bytes that went through memory.
+// Whether, for some number of rows in a block, there are enough blocks for the machine and their repeated reads cost
+// less than the `saved` bytes of memory traffic.
 bool stitching_pays(const Graph& group, const Stitch& stitch, int64_t saved, const Machine& machine);
-// analyze(), or else stitch() or, of groups in unconnected parts, pack() (packing.h): how one kernel computes the
-// group.
+// The domain of the group: by analyze() if it is one loop nest, else by pack() (packing.h) if it has unconnected parts,
+// else by stitch().
 absl::StatusOr<Domain> analyze_group(const Graph& group, const Machine& machine);
 
 }  // namespace wl

@@ -85,7 +85,7 @@ Fingerprint CoverValues::structure(const Group& group) const {
     result.add(as_read_[read].b);
   }
   for (NodeId op : group.ops) {
-    if (visited_[op] == walk_) continue;  // an input that is read and copied
+    if (visited_[op] == walk_) continue;  // it is already a read, as an input that is also copied
     for (NodeId operand : graph_->nodes[op].operands) result.add(static_cast<uint64_t>(place_[operand]));
     result.add(fingerprints_[op].a);
     result.add(fingerprints_[op].b);
@@ -95,8 +95,8 @@ Fingerprint CoverValues::structure(const Group& group) const {
   return result;
 }
 
-// Alone, an op fails only for what it reads through views, or for a splat or iota from which it takes elements: those
-// then become kernels of their own.
+// An op alone is illegal only because of a view that it reads through, or because it takes elements of a splat or iota.
+// That view, splat or iota then becomes a kernel of its own.
 absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   absl::Status status = try_alone(anchor, {anchor}).status();
   if (status.ok()) return absl::OkStatus();
@@ -117,7 +117,7 @@ absl::Status CoverValues::ensure_kernel(NodeId anchor) {
   return absl::OkStatus();
 }
 
-// Vectors of the loop are whole pieces of every store, and of every read that they were in the plain form.
+// Whether the loop that stores a view is as simple as the plain one, and every store is contiguous along the vectors.
 bool as_contiguous(const Domain& viewed, const Domain& plain) {
   if (viewed.atoms.size() > plain.atoms.size() || (viewed.second >= 0 && plain.second < 0)) return false;
   return viewed.vector < 0 || std::all_of(viewed.stores.begin(), viewed.stores.end(), [&](const Domain::Store& store) {
@@ -138,8 +138,8 @@ bool CoverValues::readers_are_kernels(NodeId value) const {
   return true;
 }
 
-// A reshape or transpose that is the only use of a value is stored in its place when that costs no loop anything, here
-// or in a kernel that reads it through another view.
+// A reshape or transpose that is the only use of a value is stored instead of the value, if the loop of this kernel
+// stays as simple and every kernel that reads the view is still legal alone.
 void CoverValues::choose_stored_form(NodeId anchor) {
   NodeId last = anchor;
   while (!is_graph_output_[last] && users_[last].size() == 1) {
@@ -176,7 +176,7 @@ absl::Status CoverValues::place_output(NodeId node) {
     const absl::StatusOr<Domain> plain = try_alone(base, stores);
     stores.push_back(node);
     const absl::StatusOr<Domain> viewed = try_alone(base, stores);
-    // A contraction's tiles want whole axes; anything else may store through any view.
+    // The tiles of a contraction need whole axes; any other kernel may store through any view.
     if (viewed.ok() && plain.ok() &&
         (viewed->cls != LoopClass::kContract || viewed->atoms.size() <= plain->atoms.size())) {
       outputs_[base].push_back(node);

@@ -1,6 +1,6 @@
-// For makers of covers: which values of a graph can be kernels' outputs, and the group that a set of ops makes. An
-// *anchor* is a node that is some kernel's own work: every computed node, and the views that nobody can absorb. All
-// other views, constants and iotas are copied into every group that reads through them.
+// What covers are made of: which values of a graph can be outputs of kernels, and which group a set of ops forms. An
+// *anchor* is a node that one kernel computes as its own work: every computed node, and the views that no kernel can
+// absorb. All other views, constants and iotas are copied into every group that reads through them.
 #pragma once
 
 #include <unordered_map>
@@ -12,8 +12,7 @@
 
 namespace wl {
 
-// What was found out about groups, by their structure: covers of graphs with parts in common ask the same again and
-// again. Of one machine.
+// Answers about groups, by their structure, for one machine. Covers of graphs with parts in common reuse them.
 struct CoverMemo {
   template <typename Found>
   using Of = std::unordered_map<Fingerprint, Found, FingerprintHash>;
@@ -23,24 +22,24 @@ struct CoverMemo {
 
 class CoverValues {
  public:
-  // Decides anchors and stored forms so that every anchor alone is a legal group; a Status when some op has no kernel.
-  // `memo`, if any, outlives them.
+  // Chooses the anchors, and the view of its value that each stores, so that every anchor alone is a legal group. An
+  // error when an op has no kernel. `memo`, if given, must outlive the result.
   static absl::StatusOr<CoverValues> make(const Graph& graph, const Machine& machine, CoverMemo* memo = nullptr);
 
   const std::vector<NodeId>& anchors() const { return anchors_; }                       // ascending
   const std::vector<NodeId>& sources(NodeId anchor) const { return sources_[anchor]; }  // anchors it reads, distinct
   const std::vector<NodeId>& readers(NodeId anchor) const { return readers_[anchor]; }
   bool is_output(NodeId anchor) const { return !outputs_[anchor].empty(); }
-  // The group of these anchors (ascending), storing what others or the caller need.
+  // The group of these anchors (ascending). It stores the values that other groups or the caller need.
   Group group(const std::vector<NodeId>& anchors) const;
-  // The same, storing only those of these anchors (both ascending).
+  // The same group, which stores the values of `stored` only (both lists ascending).
   Group group(const std::vector<NodeId>& anchors, const std::vector<NodeId>& stored) const;
-  // The anchor whose value an op or read of a group is, or -1: an input, or what is copied into every group.
+  // The anchor whose value an op or a read of a group is; -1: it is an input, or is copied into every group.
   NodeId anchor_behind(NodeId id) const;
   int64_t bytes_moved(const Group& group) const;
-  // Atoms of the loops of an anchor's own kernel.
+  // How many atoms the loops of an anchor's own kernel have.
   size_t atoms_alone(NodeId anchor) const;
-  // Equal for groups of equal structure: what may be concluded from one extract() holds for the other.
+  // Equal for groups of equal structure: all conclusions from the extract() of one hold for the other.
   Fingerprint structure(const Group& group) const;
   // Groups that only copy an input, constant or iota to an output.
   const std::vector<Group>& copies() const { return copies_; }
@@ -49,7 +48,7 @@ class CoverValues {
  private:
   CoverValues(const Graph& graph, const Machine& machine, CoverMemo* memo);
   absl::Status ensure_kernel(NodeId anchor);
-  // Valid until the next call.
+  // The result is valid until the next call.
   const absl::StatusOr<Domain>& try_alone(NodeId anchor, std::vector<NodeId> stores) const;
   void choose_stored_form(NodeId anchor);
   bool readers_are_kernels(NodeId value) const;  // every anchor that reads it is a legal group alone
@@ -64,19 +63,19 @@ class CoverValues {
   const Machine* machine_;
   std::vector<std::vector<NodeId>> users_;
   std::vector<char> anchor_, is_graph_output_;
-  std::vector<NodeId> stored_as_;  // of anchors: itself, or the bijective view that its kernel stores instead
-  std::vector<std::vector<NodeId>> outputs_;  // of anchors: graph outputs that its kernel stores
+  std::vector<NodeId> stored_as_;             // by anchor: itself, or the bijective view that its kernel stores instead
+  std::vector<std::vector<NodeId>> outputs_;  // by anchor: graph outputs that its kernel stores
   std::vector<NodeId> anchors_;
   std::vector<std::vector<NodeId>> sources_, readers_;
   std::vector<Group> copies_;
-  std::vector<Fingerprint> fingerprints_, as_read_;  // of nodes
-  mutable std::vector<int> visited_, place_;         // the last walk that came by, and as how manieth
+  std::vector<Fingerprint> fingerprints_, as_read_;  // by node
+  mutable std::vector<int> visited_, place_;         // by node: the last walk that reached it, and its position there
   mutable int walk_ = 0;
   CoverMemo* memo_;
-  mutable CoverMemo own_;  // where there is no other
+  mutable CoverMemo own_;  // used when make() was given none
 };
 
-// Topological order, smallest first op first; each group in_order().
+// The groups in topological order, ties by the smallest first op, each of them in_order().
 Cover ordered(const Graph& graph, std::vector<Group> groups);
 
 }  // namespace wl

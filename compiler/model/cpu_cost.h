@@ -1,9 +1,9 @@
-// What a contraction's kernel costs on a CPU, without running it: a sum of physical terms, each an amount that follows
-// from the kernel (steps of micro-kernels, bytes that enter a cache, vectors packed, ...) times what one of it costs on
-// the machine. The costs are measured: calibrate() fits them, none below zero, to at most 200 timed schedules of
-// shapes that need not be those ranked later; without a calibration they follow from the target's row. Amounts are of
-// the first thread, which has no less to do than any other. To add a term: a row of kCpuTerms and the lines of
-// cpu_work() that fill it in.
+// The cost of a contraction's kernel on a CPU, without running it: a sum of terms, each an amount that follows from the
+// kernel (steps of micro-kernels, bytes that enter a cache, vectors packed, ...) times its unit cost on the machine.
+// Unit costs are measured: calibrate() fits them, none below zero, to at most 200 timed schedules, whose shapes need
+// not be those that are ranked later. Without a calibration they follow from the target's row. Amounts are those of the
+// first thread, which has at least as much work as any other. To add a term: a row of kCpuTerms and the lines of
+// cpu_work() that count it.
 #pragma once
 
 #include <array>
@@ -19,18 +19,18 @@
 namespace wl {
 
 enum CpuTerm : int {
-  kMicro,       // ns that the table of micro-kernels says
+  kMicro,       // ns of all micro-kernel steps, by the table of step costs
   kCall,        // calls of a micro-kernel
-  kEntry,       // entries of its innermost loop, beyond the first of a call
+  kEntry,       // entries of a micro-kernel's innermost loop after the first of a call
   kEpilogue,    // issue slots of vectors computed after the contraction
   kPackLane,    // elements copied to scratch one by one, or gathered
   kPackRow,     // rows copied to scratch
-  kFromL2,      // ns that the row's second cache needs to feed micro-kernels, beyond those that they compute
-  kFromL3,      // bytes of operands that enter the second cache in micro-kernels
-  kPackFromL3,  // bytes that enter it while packing
+  kFromL2,      // ns that micro-kernels wait for the second cache, by the rate of the target's row
+  kFromL3,      // bytes of operands that enter the second cache during micro-kernels
+  kPackFromL3,  // bytes that enter the second cache during packing
   kFromMemory,  // bytes that enter the third cache
-  kMemoryRuns,  // stretches of neighbouring lines that are read into it
-  kMasked,      // lines that masked loads alone read into it: no prefetcher learns from those
+  kMemoryRuns,  // runs of contiguous lines among them
+  kMasked,      // lines of them read by masked loads only, which train no prefetcher
   kLaunch,      // launches of more than one thread
   kCpuTerms
 };
@@ -48,37 +48,38 @@ struct MicroKernel {
   }
 };
 
-// Amounts of one launch. Those of kMicro are `micro`: steps by micro-kernel; of kFromL2, what micro-kernels would hide
-// included.
+// The amounts of one launch. The amount of kMicro is given by `micro`, the steps of each micro-kernel; that of kFromL2
+// includes what micro-kernels hide.
 struct CpuWork {
   std::array<double, kCpuTerms> amount = {};
   std::vector<std::pair<MicroKernel, double>> micro;
 };
-// Of a kernel of class contract without lanes; of others, what its moves cost.
+// For kernels of class contract without lanes. For other kernels only the memory terms are meaningful.
 CpuWork cpu_work(const Kernel& kernel, const Machine& machine);
 
-// Costs of a machine.
+// The unit costs of a machine.
 struct CpuCost {
-  std::string device;                     // fingerprint; empty: of a target's row
+  std::string device;                     // fingerprint; empty: the costs follow from a target's row
   std::array<double, kCpuTerms> ns = {};  // per unit of each term
-  std::map<MicroKernel, double> step_ns;  // measured; others follow from the row
+  std::map<MicroKernel, double> step_ns;  // measured micro-kernels; others follow from fma_per_ns
   double fma_per_ns = 1;                  // vector multiply-adds, for micro-kernels that are not in step_ns
   bool operator==(const CpuCost&) const = default;
 };
 CpuCost default_cpu_cost(const Machine& machine);
-// Predicted ns of one launch.
+// The predicted ns of one launch.
 double cpu_ns(const CpuWork& work, const CpuCost& cost);
 
 struct CpuSample {
   CpuWork work;
   double ns = 0;
-  bool micro = false;  // measured for step_ns: one micro-kernel on data in the first cache
+  bool micro = false;  // for step_ns: a single micro-kernel with its data in the first cache
 };
-// Least squares of the relative error of all samples that are not `micro`, none of the costs negative. The target's row
-// counts like a thousandth of a sample for each term, so that a term which no sample has keeps its cost.
+// Fits non-negative unit costs by least squares of the relative error over all samples that are not `micro`. The costs
+// of the target's row have the weight of a thousandth of a sample, so that a term which occurs in no sample keeps its
+// cost.
 CpuCost calibrate(const std::vector<CpuSample>& samples, const Machine& machine, std::string device);
 
-// Versioned text, one cost a line; parse(print(c)) == c.
+// Text with a version, one cost in a line; parse_cpu_cost(print(c)) == c.
 std::string print(const CpuCost& cost);
 absl::StatusOr<CpuCost> parse_cpu_cost(std::string_view text);
 

@@ -12,31 +12,31 @@
 namespace wl {
 namespace {
 
-constexpr int kDearSlots = 4;  // issue slots from which an op is called dear
+constexpr int kExpensiveSlots = 4;  // issue slots from which an op counts as expensive
 
-// Of one launch and one worker: a thread of a CPU, a multiprocessor of a GPU.
+// What is counted of one launch for one worker: a thread of a CPU or a multiprocessor of a GPU.
 struct Facts {
   const Kernel& kernel;
   const Machine& machine;
-  double blocks = 1;                                            // of the worker with most
-  double idle = 0;                                              // share of the workers' turns that no block fills
-  double must_move = 1;                                         // bytes of all arguments, a worker's share
-  double read = 0, written = 0, scratch = 0, streamed = 0;      // bytes; elements that several lanes hold count once
-  double gathers = 0, narrow = 0, strided = 0, moves = 0;       // executions of loads and stores, by vector
-  double fma = 0, cheap = 0, dear = 0, folds = 0, crosses = 0;  // issue slots, by vector
+  double blocks = 1;                                        // blocks of the worker that has most
+  double idle = 0;                                          // share of the workers' time in which they have no block
+  double must_move = 1;                                     // bytes of all arguments, divided by the workers
+  double read = 0, written = 0, scratch = 0, streamed = 0;  // bytes; an element that several lanes hold counts once
+  double gathers = 0, narrow = 0, strided = 0, moves = 0;   // executions of loads and stores, in vectors
+  double fma = 0, cheap = 0, expensive = 0, folds = 0, crosses = 0;  // issue slots, in vectors
   double turns = 0, barriers = 0, prefetches = 0;
-  double ahead = 0;                    // bytes from a prefetch to the load that it is for
-  double registers = 0;                // of the widest tile that stays in registers
-  double instructions = 0, loads = 0;  // as written
-  double occupancy = 1;                // share of a multiprocessor's threads
-  double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter from beyond the cache, CPUs only
-  MicroKernel micro = {};              // the one with most steps
+  double ahead = 0;                    // bytes between a prefetch and its load
+  double registers = 0;                // vectors of the largest tile that stays in registers
+  double instructions = 0, loads = 0;  // in the text of the kernel
+  double occupancy = 1;                // resident threads of a multiprocessor over its limit
+  double l1 = 0, l2 = 0, l3 = 0;       // bytes that enter each cache, CPUs only
+  MicroKernel micro = {};              // the micro-kernel with most steps
   CpuWork work = {};
   CpuCost cost = {};
   double polydl = 0;
-  double ns = 1;  // analytic
+  double ns = 1;  // by the analytic model
 
-  double slots() const { return fma + cheap + dear + folds + crosses; }
+  double slots() const { return fma + cheap + expensive + folds + crosses; }
   double share(int term) const { return work.amount[term] * cost.ns[term] / ns; }
 };
 
@@ -64,9 +64,9 @@ class FactCounter {
     if (axis >= tile.bound.size() || tile.bound[axis].empty()) return whole;
     return std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, whole);
   }
-  // Vectors of a tile, or of each lane's part of it.
+  // The number of vectors in a tile, or in each lane's part of it.
   static double vectors(const Tile& tile) { return static_cast<double>(tile.layout.count('r')); }
-  // A lane of a GPU computes one element after the other.
+  // A lane of a GPU computes the elements of its vectors one after the other.
   double repeats(const Tile& tile) const { return vectors(tile) * (kernel_.wave > 0 ? tile.layout.lanes() : 1); }
 
   void body(const std::vector<Instr>& instrs, double times) {
@@ -101,14 +101,14 @@ class FactCounter {
     for (const ExprNode& node : instr.expr) {
       if (node.kind != ExprNode::Kind::kOp) continue;
       const double slots = info(node.op).cost;
-      (node.op == Op::fma ? facts_.fma : slots >= kDearSlots ? facts_.dear : facts_.cheap) += times * slots;
+      (node.op == Op::fma ? facts_.fma : slots >= kExpensiveSlots ? facts_.expensive : facts_.cheap) += times * slots;
     }
     if (std::find(instr.args.begin(), instr.args.end(), instr.result) != instr.args.end()) keep(instr.result);
   }
 
   void move(const Instr& instr, double times) {
     const bool store = instr.op == InstrOp::kStore;
-    const bool given = store || instr.op == InstrOp::kAsyncLoad;  // a tile that is there
+    const bool given = store || instr.op == InstrOp::kAsyncLoad;  // the tile is an operand, not the result
     const Tile& tile = kernel_.tiles[given ? instr.args[0] : instr.result];
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
     double each = 1;
@@ -126,7 +126,7 @@ class FactCounter {
     const double all = times * vectors(tile);
     facts_.moves += all;
     if (instr.op == InstrOp::kGather) facts_.gathers += all;
-    // Neighbouring lanes hold neighbouring elements, the same one, or others.
+    // The tile's axis of vectors, or else of lanes, decides whether neighbouring lanes access neighbouring elements.
     int axis = tile.layout.vector_axis();
     for (int i = 0; axis < 0 && i < tile.layout.rank(); ++i)
       if (tile.layout.width(i) > 1) axis = i;
@@ -166,7 +166,8 @@ void count_cpu(Facts& facts) {
   facts.ns = std::max(1.0, cpu_ns(facts.work, facts.cost));
 }
 
-// The limits of DeepCuts (PLDI 2021): each resource alone, in whole waves of the blocks that fit at once.
+// The model of DeepCuts (PLDI 2021): the time of the resource that limits the kernel, in whole waves of resident
+// blocks.
 void price_gpu(Facts& facts) {
   const Kernel& kernel = facts.kernel;
   const Gpu& gpu = facts.machine.target->gpu;
@@ -176,12 +177,12 @@ void price_gpu(Facts& facts) {
   if (kernel.scratch_bytes() > 0) fit = std::min(fit, static_cast<double>(gpu.unit_shared / kernel.scratch_bytes()));
   fit = std::clamp(std::floor(fit), 1.0, std::max(1.0, facts.blocks));
   facts.occupancy = std::min(1.0, fit * kernel.threads / std::max(1, gpu.unit_threads));
-  // Counted by thread of a team; a wave issues for all of its lanes.
+  // Slots are counted for a thread of a team; one issue of a wave serves all its lanes.
   const double waves = facts.slots() * kernel.team / std::max(1, kernel.wave);
   const double lanes = rates.slots_per_ns / units / std::max(1, kernel.wave);
   const double memory = (facts.read + facts.written) / (rates.memory_bytes_per_ns / units);
   const double shared = facts.scratch / (rates.near_bytes_per_ns / units * 4);
-  const double hidden = std::min(1.0, facts.occupancy * 2);  // half of the threads hide the others' latency
+  const double hidden = std::min(1.0, facts.occupancy * 2);  // half of the threads are enough to hide latency
   facts.ns = rates.launch_us * 1000 + std::max({memory, shared, waves / lanes}) / std::max(0.05, hidden);
 }
 
@@ -231,7 +232,7 @@ constexpr Feature kFeatures[] = {
     {"registers", [](const Facts& f) { return f.registers / std::max(1, f.machine.target->vector_registers); }},
     // Arithmetic mix
     {"fma", [](const Facts& f) { return f.fma / (f.slots() + 1); }},
-    {"dear", [](const Facts& f) { return f.dear / (f.slots() + 1); }},
+    {"dear", [](const Facts& f) { return f.expensive / (f.slots() + 1); }},
     {"folds", [](const Facts& f) { return f.folds / (f.slots() + 1); }},
     {"crosses", [](const Facts& f) { return log_ratio(f.crosses, f.slots()); }},
     {"slots", [](const Facts& f) { return log_ratio(f.slots(), f.must_move); }},
@@ -240,7 +241,7 @@ constexpr Feature kFeatures[] = {
     {"tile", [](const Facts& f) { return 1.0 * f.micro.height * f.micro.vectors; }},
     {"loads_a_product",
      [](const Facts& f) { return f.micro.height == 0 ? 0.0 : 1.0 / f.micro.height + 1.0 / f.micro.vectors; }},
-    // What the analytic model makes of it
+    // What the analytic model says
     {"share_call", [](const Facts& f) { return f.share(kCall); }},
     {"share_entry", [](const Facts& f) { return f.share(kEntry); }},
     {"share_epilogue", [](const Facts& f) { return f.share(kEpilogue); }},

@@ -1,9 +1,10 @@
-// What a learned model may look at: a fixed list of numbers that follow from a kernel and the machine, and from nothing
-// else: how much each level of memory moves against what it must, how often data is used again, how full the machine
-// is, how wide vectors and how deep pipelines are, what the arithmetic is made of. All are logarithms, ratios or small
-// counts, so that groups of different sizes teach each other. Amounts are counted in closed form, without running
-// anything: loops at their first turn, the blocks of one thread or multiprocessor. To add a feature: a row of
-// kFeatures, and one more in kFeaturesVersion, which tells older trained models apart.
+// The inputs of the learned model: a fixed list of numbers that follow from a kernel and the machine alone. They say
+// how many bytes each level of memory moves compared with the least possible, how often data is reused, how full the
+// machine is, how wide vectors and how deep pipelines are, and which arithmetic there is. All are logarithms, ratios or
+// small counts, so that what is learned from groups of one size holds for others. Amounts are counted in closed form,
+// without running anything: loops at their first iteration, for the blocks of one thread or multiprocessor. To add a
+// feature: a row of kFeatures, and an increment of kFeaturesVersion, by which models trained for other features are
+// recognised.
 #pragma once
 
 #include <string>
@@ -18,10 +19,10 @@ namespace wl {
 inline constexpr int kFeaturesVersion = 1;
 
 struct Features {
-  std::string kind;           // family of the target and class of the loops, "cpu/rows": whose kernels are alike
-  std::vector<float> values;  // as feature_names()
-  // What the analytic models say: cpu_cost of contractions on CPUs; of GPUs the dearest of device memory, shared memory
-  // and issue slots. 0: none of them ranks such kernels.
+  std::string kind;  // the target's family and the kernel's class, "cpu/rows"; each kind has a model of its own
+  std::vector<float> values;  // in the order of feature_names()
+  // The analytic estimate: cpu_cost for contractions on CPUs; on GPUs the longest of device memory, shared memory and
+  // issue slots. 0: no analytic model ranks such kernels.
   double analytic_ns = 0;
 };
 const std::vector<std::string_view>& feature_names();  // kFeatures

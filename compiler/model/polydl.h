@@ -1,6 +1,6 @@
-// PolyDL's own ranker (arXiv 2006.02230), kept as the baseline that the calibrated cost has to beat: the sizes of the
-// working sets of all reuses, packed pessimistically into the levels of memory, times the latency of each level. It
-// never asks how often a working set moves.
+// The ranker of PolyDL (arXiv 2006.02230), the baseline for the calibrated cost: the working sets of all reuses are
+// packed pessimistically into the levels of memory, and their sizes are multiplied by the latency of each level. How
+// often a working set moves is not part of it.
 #pragma once
 
 #include "compiler/model/reuse.h"
@@ -13,7 +13,7 @@ struct PolydlRank {
   double tie = 0;     // L1/192 + L2/96 + L3/16 + memory/55
   auto operator<=>(const PolydlRank&) const = default;
 };
-// Lower is predicted to be faster.
+// A lower rank predicts a faster kernel.
 PolydlRank polydl_rank(const Reuse& reuse, const Machine& machine);
 
 }  // namespace wl

@@ -1,7 +1,7 @@
-// The learned cost model: boosted trees over features of the kernel (features.h) that correct the logarithm of what the
-// analytic models say. It says nothing but which kernel of a group is faster: what all kernels of a group share
-// cancels. Trained by XGBoost (ranker_train.h), elsewhere and before; a ranker is text with a version, and evaluating
-// it needs no library. Kernels of a kind that it has no trees for are left to the analytic models.
+// The learned cost model: boosted trees over features of the kernel (features.h) that correct the logarithm of the
+// analytic estimate. It only predicts which kernel of a group is faster; what all kernels of a group have in common
+// cancels out. It is trained by XGBoost (ranker_train.h) in another program. A ranker is text with a version, and
+// evaluating it needs no library. Kernels of a kind for which it has no trees are ranked by the analytic models.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace wl {
 
-// values[feature] < below: yes, else no; feature -1: a leaf that adds `value`.
+// If values[feature] < below the walk continues at `yes`, else at `no`. Feature -1: a leaf, which adds `value`.
 struct TreeNode {
   int feature = -1;
   float below = 0;
@@ -25,7 +25,7 @@ struct TreeNode {
 using Tree = std::vector<TreeNode>;  // node 0 is the root; children come later
 
 struct Forest {
-  int rows = 0, groups = 0;  // that it was trained on
+  int rows = 0, groups = 0;  // of its training data
   std::vector<Tree> trees;
   bool operator==(const Forest&) const = default;
 };
@@ -33,13 +33,13 @@ struct Forest {
 struct Ranker {
   std::map<std::string, Forest> forests;  // by Features::kind
   bool knows(const std::string& kind) const { return forests.contains(kind); }
-  // Logarithm of the ns expected, up to a constant of the group; of a kind that is not known, by the analytic models.
+  // The logarithm of the expected ns, up to a constant of the group; the analytic estimate if the kind is not known.
   double log_ns(const Features& features) const;
   bool operator==(const Ranker&) const = default;
 };
 
-// Versioned text; parse_ranker(print(r)) == r. FailedPrecondition: trained for other features than this program has.
-// InvalidArgument: no ranker, or a damaged one.
+// Text with a version; parse_ranker(print(r)) == r. FailedPrecondition: it was trained for features of another version.
+// InvalidArgument: the text is not a ranker, or is damaged.
 std::string print(const Ranker& ranker);
 absl::StatusOr<Ranker> parse_ranker(std::string_view text);
 

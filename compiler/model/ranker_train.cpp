@@ -24,7 +24,7 @@ struct BoosterFree {
 };
 
 constexpr int kTrees = 100;
-// Of a logarithm of time to the scale of a pair's odds: kernels a tenth apart are ordered e : 1.
+// Scores are logarithms of time times this factor: two kernels 10 % apart are ordered with odds of e to 1.
 constexpr double kScale = 10;
 constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "rank:pairwise"},
                                                                {"base_score", "0"},
@@ -36,10 +36,10 @@ constexpr std::pair<const char*, const char*> kParameters[] = {{"objective", "ra
                                                                {"max_depth", "4"},
                                                                {"min_child_weight", "8"}};
 
-// Of one kind; the rows of a group stand together.
+// The training data of one kind. The rows of a group are contiguous.
 struct Table {
-  std::vector<float> values, labels, margins;  // values by row
-  std::vector<unsigned> groups;                // rows of each
+  std::vector<float> values, labels, margins;  // values are row-major
+  std::vector<unsigned> groups;                // the number of rows of each
   size_t rows() const { return labels.size(); }
 };
 
@@ -64,7 +64,7 @@ std::map<std::string, Table> tables_of(const std::vector<RankRow>& rows) {
   return tables;
 }
 
-// A line of XGBoost's text: "3:[f7<0.5] yes=5,no=6,missing=5" or "5:leaf=0.25", tabs before.
+// Reads a line of XGBoost's text, "3:[f7<0.5] yes=5,no=6,missing=5" or "5:leaf=0.25", which may begin with tabs.
 bool read_line(absl::string_view line, Tree* tree) {
   const std::vector<absl::string_view> words = absl::StrSplit(
       line, absl::ByAnyChar("\t :[]<=,"), absl::SkipEmpty());  // 3 f7 0.5 yes 5 no 6 missing 5 | 5 leaf 0.25
@@ -102,7 +102,7 @@ absl::StatusOr<Forest> boost(const Table& table) {
     for (absl::string_view line : absl::StrSplit(texts[t], '\n', absl::SkipEmpty()))
       if (!read_line(line, &tree))
         return absl::InternalError(cat("XGBoost printed a tree that cannot be read: ", line));
-    // A higher score is a shorter time.
+    // A higher score means a shorter time.
     for (TreeNode& node : tree) node.value /= static_cast<float>(-kScale);
     forest.trees.push_back(std::move(tree));
   }

@@ -1,4 +1,4 @@
-// Trains rankers (ranker.h), with XGBoost; the only place that knows it. Nothing that answers requests calls this.
+// Trains rankers (ranker.h) with XGBoost, which nothing else uses. The coordinator does not call this.
 #pragma once
 
 #include <string>
@@ -8,17 +8,18 @@
 
 namespace wl {
 
-// A kernel that was timed. Only times of one group are compared with each other.
+// A kernel and its measured time. Only times of the same group are compared with each other.
 struct RankRow {
-  std::string group;  // key and device: what shares a time scale
+  std::string group;  // key and device; times of one group are comparable
   Features features;
   double ns = 0;
 };
 
-inline constexpr int kLeastGroups = 2;  // of a kind, that it is learned from
+inline constexpr int kLeastGroups = 2;  // a kind with fewer groups is not trained
 
-// Pairwise (LambdaRank), from the analytic models on: a forest for every kind of which there are kLeastGroups groups of
-// two rows or more. The same rows in the same order make the same ranker. Internal: XGBoost's own message.
+// Pairwise training (LambdaRank) that starts from the analytic estimates: a forest for every kind with kLeastGroups
+// groups or more of at least two rows. The same rows in the same order give the same ranker. Internal: XGBoost failed,
+// with its message.
 absl::StatusOr<Ranker> train_ranker(const std::vector<RankRow>& rows);
 
 }  // namespace wl

@@ -12,10 +12,11 @@ namespace wl {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int kLaunchLoop = 0;  // the loop of launches
-// Combinations of turns that a mean is taken over; beyond, every loop stands at its first turn.
+constexpr int kLaunchLoop = 0;  // the loop that repeats the launch
+// A mean is taken over at most this many combinations of iterations; if there are more, all loops are at their first.
 constexpr int64_t kMostTurns = 4096;
-// Two references touch the same data when what they touch agrees to so much.
+// Two references are taken to touch the same data if the smaller count of elements is at least this share of the
+// larger.
 constexpr double kAlike = 0.75;
 
 double elements_of(const KernelBuffer& buffer) {
@@ -48,7 +49,8 @@ int Reuse::add_loop(VarId var, int parent, double trips) {
   return static_cast<int>(loops_.size()) - 1;
 }
 
-// The first thread has the blocks from 0 on. Where the block number is only read by its digits, these are the loops.
+// The first thread has the blocks from 0 on. If only digits of the block number are used, each digit is a loop;
+// otherwise the blocks are one loop.
 void Reuse::add_digits() {
   double blocks = std::ceil(static_cast<double>(kernel_.grid) / std::max(1, kernel_.threads));
   std::map<int64_t, std::vector<VarId>> digits;  // by divisor
@@ -189,7 +191,7 @@ double Reuse::trips(int loop, int outer, int64_t turn) const {
 
 double Reuse::reach(VarId var, int loop, int stop) const {
   if (const int turns = loop_of(var, loop); turns >= 0) {
-    // Loops from `loop` outwards turn until `stop` is met.
+    // Only loops from `loop` out to below `stop` iterate.
     for (int l = loop; l != stop && l >= 0; l = loops_[l].parent)
       if (l == turns) return loops_[turns].trips;
     return 1;
@@ -203,8 +205,8 @@ double Reuse::reach(VarId var, int loop, int stop) const {
   return v.mod == 0 ? values : std::min(values, static_cast<double>(v.mod));
 }
 
-// Strides in ascending order: one no longer than the run so far makes it longer, one that is a small multiple of the
-// stride before continues its rows, any other repeats what there is. Gaps within a granule count as touched.
+// Strides are taken in ascending order. A stride within the run so far extends the run; a small multiple of the
+// previous stride extends the rows of that stride; any other adds rows. Gaps smaller than a granule count as touched.
 Reuse::Box Reuse::box(const Reference& reference, int stop, int64_t granule) const {
   const Slice& slice = reference.instr->slice;
   const Tile& tile = kernel_.tiles[reference.store ? reference.instr->args[0] : reference.instr->result];
@@ -293,7 +295,7 @@ double Reuse::union_bytes(int loop, int stop) const {
   return bytes;
 }
 
-// Share of a box's lines that the sets which its strides reach have no ways for.
+// The share of a box's lines that exceed the ways of the cache sets which its strides reach.
 double Reuse::conflicts(int index, int stop, const Cache& cache) const {
   if (cache.ways == 0) return 0;
   const Reference& reference = references_[index];
@@ -314,7 +316,7 @@ double Reuse::misses(int index, const Cache& cache, bool cold) const {
   const double capacity = static_cast<double>(cache.bytes);
   double inside = measure(index, reference.loop).lines;
   double all = inside, first = inside;  // first: touched for the first time since the reference before it
-  // Whatever the reference before it left is there, if what came between fits.
+  // The data of the earlier reference is still in the cache if everything touched in between fits too.
   const auto follow = [&](int around) {
     if (reference.earlier < 0 || meeting(references_[reference.earlier].loop, reference.loop) != around) return;
     int before = references_[reference.earlier].loop;

@@ -1,5 +1,5 @@
-// The analytic bound: what a group cannot do faster than on this machine. Used to order work (where is most time to
-// win) and to say in reports how far a kernel is from the limit; never to reject a candidate.
+// The analytic bound: a time that no kernel of a group can beat on this machine. It decides which group gets the next
+// round of a search, where most time can be gained; it never rejects a candidate.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -9,11 +9,11 @@ namespace wl {
 
 struct Roofline {
   double memory_ns = 0;   // compulsory bytes at the bandwidth of the memory or cache that holds them
-  double compute_ns = 0;  // issue slots of all elements at the peak rate
+  double compute_ns = 0;  // issue slots of all elements at the nominal rate
   double ns() const { return memory_ns > compute_ns ? memory_ns : compute_ns; }
 };
 
-// Of one run of the group with all threads. Rates are the target row's nominal ones.
+// The bound of one run of the group on all threads, by the nominal rates of the target's row.
 Roofline roofline(const Graph& group, const Machine& machine);
 
 }  // namespace wl

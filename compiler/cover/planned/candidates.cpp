@@ -14,9 +14,9 @@
 namespace wl {
 namespace {
 
-constexpr int kStitchedProducts = 2;         // of one kernel
-constexpr double kWorthKeeping = 1.3;        // times its ops alone: a model may be that wrong about a group
-constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input that several kernels read
+constexpr int kStitchedProducts = 2;         // contractions in one kernel
+constexpr double kWorthKeeping = 1.3;        // times the ops alone: the model may be wrong about a group by this factor
+constexpr int64_t kWorthSharing = 16 << 10;  // bytes of an input for which sharing a read pays
 
 }  // namespace
 
@@ -60,7 +60,7 @@ Candidates::Candidates(const CoverValues& values, const Machine& machine, int en
   for (int op = 0; op < count; ++op) {
     const Group group = values.group({anchors[op]});
     const int form = form_of(group, contract_atoms_[op]);
-    WL_CHECK(form >= 0, "%", anchors[op], " alone is no kernel");
+    WL_CHECK(form >= 0, "%", anchors[op], " alone is not a legal kernel");
     alone_.push_back(forms_[form].cost.micros);
     known_.emplace(Ops{op}, op);
     with_[op].push_back(op);
@@ -112,7 +112,7 @@ bool Candidates::convex(const Ops& ops) const {
 int Candidates::form_of(const Group& group, size_t contract_atoms) {
   Fingerprint key = values_.structure(group);
   key.add(contract_atoms);
-  if (packing_) {  // what is no kernel otherwise may be one
+  if (packing_) {  // a group that is no kernel otherwise may be legal as a pack
     if (const auto apart = form_of_.find(key); apart != form_of_.end() && apart->second >= 0) return apart->second;
     key.add(1);
   }

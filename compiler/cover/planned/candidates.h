@@ -1,4 +1,4 @@
-// Inside cover/planned/: candidates while they are collected, each priced once.
+// The candidates while they are collected; each is priced once. For this folder only.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 namespace wl {
 
 using Ops = std::vector<int>;       // ascending
-inline constexpr int kMany = 1500;  // ops of a graph for which fewer candidates are asked for
+inline constexpr int kMany = 1500;  // a graph with more ops gets fewer candidates
 
 struct Fusion {
   Ops ops;
   GroupOrigin origin = GroupOrigin::kSingle;
-  int form = -1;      // with the values stored that others need
-  double saving = 0;  // us, against one kernel for each of its ops
+  int form = -1;      // of the group that stores all values which others need
+  double saving = 0;  // us, compared with one kernel for each of its ops
 };
 
 class Candidates {
@@ -28,12 +28,13 @@ class Candidates {
   int ops() const { return static_cast<int>(before_.size()); }
   const std::vector<int>& before(int op) const { return before_[op]; }
   const std::vector<int>& after(int op) const { return after_[op]; }
-  // Ops that read the same input of the graph, for every input that is worth reading once.
+  // For every input of the graph that is large enough for sharing to pay: the ops that read it.
   const std::vector<std::vector<int>>& input_readers() const { return input_readers_; }
 
-  // The candidate of these ops (ascending), made if need be; -1: not convex, not one legal kernel, or nobody's gain.
+  // The number of the candidate of these ops (ascending), which is made if it does not exist. -1: the ops are not
+  // convex, are not one legal kernel, or gain nothing.
   int consider(Ops ops, GroupOrigin origin);
-  // With what lies between them.
+  // The ops and all ops on paths between them.
   Ops closed(Ops ops) const;
   Ops joined(int a, int b) const { return closed(joined_ops(all_[a].ops, all_[b].ops)); }
   static Ops joined_ops(const Ops& a, const Ops& b);
@@ -41,10 +42,10 @@ class Candidates {
   const Fusion& operator[](int i) const { return all_[i]; }
   int count() const { return static_cast<int>(all_.size()); }
   double micros(int candidate) const { return forms_[all_[candidate].form].cost.micros; }
-  const std::vector<int>& with(int op) const { return with_[op]; }  // candidates that contain it
+  const std::vector<int>& with(int op) const { return with_[op]; }  // candidates that contain the op
   std::vector<int> best_with(int op, size_t most) const;            // largest saving first
 
-  // The form of a group; -1 when it is not a legal kernel.
+  // The number of a group's form; -1 when the group is not a legal kernel.
   int form_of(const Group& group, size_t contract_atoms);
   size_t contract_atoms(const Ops& ops) const;
   std::vector<NodeId> anchors(const Ops& ops) const;
@@ -58,7 +59,7 @@ class Candidates {
   void add_start(std::vector<int> cover) { starts_.push_back(std::move(cover)); }
   const std::vector<std::vector<int>>& starts() const { return starts_; }
   void stop_stitching() { stitching_ = false; }
-  void start_packing() { packing_ = true; }  // groups in unconnected parts are then legal
+  void start_packing() { packing_ = true; }  // groups with unconnected parts are legal from then on
   int considered() const { return static_cast<int>(known_.size()); }
 
  private:
@@ -73,16 +74,16 @@ class Candidates {
   const int enumerated_;
   bool stitching_ = false, packing_ = false;
   std::vector<std::vector<int>> starts_;
-  std::vector<int> index_;  // of anchors, by node
+  std::vector<int> index_;  // by node: its number among the anchors
   std::vector<std::vector<int>> before_, after_, input_readers_;
-  std::vector<OpSet> above_, below_;  // everything before, everything after
+  std::vector<OpSet> above_, below_;  // by op: all ops before it, all ops after it
   std::vector<size_t> contract_atoms_;
-  std::vector<double> alone_;  // us
+  std::vector<double> alone_;  // us, by op: a kernel of the op alone
   std::vector<Fusion> all_;
   std::vector<std::vector<int>> with_;
   std::unordered_map<Ops, int, Hash> known_;
   std::unordered_map<Fingerprint, int, FingerprintHash> form_of_;
-  CoverMemo stitched_;  // of blocks' covers
+  CoverMemo stitched_;  // answers for the covers of slabs
   std::vector<Form> forms_;
 };
 

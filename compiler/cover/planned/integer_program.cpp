@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kWhole = 1e-6;
 
-// The choices that a point stands for; nothing when it is not whole.
+// The choices that are 1 at a point; nullopt when the point is not integral.
 std::vector<int> chosen_at(const double* point, int choices, bool& whole) {
   std::vector<int> chosen;
   for (int i = 0; i < choices; ++i) {

@@ -1,5 +1,5 @@
-// An integer program as rows over columns, solved by CBC (https://github.com/coin-or/Cbc). Nothing here knows what it
-// stands for, and nothing outside the .cpp sees the solver.
+// An integer program as rows over columns, solved by CBC (https://github.com/coin-or/Cbc). It is independent of covers,
+// and only the .cpp includes the solver.
 #pragma once
 
 #include <limits>
@@ -21,26 +21,26 @@ struct IntegerAnswer {
 
 struct Relaxed {
   double bound = 0;           // no solution costs less
-  std::vector<double> price;  // of each row: what a unit of its limit is worth
+  std::vector<double> price;  // of each row: its dual value
 };
 
 class IntegerProgram {
  public:
-  int add_choice(double cost);  // 0 or 1; choices come before shares
-  int add_share();              // between 0 and 1, of no cost
+  int add_choice(double cost);  // a variable that is 0 or 1; choices are added before shares
+  int add_share();              // a variable between 0 and 1, without cost
   void add_row(const std::vector<std::pair<int, double>>& terms, double low, double high);
   int rows() const { return static_cast<int>(low_.size()); }
 
-  // Looks for what costs less than `known`, the cost of some solution. Deterministic: one thread, a limit of nodes
-  // rather than of time. A failure of the solver is an answer without solution and the bound 0.
+  // Searches for a solution that costs less than `known`, the cost of some solution. Deterministic: one thread, and the
+  // limit is a number of nodes, not a time. If the solver fails, the answer has no solution and the bound 0.
   IntegerAnswer solve(double known, int max_nodes) const;
-  // Without whole numbers. nullopt: the solver failed.
+  // The linear relaxation. nullopt: the solver failed.
   std::optional<Relaxed> relaxed() const;
 
  private:
   void load(OsiClpSolverInterface& lp) const;
 
-  std::vector<double> cost_;  // of columns
+  std::vector<double> cost_;  // by column
   int choices_ = 0;
   std::vector<int> row_start_ = {0}, column_;
   std::vector<double> value_, low_, high_;

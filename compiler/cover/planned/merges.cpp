@@ -1,4 +1,4 @@
-// Candidates out of two that touch: edge merges, unions, siblings, and in small parts of the graph everything.
+// Candidates made of two others: edge merges, unions and siblings; in small parts of the graph, all connected sets.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -12,8 +12,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;  // candidates at either end of an edge
-constexpr size_t kPairedReaders = 6;                    // of one value, with each other
+constexpr size_t kUnitedOfEach = 4, kUnitedOfMany = 1;  // candidates at either end of an edge whose unions are tried
+constexpr size_t kPairedReaders = 6;                    // readers of one value that are paired
 constexpr size_t kManyReaders = 64;
 
 struct Merger {
@@ -34,7 +34,7 @@ size_t united(const Candidates& candidates) {
 void add_merges(Candidates& candidates) {
   const int count = candidates.ops();
   PartGraph graph(count);
-  std::vector<int> part(static_cast<size_t>(count));  // the candidate that each part is now, -1: merged away
+  std::vector<int> part(static_cast<size_t>(count));  // by part: its candidate; -1: merged into another part
   std::iota(part.begin(), part.end(), 0);
   for (int op = 0; op < count; ++op)
     for (int next : candidates.after(op)) graph.add_edge(op, next);

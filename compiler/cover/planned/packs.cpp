@@ -1,7 +1,7 @@
-// Packs: kernels of a cover that wait for none of each other, side by side in one launch. Covers are the best without
-// any pack and those that the pool starts with: launches that are saved may pay for kernels that alone are second best.
-// Candidates are kernels of one level that leave part of the machine idle, or whose launch is a notable part of what
-// they take: first those that read the same value.
+// Packs: independent kernels of a cover, side by side in one launch. The covers are the best one without packs and
+// those that the pool starts with, since the launches that a pack saves may outweigh a choice of slower kernels.
+// Candidates are kernels of the same level that leave part of the machine idle, or whose launch is a large share of
+// their time; those that read the same value come first.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,19 +14,19 @@
 namespace wl {
 namespace {
 
-constexpr double kFilled = 0.9;      // of the machine, by a kernel that needs no company
-constexpr double kNotable = 0.05;    // of a kernel's time, by its launch
-constexpr size_t kMostTogether = 8;  // kernels of a pack
-constexpr size_t kMostCombined = 4;  // kernels all of whose combinations are tried
+constexpr double kFilled = 0.9;      // share of the machine from which a kernel is not packed
+constexpr double kNotable = 0.05;    // share of a kernel's time from which its launch is worth saving
+constexpr size_t kMostTogether = 8;  // kernels in one pack
+constexpr size_t kMostCombined = 4;  // up to this many kernels all combinations are tried
 
 class Packs {
  public:
   Packs(ColumnPool& pool, Candidates& candidates)
       : pool_(pool), candidates_(candidates), rates_(rates_of(candidates.machine())) {}
 
-  // Levels are counted from the first kernels and from the last, for one that is early may as well run late.
+  // Levels are counted both from the first kernels and from the last, since an early kernel may also run late.
   void add(const std::vector<int>& cover) {
-    std::map<int, int> stored_by;  // columns, by op
+    std::map<int, int> stored_by;  // by op: the column that stores its value
     for (int g : cover)
       for (int value : pool_.columns[g].stores) stored_by.emplace(value, g);
     Edges before, after;
@@ -97,7 +97,7 @@ class Packs {
       both.stores = Candidates::joined_ops(both.stores, column.stores);
       both.reads = Candidates::joined_ops(both.reads, column.reads);
     }
-    // What several compute is no part of its own, and what lies between them would have to run inside.
+    // Not a pack: kernels that compute the same op, and kernels with other ops on a path between them.
     if (both.ops.size() != ops || candidates_.closed(both.ops).size() != ops) return;
     if (!known_.insert(both.ops).second) return;
     both.form = candidates_.form_of(pool_.group(both), candidates_.contract_atoms(both.ops));

@@ -1,5 +1,5 @@
-// Pattern reduction (FusionStitching): the best three patterns that begin at an op, from those of its readers.
-// Mirrored: that end at an op, from those of what it reads.
+// Pattern reduction (FusionStitching): the best three patterns that begin at an op are made from those of its readers.
+// Mirrored, patterns that end at an op are made from those of the ops that it reads.
 #include <algorithm>
 
 #include "compiler/cover/planned/candidates.h"
@@ -8,7 +8,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kKept = 3;
-constexpr size_t kMostNeighbours = 16;  // of more, only the first ones are combined
+constexpr size_t kMostNeighbours = 16;  // only the first neighbours are combined
 
 void reduce_patterns(Candidates& candidates, bool mirrored) {
   std::vector<std::vector<int>> best(static_cast<size_t>(candidates.ops()));
@@ -18,7 +18,7 @@ void reduce_patterns(Candidates& candidates, bool mirrored) {
   for (int step = 0; step < candidates.ops(); ++step) {
     const int op = mirrored ? step : candidates.ops() - 1 - step;
     const std::vector<int>& neighbours = mirrored ? candidates.before(op) : candidates.after(op);
-    std::vector<int> patterns = {op};  // the candidate of an op alone has its number
+    std::vector<int> patterns = {op};  // the candidate of a single op has the op's number
     for (size_t i = 0; i < neighbours.size() && i < kMostNeighbours; ++i) {
       std::vector<int> grown = patterns;
       for (int pattern : patterns)
@@ -32,7 +32,7 @@ void reduce_patterns(Candidates& candidates, bool mirrored) {
       patterns = std::move(grown);
     }
     best[op] = std::move(patterns);
-    // Alone, so that a reader which fits nowhere does not hide the others.
+    // Each reader is also tried alone, so that one that cannot be combined does not hide the others.
     if (std::find(best[op].begin(), best[op].end(), op) == best[op].end()) best[op].push_back(op);
   }
 }

@@ -12,17 +12,17 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 2;          // measurements that the model's own word is worth
-constexpr double kPriorSpread = 0.3;  // of measured times around it, as logarithms
-constexpr double kPlausible = 2.5;    // spreads that a time may be below what is likely
-constexpr size_t kClasses = 6;        // of LoopClass
+constexpr double kPrior = 2;          // the weight of the model's price, in measurements
+constexpr double kPriorSpread = 0.3;  // standard deviation of measured times around it, as logarithms
+constexpr double kPlausible = 2.5;    // standard deviations by which a time may be below the likely one
+constexpr size_t kClasses = 6;        // values of LoopClass
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// A kernel that is timed alone finds its values in cache more often than in its place: of the time that they take from
-// memory so much is added. It decides where times differ by less than they vary, and then for the cover that moves
-// less.
+// A kernel that is timed alone finds its values in cache more often than it does within a program. This share of the
+// time that its traffic takes from memory is added to its price. It matters where measured times differ by less than
+// their noise: the cover with less traffic is then chosen.
 constexpr double kUnseenTraffic = 0.1;
 
-// How wrong the model was about the kernels of a class that were measured, as logarithms.
+// The model's error for the measured kernels of each class, as logarithms.
 class ModelError {
  public:
   void add(double log_ratio) {
@@ -40,7 +40,7 @@ class ModelError {
   double sum_ = 0, squares_ = 0, count_ = 0;
 };
 
-// The values that nobody stored before, in running order: who comes second need not write it again.
+// In running order, the values that no earlier column stored: a value need not be written twice.
 std::vector<std::vector<int>> stores_of(const ColumnPool& pool, const std::vector<int>& chosen) {
   std::set<int> stored;
   std::vector<std::vector<int>> out;

@@ -1,6 +1,6 @@
-// The planned cover: candidates, an integer program over them, and measured times in place of estimates as far as there
-// are any (docs/decisions/0014-planned-covers.md). Pure: the same graph, machine and times give the same
-// cover, so a restarted coordinator comes to it again from the trials that it stored.
+// The planned cover: candidates and an integer program that chooses among them, with measured times in place of
+// modelled ones where there are any (docs/decisions/0014-planned-covers.md). Pure: the same graph, machine and times
+// give the same cover, so that a restarted coordinator finds the same cover from the stored trials.
 #pragma once
 
 #include <string>
@@ -15,25 +15,25 @@ namespace wl {
 
 struct PlannedCover {
   Cover cover;
-  std::vector<int> columns;     // of the pool, as cover.groups; -1: a copy of an input to an output
-  std::vector<double> micros;   // of forms: what was assumed
-  double total = 0, bound = 0;  // of the cover; no cover over the pool takes less. Under the assumed times
+  std::vector<int> columns;     // by group of the cover: its column in the pool; -1: a copy of an input to an output
+  std::vector<double> micros;   // by form: the price that was assumed
+  double total = 0, bound = 0;  // of the cover, and of the best cover over the pool at least; by the assumed prices
   int regions = 0, distinct_regions = 0, rows = 0, cuts = 0;
   bool proven() const { return total <= bound * (1 + 1e-6) + 1e-6; }
 };
 
-// Prices of the pool's forms in us; infinite: not to be chosen. The model's where nothing was measured at all.
+// Prices of the pool's forms in us; a form with an infinite price is not chosen. Without measurements: the model's.
 std::vector<double> form_times(const ColumnPool& pool, const CoverPrices& prices);
 
-// What solve_cover() solves; `columns`: of the pool, those that may be chosen.
+// The program that solve_cover() solves; `columns`: by column of the program, its number in the pool.
 CoverProgram program_of(const ColumnPool& pool, const std::vector<double>& micros, std::vector<int>* columns = nullptr);
 
-// `starts`: covers to begin with besides the pool's own, as columns. NotFound: none of all is of columns that may be
-// chosen.
+// `starts`: initial covers besides the pool's own, as columns. NotFound: every initial cover has a column with an
+// infinite price.
 absl::StatusOr<PlannedCover> solve_cover(const ColumnPool& pool, const std::vector<double>& micros,
                                          const std::vector<std::vector<int>>& starts = {});
 
-// The cheapest cover over the pool. NotFound: as solve_cover().
+// The cheapest cover over the pool of the graph. NotFound: as solve_cover().
 absl::StatusOr<Cover> cover_planned(const ColumnPool& pool, const CoverPrices& prices = {});
 
 }  // namespace wl

@@ -12,14 +12,15 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostDropped = 4;    // stored values that are tried without, one at a time
-constexpr size_t kDroppedOfMany = 3;  // candidates of so few ops are tried without
+constexpr size_t kMostDropped = 4;    // stored values that are left out, one at a time
+constexpr size_t kDroppedOfMany = 3;  // in a large graph, only for candidates of so few ops
 
 class Columns {
  public:
   explicit Columns(Candidates& candidates) : candidates_(candidates) {}
 
-  // The candidate with the values that others need; then without those that others may compute for themselves.
+  // Adds the candidate that stores all values which others need, then variants without values that others can
+  // recompute.
   void add(const Fusion& candidate) {
     const std::vector<NodeId> anchors = candidates_.anchors(candidate.ops);
     const Ops all = add(candidate, anchors, candidate.ops);
@@ -32,7 +33,7 @@ class Columns {
       add(candidate, anchors, stored);
     }
     if (free.size() < 3) return;
-    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // all but one
+    for (size_t i = 0; i < free.size() && i < kMostDropped; ++i) {  // leaves out one
       Ops stored = kept;
       stored.push_back(free[i]);
       std::sort(stored.begin(), stored.end());
@@ -47,7 +48,7 @@ class Columns {
   }
 
  private:
-  // What it stores; nothing when it would not be a kernel, or do work for nobody.
+  // The column that stores these values; nullopt when it is not a legal kernel or computes an op that nothing needs.
   Ops add(const Fusion& candidate, const std::vector<NodeId>& anchors, const Ops& wanted) {
     const CoverValues& values = candidates_.values();
     const Group group = values.group(anchors, candidates_.anchors(wanted));

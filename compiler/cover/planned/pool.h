@@ -1,6 +1,6 @@
-// The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal kernel; a *column*
-// is a candidate and the values it stores; a *form* is what columns have in common that are the same kernel (repeated
-// blocks of a model), so legality and price are found once. Which candidates are looked at, in this order:
+// The candidates for kernels of a graph. A *candidate* is a convex set of ops that is one legal kernel. A *column* is a
+// candidate with the values that it stores. Columns that are the same kernel, as in repeated blocks of a model, share a
+// *form*, whose legality and price are computed once. The sources of candidates, in this order:
 //   single   every op alone
 //   greedy   the groups of cover_greedy, so that no cover is priced above it
 //   pattern  an op and the best three patterns of each of its readers, readers first (A. Zheng et al.,
@@ -42,24 +42,24 @@ struct PoolColumn {
 struct Form {
   LoopClass cls = LoopClass::kMap;
   Cost cost;
-  int ops = 1;       // anchors
-  std::string hash;  // graph_hash() of a group's own graph: what its measured time is found by
+  int ops = 1;       // anchors in it
+  std::string hash;  // graph_hash() of a group's own graph: the key of its measured time
 };
 
 struct ColumnPool {
-  CoverValues values;  // refers to the graph and the machine that the pool was made of
+  CoverValues values;  // refers to the graph and the machine that the pool was made for
   std::vector<PoolColumn> columns;
   std::vector<Form> forms;
-  std::vector<std::vector<int>> starts;  // covers to begin with, as columns: greedy, edge merges, ops alone
-  int considered = 0;                    // sets of ops whose legality was asked
+  std::vector<std::vector<int>> starts;  // initial covers, as columns: greedy, edge merges, single ops
+  int considered = 0;                    // sets of ops whose legality was tested
   double memory_bytes_per_ns = 1;        // of the machine
-  // The column's group of the graph, storing what the column stores.
+  // The column as a group of the graph, which stores the values that the column stores.
   Group group(const PoolColumn& column) const;
 };
 
 inline constexpr int kEnumerated = 10;
 
-// `enumerated`: in place of kEnumerated, to find out what that is worth.
+// `enumerated`: replaces kEnumerated, for experiments.
 absl::StatusOr<ColumnPool> candidate_pool(const Graph& graph, const Machine& machine, int enumerated = kEnumerated);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// What kernels cost when a cover is chosen by measured times.
+// The prices of kernels when a cover is chosen by measured times.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 
 namespace wl {
 
-// What a kernel that nobody measured is taken to cost.
+// The price of a kernel that was not measured.
 enum class Unmeasured : uint8_t {
-  kLikely,  // the model's time, times how wrong that was about its class, times `hope`: so that it gets its chance
-  kBound,   // what no kernel beats: a cover that then has only measured kernels is the best over the pool
-  kNever,   // it is not to be chosen
+  kLikely,  // the model's time, corrected by its error for the class, times `hope`, so that it may be chosen and
+            // measured
+  kBound,   // the model's lower bound: a cover of measured kernels only is then the best over the pool
+  kNever,   // infinite: it is not chosen
 };
 
-// Where what is likely calls for nothing new, a little more is hoped for, down to kLeastHope: models are seldom so
-// wrong.
+// While the chosen cover has only measured kernels, hope is lowered, down to kLeastHope: a model is seldom wrong by
+// more.
 inline constexpr double kFirstHope = 0.85, kLeastHope = 0.5;
-// So many covers that call for something new are searched at once: the more alternatives a pool has, the less one cover
-// a round finds of them.
+// Covers with unmeasured kernels that are searched at once. With one cover in a round, a large pool takes many rounds.
 inline constexpr int kCoversOfARound = 3;
 
 struct CoverPrices {

@@ -13,10 +13,10 @@ constexpr int kMaxCutRounds = 100;
 
 struct Cycle {
   std::vector<int> columns;
-  std::set<int> values;  // passed along it
+  std::set<int> values;  // passed along the cycle
 };
 
-// The shortest cycle through `from` among columns that wait for each other; nothing when there is none.
+// The shortest cycle through `from` among columns that wait for each other; nullopt when there is none.
 Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waiting, size_t from) {
   const auto passes = [&](size_t a, size_t b, std::set<int>* values) {
     bool any = false;
@@ -53,7 +53,7 @@ Cycle shortest_cycle(const CoverProgram& program, const std::vector<int>& waitin
   return {};
 }
 
-// Columns that let everything along the cycle run although all of it is chosen.
+// The columns that break the cycle when chosen besides it: set E of a loop row.
 std::vector<int> ways_out(const CoverProgram& program, const Cycle& cycle) {
   std::vector<int> out;
   for (size_t g = 0; g < program.columns.size(); ++g) {
@@ -74,7 +74,7 @@ struct LoopRow {
   double high = 0;
 };
 
-// One shortest cycle for every set of columns that wait for each other.
+// One shortest cycle for each set of columns that wait for each other.
 std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<int>& waiting) {
   std::vector<LoopRow> rows;
   std::set<std::vector<int>> known;
@@ -91,10 +91,10 @@ std::vector<LoopRow> loop_rows(const CoverProgram& program, const std::vector<in
   return rows;
 }
 
-// The program over some of its columns.
+// The integer program over some of the columns.
 struct Rows {
   IntegerProgram rows;
-  std::vector<int> cover, store;  // rows of ops and of values; -1: none
+  std::vector<int> cover, store;  // by op: its rows; -1: none
 };
 
 Rows rows_of(const CoverProgram& program, const std::vector<int>& columns, const std::vector<LoopRow>& loops) {
@@ -136,15 +136,15 @@ Rows rows_of(const CoverProgram& program, const std::vector<int>& columns, const
   return out;
 }
 
-// The bound of the program without whole numbers and, for each column, by how much more than that a cover with it costs
-// at least. Columns are taken in as the prices of rows call for them: most never are.
+// The bound of the linear relaxation and the reduced cost of each column: a cover with the column costs at least that
+// much more than the bound. Column generation: columns are added while their reduced cost is negative; most never are.
 struct Priced {
   double bound = 0;
-  std::vector<double> dearer;
+  std::vector<double> reduced_cost;
 };
 
-constexpr size_t kAtOnce = 8000;   // columns that are priced together
-constexpr size_t kTakenIn = 4000;  // at a time, of more
+constexpr size_t kAtOnce = 8000;   // up to this many columns are priced together
+constexpr size_t kTakenIn = 4000;  // columns added at a time, when there are more
 constexpr int kMaxPricings = 5;
 
 std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>& start,
@@ -173,10 +173,10 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
       double value = loop_price[g];
       for (int op : program.columns[g].ops) value += price(rows.cover[op]);
       for (int stored : program.columns[g].stores) value += price(rows.store[stored]);
-      out.dearer[g] = program.columns[g].micros - value;  // what it reads can only make it dearer
-      if (in[g] == 0 && out.dearer[g] < 0) {
-        wanted.emplace_back(out.dearer[g], static_cast<int>(g));
-        out.bound += out.dearer[g];  // it may be in the cover, once
+      out.reduced_cost[g] = program.columns[g].micros - value;  // its read rows can only raise it
+      if (in[g] == 0 && out.reduced_cost[g] < 0) {
+        wanted.emplace_back(out.reduced_cost[g], static_cast<int>(g));
+        out.bound += out.reduced_cost[g];  // the column may be in the cover, once
       }
     }
     if (!best || out.bound > best->bound) best = std::move(out);
@@ -187,16 +187,16 @@ std::optional<Priced> priced(const CoverProgram& program, const std::vector<int>
   return best;
 }
 
-std::vector<int> not_dearer(const Priced& prices, const std::vector<int>& start, double limit) {
+std::vector<int> columns_within(const Priced& prices, const std::vector<int>& start, double limit) {
   std::vector<int> columns = start;
-  for (size_t g = 0; g < prices.dearer.size(); ++g)
-    if (prices.dearer[g] <= limit) columns.push_back(static_cast<int>(g));
+  for (size_t g = 0; g < prices.reduced_cost.size(); ++g)
+    if (prices.reduced_cost[g] <= limit) columns.push_back(static_cast<int>(g));
   std::sort(columns.begin(), columns.end());
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
   return columns;
 }
 
-// A solver that was stopped early, or rounded, may leave columns that nothing needs.
+// Removes columns that nothing needs; a solver that stopped early or rounded may leave some.
 std::vector<int> without_idle(const CoverProgram& program, std::vector<int> chosen) {
   std::stable_sort(chosen.begin(), chosen.end(),
                    [&](int a, int b) { return program.columns[a].micros > program.columns[b].micros; });
@@ -267,8 +267,8 @@ bool is_cover(const CoverProgram& program, const std::vector<int>& chosen) {
 
 namespace {
 
-// Solves over some columns, with as many loop rows as that takes; what is better goes into `answer`. The bound of these
-// columns.
+// Solves the program over some columns and adds loop rows until its solution can run. A better cover goes into
+// `answer`. Returns the bound over these columns.
 double improve(const CoverProgram& program, const std::vector<int>& columns, std::vector<LoopRow>& loops, int max_nodes,
                ProgramAnswer& answer) {
   for (int round = 0; round < kMaxCutRounds; ++round) {
@@ -303,16 +303,16 @@ ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>&
   const std::optional<Priced> prices = priced(program, start, loops);
   if (!prices) return answer;
   answer.bound = prices->bound;
-  // First among the columns that cost nothing or little more than the bound; what a better cover could still contain
-  // then follows from the gap that is left.
+  // The first solution uses the columns of little or no reduced cost. A better cover can only have columns whose
+  // reduced cost is within the gap that remains.
   const auto gap = [&] { return std::max(0.0, answer.micros - prices->bound); };
   const double slack = 1e-7 * (1 + answer.micros);
-  const std::vector<int> few = not_dearer(*prices, start, gap() / 20 + slack);
+  const std::vector<int> few = columns_within(*prices, start, gap() / 20 + slack);
   double bound = improve(program, few, loops, max_nodes, answer);
-  const std::vector<int> all = not_dearer(*prices, start, gap() + slack);
+  const std::vector<int> all = columns_within(*prices, start, gap() + slack);
   if (!std::includes(few.begin(), few.end(), all.begin(), all.end()))
     bound = improve(program, all, loops, max_nodes, answer);
-  // What was left out is in no better cover.
+  // No better cover has any of the other columns.
   answer.bound = std::min(answer.micros, std::max(prices->bound, bound));
   answer.cuts = static_cast<int>(loops.size());
   return answer;
@@ -329,7 +329,7 @@ ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>&
   answer.bound = std::min(answer.micros, prices->bound);
   std::vector<std::vector<std::pair<double, int>>> with(static_cast<size_t>(program.ops));
   for (size_t g = 0; g < program.columns.size(); ++g)
-    for (int op : program.columns[g].ops) with[op].emplace_back(prices->dearer[g], static_cast<int>(g));
+    for (int op : program.columns[g].ops) with[op].emplace_back(prices->reduced_cost[g], static_cast<int>(g));
   for (std::vector<std::pair<double, int>>& list : with) {
     std::sort(list.begin(), list.end());
     for (size_t i = 0; i < list.size() && i < kept; ++i) worth.push_back(list[i].second);

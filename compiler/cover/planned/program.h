@@ -1,14 +1,14 @@
-// Which columns make the cheapest cover: an integer program over any columns, whatever they stand for. A column
-// computes ops, stores some of their values and reads values of others; ops are numbers, and each makes one value.
+// The cheapest cover as an integer program over columns. A column computes ops, stores some of their values and reads
+// values of other ops. Ops are numbers, and each has one value.
 //
 //   min  sum micros_g x_g
 //   cover  sum_{g computes o} x_g >= 1        every op; = 1 where `once`
 //   store  sum_{g stores v} x_g >= y_v        y_v = 1 where `wanted`
 //   read   y_v >= x_g                         every v that g reads
-//   loop   sum_{g in C} x_g <= |C| - 1 + sum_{g in E} x_g      where chosen columns would wait for each other for ever
+//   loop   sum_{g in C} x_g <= |C| - 1 + sum_{g in E} x_g      where the chosen columns of C would wait for each other
 //
-// *cover* follows from the others for integers, but decides how long the solver takes. *loop* rows are added when a
-// solution needs them: C is a cycle, W the values passed along it, E the columns that store one of W and read none.
+// For integers *cover* follows from the other rows, but it makes the solver fast. *loop* rows are added when a solution
+// violates them: C is a cycle, W are the values passed along it, E are the columns that store one of W and read none.
 #pragma once
 
 #include <vector>
@@ -38,20 +38,21 @@ struct ProgramAnswer {
 
 double micros_of(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The columns in an order in which they can run; values that no column of the program stores are there from the start.
-// Empty when some would wait for ever, which are then in `waiting`.
+// The columns in an order in which they can run. Values that no column of the program stores exist from the start.
+// Empty when some columns wait for each other; these are then in `waiting`.
 std::vector<int> runnable_order(const CoverProgram& program, const std::vector<int>& chosen,
                                 std::vector<int>* waiting = nullptr);
 
-// Whether the columns compute every op, once where they must, and store all that is wanted and read, in some order.
+// Whether the columns can run in some order, compute every op (exactly once if `once`), and store every value that is
+// wanted or read.
 bool is_cover(const CoverProgram& program, const std::vector<int>& chosen);
 
-// The best cover that is found within so many nodes of the search tree; never worse than `start`, which must be one.
-// One thread, no clock: the same program gives the same answer.
+// The best cover found within max_nodes nodes of the search tree; never worse than `start`, which must be a cover. It
+// uses one thread and no clock, so that the same program gives the same answer.
 ProgramAnswer solve_program(const CoverProgram& program, const std::vector<int>& start, int max_nodes);
 
-// For programs that are too large to solve: the bound, and in `worth` the columns of `start` and for each op the `kept`
-// that cost least more than the bound.
+// For programs that are too large to solve: the bound of the linear relaxation, and in `worth` the columns of `start`
+// and, for each op, the `kept` columns of least reduced cost.
 ProgramAnswer price_program(const CoverProgram& program, const std::vector<int>& start, size_t kept,
                             std::vector<int>& worth);
 

@@ -8,16 +8,16 @@
 namespace wl {
 namespace {
 
-constexpr int kWholeRegion = 400;   // ops that are solved at once
-constexpr int kMaxNodes = 2000;     // of one region's search tree
-constexpr size_t kKeptOfEach = 12;  // columns that compute an op of a larger one
+constexpr int kWholeRegion = 400;   // up to this many ops are solved at once
+constexpr int kMaxNodes = 2000;     // nodes of a region's search tree
+constexpr size_t kKeptOfEach = 12;  // columns kept for each op of a larger region
 
 using Key = std::vector<std::tuple<std::vector<int>, std::vector<int>, std::vector<int>, double>>;
 
-// Some ops of a program as one of their own.
+// Some ops of a program, as a program of their own.
 struct Region {
   CoverProgram program;
-  std::vector<int> ops, columns;  // of the whole program, by number in this one
+  std::vector<int> ops, columns;  // by number in this program: the number in the whole one
 
   int local(int op) const {
     const auto at = std::lower_bound(ops.begin(), ops.end(), op);
@@ -25,7 +25,7 @@ struct Region {
   }
 };
 
-// `wanted`: of the whole program's ops, whose values are needed outside.
+// `wanted`: by op of the whole program, whether its value is needed outside the region.
 Region region_of(const CoverProgram& whole, std::vector<int> ops, std::vector<int> columns,
                  const std::vector<char>& wanted) {
   Region region;
@@ -56,7 +56,7 @@ Region region_of(const CoverProgram& whole, std::vector<int> ops, std::vector<in
   return region;
 }
 
-// Equal for programs that have the same answer.
+// Programs with equal keys have the same answer.
 Key key_of(const CoverProgram& program) {
   Key key;
   std::vector<int> flags;
@@ -90,7 +90,7 @@ class Solver {
   }
 
   RegionsAnswer run() {
-    // Regions may be runnable each and not together: then those that wait become one.
+    // Regions that can run one by one may wait for each other together; these are then joined into one region.
     for (int round = 0; round < 4; ++round) {
       RegionsAnswer answer = solve();
       std::vector<int> waiting;
@@ -180,17 +180,18 @@ RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::
 
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
                                      std::vector<int> chosen) {
-  constexpr size_t kSegment = 80;  // ops
+  constexpr size_t kSegment = 80;  // ops in a segment
   constexpr int kSegmentNodes = 200;
-  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // columns, by their first op
+  std::vector<std::vector<int>> with(static_cast<size_t>(program.ops));  // by op: columns whose first op it is
   for (int g : usable) with[program.columns[g].ops[0]].push_back(g);
   chosen = runnable_order(program, chosen);
   for (int pass = 0; pass < 2; ++pass) {
     std::vector<int> result;
-    std::vector<char> there(static_cast<size_t>(program.ops), 0);  // values stored so far
+    std::vector<char> there(static_cast<size_t>(program.ops), 0);  // by op: whether its value is stored already
     size_t begin = 0;
     while (begin < chosen.size()) {
-      const size_t size = pass == 1 && begin == 0 ? kSegment / 2 : kSegment;  // the second time by half
+      const size_t size =
+          pass == 1 && begin == 0 ? kSegment / 2 : kSegment;  // the second pass is shifted by half a segment
       std::vector<int> ops;
       size_t end = begin;
       for (; end < chosen.size() && (end == begin || ops.size() < size); ++end)

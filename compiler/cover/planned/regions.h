@@ -1,4 +1,4 @@
-// Inside search/: a cover's program cut into parts that can be solved alone.
+// Divides the program of a cover into regions that can be solved alone. For this folder only.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,13 @@ struct RegionsAnswer {
   int regions = 0, distinct = 0, rows = 0, cuts = 0;
 };
 
-// Solves the whole program: ops that no column joins are regions of their own (exact: what crosses between them is
-// stored whatever is chosen), equal regions are solved once, and those of more than kWholeRegion ops in segments.
-// `starts`: covers, by column; the first must be one, of others each region takes what is cheaper.
+// Solves the whole program. Ops that no column connects are in different regions, which is exact, since values between
+// regions are stored by every cover. Equal regions are solved once, and regions of more than kWholeRegion ops in
+// segments. `starts`: lists of columns. The first must be a cover; each region starts from the cheapest list that
+// covers it.
 RegionsAnswer solve_regions(const CoverProgram& program, const std::vector<std::vector<int>>& starts);
 
-// A cover of a large program improved segment by segment of its own order, by these columns.
+// Improves a cover of a large program: in running order, each segment is solved again with the `usable` columns.
 std::vector<int> improve_by_segments(const CoverProgram& program, const std::vector<int>& usable,
                                      std::vector<int> chosen);
 

@@ -376,7 +376,7 @@ TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
   const auto made = explain(graph, cover_greedy(graph, test_machine()).value(), test_machine());
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_NE(made->text.find("not one kernel: "), std::string::npos) << made->text;
-  EXPECT_NE(made->text.find("nor can blocks share the group: "), std::string::npos) << made->text;
+  EXPECT_NE(made->text.find("nor can the group be divided among blocks: "), std::string::npos) << made->text;
 }
 
 TEST(Explain, SaysWhatEveryGroupSaves) {
