@@ -11,11 +11,11 @@
 
 namespace wl {
 
-// A loop of so many turns, each of which loads what it then uses; `stages`: turns that are under way at once, 1: none
-// is loaded ahead; `beside`: how many such loops share the unit that computes. ns of one of them.
+// The ns of a loop of `turns` iterations, each of which loads what it then uses. `stages`: iterations in flight at
+// once; 1: nothing is loaded ahead. `beside`: how many such loops share the unit that computes.
 double pipelined_ns(double load_ns, double use_ns, double turns, double stages, double beside);
 
-// Of a contraction, as its domain has it.
+// The extents of a contraction's domain.
 struct ProductExtents {
   double rows = 1, columns = 1;  // of one product
   double depth = 1;              // elements that are summed up

@@ -9,8 +9,7 @@ namespace wl {
 
 // The price of a kernel that was not measured.
 enum class Unmeasured : uint8_t {
-  kLikely,  // the model's time, corrected by its error for the class, times `hope`, so that it may be chosen and
-            // measured
+  kLikely,  // the model's time, corrected by its error for the class, times `hope`: it may be chosen and measured
   kBound,   // the model's lower bound: a cover of measured kernels only is then the best over the pool
   kNever,   // infinite: it is not chosen
 };
