@@ -22,7 +22,6 @@ absl::Status add_rows(const KernelRecord& record, const std::vector<PhaseTrial>&
   for (const PhaseTrial& item : trials) {
     const std::vector<int64_t>& samples = item.trial.samples_ns;
     if (item.phase != 0 || item.trial.outcome != Outcome::kCorrect || samples.empty()) continue;
-    // The least sample: other load only adds time.
     const double ns = std::max(1.0, undisturbed_ns(samples));
     const auto point = space.parse(item.trial.plan);
     const auto kernel =

@@ -6,7 +6,7 @@
 // passes, each in another order; `write` makes the T4 file. The first two stop after so many seconds and are taken up
 // again by the next call, so that they run when the machine is free for them.
 // A point's samples come from passes that lie minutes apart: what disturbs the machine for a while disturbs one sample
-// of many points, not many samples of one. One thread, and the lower quartile counts: other work only ever adds time.
+// of many points, not many samples of one. One thread; the least sample counts (undisturbed_ns).
 #include <unistd.h>
 
 #include <chrono>

@@ -67,7 +67,7 @@ void repeat_at_the_usual_clock(int index, Slot& slot, const Clocked& timed) {
 bool finished(const Recipe& recipe, Slot& slot) {
   const std::vector<int64_t>& samples = slot.result.samples_ns;
   const auto n = static_cast<int>(samples.size());
-  // Noise only ever adds time, so the fastest of a few samples says who is out.
+  // A few samples are enough to give a candidate up, since their least is what counts.
   const double behind = recipe.best_ns > 0 ? undisturbed_ns(samples) / static_cast<double>(recipe.best_ns) : 0;
   if (n >= 2 && behind > recipe.hopeless_factor) slot.result.hopeless = true;
   if (slot.result.hopeless || (n >= 3 && behind > kClearlyBehind)) return true;
