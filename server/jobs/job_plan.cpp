@@ -17,7 +17,8 @@ namespace {
 
 // To be raised when the ABI of kernels, the numerics policy or the way of measuring changes meaning.
 constexpr int kKeyVersion = 1;
-// How products of f32 are rounded. There is one way; its name stays in the keys so that existing stores are found again.
+// How products of f32 are rounded. There is one way; its name stays in the keys so that existing stores are found
+// again.
 constexpr std::string_view kProducts = "strict";
 
 // "subtract+exp+.. f32[512,768]"
