@@ -165,16 +165,13 @@ bool Printer::static_extent(const Tile& tile, int axis) const {
 
 void Printer::print_stretch(const Stretch& stretch) {
   const Instr& first = *stretch.instrs[0];
-  if (first.op == InstrOp::kFence) return out_.line("wl_fence();");
-  if (first.op == InstrOp::kFill) return print_fill(first);
-  if (first.op == InstrOp::kCross) return print_cross(first);
-  if (first.op == InstrOp::kConvert) return print_convert(first);
+  if (info(first.op).stretch == InstrStretch::kAlone) return print_instr(first, {});
   defined_here_.clear();
   bool keep = stretch.unrolled || repeats_of(tile_of(stretch.space)) == 1;
   for (const Instr* instr : stretch.instrs) {
-    if (instr->result >= 0 && instr->op != InstrOp::kFold) defined_here_.insert(instr->result);
+    if (info(instr->op).result == InstrResult::kDefines) defined_here_.insert(instr->result);
     if (instr->result >= 0) keep = keep || register_tiles_.contains(instr->result);
-    if (instr->op != InstrOp::kPrefetch)
+    if (info(instr->op).reads_arguments())
       for (TileId arg : instr->args) keep = keep || register_tiles_.contains(arg);
   }
   if (keep) {
@@ -213,7 +210,7 @@ void Printer::print_unrolled(const Stretch& stretch) {
     if (!guard.empty()) {
       // Values must exist on every path; only effects are guarded.
       for (const Instr* instr : stretch.instrs)
-        if (instr->op != InstrOp::kStore) return fail("a tile bounded along an outer axis may only be stored");
+        if (!info(instr->op).stores()) return fail("a tile bounded along an outer axis may only be stored");
       out_.open(cat("if (", guard, ")"));
     }
     for (const Instr* instr : stretch.instrs) {
@@ -221,7 +218,7 @@ void Printer::print_unrolled(const Stretch& stretch) {
       bool first = true;  // a smaller space is printed where it is first needed
       for (int axis = 0; axis < layout.rank(); ++axis)
         if (mine.shape[axis] == 1 && place.repeat[axis] != 0) first = false;
-      if (first) print_instr(*instr, stretch, place);
+      if (first) print_instr(*instr, place);
     }
     if (!guard.empty()) out_.close();
   }
@@ -237,7 +234,7 @@ void Printer::print_looped(const Stretch& stretch) {
   out_.open("");
   declared_.emplace_back();
   for (const Instr* instr : stretch.instrs) {
-    if (instr->op != InstrOp::kFold) continue;
+    if (info(instr->op).result != InstrResult::kUpdates) continue;
     for (int axis = 0; axis < layout.rank(); ++axis)
       if (layout.repeats(axis) > 1 && std::find(instr->axes.begin(), instr->axes.end(), axis) == instr->axes.end())
         fail("a fold that keeps a looped axis needs a register tile");
@@ -262,7 +259,7 @@ void Printer::print_looped(const Stretch& stretch) {
     out_.close();
   }
   for (const Instr* instr : stretch.instrs) {
-    if (instr->op != InstrOp::kFold) continue;
+    if (info(instr->op).result != InstrResult::kUpdates) continue;
     std::vector<std::string> parts;
     for (int a = 0; a < std::max(1, kernel_.accumulators); ++a) parts.push_back(cat("a", instr->result, "_", a));
     while (parts.size() > 1) {  // pairwise: short chains
@@ -296,7 +293,7 @@ void Printer::print_steps(const Stretch& stretch, int axis, const std::vector<st
       place.suffix = cat("_", copy);
       place.left = left;
       place.element[axis] = copy == 0 ? "j" : cat("(j + ", copy * lanes, ")");
-      for (const Instr* instr : stretch.instrs) print_instr(*instr, stretch, place);
+      for (const Instr* instr : stretch.instrs) print_instr(*instr, place);
     }
     declared_.pop_back();
   };

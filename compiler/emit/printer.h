@@ -39,8 +39,8 @@ class Printer {
   void print_team_head();
   int64_t resident_blocks() const;
   void print_team_instr(const Instr& instr);
-  void print_team_load(const Instr& instr, const Stretch& stretch, const Place& place);
-  void print_team_store(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_team_load(const Instr& instr, const Place& place);
+  void print_team_store(const Instr& instr, const Place& place);
   void print_async(const Instr& instr, const Place& place);
   void print_team_cross(const Instr& instr);
   void print_team_convert(const Instr& instr);
@@ -57,21 +57,29 @@ class Printer {
   void print_unrolled(const Stretch& stretch);
   void print_looped(const Stretch& stretch);
   void print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer);
-  void print_fill(const Instr& instr);
-  void print_cross(const Instr& instr);
-  void print_convert(const Instr& instr);
-  void print_instr(const Instr& instr, const Stretch& stretch, const Place& place);
-  void print_map(const Instr& instr, const Stretch& stretch, const Place& place);
-  void print_fold(const Instr& instr, const Stretch& stretch, const Place& place);
-  void print_load(const Instr& instr, const Stretch& stretch, const Place& place);
+  // Calls the function that the instruction's row names; the place says nothing to those that print alone.
+  void print_instr(const Instr& instr, const Place& place);
+  void print_call(const Instr& instr, const Place& place);
+  void print_misplaced(const Instr& instr, const Place&);
+  void print_fill(const Instr& instr, const Place&);
+  void print_cross(const Instr& instr, const Place&);
+  void print_convert(const Instr& instr, const Place&);
+  void print_iota(const Instr& instr, const Place& place);
+  void print_gather(const Instr& instr, const Place& place);
+  std::string call_field(std::string_view field, const Instr& instr, const Place& place);
+  // The variable that an instruction defines at a place.
+  std::string result_name(const Instr& instr, const Place& place) const;
+  void print_map(const Instr& instr, const Place& place);
+  void print_fold(const Instr& instr, const Place& place);
+  void print_load(const Instr& instr, const Place& place);
   bool rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const;
   std::string range_of(const std::string& low, const std::string& high);
-  void print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name);
-  void print_store(const Instr& instr, const Stretch& stretch, const Place& place);
+  void print_guarded(const Instr& instr, const Place& place, const std::string& name);
+  void print_store(const Instr& instr, const Place& place);
 
   // Name of the variable holding `tile` at a place of a stretch; splat to the stretch's lanes when `lanes` asks for
   // more.
-  std::string value_of(TileId tile, const Stretch& stretch, const Place& place, int lanes);
+  std::string value_of(TileId tile, const Place& place, int lanes);
   std::string element_name(TileId tile, const std::vector<int64_t>& repeat) const;
   // An index at a place: `offset` and the elements before it, each times its stride.
   std::string index(const Affine& offset, const std::vector<int64_t>& strides, const Place& place) const;

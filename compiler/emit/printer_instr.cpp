@@ -30,7 +30,7 @@ void Printer::define(TileId tile, const std::string& name, const std::string& va
   out_.line(cat(type, " ", name, " = ", value, ";"));
 }
 
-std::string Printer::value_of(TileId tile, const Stretch&, const Place& place, int lanes) {
+std::string Printer::value_of(TileId tile, const Place& place, int lanes) {
   const Layout& layout = tile_of(tile).layout;
   std::string name;
   if (place.repeat.empty()) {
@@ -61,74 +61,86 @@ std::string Printer::address(const Slice& slice, const Place& place) const {
   return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
 }
 
-void Printer::print_instr(const Instr& instr, const Stretch& stretch, const Place& place) {
-  switch (instr.op) {
-    case InstrOp::kLoad:
-    case InstrOp::kGather:
-      return print_load(instr, stretch, place);
-    case InstrOp::kStore:
-      return print_store(instr, stretch, place);
-    case InstrOp::kPrefetch:
-      return out_.line(cat("wl_prefetch<", instr.level, ">(", address(instr.slice, place), ");"));
-    case InstrOp::kMap:
-      return print_map(instr, stretch, place);
-    case InstrOp::kFold:
-      return print_fold(instr, stretch, place);
-    case InstrOp::kIota: {
-      const int lanes = lanes_of(instr.result);
-      const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
-      const std::string name =
-          place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
-      const std::string scalar = spell_type(tile_of(instr.result).dtype, 1);
-      std::string start = cat("(", scalar, ")(", spell(instr.slice.offset), " + ", place.element[instr.axis], ")");
-      if (lanes > 1) {
-        start = cat("wl_splat<", type, ">(", start, ")");
-        if (tile_of(instr.result).layout.vector_axis() == instr.axis)
-          start = cat("wl_add(", start, ", wl_iota<", type, ">())");
-      }
-      return define(instr.result, name, start);
-    }
-    case InstrOp::kAsyncLoad:
-      return print_async(instr, place);
-    case InstrOp::kCommit:
-    case InstrOp::kWait:
-    case InstrOp::kFill:
-    case InstrOp::kCross:
-    case InstrOp::kConvert:
-    case InstrOp::kLoop:
-    case InstrOp::kFence:
-    case InstrOp::kBarrier:
-    case InstrOp::kPass:
-    case InstrOp::kMeet:
-      return fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
-  }
+std::string Printer::result_name(const Instr& instr, const Place& place) const {
+  return place.repeat.empty() && kernel_.wave == 0 ? cat("t", instr.result, place.suffix)
+                                                   : element_name(instr.result, place.repeat);
 }
 
-void Printer::print_load(const Instr& instr, const Stretch& stretch, const Place& place) {
+void Printer::print_instr(const Instr& instr, const Place& place) {
+  using Print = void (Printer::*)(const Instr&, const Place&);
+  static constexpr Print kPrints[] = {
+#define WL_INSTR(id, name, operands, result, space, stretch, slice, order, lanes, check, meaning, print, ...) \
+  &Printer::print,
+#include "compiler/kernel/instrs.def"
+  };
+  const InstrInfo& row = info(instr.op);
+  if (kernel_.wave > 0 ? row.lanes == InstrLanes::kWithoutLanes : row.lanes == InstrLanes::kNeedsLanes)
+    return fail(cat("instruction ", row.name, " has no spelling for this target"));
+  (this->*kPrints[static_cast<size_t>(instr.op)])(instr, place);
+}
+
+void Printer::print_misplaced(const Instr& instr, const Place&) {
+  fail(cat("instruction ", name_of(instr.op), " inside a stretch"));
+}
+
+// A field of a call: "{address}", "{into}", "{level}", "{pending}", "{value}", "{left}", "{type}" of the tile that it
+// runs over, or "{0}", "{1}": an argument.
+std::string Printer::call_field(std::string_view field, const Instr& instr, const Place& place) {
+  if (field == "address") return address(instr.slice, place);
+  if (field == "into") return address(instr.into, place);
+  if (field == "level") return cat(instr.level);
+  if (field == "pending") return cat(instr.pending);
+  WL_CHECK(space_tile(instr) >= 0, name_of(instr.op), " has no tile for ", field);
+  const Tile& tile = tile_of(space_tile(instr));
+  const int lanes = tile.layout.lanes();
+  if (field == "value") return spell_constant(instr.value, tile.dtype);
+  if (field == "left") return place.left.empty() ? cat(lanes) : place.left;
+  if (field == "type") return spell_type(tile.dtype, lanes);
+  const size_t arg = static_cast<size_t>(field[0] - '0');
+  WL_CHECK(arg < instr.args.size(), "no field ", field, " of ", name_of(instr.op));
+  return value_of(instr.args[arg], place, lanes);
+}
+
+void Printer::print_call(const Instr& instr, const Place& place) {
+  static constexpr std::string_view kCalls[] = {
+#define WL_INSTR(id, name, operands, result, space, stretch, slice, order, lanes, check, meaning, print, call) call,
+#include "compiler/kernel/instrs.def"
+  };
+  std::string text;
+  for (std::string_view rest = kCalls[static_cast<size_t>(instr.op)]; !rest.empty();) {
+    const size_t open = rest.find('{');
+    text += rest.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const size_t close = rest.find('}');
+    text += call_field(rest.substr(open + 1, close - open - 1), instr, place);
+    rest.remove_prefix(close + 1);
+  }
+  if (instr.result < 0) return out_.line(cat(text, ";"));
+  define(instr.result, result_name(instr, place), text);
+}
+
+void Printer::print_iota(const Instr& instr, const Place& place) {
+  const int lanes = lanes_of(instr.result);
+  const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
+  const std::string scalar = spell_type(tile_of(instr.result).dtype, 1);
+  std::string start = cat("(", scalar, ")(", spell(instr.slice.offset), " + ", place.element[instr.axis], ")");
+  if (lanes > 1) {
+    start = cat("wl_splat<", type, ">(", start, ")");
+    if (tile_of(instr.result).layout.vector_axis() == instr.axis)
+      start = cat("wl_add(", start, ", wl_iota<", type, ">())");
+  }
+  define(instr.result, result_name(instr, place), start);
+}
+
+void Printer::print_load(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
-  const std::string type = spell_memory(tile.dtype, lanes);
-  const std::string scalar = spell_memory(tile.dtype, 1);
-  const std::string name =
-      place.repeat.empty() ? cat("t", instr.result, place.suffix) : element_name(instr.result, place.repeat);
-  if (kernel_.wave > 0 && instr.guards.empty()) return print_team_load(instr, stretch, place);
-  if (!instr.guards.empty()) return print_guarded(instr, stretch, place, name);
+  const std::string name = result_name(instr, place);
+  if (!instr.guards.empty()) return print_guarded(instr, place, name);
+  if (kernel_.wave > 0) return print_team_load(instr, place);
+  const std::string type = spell_memory(tile.dtype, lanes), scalar = spell_memory(tile.dtype, 1);
   const std::string at = address(instr.slice, place);
   const auto set = [&](const std::string& bits) { define(instr.result, name, spell_load(tile.dtype, lanes, bits)); };
-  if (instr.op == InstrOp::kGather) {
-    const std::string index = place.repeat.empty()
-                                  ? (defined_here_.contains(instr.args[0])
-                                         ? cat("t", instr.args[0], place.suffix)
-                                         : element_name(instr.args[0], std::vector<int64_t>(tile.layout.rank(), 0)))
-                                  : element_name(instr.args[0], place.repeat);
-    if (lanes == 1) {
-      return set(
-          cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
-    }
-    const int64_t along = instr.slice.strides[tile.layout.vector_axis()];
-    return set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ",
-                   instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
-  }
   if (lanes == 1) return set(cat("*(", at, ")"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
   if (stride == 0) return set(cat("wl_splat<", type, ">(*(", at, "))"));
@@ -136,6 +148,22 @@ void Printer::print_load(const Instr& instr, const Stretch& stretch, const Place
   const std::string masked = place.left.empty() ? "" : "_n";
   if (stride == 1) return set(cat("wl_load", masked, "<", type, ">(", at, tail, ")"));
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
+}
+
+// Without lanes an index without lanes is used as it is; with lanes there are vectors of one element too.
+void Printer::print_gather(const Instr& instr, const Place& place) {
+  const Tile& tile = tile_of(instr.result);
+  const int lanes = tile.layout.lanes();
+  const std::string at = address(instr.slice, place), type = spell_memory(tile.dtype, lanes);
+  const std::string index = value_of(instr.args[0], place, kernel_.wave > 0 ? lanes : 1);
+  const auto set = [&](const std::string& bits) {
+    define(instr.result, result_name(instr, place), spell_load(tile.dtype, lanes, bits));
+  };
+  if (lanes == 1 && kernel_.wave == 0)
+    return set(cat("*(", at, " + wl_wrap((long)", index, ", ", instr.gather_extent, "L)*", instr.gather_stride, "L)"));
+  const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
+  set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", index, ", ", instr.gather_stride, "L, ", instr.gather_extent,
+          "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
 }
 
 // A guard along the lanes that holds for all elements of a vector or for none.
@@ -172,13 +200,13 @@ std::string Printer::range_of(const std::string& low, const std::string& high) {
 }
 
 // Guards that do not move along the lanes are a condition; each of the others leaves a range of lanes.
-void Printer::print_guarded(const Instr& instr, const Stretch& stretch, const Place& place, const std::string& name) {
+void Printer::print_guarded(const Instr& instr, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
   const std::string constant = spell_constant(instr.value, tile.dtype);
   const std::string other =
       spell_store(tile.dtype, lanes,
-                  !instr.args.empty() ? value_of(instr.args[0], stretch, place, lanes)
+                  !instr.args.empty() ? value_of(instr.args[0], place, lanes)
                   : lanes == 1        ? constant
                                       : cat("wl_splat<", spell_type(tile.dtype, lanes), ">(", constant, ")"));
   std::string condition, low = "0L", high = place.left.empty() ? cat(lanes, "L") : cat("(long)", place.left);
@@ -239,12 +267,12 @@ std::string Printer::condition(const Instr& store, const Place& place) const {
   return out;
 }
 
-void Printer::print_store(const Instr& instr, const Stretch& stretch, const Place& place) {
-  if (kernel_.wave > 0) return print_team_store(instr, stretch, place);
+void Printer::print_store(const Instr& instr, const Place& place) {
+  if (kernel_.wave > 0) return print_team_store(instr, place);
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
-  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
+  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], place, lanes));
   const std::string when = condition(instr, place), head = when.empty() ? "" : cat("if (", when, ") ");
   if (lanes == 1) return out_.line(cat(head, "*(", at, ") = ", value, ";"));
   const int64_t stride = instr.slice.strides[tile.layout.vector_axis()];
@@ -256,12 +284,12 @@ void Printer::print_store(const Instr& instr, const Stretch& stretch, const Plac
   out_.line(cat(head, stream ? "wl_stream" : cat("wl_store", masked), "(", at, ", ", value, tail, ");"));
 }
 
-void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place& place) {
+void Printer::print_map(const Instr& instr, const Place& place) {
   const int lanes = lanes_of(instr.result);
   std::vector<std::string> names;
   for (const ExprNode& node : instr.expr) {
     if (node.kind == ExprNode::Kind::kArg) {
-      names.push_back(value_of(instr.args[node.arg], stretch, place, lanes));
+      names.push_back(value_of(instr.args[node.arg], place, lanes));
       continue;
     }
     if (node.kind == ExprNode::Kind::kConstant) {
@@ -292,9 +320,9 @@ void Printer::print_map(const Instr& instr, const Stretch& stretch, const Place&
   define(instr.result, name, names.back());
 }
 
-void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place& place) {
+void Printer::print_fold(const Instr& instr, const Place& place) {
   const int lanes = lanes_of(instr.args[0]);
-  std::string value = value_of(instr.args[0], stretch, place, lanes);
+  std::string value = value_of(instr.args[0], place, lanes);
   const std::string type = spell_type(tile_of(instr.args[0]).dtype, lanes);
   if (tile_of(instr.args[0]).dtype == DType::b1) value = cat("wl_cast<", type, ">(", value, ")");
   const std::string combine = cat("wl_", name_of(instr.combine));
@@ -311,7 +339,7 @@ void Printer::print_fold(const Instr& instr, const Stretch& stretch, const Place
   out_.line(cat(name, " = ", combine, "(", name, ", ", value, ");"));
 }
 
-void Printer::print_fill(const Instr& instr) {
+void Printer::print_fill(const Instr& instr, const Place&) {
   const int lanes = lanes_of(instr.result);
   const DType dtype = tile_of(instr.result).dtype;
   const std::string constant = spell_constant(instr.value, dtype);
@@ -320,7 +348,8 @@ void Printer::print_fill(const Instr& instr) {
            lanes == 1 ? constant : cat("wl_splat<", spell_type(dtype, lanes), ">(", constant, ")"));
 }
 
-void Printer::print_cross(const Instr& instr) {
+void Printer::print_cross(const Instr& instr, const Place&) {
+  if (kernel_.wave > 0) return print_team_cross(instr);
   const TileId from = instr.args[0];
   const char* name = instr.combine == Op::add   ? "wl_hsum"
                      : instr.combine == Op::max ? "wl_hmax"
@@ -333,7 +362,8 @@ void Printer::print_cross(const Instr& instr) {
 }
 
 // Lanes move from one axis to another: square blocks of vectors are transposed in registers.
-void Printer::print_convert(const Instr& instr) {
+void Printer::print_convert(const Instr& instr, const Place&) {
+  if (kernel_.wave > 0) return print_team_convert(instr);
   const Layout& from = tile_of(instr.args[0]).layout;
   const Layout& to = tile_of(instr.result).layout;
   const int a = from.vector_axis(), b = to.vector_axis(), lanes = from.lanes();

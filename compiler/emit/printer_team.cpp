@@ -135,18 +135,8 @@ std::string Printer::read_one(const std::string& address, const Instr& load) con
 }
 
 void Printer::print_team_instr(const Instr& instr) {
-  if (instr.op == InstrOp::kBarrier) return out_.line("wl_barrier();");
-  if (instr.op == InstrOp::kMeet) return out_.line("wl_meet();");
-  if (instr.op == InstrOp::kFence) return out_.line("wl_fence();");
-  if (instr.op == InstrOp::kCommit) return out_.line("wl_commit();");
-  if (instr.op == InstrOp::kWait) return out_.line(cat("wl_wait<", instr.pending, ">();"));
-  if (instr.op == InstrOp::kFill) return print_fill(instr);
-  if (instr.op == InstrOp::kCross) return print_team_cross(instr);
-  if (instr.op == InstrOp::kConvert) return print_team_convert(instr);
-  if (instr.op == InstrOp::kPrefetch)
-    return fail(cat("instruction ", name_of(instr.op), " has no spelling for lanes yet"));
-  Stretch stretch{{&instr}, space_tile(instr), true};
-  const Tile& space = tile_of(stretch.space);
+  if (info(instr.op).stretch == InstrStretch::kAlone) return print_instr(instr, {});
+  const Tile& space = tile_of(space_tile(instr));
   const Layout& layout = space.layout;
   const int64_t total = repeats_of(space);
   if (total > kMostRegisters) return fail(cat("a register tile of ", total, " vectors does not fit the registers"));
@@ -169,11 +159,11 @@ void Printer::print_team_instr(const Instr& instr) {
         return fail("a tile of lanes is bounded along one axis, that of its vectors");
       place.left = cat("wl_left(", extent(space, axis), " - ", place.element[axis], ")");
     }
-    print_instr(instr, stretch, place);
+    print_instr(instr, place);
   }
 }
 
-void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const Place& place) {
+void Printer::print_team_load(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
   const std::string type = spell_memory(tile.dtype, lanes), scalar = spell_memory(tile.dtype, 1);
@@ -182,10 +172,6 @@ void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const 
     define(instr.result, element_name(instr.result, place.repeat), spell_load(tile.dtype, lanes, bits));
   };
   const int64_t along = lanes > 1 ? instr.slice.strides[tile.layout.vector_axis()] : 1;
-  if (instr.op == InstrOp::kGather)
-    return set(cat("wl_take<", type, ">(", at, ", ", along, "L, ", value_of(instr.args[0], stretch, place, lanes), ", ",
-                   instr.gather_stride, "L, ", instr.gather_extent, "L, ", place.left.empty() ? cat(lanes) : place.left,
-                   ")"));
   if (along == 0) return set(cat("wl_splat<", type, ">(", read_one(at, instr), ")"));
   const std::string masked = place.left.empty() ? "" : "_n";
   const std::string tail = place.left.empty() ? "" : cat(", ", place.left, ", (", scalar, ")0");
@@ -196,11 +182,11 @@ void Printer::print_team_load(const Instr& instr, const Stretch& stretch, const 
   set(cat(load_name(instr), masked, "<", type, ", ", width, ">(", at, tail, ")"));
 }
 
-void Printer::print_team_store(const Instr& instr, const Stretch& stretch, const Place& place) {
+void Printer::print_team_store(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.args[0]);
   const int lanes = tile.layout.lanes();
   const std::string at = address(instr.slice, place);
-  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], stretch, place, lanes));
+  const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], place, lanes));
   std::string when = condition(instr, place);
   // What several threads hold, one of them stores.
   if (const int64_t mask = replicated(tile.layout); mask != 0)

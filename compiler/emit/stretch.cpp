@@ -46,14 +46,11 @@ bool disjoint_slots(const Kernel& kernel, const Slice& a, const Slice& b) {
 }
 
 bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
-  const auto touches = [](const Instr& i) {
-    return i.op == InstrOp::kLoad || i.op == InstrOp::kStore || i.op == InstrOp::kGather;
-  };
-  if (!touches(earlier) || !touches(later)) return false;
-  if (earlier.op != InstrOp::kStore && later.op != InstrOp::kStore) return false;
+  const InstrInfo &first = info(earlier.op), &second = info(later.op);
+  if (!first.accesses_memory() || !second.accesses_memory() || (!first.stores() && !second.stores())) return false;
   if (kernel.overlap(earlier.slice.buffer, later.slice.buffer)) return true;
   if (earlier.slice.buffer != later.slice.buffer) return false;
-  if (earlier.op == InstrOp::kGather || later.op == InstrOp::kGather) return true;
+  if (first.is_indexed() || second.is_indexed()) return true;
   return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
 }
 
@@ -70,41 +67,13 @@ void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch,
     for (const Instr* instr : s.instrs) {
       if (instr->result >= 0) (*uses)[instr->result].insert(*stretch);
       for (TileId arg : instr->args)
-        if (instr->op != InstrOp::kPrefetch && instr->op != InstrOp::kAsyncLoad) (*uses)[arg].insert(*stretch);
+        if (info(instr->op).reads_arguments()) (*uses)[arg].insert(*stretch);
     }
     i += std::max<size_t>(1, s.instrs.size());
   }
 }
 
 }  // namespace
-
-TileId space_tile(const Instr& instr) {
-  switch (instr.op) {
-    case InstrOp::kLoad:
-    case InstrOp::kGather:
-    case InstrOp::kMap:
-    case InstrOp::kFill:
-    case InstrOp::kIota:
-      return instr.result;
-    case InstrOp::kStore:
-    case InstrOp::kPrefetch:
-    case InstrOp::kAsyncLoad:
-    case InstrOp::kFold:
-      return instr.args[0];
-    case InstrOp::kCross:
-      return instr.result;
-    case InstrOp::kConvert:
-    case InstrOp::kLoop:
-    case InstrOp::kFence:
-    case InstrOp::kBarrier:
-    case InstrOp::kCommit:
-    case InstrOp::kWait:
-    case InstrOp::kPass:
-    case InstrOp::kMeet:
-      return -1;
-  }
-  return -1;
-}
 
 int64_t repeats_of(const Tile& tile) {
   int64_t n = 1;
@@ -123,13 +92,14 @@ Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t b
   for (size_t i = begin; i < body.size(); ++i) {
     const Instr& instr = body[i];
     const TileId tile = space_tile(instr);
-    const bool alone = tile < 0 || instr.op == InstrOp::kFill || instr.op == InstrOp::kCross;
+    const bool alone = info(instr.op).stretch == InstrStretch::kAlone;
+    const bool updates = info(instr.op).result == InstrResult::kUpdates;
     if (out.instrs.empty()) {
       if (instr.op == InstrOp::kLoop) return out;
       out.instrs.push_back(&instr);
       out.space = tile;
       if (alone) return out;
-      if (instr.op == InstrOp::kFold) folded.insert(instr.result);
+      if (updates) folded.insert(instr.result);
       continue;
     }
     if (alone) break;
@@ -154,7 +124,7 @@ Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t b
     mixed = mixed || !same_space(mine, space);
     out.space = joint;
     out.instrs.push_back(&instr);
-    if (instr.op == InstrOp::kFold) folded.insert(instr.result);
+    if (updates) folded.insert(instr.result);
   }
   out.unrolled = mixed;
   return out;

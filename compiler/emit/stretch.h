@@ -1,5 +1,5 @@
 // Stretches: runs of instructions over one tile space that print as one loop. Which instructions belong together, and
-// whether the loop is unrolled away, is decided here from the kernel alone; printing is print.cpp's.
+// whether the loop is unrolled away, is decided here from the kernel alone; the printer prints what is decided.
 #pragma once
 
 #include <set>
@@ -14,9 +14,6 @@ struct Stretch {
   TileId space = -1;      // the tile whose layout and bound the loop runs over
   bool unrolled = false;  // straight-line code: a tile with several repeats outlives the stretch
 };
-
-// The tile that gives an instruction's space, -1 for loops, fences and converts.
-TileId space_tile(const Instr& instr);
 
 // Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there.
 Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin);

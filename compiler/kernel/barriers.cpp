@@ -12,22 +12,16 @@ namespace {
 constexpr int kDeepest = 8;         // every level doubles the work
 constexpr int64_t kMostSlots = 16;  // of a ring
 
-// Where an instruction touches memory that may be shared: for a copy on its way, where it goes.
+// Where an instruction accesses memory that may be shared: the destination of an asynchronous copy.
 const Slice& slice_of(const Instr& instr) {
-  return instr.op == InstrOp::kAsyncLoad ? instr.into : instr.slice;
+  return info(instr.op).is_async_copy() ? instr.into : instr.slice;
 }
 bool writes(const Instr& instr) {
-  return instr.op == InstrOp::kStore || instr.op == InstrOp::kAsyncLoad;
+  return info(instr.op).stores() || info(instr.op).is_async_copy();
 }
 
-bool touches_shared(const Kernel& kernel, const Instr& instr) {
-  if (instr.op == InstrOp::kAsyncLoad) return true;
-  if (instr.op != InstrOp::kLoad && instr.op != InstrOp::kStore && instr.op != InstrOp::kGather) return false;
-  return kernel.buffers[instr.slice.buffer].level == Level::kShared;
-}
-
-TileId accessed_tile(const Instr& instr) {
-  return writes(instr) ? instr.args[0] : instr.result;
+bool accesses_shared(const Kernel& kernel, const Instr& instr) {
+  return info(instr.op).accesses_memory() && kernel.buffers[slice_of(instr).buffer].level == Level::kShared;
 }
 
 // Every thread of the team holds elements of its own.
@@ -38,7 +32,7 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   return threads == kernel.team;
 }
 
-// The ring that an access turns through: its derived variable, and how far a step moves.
+// The ring buffer that an access goes through: its derived variable, and the size of a slot.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
@@ -54,16 +48,16 @@ Ring ring_of(const Kernel& kernel, const Slice& slice) {
   return {};
 }
 
-// A shared access, and how often the loops around it have turned since the walk met them.
-struct Met {
+// An access to shared memory, and the iteration that each loop around it is in.
+struct SharedAccess {
   Instr instr;
-  std::map<VarId, int64_t> turns;
+  std::map<VarId, int64_t> iterations;
 };
 
 int64_t find_slots(const Kernel& kernel, const std::vector<Instr>& body, BufferId buffer) {
   for (const Instr& instr : body) {
     if (const int64_t size = find_slots(kernel, instr.body, buffer); size != 0) return size;
-    if (instr.op == InstrOp::kLoop || !touches_shared(kernel, instr) || slice_of(instr).buffer != buffer) continue;
+    if (!accesses_shared(kernel, instr) || slice_of(instr).buffer != buffer) continue;
     if (const Ring ring = ring_of(kernel, slice_of(instr)); ring.var != nullptr) return ring.slot;
   }
   return 0;
@@ -78,23 +72,22 @@ int64_t slot_size(const Kernel& kernel, BufferId buffer) {
   return may ? find_slots(kernel, kernel.body, buffer) : 0;
 }
 
-// The slot that an access is in, where it is always the same or the walk knows the turns of all loops that it turns
-// with. They begin at zero.
-std::optional<int64_t> slot_number(const Kernel& kernel, const Met& met, int64_t size) {
+// The slot of an access, where it is fixed or the walk knows the iterations of all loops that it depends on.
+std::optional<int64_t> slot_number(const Kernel& kernel, const SharedAccess& met, int64_t size) {
   const Ring ring = ring_of(kernel, slice_of(met.instr));
   if (ring.var == nullptr) return slice_of(met.instr).offset.base / size;
   int64_t at = ring.var->of[0].base;
   for (const auto& [var, coefficient] : ring.var->of[0].terms) {
-    const auto turn = met.turns.find(var);
-    if (turn == met.turns.end()) return std::nullopt;
-    at += coefficient * turn->second;
+    const auto iteration = met.iterations.find(var);
+    if (iteration == met.iterations.end()) return std::nullopt;
+    at += coefficient * iteration->second;
   }
   return at % ring.var->mod;
 }
 
-// Both are in rings of one buffer that turn with the same loops, which are as far apart as the walk says, and their
-// slots differ; or their slots are known.
-bool other_slots(const Kernel& kernel, const Met& a, const Met& b) {
+// Two accesses to one ring are certainly in different slots: both slots are known, or both depend on the same loops and
+// the known distance between their iterations is no multiple of the ring's length.
+bool other_slots(const Kernel& kernel, const SharedAccess& a, const SharedAccess& b) {
   const Slice &first = slice_of(a.instr), &second = slice_of(b.instr);
   const Ring mine = ring_of(kernel, first), theirs = ring_of(kernel, second);
   if (mine.var == nullptr || theirs.var == nullptr) {
@@ -108,8 +101,8 @@ bool other_slots(const Kernel& kernel, const Met& a, const Met& b) {
   if (from.terms != to.terms) return false;
   int64_t apart = to.base - from.base;
   for (const auto& [var, coefficient] : from.terms) {
-    const auto before = a.turns.find(var), now = b.turns.find(var);
-    if (before == a.turns.end() || now == b.turns.end()) return false;
+    const auto before = a.iterations.find(var), now = b.iterations.find(var);
+    if (before == a.iterations.end() || now == b.iterations.end()) return false;
     apart += coefficient * (now->second - before->second);
   }
   return apart % mine.var->mod != 0;
@@ -126,50 +119,51 @@ Slice within_slot(const Kernel& kernel, Slice slice, int64_t size) {
   return slice;
 }
 
-// Every thread meets what it put there itself: the same place, of whatever slot, under the same layout.
-bool meets_own(const Kernel& kernel, const Instr& a, const Instr& b) {
-  const Layout &mine = kernel.tiles[accessed_tile(a)].layout, &theirs = kernel.tiles[accessed_tile(b)].layout;
+// Every thread accesses only elements that it stored itself: the same place, of whatever slot, in the same layout.
+bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b) {
+  const Layout &mine = kernel.tiles[space_tile(a)].layout, &theirs = kernel.tiles[space_tile(b)].layout;
   if (!(mine == theirs) || !spread_over_team(kernel, mine)) return false;
   if (slice_of(a) == slice_of(b)) return true;
   const int64_t size = slot_size(kernel, slice_of(a).buffer);
   return within_slot(kernel, slice_of(a), size) == within_slot(kernel, slice_of(b), size);
 }
 
-bool hazard(const Kernel& kernel, const Met& earlier, const Met& later) {
+bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAccess& later) {
   const Instr &a = earlier.instr, &b = later.instr;
   const BufferId first = slice_of(a).buffer, second = slice_of(b).buffer;
   if (!writes(a) && !writes(b)) return false;
   if (kernel.overlap(first, second)) return true;
   if (first != second) return false;
-  if (a.op == InstrOp::kGather || b.op == InstrOp::kGather) return true;
-  return !other_slots(kernel, earlier, later) && !meets_own(kernel, a, b);
+  if (info(a.op).is_indexed() || info(b.op).is_indexed()) return true;
+  return !other_slots(kernel, earlier, later) && !accesses_own(kernel, a, b);
 }
 
-// A copy is on its way to what an access touches.
-bool too_early(const Kernel& kernel, const Met& copy, const Met& access) {
+// The access may touch elements of an asynchronous copy that has not arrived.
+bool uses_unfinished(const Kernel& kernel, const SharedAccess& copy, const SharedAccess& access) {
   const BufferId to = slice_of(copy.instr).buffer, touched = slice_of(access.instr).buffer;
   return kernel.overlap(to, touched) || (to == touched && !other_slots(kernel, copy, access));
 }
 
-// Walks a body in order of execution and stops at the first hazard; with `insert`, puts a barrier there and goes on. A
-// copy on its way writes when it is sent, and at the wait that covers it; no barrier helps who touches it between.
+// Walks a body in order of execution and stops at the first hazard; with `insert`, puts a barrier there and continues.
+// An asynchronous copy counts as a store where it starts and at the wait after which it has arrived; an access between
+// the two is an error that no barrier mends.
 struct Walk {
   const Kernel& kernel;
   bool insert = false;
-  std::vector<Met> pending = {};            // since the last barrier
-  std::vector<std::vector<Met>> flying{1};  // groups of copies that no wait has covered; the last is still open
-  std::map<VarId, int64_t> turns = {};
+  std::vector<SharedAccess> pending = {};            // since the last barrier
+  std::vector<std::vector<SharedAccess>> copies{1};  // groups that have not arrived; the last is still open
+  std::map<VarId, int64_t> iterations = {};
   absl::Status found = {};
 
-  void meet(const Instr& instr, std::vector<Instr>& body, size_t& at) {
-    const Met access{instr, turns};
-    for (const std::vector<Met>& group : flying)
-      for (const Met& copy : group)
-        if (found.ok() && too_early(kernel, copy, access))
+  void visit(const Instr& instr, std::vector<Instr>& body, size_t& at) {
+    const SharedAccess access{instr, iterations};
+    for (const std::vector<SharedAccess>& group : copies)
+      for (const SharedAccess& copy : group)
+        if (found.ok() && uses_unfinished(kernel, copy, access))
           found = absl::InternalError(cat("kernel ", kernel.name, ": no wait between ", print(kernel, copy.instr),
                                           " and ", print(kernel, instr)));
     const auto clash = std::find_if(pending.begin(), pending.end(),
-                                    [&](const Met& earlier) { return hazard(kernel, earlier, access); });
+                                    [&](const SharedAccess& earlier) { return hazard(kernel, earlier, access); });
     if (clash != pending.end()) {
       if (!insert) {
         if (found.ok())
@@ -183,27 +177,27 @@ struct Walk {
       ++at;
       pending.clear();
     }
-    if (instr.op == InstrOp::kAsyncLoad) flying.back().push_back(access);
+    if (info(instr.op).is_async_copy()) copies.back().push_back(access);
     if (!known(access)) pending.push_back(access);
   }
 
-  void land(int under_way) {
-    while (static_cast<int>(flying.size()) - 1 > under_way) {
-      for (Met& copy : flying.front())
+  void arrive(int left) {
+    while (static_cast<int>(copies.size()) - 1 > left) {
+      for (SharedAccess& copy : copies.front())
         if (!known(copy)) pending.push_back(std::move(copy));
-      flying.erase(flying.begin());
+      copies.erase(copies.begin());
     }
   }
 
-  // An access that pending has already says nothing new.
-  bool known(const Met& access) const {
-    return std::any_of(pending.begin(), pending.end(), [&](const Met& p) {
-      return p.instr.op == access.instr.op && slice_of(p.instr) == slice_of(access.instr) && p.turns == access.turns &&
-             accessed_tile(p.instr) == accessed_tile(access.instr);
+  // `pending` already holds an equal access.
+  bool known(const SharedAccess& access) const {
+    return std::any_of(pending.begin(), pending.end(), [&](const SharedAccess& p) {
+      return p.instr.op == access.instr.op && slice_of(p.instr) == slice_of(access.instr) &&
+             p.iterations == access.iterations && space_tile(p.instr) == space_tile(access.instr);
     });
   }
 
-  // How often a loop is walked: every slot of a ring that turns with it is met again.
+  // How many iterations of a loop are walked: as many as reach every slot of a ring that advances with it again.
   int64_t times(VarId var) const {
     int64_t most = 2;
     for (const Var& v : kernel.vars) {
@@ -218,14 +212,14 @@ struct Walk {
   void walk_loop(Instr& loop, int depth) {
     const int64_t n = times(loop.var);
     for (int64_t i = 0; i < n; ++i) {
-      turns[loop.var] = i;
+      iterations[loop.var] = i;
       walk(loop.body, depth + 1);
     }
-    turns.erase(loop.var);
-    // From here on nothing is known of how far the loop has turned.
-    for (Met& access : pending) access.turns.erase(loop.var);
-    for (std::vector<Met>& group : flying)
-      for (Met& copy : group) copy.turns.erase(loop.var);
+    iterations.erase(loop.var);
+    // After the loop its iteration is unknown.
+    for (SharedAccess& access : pending) access.iterations.erase(loop.var);
+    for (std::vector<SharedAccess>& group : copies)
+      for (SharedAccess& copy : group) copy.iterations.erase(loop.var);
   }
 
   void walk(std::vector<Instr>& body, int depth = 0) {
@@ -234,30 +228,31 @@ struct Walk {
       return;
     }
     for (size_t i = 0; i < body.size(); ++i) {
+      const InstrInfo& row = info(body[i].op);
       if (body[i].op == InstrOp::kLoop) {
         walk_loop(body[i], depth);
-      } else if (body[i].op == InstrOp::kBarrier || body[i].op == InstrOp::kPass || body[i].op == InstrOp::kMeet) {
+      } else if (row.is_barrier()) {
         pending.clear();
-      } else if (body[i].op == InstrOp::kCommit) {
-        flying.emplace_back();
-      } else if (body[i].op == InstrOp::kWait) {
-        land(body[i].pending);
-      } else if (touches_shared(kernel, body[i])) {
+      } else if (row.order == Order::kGroup) {
+        copies.emplace_back();
+      } else if (row.order == Order::kArrival) {
+        arrive(body[i].pending);
+      } else if (accesses_shared(kernel, body[i])) {
         const Instr instr = body[i];
-        meet(instr, body, i);
+        visit(instr, body, i);
       }
     }
   }
 };
 
 absl::Status hazards(const Kernel& kernel, std::vector<Instr> body, bool packed) {
-  if (packed) {  // no block meets what another section does
+  if (packed) {  // no block runs two sections
     for (const Instr& section : body) WL_RETURN_IF_ERROR(hazards(kernel, section.body, false));
     return absl::OkStatus();
   }
   Walk walk{kernel};
   walk.walk(body);
-  for (const std::vector<Met>& group : walk.flying)
+  for (const std::vector<SharedAccess>& group : walk.copies)
     if (walk.found.ok() && !group.empty())
       return absl::InternalError(cat("kernel ", kernel.name, ": no wait for ", print(kernel, group[0].instr)));
   return walk.found;
@@ -272,9 +267,8 @@ bool depends_on_team(const Kernel& kernel, const Affine& affine) {
 }
 
 bool has_barrier(const std::vector<Instr>& body) {
-  return std::any_of(body.begin(), body.end(), [](const Instr& i) {
-    return i.op == InstrOp::kBarrier || i.op == InstrOp::kMeet || has_barrier(i.body);
-  });
+  return std::any_of(body.begin(), body.end(),
+                     [](const Instr& i) { return info(i.op).is_barrier() || has_barrier(i.body); });
 }
 
 absl::Status check_loops(const Kernel& kernel, const std::vector<Instr>& body) {
@@ -290,7 +284,7 @@ absl::Status check_loops(const Kernel& kernel, const std::vector<Instr>& body) {
   return absl::OkStatus();
 }
 
-// A barrier in a loop is met every time; one before it may do.
+// A barrier in a loop runs in every iteration; one before the loop may be enough.
 void hoist(Kernel& kernel, std::vector<Instr>& body) {
   for (size_t i = 0; i < body.size(); ++i) {
     if (body[i].op != InstrOp::kLoop) continue;

@@ -42,7 +42,7 @@ class Interpreter {
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
-        flying_.assign(teams.size(), Groups(1));
+        copies_.assign(teams.size(), Groups(1));
         team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
         WL_RETURN_IF_ERROR(body(pass.body, teams));
       }
@@ -138,6 +138,44 @@ class Interpreter {
 
   static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
 
+  // Meanings, as the rows of instrs.def name them; for the team that runs.
+
+  absl::Status nothing(const Instr&) { return absl::OkStatus(); }
+
+  absl::Status load(const Instr& instr) {
+    const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
+    const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+      if (!holds(instr, index)) {
+        result[flat] = instr.args.empty() ? value : other[flat];
+        return absl::OkStatus();
+      }
+      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+      result[flat] = *from;
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status store(const Instr& instr) {
+    return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+      if (!holds(instr, index)) return absl::OkStatus();
+      WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
+      *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status map(const Instr& instr) {
+    std::vector<double> result = tile(instr.result);
+    WL_RETURN_IF_ERROR(each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+      result[flat] = evaluate(instr, index);
+      return absl::OkStatus();
+    }));
+    team_tiles_[now_][instr.result] = std::move(result);
+    return absl::OkStatus();
+  }
+
   absl::Status fold(const Instr& instr) {
     const Layout& from = kernel_.tiles[instr.args[0]].layout;
     const std::vector<double> input = tile(instr.args[0]);
@@ -179,90 +217,61 @@ class Interpreter {
     });
   }
 
-  absl::Status one(const Instr& instr) {
-    switch (instr.op) {
-      case InstrOp::kLoop:
-        return absl::OkStatus();  // see body
-      case InstrOp::kLoad: {
-        const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
-        const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
-        std::vector<double>& result = tile(instr.result);
-        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
-          if (!holds(instr, index)) {
-            result[flat] = instr.args.empty() ? value : other[flat];
-            return absl::OkStatus();
-          }
-          WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
-          result[flat] = *from;
-          return absl::OkStatus();
-        });
+  absl::Status fill(const Instr& instr) {
+    const Tile& filled = kernel_.tiles[instr.result];
+    tile(instr.result).assign(elements(filled.layout.shape), round_to(filled.dtype, instr.value));
+    return absl::OkStatus();
+  }
+
+  absl::Status iota(const Instr& instr) {
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+      result[flat] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status convert(const Instr& instr) {
+    team_tiles_[now_][instr.result] = tile(instr.args[0]);
+    return absl::OkStatus();
+  }
+
+  // Until the copy has arrived the place holds NaN.
+  absl::Status async_load(const Instr& instr) {
+    return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t) -> absl::Status {
+      double value = 0;
+      if (holds(instr, index)) {
+        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
+        value = *from;
       }
-      case InstrOp::kStore:
-        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
-          if (!holds(instr, index)) return absl::OkStatus();
-          WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
-          *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
-          return absl::OkStatus();
-        });
-      case InstrOp::kGather:
-        return gather(instr);
-      case InstrOp::kMap: {
-        std::vector<double> result = tile(instr.result);
-        WL_RETURN_IF_ERROR(each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-          result[flat] = evaluate(instr, index);
-          return absl::OkStatus();
-        }));
-        team_tiles_[now_][instr.result] = std::move(result);
-        return absl::OkStatus();
-      }
-      case InstrOp::kFold:
-        return fold(instr);
-      case InstrOp::kCross:
-        return cross(instr);
-      case InstrOp::kFill:
-        tile(instr.result)
-            .assign(elements(kernel_.tiles[instr.result].layout.shape),
-                    round_to(kernel_.tiles[instr.result].dtype, instr.value));
-        return absl::OkStatus();
-      case InstrOp::kIota: {
-        std::vector<double>& result = tile(instr.result);
-        return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-          result[flat] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
-          return absl::OkStatus();
-        });
-      }
-      case InstrOp::kConvert:
-        team_tiles_[now_][instr.result] = tile(instr.args[0]);
-        return absl::OkStatus();
-      case InstrOp::kAsyncLoad:
-        return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t) -> absl::Status {
-          double value = 0;
-          if (holds(instr, index)) {
-            WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
-            value = *from;
-          }
-          WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
-          *to = std::numeric_limits<double>::quiet_NaN();
-          flying_[now_].back().emplace_back(to, value);
-          return absl::OkStatus();
-        });
-      case InstrOp::kCommit:
-        flying_[now_].emplace_back();
-        return absl::OkStatus();
-      case InstrOp::kWait:
-        while (static_cast<int>(flying_[now_].size()) - 1 > instr.pending) {
-          for (const auto& [to, value] : flying_[now_].front()) *to = value;
-          flying_[now_].erase(flying_[now_].begin());
-        }
-        return absl::OkStatus();
-      case InstrOp::kPrefetch:
-      case InstrOp::kFence:
-      case InstrOp::kBarrier:
-      case InstrOp::kPass:
-      case InstrOp::kMeet:
-        return absl::OkStatus();
+      WL_ASSIGN_OR_RETURN(double* to, cell(instr, instr.into, index, 0));
+      *to = std::numeric_limits<double>::quiet_NaN();
+      copies_[now_].back().emplace_back(to, value);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status commit(const Instr&) {
+    copies_[now_].emplace_back();
+    return absl::OkStatus();
+  }
+
+  absl::Status wait(const Instr& instr) {
+    while (static_cast<int>(copies_[now_].size()) - 1 > instr.pending) {
+      for (const auto& [to, value] : copies_[now_].front()) *to = value;
+      copies_[now_].erase(copies_[now_].begin());
     }
     return absl::OkStatus();
+  }
+
+  absl::Status one(const Instr& instr) {
+    using Meaning = absl::Status (Interpreter::*)(const Instr&);
+    static constexpr Meaning kMeanings[] = {
+#define WL_INSTR(id, name, operands, result, space, stretch, slice, order, lanes, check, meaning, ...) \
+  &Interpreter::meaning,
+#include "compiler/kernel/instrs.def"
+    };
+    return (this->*kMeanings[static_cast<size_t>(instr.op)])(instr);
   }
 
   void be(int team) {
@@ -303,8 +312,7 @@ class Interpreter {
     }
   }
 
-  using Groups =
-      std::vector<std::vector<std::pair<double*, double>>>;  // places in shared buffers, and what lands there
+  using Groups = std::vector<std::vector<std::pair<double*, double>>>;  // places in shared buffers and their new values
 
   const Kernel& kernel_;
   std::vector<std::vector<double>>& globals_;
@@ -313,8 +321,8 @@ class Interpreter {
   std::vector<std::vector<double>> cluster_, work_;
   int64_t first_ = 0;                                         // block of the cluster that runs
   std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
-  std::vector<Groups> flying_;                                // by team: groups, the last still open
-  int now_ = 0;                                               // the team that runs
+  std::vector<Groups> copies_;  // by team: groups that have not arrived, the last still open
+  int now_ = 0;                 // the team that runs
   std::vector<double> scratch_values_;
 };
 

@@ -3,29 +3,6 @@
 #include <algorithm>
 
 namespace wl {
-namespace {
-
-constexpr InstrInfo kInstrs[] = {
-    {InstrOp::kLoad, "load"},       {InstrOp::kStore, "store"},
-    {InstrOp::kGather, "gather"},   {InstrOp::kPrefetch, "prefetch"},
-    {InstrOp::kMap, "map"},         {InstrOp::kFold, "fold"},
-    {InstrOp::kCross, "cross"},     {InstrOp::kFill, "fill"},
-    {InstrOp::kIota, "iota"},       {InstrOp::kConvert, "convert"},
-    {InstrOp::kLoop, "for"},        {InstrOp::kFence, "fence"},
-    {InstrOp::kBarrier, "barrier"}, {InstrOp::kAsyncLoad, "async_load"},
-    {InstrOp::kCommit, "commit"},   {InstrOp::kWait, "wait"},
-    {InstrOp::kPass, "pass"},       {InstrOp::kMeet, "meet"},
-};
-
-}  // namespace
-
-std::span<const InstrInfo> instrs() {
-  return kInstrs;
-}
-std::string_view name_of(InstrOp op) {
-  return kInstrs[static_cast<int>(op)].name;
-}
-
 Affine& Affine::add(VarId var, int64_t coefficient) {
   if (coefficient == 0) return *this;
   for (auto& [v, c] : terms)
@@ -35,6 +12,18 @@ Affine& Affine::add(VarId var, int64_t coefficient) {
     }
   terms.emplace_back(var, coefficient);
   return *this;
+}
+
+TileId space_tile(const Instr& instr) {
+  switch (info(instr.op).space) {
+    case InstrSpace::kOfResult:
+      return instr.result;
+    case InstrSpace::kOfArgument:
+      return instr.args[0];
+    case InstrSpace::kNoSpace:
+      return -1;
+  }
+  return -1;
 }
 
 int64_t Kernel::bytes_of(const KernelBuffer& buffer) const {
@@ -110,7 +99,7 @@ int Kernel::vector_lanes(std::span<const Instr> part) const {
   int most = 1;
   for (const Instr& instr : part) {
     if (instr.result >= 0) most = std::max(most, tiles[instr.result].layout.lanes());
-    if (instr.op == InstrOp::kAsyncLoad) most = std::max(most, tiles[instr.args[0]].layout.lanes());
+    if (info(instr.op).is_async_copy()) most = std::max(most, tiles[instr.args[0]].layout.lanes());
     most = std::max(most, vector_lanes(instr.body));
   }
   return most;

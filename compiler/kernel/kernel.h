@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/instrs.h"
 #include "compiler/kernel/layout.h"
 
 namespace wl {
@@ -105,33 +106,6 @@ struct ExprNode {
 };
 using Expr = std::vector<ExprNode>;  // the last node is the value
 
-enum class InstrOp : uint8_t {
-  kLoad,
-  kStore,
-  kGather,
-  kPrefetch,
-  kMap,
-  kFold,
-  kCross,
-  kFill,
-  kIota,
-  kConvert,
-  kLoop,
-  kFence,
-  kBarrier,
-  kAsyncLoad,
-  kCommit,
-  kWait,
-  kPass,
-  kMeet
-};
-struct InstrInfo {
-  InstrOp op;
-  std::string_view name;
-};
-std::span<const InstrInfo> instrs();  // kInstrs
-std::string_view name_of(InstrOp op);
-
 struct Instr {
   InstrOp op = InstrOp::kMap;
   TileId result = -1;
@@ -155,24 +129,8 @@ struct Instr {
   std::vector<Instr> body;    // loop
   bool operator==(const Instr&) const = default;
 };
-// load:   result = slice; where a guard does not hold, args[0] or, without one, value: nothing is read there
-// store:  slice = args[0]; where a guard does not hold, nothing is written
-// prefetch: the cache lines of slice
-// gather: result = slice[args[0]]          fill:  result = value        convert: result = args[0] in result's layout
-// map:    result = expr(args)              (result may be one that exists: assignment; it may also be an arg)
-// fold:   result = result combine (args[0] folded over axes within each lane); result keeps args[0]'s lanes
-// cross:  result = lanes of args[0] combined over axes; result has no lanes. On a GPU: vector and l bits; u bits stay
-// fence:  streaming stores before it are visible to other threads after it
-// async_load: what args[0], a tile that it does not define, says that a thread holds of slice is on its way into a
-// shared
-//         buffer; zero where a guard does not hold. It is there when a wait has returned, for the thread that waited,
-//         and for others after a barrier then; nobody touches the place between
-// commit: what a thread has sent on its way since the last one is a group
-// wait:   all groups of the thread have landed but the last `pending`
-// barrier: what threads of the block did to shared buffers before it is seen by all after it
-// pass:   outside loops only: no tile and no shared buffer survives it; see above. pending: 0, or n of `last`, whose
-//         result must not depend on which block it is; with teams its slice is where all threads are told, a u32
-// meet:   a barrier of all threads of a cluster; none leaves before all that load from it have met
+// The tile whose elements an instruction runs over; -1 where it has none.
+TileId space_tile(const Instr& instr);
 
 // What blocks [from, to) do, and no others, is a loop of min(1, block - from + 1, to - block) turns: a section.
 

@@ -36,7 +36,7 @@ class Counter {
       int64_t extent = tile.layout.shape[axis];
       if (axis < tile.bound.size() && !tile.bound[axis].empty())
         extent = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, extent);
-      const bool spread = instr.op == InstrOp::kGather || instr.slice.strides[axis] != 0;
+      const bool spread = info(instr.op).is_indexed() || instr.slice.strides[axis] != 0;
       extents.push_back(spread ? extent : std::min<int64_t>(extent, 1));
       total *= extents.back();
     }
@@ -65,14 +65,10 @@ class Counter {
           vars_.set(instr.var, i);
           body(instr.body);
         }
-      } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) {
-        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.result]);
-      } else if (instr.op == InstrOp::kAsyncLoad) {
-        moved_[instr.slice.buffer] += size(instr, kernel_.tiles[instr.args[0]]);
-      } else if (instr.op == InstrOp::kStore) {
-        const int64_t stored = size(instr, kernel_.tiles[instr.args[0]]);
-        moved_[instr.slice.buffer] += stored;
-        if (kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += stored;
+      } else if (const InstrInfo& row = info(instr.op); row.accesses_memory()) {
+        const int64_t moved = size(instr, kernel_.tiles[space_tile(instr)]);
+        moved_[instr.slice.buffer] += moved;
+        if (row.stores() && kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += moved;
       }
     }
   }
@@ -80,7 +76,7 @@ class Counter {
   const Kernel& kernel_;
   VarValues vars_;
   std::vector<int64_t> moved_;
-  int64_t stored_ = 0;  // where others see it, by the team that runs
+  int64_t stored_ = 0;  // by the current team, outside of shared memory
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "compiler/base/records.h"
 #include "compiler/kernel/barriers.h"
+#include "compiler/kernel/buffer_checks.h"
 
 namespace wl {
 namespace {
@@ -16,17 +17,15 @@ class Verifier {
   absl::Status run() {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
       return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
-    WL_RETURN_IF_ERROR(check_scratch());
-    WL_RETURN_IF_ERROR(check_cluster());
+    WL_RETURN_IF_ERROR(check_buffers(kernel_));
     WL_RETURN_IF_ERROR(check_tiles());
     WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
     if (kernel_.wave > 0) scope_.insert(kTeamVar);
-    const std::vector<Pass> passes = kernel_.passes();
-    for (const Pass& pass : passes) WL_RETURN_IF_ERROR(check_body(pass.body, {}));
+    for (const Pass& pass : kernel_.passes()) WL_RETURN_IF_ERROR(check_body(pass.body, {}));
     for (const Instr& instr : kernel_.body)
-      if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(check_last(instr));
-    WL_RETURN_IF_ERROR(check_passes(passes));
+      if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(operand_last(instr));
+    WL_RETURN_IF_ERROR(check_passes(kernel_));
     if (kernel_.wave == 0) return absl::OkStatus();
     WL_RETURN_IF_ERROR(check_vectors(kernel_.body));
     return check_barriers(kernel_);
@@ -70,132 +69,6 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // Where in the body a buffer is first and last met, by instruction outside of all loops but sections.
-  struct Life {
-    size_t first = SIZE_MAX, last = 0;
-  };
-  void live(std::span<const Instr> body, size_t& at, std::vector<Life>& lives) const {
-    for (const Instr& instr : body)
-      if (section_of(instr)) {
-        live(instr.body, at, lives);
-      } else {
-        live(instr, at++, lives);
-      }
-  }
-  void live(const Instr& instr, size_t at, std::vector<Life>& lives) const {
-    for (const Instr& inner : instr.body) live(inner, at, lives);
-    if (instr.slice.buffer < 0 || instr.slice.buffer >= static_cast<BufferId>(lives.size())) return;
-    Life& life = lives[instr.slice.buffer];
-    life.first = std::min(life.first, at);
-    life.last = at;
-  }
-
-  // Buffers share memory only when one is done with before the other is met.
-  absl::Status check_scratch() const {
-    std::vector<Life> lives(kernel_.buffers.size());
-    size_t at = 0;
-    live(kernel_.body, at, lives);
-    for (BufferId a = 0; a < static_cast<BufferId>(kernel_.buffers.size()); ++a) {
-      const KernelBuffer& buffer = kernel_.buffers[a];
-      if (buffer.level != Level::kGlobal && buffer.byte_offset % 64 != 0)
-        return absl::InternalError(
-            cat("scratch ", buffer.name, " starts at byte ", buffer.byte_offset, ", not a multiple of 64"));
-      for (BufferId b = 0; b < a; ++b)
-        if (kernel_.overlap(a, b) &&
-            (buffer.level == Level::kWork || (lives[a].first <= lives[b].last && lives[b].first <= lives[a].last)))
-          return absl::InternalError(cat("scratch buffers overlap: ", kernel_.buffers[b].name, " and ", buffer.name));
-    }
-    return absl::OkStatus();
-  }
-
-  // Between a store to a cluster buffer and a load from it, and after the last load, all of the cluster meet.
-  absl::Status check_meetings(std::span<const Instr> body, std::set<BufferId>& stored, bool& loaded) const {
-    for (const Instr& instr : body) {
-      if (instr.op == InstrOp::kMeet) {
-        stored.clear();
-        loaded = false;
-      }
-      const bool touches = instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather || instr.op == InstrOp::kStore;
-      if (touches && kernel_.buffers[instr.slice.buffer].level == Level::kCluster) {
-        if (instr.op == InstrOp::kStore) {
-          stored.insert(instr.slice.buffer);
-        } else {
-          if (stored.contains(instr.slice.buffer)) return fail(instr, "the cluster has not met since this was stored");
-          loaded = true;
-        }
-      }
-      WL_RETURN_IF_ERROR(check_meetings(instr.body, stored, loaded));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status check_cluster() const {
-    if (kernel_.cluster < 1 || kernel_.grid % kernel_.cluster != 0)
-      return absl::InternalError(
-          cat("kernel ", kernel_.name, ": ", kernel_.grid, " blocks are not clusters of ", kernel_.cluster));
-    for (const KernelBuffer& b : kernel_.buffers)
-      if (b.level == Level::kCluster && (b.shape.empty() || b.shape[0] != kernel_.cluster))
-        return absl::InternalError(
-            cat("kernel ", kernel_.name, ": ", b.name, " has no part for each block of a cluster"));
-    return absl::OkStatus();
-  }
-
-  // Which buffers a pass loads, and stores.
-  void accesses(std::span<const Instr> body, std::set<BufferId>& loads, std::set<BufferId>& stores) const {
-    for (const Instr& instr : body) {
-      if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kGather) loads.insert(instr.slice.buffer);
-      if (instr.op == InstrOp::kStore) stores.insert(instr.slice.buffer);
-      if (instr.op == InstrOp::kAsyncLoad) {
-        loads.insert(instr.slice.buffer);
-        stores.insert(instr.into.buffer);
-      }
-      accesses(instr.body, loads, stores);
-    }
-  }
-
-  absl::Status check_last(const Instr& pass) const {
-    if (pass.pending == 0)
-      return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "nobody is told who is the last of a sweep");
-    if (pass.pending < 2 || kernel_.grid % pass.pending != 0 || kernel_.grid / pass.pending > kCounterBytes / 4)
-      return fail(pass, cat(kernel_.grid, " blocks do not count each other so"));
-    if (kernel_.cluster > 1) return fail(pass, "blocks of a cluster do not count each other");
-    if (kernel_.wave == 0) return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "a thread alone tells nobody");
-    const auto buffers = static_cast<BufferId>(kernel_.buffers.size());
-    if (pass.slice.buffer < 0 || pass.slice.buffer >= buffers || !pass.slice.strides.empty() ||
-        pass.slice.offset != Affine{} || kernel_.buffers[pass.slice.buffer].level != Level::kShared ||
-        kernel_.buffers[pass.slice.buffer].dtype != DType::u32 || kernel_.buffers[pass.slice.buffer].shape.empty())
-      return fail(pass, "threads are told in the first element of a shared u32 buffer");
-    return absl::OkStatus();
-  }
-
-  // Scratch holds what its own pass stored; the workspace what earlier ones did, as blocks of a pass come in any order.
-  absl::Status check_passes(const std::vector<Pass>& passes) const {
-    std::set<BufferId> before;
-    for (size_t i = 0; i < passes.size(); ++i) {
-      std::set<BufferId> stored;
-      bool loaded = false;
-      WL_RETURN_IF_ERROR(check_meetings(passes[i].body, stored, loaded));
-      if (loaded)
-        return absl::InternalError(cat("kernel ", kernel_.name, ": blocks leave while others load from them"));
-      std::set<BufferId> loads, stores;
-      accesses(passes[i].body, loads, stores);
-      for (BufferId buffer : loads) {
-        const KernelBuffer& b = kernel_.buffers[buffer];
-        if ((b.level == Level::kShared || b.level == Level::kCluster) && !stores.contains(buffer))
-          return absl::InternalError(
-              cat("kernel ", kernel_.name, ": pass ", i, " loads ", b.name, ", and stores nothing there"));
-        if (b.level == Level::kWork && (stores.contains(buffer) || !before.contains(buffer)))
-          return absl::InternalError(cat("kernel ", kernel_.name, ": pass ", i, " loads ", b.name,
-                                         ", which an earlier pass must have stored, alone"));
-      }
-      before.merge(stores);
-    }
-    const bool work = kernel_.work_bytes() != 0;
-    if (work && passes.size() == 1)
-      return absl::InternalError(cat("kernel ", kernel_.name, ": a workspace for one pass"));
-    return absl::OkStatus();
-  }
-
   absl::Status check_tiles() const {
     for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
       const Layout& layout = kernel_.tiles[i].layout;
@@ -205,12 +78,6 @@ class Verifier {
       WL_RETURN_IF_ERROR(check_lanes(i));
     }
     return absl::OkStatus();
-  }
-
-  bool axes_exist(const Instr& instr) const {
-    const int rank = kernel_.tiles[instr.args[0]].layout.rank();
-    return rank == kernel_.tiles[instr.result].layout.rank() &&
-           std::all_of(instr.axes.begin(), instr.axes.end(), [&](int axis) { return axis >= 0 && axis < rank; });
   }
 
   bool in_scope(VarId var) const {
@@ -233,65 +100,60 @@ class Verifier {
     return true;
   }
 
-  // A copy on its way is made of pieces of 4, 8 or 16 bytes (the printer knows which), neighbours at both ends.
-  absl::Status check_async(const Instr& instr) const {
-    if (kernel_.wave == 0) return fail(instr, "copies on their way are for machines with lanes");
-    const TileId tile = instr.args[0];
-    WL_RETURN_IF_ERROR(check_slice(instr, instr.slice, tile));
-    WL_RETURN_IF_ERROR(check_slice(instr, instr.into, tile));
-    const KernelBuffer &from = kernel_.buffers[instr.slice.buffer], &to = kernel_.buffers[instr.into.buffer];
-    if (from.level != Level::kGlobal || from.output || to.level != Level::kShared)
-      return fail(instr, "a copy is of an input, into shared memory");
-    const Layout& layout = kernel_.tiles[tile].layout;
-    if (layout.lanes() > 1 &&
-        (instr.slice.strides[layout.vector_axis()] != 1 || instr.into.strides[layout.vector_axis()] != 1))
-      return fail(instr, "the elements of a copy's vectors are neighbours");
+  bool is_tile(TileId id) const { return id >= 0 && id < static_cast<TileId>(kernel_.tiles.size()); }
+  const Tile& tile_of(TileId id) const { return kernel_.tiles[id]; }
+
+  // What each kind of operand must satisfy.
+
+  absl::Status operand_tile(const Instr&) const { return absl::OkStatus(); }   // check_tiles_of
+  absl::Status operand_shape(const Instr&) const { return absl::OkStatus(); }  // likewise
+  absl::Status operand_slice(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(check_slice(instr, instr.slice));
+    const InstrInfo& row = info(instr.op);
+    const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
+    if (row.slice != SliceUse::kHints && buffer.dtype != tile_of(space_tile(instr)).dtype)
+      return fail(instr, "the tile's dtype is not the buffer's");
+    if (row.stores() && buffer.level == Level::kGlobal && !buffer.output) return fail(instr, "stores to an input");
     return absl::OkStatus();
   }
-
-  absl::Status check_slice(const Instr& instr, TileId tile) const { return check_slice(instr, instr.slice, tile); }
-  absl::Status check_slice(const Instr& instr, const Slice& slice, TileId tile) const {
-    if (slice.buffer < 0 || slice.buffer >= static_cast<BufferId>(kernel_.buffers.size()))
-      return fail(instr, "no such buffer");
-    if (!in_scope(slice.offset)) return fail(instr, "the address uses a variable that is not in scope");
-    if (static_cast<int>(slice.strides.size()) != kernel_.tiles[tile].layout.rank())
-      return fail(instr, "the slice needs one stride per axis of the tile");
-    const KernelBuffer& buffer = kernel_.buffers[slice.buffer];
-    if (instr.op != InstrOp::kPrefetch && buffer.dtype != kernel_.tiles[tile].dtype)
+  absl::Status operand_into(const Instr& instr) const {
+    WL_RETURN_IF_ERROR(check_slice(instr, instr.into));
+    if (kernel_.buffers[instr.into.buffer].dtype != tile_of(space_tile(instr)).dtype)
       return fail(instr, "the tile's dtype is not the buffer's");
-    if (instr.op == InstrOp::kStore && buffer.level == Level::kGlobal && !buffer.output)
-      return fail(instr, "stores to an input");
-    if (instr.op == InstrOp::kLoad && instr.streaming && (buffer.level == Level::kShared || buffer.output))
+    return absl::OkStatus();
+  }
+  absl::Status operand_streaming(const Instr& instr) const {
+    const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
+    if (info(instr.op).loads() && instr.streaming && (buffer.level == Level::kShared || buffer.output))
       return fail(instr, "a streaming load is of an input");
     return absl::OkStatus();
   }
-
-  static bool moves_along_vectors(const SliceGuard& guard, const Layout& layout) {
-    return layout.lanes() > 1 && guard.strides[layout.vector_axis()] != 0;
-  }
-
-  absl::Status check_guards(const Instr& instr) const {
+  absl::Status operand_guards(const Instr& instr) const {
+    const Layout& layout = tile_of(space_tile(instr)).layout;
     for (const SliceGuard& guard : instr.guards) {
       if (!in_scope(guard.at)) return fail(instr, "a guard uses a variable that is not in scope");
-      const TileId tile = instr.result < 0 ? instr.args[0] : instr.result;
-      if (static_cast<int>(guard.strides.size()) != kernel_.tiles[tile].layout.rank())
+      if (static_cast<int>(guard.strides.size()) != layout.rank())
         return fail(instr, "a guard needs one stride per axis of the tile");
-      if (instr.op == InstrOp::kStore && moves_along_vectors(guard, kernel_.tiles[tile].layout))
+      if (info(instr.op).stores() && layout.lanes() > 1 && guard.strides[layout.vector_axis()] != 0)
         return fail(instr, "a store's guard does not move along its vectors: that is the tile's bound");
     }
-    if (instr.result < 0 || instr.args.empty()) return absl::OkStatus();
-    const Tile &other = kernel_.tiles[instr.args[0]], &mine = kernel_.tiles[instr.result];
+    return absl::OkStatus();
+  }
+  absl::Status operand_otherwise(const Instr& instr) const {
+    if (instr.args.empty()) return absl::OkStatus();
+    const Tile &other = tile_of(instr.args[0]), &mine = tile_of(instr.result);
     if (instr.args.size() > 1 || instr.guards.empty() || other.dtype != mine.dtype || !(other.layout == mine.layout))
       return fail(instr, "what a load gives elsewhere is one tile of its own type");
     return absl::OkStatus();
   }
-
-  absl::Status check_expr(const Instr& instr) const {
+  absl::Status operand_index(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_level(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_expr(const Instr& instr) const {
     if (instr.expr.empty()) return fail(instr, "the map has no expression");
     for (size_t i = 0; i < instr.expr.size(); ++i) {
       const ExprNode& node = instr.expr[i];
       if (node.kind == ExprNode::Kind::kArg && (node.arg < 0 || node.arg >= static_cast<int>(instr.args.size())))
-        return fail(instr, "the expression names an argument that the map has not");
+        return fail(instr, "the expression names an argument that the map does not have");
       if (node.kind != ExprNode::Kind::kOp) continue;
       if (class_of(node.op) != OpClass::kElementwise) return fail(instr, cat(name_of(node.op), " is not elementwise"));
       for (int k = 0; k < 3; ++k) {
@@ -300,86 +162,147 @@ class Verifier {
           return fail(instr, cat("operands of ", name_of(node.op)));
       }
     }
-    if (instr.expr.back().dtype != kernel_.tiles[instr.result].dtype)
+    if (instr.expr.back().dtype != tile_of(instr.result).dtype)
       return fail(instr, "the expression's dtype is not the tile's");
+    for (TileId arg : instr.args)
+      if (!broadcasts(arg, instr.result)) return fail(instr, cat("%", arg, " does not broadcast to the result"));
     return absl::OkStatus();
+  }
+  absl::Status operand_combine(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_axes(const Instr& instr) const {
+    const int rank = tile_of(instr.args[0]).layout.rank();
+    const auto exists = [rank](int axis) { return axis >= 0 && axis < rank; };
+    if (rank != tile_of(instr.result).layout.rank() || !std::all_of(instr.axes.begin(), instr.axes.end(), exists))
+      return fail(instr, "no such axis");
+    return absl::OkStatus();
+  }
+  absl::Status operand_value(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_start(const Instr& instr) const {
+    if (instr.axis < 0 || instr.axis >= tile_of(instr.result).layout.rank()) return fail(instr, "no such axis");
+    if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
+    return absl::OkStatus();
+  }
+  absl::Status operand_trips(const Instr& loop) const {
+    if (loop.trips.empty() ||
+        !std::all_of(loop.trips.begin(), loop.trips.end(), [&](const Affine& a) { return in_scope(a); }))
+      return fail(loop, "the loop's trip count uses a variable that is not in scope");
+    if (loop.var <= 0 || loop.var >= static_cast<VarId>(kernel_.vars.size()) ||
+        kernel_.vars[loop.var].kind != Var::Kind::kLoop)
+      return fail(loop, "no such loop variable");
+    return scope_.contains(loop.var) ? fail(loop, "the loop's variable is in use") : absl::OkStatus();
+  }
+  absl::Status operand_pending(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_last(const Instr& pass) const {
+    if (pass.pending == 0)
+      return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "a sweep of all blocks has no last one");
+    if (pass.pending < 2 || kernel_.grid % pass.pending != 0 || kernel_.grid / pass.pending > kCounterBytes / 4)
+      return fail(pass, cat(kernel_.grid, " blocks do not count each other so"));
+    if (kernel_.cluster > 1) return fail(pass, "blocks of a cluster do not count each other");
+    if (kernel_.wave == 0) return pass.slice.buffer < 0 ? absl::OkStatus() : fail(pass, "one thread needs no flag");
+    const auto buffers = static_cast<BufferId>(kernel_.buffers.size());
+    if (pass.slice.buffer < 0 || pass.slice.buffer >= buffers || !pass.slice.strides.empty() ||
+        pass.slice.offset != Affine{} || kernel_.buffers[pass.slice.buffer].level != Level::kShared ||
+        kernel_.buffers[pass.slice.buffer].dtype != DType::u32 || kernel_.buffers[pass.slice.buffer].shape.empty())
+      return fail(pass, "the flag of the threads is the first element of a shared u32 buffer");
+    return absl::OkStatus();
+  }
+
+  absl::Status check_slice(const Instr& instr, const Slice& slice) const {
+    if (slice.buffer < 0 || slice.buffer >= static_cast<BufferId>(kernel_.buffers.size()))
+      return fail(instr, "no such buffer");
+    if (!in_scope(slice.offset)) return fail(instr, "the address uses a variable that is not in scope");
+    if (static_cast<int>(slice.strides.size()) != tile_of(space_tile(instr)).layout.rank())
+      return fail(instr, "the slice needs one stride per axis of the tile");
+    return absl::OkStatus();
+  }
+
+  // What rows of instrs.def demand beyond that.
+
+  absl::Status check_nothing(const Instr&) const { return absl::OkStatus(); }
+  absl::Status check_fold(const Instr& instr) const {
+    if (tile_of(instr.result).layout.lanes() != tile_of(instr.args[0]).layout.lanes())
+      return fail(instr, "a fold keeps its lanes");
+    return absl::OkStatus();
+  }
+  absl::Status check_cross(const Instr& instr) const {
+    if (tile_of(instr.result).layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
+    return absl::OkStatus();
+  }
+  absl::Status check_convert(const Instr& instr) const {
+    if (tile_of(instr.result).layout.shape != tile_of(instr.args[0]).layout.shape)
+      return fail(instr, "a convert keeps the shape");
+    return absl::OkStatus();
+  }
+  // An asynchronous copy is made of pieces of 4, 8 or 16 bytes (the printer knows which), contiguous at both ends.
+  absl::Status check_async(const Instr& instr) const {
+    const KernelBuffer &from = kernel_.buffers[instr.slice.buffer], &to = kernel_.buffers[instr.into.buffer];
+    if (from.level != Level::kGlobal || from.output || to.level != Level::kShared)
+      return fail(instr, "an asynchronous copy is of an input, into shared memory");
+    const Layout& layout = tile_of(instr.args[0]).layout;
+    const int axis = layout.vector_axis();
+    if (layout.lanes() > 1 && (instr.slice.strides[axis] != 1 || instr.into.strides[axis] != 1))
+      return fail(instr, "the elements of a copy's vectors are contiguous");
+    return absl::OkStatus();
+  }
+  absl::Status check_pass(const Instr& instr) const { return fail(instr, "a pass inside a loop"); }
+  absl::Status check_cluster_barrier(const Instr& instr) const {
+    if (kernel_.cluster == 1) return fail(instr, "the kernel has no clusters");
+    return absl::OkStatus();
+  }
+
+  using Check = absl::Status (Verifier::*)(const Instr&) const;
+
+  static Check operand_check(Operand operand) {
+    static constexpr Check kChecks[] = {
+        &Verifier::check_nothing,
+#define WL_OPERAND(id) &Verifier::operand_##id,
+#include "compiler/kernel/instrs.def"
+    };
+    return kChecks[static_cast<size_t>(operand)];
+  }
+
+  static Check row_check(InstrOp op) {
+    static constexpr Check kChecks[] = {
+#define WL_INSTR(id, name, operands, result, space, stretch, slice, order, lanes, check, ...) &Verifier::check,
+#include "compiler/kernel/instrs.def"
+    };
+    return kChecks[static_cast<size_t>(op)];
+  }
+
+  // The arguments and the result are tiles, as many as the row says, and those that are read are defined.
+  absl::Status check_tiles_of(const Instr& instr, const std::set<TileId>& defined) const {
+    const InstrInfo& row = info(instr.op);
+    const auto takes = std::count(std::begin(row.operands), std::end(row.operands), Operand::tile) +
+                       std::count(std::begin(row.operands), std::end(row.operands), Operand::shape);
+    const bool more = row.has(Operand::expr) || row.has(Operand::otherwise);
+    if (static_cast<int64_t>(instr.args.size()) < takes || (!more && static_cast<int64_t>(instr.args.size()) > takes))
+      return fail(instr, cat("takes ", takes, " tiles"));
+    for (TileId arg : instr.args) {
+      if (!is_tile(arg)) return fail(instr, "no such tile");
+      if (row.reads_arguments() && !defined.contains(arg))
+        return fail(instr, cat("%", arg, " is used before it is defined"));
+    }
+    if (row.gives_tile() ? !is_tile(instr.result) : instr.result >= 0) return fail(instr, "no such tile");
+    if (row.result == InstrResult::kUpdates && !defined.contains(instr.result))
+      return fail(instr, cat("%", instr.result, " is updated before it is defined"));
+    return absl::OkStatus();
+  }
+
+  absl::Status check_instr(const Instr& instr) const {
+    const InstrInfo& row = info(instr.op);
+    if (row.lanes == InstrLanes::kNeedsLanes && kernel_.wave == 0) return fail(instr, "the machine has no lanes");
+    for (Operand operand : row.operands) WL_RETURN_IF_ERROR((this->*operand_check(operand))(instr));
+    return (this->*row_check(instr.op))(instr);
   }
 
   absl::Status check_body(std::span<const Instr> body, std::set<TileId> defined) {
     for (const Instr& instr : body) {
+      WL_RETURN_IF_ERROR(check_tiles_of(instr, defined));
+      WL_RETURN_IF_ERROR(check_instr(instr));
       if (instr.op == InstrOp::kLoop) {
-        if (instr.trips.empty() ||
-            !std::all_of(instr.trips.begin(), instr.trips.end(), [&](const Affine& a) { return in_scope(a); }))
-          return fail(instr, "the loop's trip count uses a variable that is not in scope");
-        if (instr.var <= 0 || instr.var >= static_cast<VarId>(kernel_.vars.size()) ||
-            kernel_.vars[instr.var].kind != Var::Kind::kLoop)
-          return fail(instr, "no such loop variable");
-        if (scope_.contains(instr.var)) return fail(instr, "the loop's variable is in use");
         scope_.insert(instr.var);
         WL_RETURN_IF_ERROR(check_body(instr.body, defined));
         scope_.erase(instr.var);
-        continue;
-      }
-      const auto known = [&](TileId t) { return t >= 0 && t < static_cast<TileId>(kernel_.tiles.size()); };
-      for (TileId arg : instr.args) {
-        if (!known(arg)) return fail(instr, "no such tile");
-        if (instr.op != InstrOp::kPrefetch && instr.op != InstrOp::kAsyncLoad && !defined.contains(arg))
-          return fail(instr, cat("%", arg, " is used before it is defined"));
-      }
-      if (instr.result >= 0 && !known(instr.result)) return fail(instr, "no such tile");
-      switch (instr.op) {
-        case InstrOp::kLoad:
-          WL_RETURN_IF_ERROR(check_guards(instr));
-          [[fallthrough]];
-        case InstrOp::kGather:
-          WL_RETURN_IF_ERROR(check_slice(instr, instr.result));
-          break;
-        case InstrOp::kStore:
-          WL_RETURN_IF_ERROR(check_guards(instr));
-          [[fallthrough]];
-        case InstrOp::kPrefetch:
-          WL_RETURN_IF_ERROR(check_slice(instr, instr.args[0]));
-          break;
-        case InstrOp::kMap:
-          WL_RETURN_IF_ERROR(check_expr(instr));
-          for (TileId arg : instr.args)
-            if (!broadcasts(arg, instr.result)) return fail(instr, cat("%", arg, " does not broadcast to the result"));
-          break;
-        case InstrOp::kFold:
-          if (!axes_exist(instr)) return fail(instr, "no such axis");
-          if (!defined.contains(instr.result)) return fail(instr, "a fold adds to a tile that exists");
-          if (kernel_.tiles[instr.result].layout.lanes() != kernel_.tiles[instr.args[0]].layout.lanes())
-            return fail(instr, "a fold keeps its lanes");
-          break;
-        case InstrOp::kCross:
-          if (!axes_exist(instr)) return fail(instr, "no such axis");
-          if (kernel_.tiles[instr.result].layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
-          break;
-        case InstrOp::kConvert:
-          if (kernel_.tiles[instr.result].layout.shape != kernel_.tiles[instr.args[0]].layout.shape)
-            return fail(instr, "a convert keeps the shape");
-          break;
-        case InstrOp::kIota:
-          if (instr.axis < 0 || instr.axis >= kernel_.tiles[instr.result].layout.rank())
-            return fail(instr, "no such axis");
-          if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
-          break;
-        case InstrOp::kAsyncLoad:
-          WL_RETURN_IF_ERROR(check_async(instr));
-          WL_RETURN_IF_ERROR(check_guards(instr));
-          break;
-        case InstrOp::kMeet:
-          if (kernel_.cluster == 1) return fail(instr, "a block alone meets nobody");
-          break;
-        case InstrOp::kPass:
-          return fail(instr, "a pass inside a loop");
-        case InstrOp::kFill:
-        case InstrOp::kFence:
-        case InstrOp::kBarrier:
-        case InstrOp::kCommit:
-        case InstrOp::kWait:
-        case InstrOp::kLoop:
-          break;
       }
       if (instr.result >= 0) defined.insert(instr.result);
     }

@@ -1,0 +1,17 @@
+// What verify() demands of a kernel's buffers: where they lie, and what they hold in each pass.
+#pragma once
+
+#include "compiler/kernel/kernel.h"
+
+namespace wl {
+
+// Buffers lie at multiples of 64 bytes and share memory only when one is no longer used before the other is first used;
+// a cluster buffer has a part for every block of a cluster.
+absl::Status check_buffers(const Kernel& kernel);
+
+// Scratch is stored in the pass that loads it, the workspace in an earlier one, since the blocks of a pass run in any
+// order. Cluster barriers separate the stores to cluster buffers from the loads, and the last load from the block's
+// end.
+absl::Status check_passes(const Kernel& kernel);
+
+}  // namespace wl

@@ -1,0 +1,44 @@
+// The parts of a kernel's text that stand for values: variables, affine expressions, tiles, slices and guards, each
+// printed and read.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/text_cursor.h"
+
+namespace wl {
+
+std::string text_of(const Kernel& kernel, VarId var);
+std::string text_of(const Kernel& kernel, const Affine& affine);
+std::string text_of(const Kernel& kernel, const Slice& slice);
+std::string text_of(const Kernel& kernel, const Tile& tile);  // its type
+std::string minimum_text(const Kernel& kernel, const std::vector<Affine>& of);
+std::string guards_text(const Kernel& kernel, const std::vector<SliceGuard>& guards);
+
+// Reads what these functions print, from the line that `in` stands on. `kernel` holds what earlier lines declared.
+struct ValueReader {
+  TextCursor in{""};
+  Kernel kernel;
+  int most = 0;                      // no number of a tile may be greater
+  std::vector<bool> typed = {};      // tiles whose type is known
+  std::vector<TileId> forward = {};  // tiles that a later line must define
+
+  absl::Status read_dtype(DType& value);
+  absl::Status read_buffer(BufferId& id, int highest);
+  absl::Status read_variable(VarId& var);
+  absl::Status read_affine(Affine& value);
+  absl::Status read_minimum(std::vector<Affine>& of);
+  absl::Status read_slice(Slice& value);
+  absl::Status read_guards(std::vector<SliceGuard>& guards);
+  absl::Status read_tile(TileId& id);  // of known type
+  absl::Status read_type(TileId id);   // and remembers it
+};
+
+inline constexpr int64_t kMaxCount = int64_t{1} << 40;
+inline constexpr int64_t kAnyLow = std::numeric_limits<int64_t>::min();
+inline constexpr int64_t kAnyHigh = std::numeric_limits<int64_t>::max();
+
+}  // namespace wl
