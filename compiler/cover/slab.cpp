@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/index_map.h"
+
 namespace wl {
 namespace {
 
@@ -103,53 +105,53 @@ class Demand {
     const Node& node = group_.nodes[id];
     const Cuts& mine = slab_.cuts[id];
     if (node.operands.empty()) return absl::OkStatus();
-    const Shape& from = shape(node.operands[0]);
-    Cuts theirs = whole(from);
-    switch (node.op) {
-      case Op::reshape:
-        if (!reshaped(from, node.shape, mine, theirs)) return refuse(id);
-        break;
-      case Op::transpose:
-        for (size_t i = 0; i < mine.size(); ++i) theirs[node.ints[i]] = mine[i];
-        break;
-      case Op::broadcast:
-        for (size_t i = 0; i < theirs.size(); ++i) theirs[i] = mine[node.ints[i]];
-        break;
-      case Op::slice:
-      case Op::pad:
-        for (size_t i = 0; i < mine.size(); ++i) {
-          const bool same = from[i] == node.shape[i] && node.ints[i] == 0 && (node.op == Op::pad || node.ints2[i] == 1);
-          if (mine[i].axis >= 0 && !same) return refuse(id);
-          theirs[i] = mine[i];
-        }
-        break;
-      case Op::window:
-        for (size_t i = 0; i < mine.size(); ++i) {
-          const bool moved =
-              i >= from.size() || std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i));
-          if (mine[i].axis >= 0 && moved) return refuse(id);
-          if (!moved) theirs[i] = mine[i];
-        }
-        break;
-      case Op::concat:
-        if (mine[node.ints[0]].axis >= 0) return refuse(id);
-        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
-        return absl::OkStatus();
-      case Op::contract:
+    Cuts theirs = whole(shape(node.operands[0]));
+    switch (class_of(node.op)) {
+      case OpClass::kView:
+        return viewed(id);
+      case OpClass::kContract:
         return contracted(id);
-      case Op::take_along:
+      case OpClass::kReduce:
+        for (size_t i = 0, kept = 0; i < theirs.size(); ++i)
+          if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))) theirs[i] = mine[kept++];
+        return want(node.operands[0], theirs, id);
+      case OpClass::kGather:
         theirs = mine;
         theirs[node.ints[0]] = {};
         WL_RETURN_IF_ERROR(want(node.operands[1], mine, id));
-        break;
+        return want(node.operands[0], theirs, id);
       default:
-        if (class_of(node.op) == OpClass::kReduce) {
-          for (size_t i = 0, kept = 0; i < theirs.size(); ++i)
-            if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))) theirs[i] = mine[kept++];
-          break;
-        }
         for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
         return absl::OkStatus();
+    }
+  }
+
+  absl::Status viewed(NodeId id) {
+    const Node& node = group_.nodes[id];
+    const Cuts& mine = slab_.cuts[id];
+    const Shape& from = shape(node.operands[0]);
+    Cuts theirs = whole(from);
+    switch (info(node.op).view) {
+      case ViewKind::kSameOrder:
+        if (!reshaped(from, node.shape, mine, theirs)) return refuse(id);
+        break;
+      case ViewKind::kJoined:
+        if (mine[node.ints[0]].axis >= 0) return refuse(id);
+        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
+        return absl::OkStatus();
+      case ViewKind::kAxes: {
+        const ViewMap map = view_map(node, from);
+        for (size_t i = 0; i < from.size(); ++i) {
+          const auto& steps = map.axes[i].steps;
+          const bool is_cut = std::any_of(steps.begin(), steps.end(),
+                                          [&](const ViewMap::Step& step) { return mine[step.axis].axis >= 0; });
+          if (!is_cut) continue;
+          const std::optional<size_t> to = map.unmoved(i);
+          if (!to) return refuse(id);
+          theirs[i] = mine[*to];
+        }
+        break;
+      }
     }
     return want(node.operands[0], theirs, id);
   }

@@ -5,14 +5,6 @@
 #include "compiler/emit/printer.h"
 
 namespace wl {
-namespace {
-
-bool is_logical(Op op) {
-  return op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
-}
-
-}  // namespace
-
 std::string Printer::element_name(TileId tile, const std::vector<int64_t>& repeat) const {
   const Layout& layout = tile_of(tile).layout;
   int64_t flat = 0;
@@ -351,10 +343,7 @@ void Printer::print_fill(const Instr& instr, const Place&) {
 void Printer::print_cross(const Instr& instr, const Place&) {
   if (kernel_.wave > 0) return print_team_cross(instr);
   const TileId from = instr.args[0];
-  const char* name = instr.combine == Op::add   ? "wl_hsum"
-                     : instr.combine == Op::max ? "wl_hmax"
-                     : instr.combine == Op::min ? "wl_hmin"
-                                                : "wl_hprod";
+  const std::string name = spell_horizontal(instr.combine);
   for (int64_t i = 0; i < repeats_of(tile_of(from)); ++i) {
     const std::string value = cat("t", from, "_", i);
     define(instr.result, cat("t", instr.result, "_", i), lanes_of(from) == 1 ? value : cat(name, "(", value, ")"));

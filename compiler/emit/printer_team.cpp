@@ -255,10 +255,7 @@ void Printer::print_team_convert(const Instr& instr) {
 // In the thread, then over the lanes of the wave by a butterfly, after which every lane has the result.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
-  const char* in_thread = instr.combine == Op::add   ? "wl_hsum"
-                          : instr.combine == Op::max ? "wl_hmax"
-                          : instr.combine == Op::min ? "wl_hmin"
-                                                     : "wl_hprod";
+  const std::string in_thread = spell_horizontal(instr.combine);
   int lanes = 1;
   for (const Layout::Base& base : tile_of(from).layout.bases)
     if (base.kind == 'l' && base.vector != 0) lanes *= 2;

@@ -100,6 +100,13 @@ std::string spell_store(DType dtype, int lanes, std::string value) {
   return dtype == DType::b1 ? cat("wl_cast<", spell_type(dtype, lanes), ">(", value, ")") : value;
 }
 
+std::string spell_horizontal(Op combine) {
+  constexpr std::string_view kReduce = "reduce_";
+  for (const OpInfo& row : ops())
+    if (row.cls == OpClass::kReduce && row.combine == combine) return cat("wl_h", row.name.substr(kReduce.size()));
+  WL_CHECK(false, "no reduction combines by ", name_of(combine));
+}
+
 std::string spell_op(const ExprNode& node, DType from, int lanes, const std::string& operands) {
   const std::string type = spell_type(node.dtype, lanes);
   if (node.op != Op::cast) {

@@ -38,6 +38,8 @@ std::string spell_memory(DType dtype, int lanes);
 // A value from what memory holds, and back: bits of a small float, 0 or 1 of a condition.
 std::string spell_load(DType dtype, int lanes, std::string bits);
 std::string spell_store(DType dtype, int lanes, std::string value);
+// The prelude's function that combines the lanes of a vector: "wl_hsum" for add.
+std::string spell_horizontal(Op combine);
 // An op applied to spelled operands; `from`: dtype of the first.
 std::string spell_op(const ExprNode& node, DType from, int lanes, const std::string& operands);
 

@@ -63,11 +63,9 @@ Estimate SumErrors::result(double value, double worst, double squares, double ma
 }
 
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
-  // pow is smooth, but flat to first order in both operands where it is 1.
-  jumps_ = op == Op::pow || op == Op::floor || op == Op::ceil || op == Op::round || op == Op::sign || op == Op::mod ||
-           op == Op::fmod || (op == Op::cast && !is_float(to)) || (op == Op::div && !is_float(to)) || is_bitwise(op);
+  jumps_ = row_.form == Form::kJumps || ((op == Op::cast || op == Op::div) && !is_float(to));
   compares_ = row_.result == ResultType::kBool;
-  logical_ = op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
+  logical_ = is_logical(op);
   relative_ = row_.ulps * 2 * rounding_.unit;
 }
 

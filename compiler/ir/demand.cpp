@@ -173,7 +173,7 @@ absl::Status Evaluator::propagate(NodeId id) {
     });
   } else {
     ElementSet& operand = set_of(at.operands[0]);
-    IndexMap map = view_map(at, node(at.operands[0]).shape);
+    IndexMap map = index_map(at, node(at.operands[0]).shape);
     IndexCursor cursor(map);
     set.for_each([&](int64_t i) { operand.insert(cursor(i)); });
   }

@@ -118,7 +118,7 @@ void Evaluator::compute_view(const Node& at, const ElementSet& set, Column& out)
   if (at.op == Op::reshape) {
     set.for_each(copy);
   } else {
-    IndexMap map = view_map(at, node(at.operands[0]).shape);
+    IndexMap map = index_map(at, node(at.operands[0]).shape);
     IndexCursor cursor(map);
     set.for_each([&](int64_t i) { copy(cursor(i)); });
   }

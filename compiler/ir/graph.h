@@ -1,8 +1,8 @@
 // The Graph says what to compute: a list of nodes in topological order, each an op of ops.def applied to earlier
 // nodes. A value, copied freely; no node is ever changed in place, passes build new graphs. Equal nodes are interned by
 // Builder, so a node's number is its identity within the graph. Canonical text (print.h, parse.h) is the identity
-// between machines: its hash is the graph's key. To add an op: a row of ops.def; a structural op also needs its case in
-// infer.cpp (shapes), eval.cpp (values) and, for fusion, plan/domain.
+// between machines: its hash is the graph's key. To add an op: a row of ops.def; one that is not elementwise also needs
+// its case in infer.cpp (shapes) and eval.cpp (values), a view its axes in index_map.cpp.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,18 @@ namespace wl {
 
 enum class Op : uint8_t {
 #define WL_OP(id, ...) id,
+#define WL_VIEW(id, ...) id,
+#define WL_REDUCTION(id, ...) id,
 #define WL_ELEMENTWISE(id, ...) id,
 #include "compiler/ir/ops.def"
-#undef WL_OP
-#undef WL_ELEMENTWISE
 };
 
 enum class OpClass : uint8_t { kLeaf, kElementwise, kView, kReduce, kContract, kGather };
 enum class ResultType : uint8_t { kSame, kBool, kAttr };
+enum class ViewKind : uint8_t { kSameOrder, kAxes, kJoined };
+enum class Takes : uint8_t { kAnything, kNumbers, kFloats, kIntegers, kUnsigned, kBools };
+enum class Law : uint8_t { kNoLaw, kCommutes, kIdentityZero, kIdentityOne, kIdentityLowest, kIdentityHighest };
+enum class Form : uint8_t { kSmooth, kJumps };
 
 struct OpInfo {
   Op op;
@@ -34,10 +38,15 @@ struct OpInfo {
   OpClass cls;
   int arity;  // -1: one or more
   std::string_view ints, ints2;
-  int cost;  // issue slots per element
+  int cost;       // issue slots per element
+  ViewKind view;  // of views
+  Op combine;     // of reductions and contractions
+  Takes takes;    // this and the rest: elementwise only
+  Law law;
+  Form form;
   ResultType result;
   double ulps;
-  // Elementwise only. value(x, y, z), and the absolute partial derivatives at the same point, given r = value.
+  // value(x, y, z), and the absolute partial derivatives at the same point, given r = value.
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);
 };
@@ -50,10 +59,20 @@ inline std::string_view name_of(Op op) {
   return info(op).name;
 }
 
-// Ops on the bits of integers.
+// Ops on the bits of integers, and on truth values.
 inline bool is_bitwise(Op op) {
-  return op >= Op::bit_and && op <= Op::shift_right;
+  return info(op).takes == Takes::kIntegers || info(op).takes == Takes::kUnsigned;
 }
+inline bool is_logical(Op op) {
+  return info(op).takes == Takes::kBools;
+}
+// Whether partial results of a reduction may be joined by it.
+inline bool is_combine(Op op) {
+  return info(op).law >= Law::kIdentityZero;
+}
+// The op that joins partial results of a reduction or contraction, and the value that it leaves unchanged, in a dtype.
+Op combine_of(Op reduce);
+double identity_of(Op combine, DType dtype);
 
 using Shape = std::vector<int64_t>;
 using NodeId = int;
@@ -98,7 +117,9 @@ std::string type_text(DType dtype, const Shape& shape);  // "f32[4096,1024]"
 Shape without_units(const Shape& shape);                 // the extents that are not 1, in order
 
 // f(x, y) == f(y, x), whatever x and y.
-bool is_commutative(Op op);
+inline bool is_commutative(Op op) {
+  return info(op).law != Law::kNoLaw;
+}
 
 // `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
 double round_to(DType dtype, double value);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -42,7 +43,28 @@ class IndexCursor {
   int64_t next_ = -1, left_ = 0, at_ = 0;
 };
 
-// The map of a transpose, broadcast, slice or window (not of reshape: the identity; nor of pad and concat).
-IndexMap view_map(const Node& view, const Shape& operand);
+// How the coordinates of a view of kind kAxes lie in its operand.
+struct ViewMap {
+  struct Step {
+    size_t axis = 0;  // of the view
+    int64_t by = 1;
+  };
+  // The coordinate along an axis of the operand: base + sum of by * coordinate along axis. Where `padded` is set it may
+  // lie outside, and the element is then the view's value.
+  struct Axis {
+    int64_t base = 0;
+    std::vector<Step> steps = {};
+    bool padded = false;
+  };
+  std::vector<Axis> axes;  // of the operand
+  Shape from, to;          // of the operand, of the view
+
+  // The axis of the view that runs over an axis of the operand exactly as it is.
+  std::optional<size_t> unmoved(size_t axis) const;
+};
+ViewMap view_map(const Node& view, const Shape& operand);
+
+// Where the elements of a view of kind kAxes that pads nothing lie in its operand.
+IndexMap index_map(const Node& view, const Shape& operand);
 
 }  // namespace wl

@@ -41,36 +41,6 @@ absl::Status check_count(const std::vector<int64_t>& list, size_t count, std::st
   return invalid("expected ", count, " numbers in ", what, ", found ", list.size());
 }
 
-bool takes_floats_only(Op op) {
-  switch (op) {
-    case Op::sqrt:
-    case Op::rsqrt:
-    case Op::rcp:
-    case Op::exp:
-    case Op::exp2:
-    case Op::expm1:
-    case Op::log:
-    case Op::log2:
-    case Op::log1p:
-    case Op::sin:
-    case Op::cos:
-    case Op::tanh:
-    case Op::sigmoid:
-    case Op::erf:
-    case Op::atan:
-    case Op::floor:
-    case Op::ceil:
-    case Op::round:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool takes_bools_only(Op op) {
-  return op == Op::logical_not || op == Op::logical_and || op == Op::logical_or || op == Op::logical_xor;
-}
-
 absl::Status infer_elementwise(Nodes nodes, Node& node) {
   const OpInfo& row = info(node.op);
   const Node& first = nodes[node.operands[0]];
@@ -94,19 +64,19 @@ absl::Status infer_elementwise(Nodes nodes, Node& node) {
     node.dtype = nodes[node.operands[1]].dtype;
     return absl::OkStatus();
   }
-  bool bools = takes_bools_only(node.op);
+  bool bools = is_logical(node.op);
   if (bools && first.dtype != DType::b1)
     return invalid("operands must be ", name_of(DType::b1), ", found ", name_of(first.dtype));
   if (!bools && row.result == ResultType::kSame && first.dtype == DType::b1) {
     return invalid("arithmetic on ", name_of(DType::b1), "; cast the operands to a number type");
   }
-  if (takes_floats_only(node.op) && !is_float(first.dtype)) {
+  if (row.takes == Takes::kFloats && !is_float(first.dtype)) {
     return invalid("operand must be a float type, found ", name_of(first.dtype), "; cast it");
   }
   if (is_bitwise(node.op) && is_float(first.dtype)) {
     return invalid("operands must be integers, found ", name_of(first.dtype), "; cast them");
   }
-  if ((node.op == Op::shift_left || node.op == Op::shift_right) && round_to(first.dtype, -1) != 0) {
+  if (row.takes == Takes::kUnsigned && round_to(first.dtype, -1) != 0) {
     return invalid("operands must be unsigned integers, found ", name_of(first.dtype), "; cast them");
   }
   node.dtype = row.result == ResultType::kBool ? DType::b1 : first.dtype;

@@ -61,9 +61,15 @@ double shift_right(double x, double y) {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define WL_OP(id, cls, arity, ints, ints2, cost) \
-  {Op::id, #id, OpClass::cls, arity, ints, ints2, cost, ResultType::kSame, 0, nullptr, nullptr},
-#define WL_ELEMENTWISE(id, arity, cost, result, val, dx, dy, dz, ulps)                                            \
+#define WL_ROW(id, cls, arity, ints, ints2, cost, view, combine)                 \
+  {Op::id,      #id,           OpClass::cls,      arity,       ints,             \
+   ints2,       cost,          ViewKind::view,    Op::combine, Takes::kAnything, \
+   Law::kNoLaw, Form::kSmooth, ResultType::kSame, 0,           nullptr,          \
+   nullptr},
+#define WL_OP(id, cls, arity, ints, ints2, cost) WL_ROW(id, cls, arity, ints, ints2, cost, kSameOrder, input)
+#define WL_VIEW(id, arity, ints, ints2, kind, axes) WL_ROW(id, kView, arity, ints, ints2, 0, kind, input)
+#define WL_REDUCTION(id, cls, arity, ints, combine) WL_ROW(id, cls, arity, ints, "", 1, kSameOrder, combine)
+#define WL_ELEMENTWISE(id, arity, cost, takes, law, form, result, val, dx, dy, dz, ulps)                          \
   {Op::id,                                                                                                        \
    #id,                                                                                                           \
    OpClass::kElementwise,                                                                                         \
@@ -71,6 +77,11 @@ constexpr OpInfo kOps[] = {
    "",                                                                                                            \
    "",                                                                                                            \
    cost,                                                                                                          \
+   ViewKind::kSameOrder,                                                                                          \
+   Op::input,                                                                                                     \
+   Takes::takes,                                                                                                  \
+   Law::law,                                                                                                      \
+   Form::form,                                                                                                    \
    ResultType::result,                                                                                            \
    ulps,                                                                                                          \
    []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double z) -> double { return val; }, \
@@ -81,8 +92,7 @@ constexpr OpInfo kOps[] = {
      out[2] = dz;                                                                                                 \
    }},
 #include "compiler/ir/ops.def"
-#undef WL_OP
-#undef WL_ELEMENTWISE
+#undef WL_ROW
 };
 
 bool is_signed(DType dtype) {
@@ -100,23 +110,25 @@ const OpInfo& info(Op op) {
   return kOps[static_cast<size_t>(op)];
 }
 
-bool is_commutative(Op op) {
-  switch (op) {
-    case Op::add:
-    case Op::mul:
-    case Op::min:
-    case Op::max:
-    case Op::eq:
-    case Op::ne:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-      return true;
+Op combine_of(Op reduce) {
+  const OpInfo& row = info(reduce);
+  WL_CHECK(row.cls == OpClass::kReduce || row.cls == OpClass::kContract, row.name, " is no reduction");
+  return row.combine;
+}
+
+double identity_of(Op combine, DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (info(combine).law) {
+    case Law::kIdentityZero:
+      return 0;
+    case Law::kIdentityOne:
+      return 1;
+    case Law::kIdentityLowest:
+      return is_float(dtype) ? -infinity : is_signed(dtype) ? -std::ldexp(1.0, 8 * size_of(dtype) - 1) : 0;
+    case Law::kIdentityHighest:
+      return is_float(dtype) ? infinity : std::ldexp(1.0, 8 * size_of(dtype) - (is_signed(dtype) ? 1 : 0)) - 1;
     default:
-      return false;
+      WL_CHECK(false, "no identity for ", name_of(combine));
   }
 }
 

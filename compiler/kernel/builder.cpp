@@ -1,8 +1,6 @@
 #include "compiler/kernel/builder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "compiler/ir/eval.h"
 
@@ -232,43 +230,6 @@ Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args) {
   out.expr.push_back(root);
   out.args = std::move(args);
   return out;
-}
-
-double identity_of(Op combine, DType dtype) {
-  const double infinity = std::numeric_limits<double>::infinity();
-  switch (combine) {
-    case Op::add:
-      return 0;
-    case Op::mul:
-      return 1;
-    case Op::max:
-    case Op::min: {
-      if (is_float(dtype)) return combine == Op::max ? -infinity : infinity;
-      const bool low = combine == Op::max;
-      const int bits = 8 * size_of(dtype);
-      const bool is_unsigned = name_of(dtype)[0] == 'u' || dtype == DType::b1;
-      if (is_unsigned) return low ? 0 : std::ldexp(1.0, bits) - 1;
-      return low ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1;
-    }
-    default:
-      WL_CHECK(false, "no identity for ", name_of(combine));
-  }
-}
-
-Op combine_of(Op reduce) {
-  switch (reduce) {
-    case Op::reduce_sum:
-    case Op::contract:
-      return Op::add;
-    case Op::reduce_max:
-      return Op::max;
-    case Op::reduce_min:
-      return Op::min;
-    case Op::reduce_prod:
-      return Op::mul;
-    default:
-      WL_CHECK(false, name_of(reduce), " is no reduction");
-  }
 }
 
 }  // namespace wl

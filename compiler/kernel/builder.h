@@ -66,8 +66,5 @@ Instr commit_instr();
 Instr wait_instr(int pending);
 // result = op(args...) with every arg read as is.
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
-// The value that combining leaves unchanged, in a dtype.
-double identity_of(Op combine, DType dtype);
-Op combine_of(Op reduce);  // reduce_sum -> add, ...; contract -> add
 
 }  // namespace wl

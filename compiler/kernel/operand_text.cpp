@@ -115,9 +115,9 @@ struct TextOf<Operand::combine> {
   static absl::Status read(ValueReader& from, Instr& instr) {
     WL_RETURN_IF_ERROR(from.in.expect("."));
     const std::string_view name = from.in.word();
-    for (Op op : {Op::add, Op::max, Op::min, Op::mul}) {
-      if (name_of(op) != name) continue;
-      instr.combine = op;
+    for (const OpInfo& row : ops()) {
+      if (row.name != name || !is_combine(row.op)) continue;
+      instr.combine = row.op;
       return absl::OkStatus();
     }
     return invalid("expected add, max, min or mul, found '", name, "'");

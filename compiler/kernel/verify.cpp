@@ -168,7 +168,10 @@ class Verifier {
       if (!broadcasts(arg, instr.result)) return fail(instr, cat("%", arg, " does not broadcast to the result"));
     return absl::OkStatus();
   }
-  absl::Status operand_combine(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_combine(const Instr& instr) const {
+    if (!is_combine(instr.combine)) return fail(instr, cat(name_of(instr.combine), " combines no values"));
+    return absl::OkStatus();
+  }
   absl::Status operand_axes(const Instr& instr) const {
     const int rank = tile_of(instr.args[0]).layout.rank();
     const auto exists = [rank](int axis) { return axis >= 0 && axis < rank; };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ir/index_map.h"
 #include "compiler/ir/text.h"
 #include "compiler/plan/axes.h"
 
@@ -191,6 +192,35 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
   return settled(std::move(joined), node.shape);
 }
 
+// Pads first: what they guard moves with all other axes.
+absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
+  const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
+  for (size_t i = 0; i < map.axes.size(); ++i) {
+    const ViewMap::Axis& axis = map.axes[i];
+    if (axis.padded && !place_within(x, i, map.from[i], -axis.base, map.to[axis.steps[0].axis]))
+      return cut(graph, view, cat("pads axis ", i, ", which is several pieces of memory"));
+  }
+  const std::vector<int64_t> still(x.guards.size(), 0);
+  std::vector<std::vector<Term>> result;
+  for (int64_t extent : map.to) result.push_back(single({extent, 0, still}));
+  for (size_t i = 0; i < map.axes.size(); ++i) {
+    const ViewMap::Axis& axis = map.axes[i];
+    if (axis.steps.size() == 1) {
+      const auto [to, by] = axis.steps[0];
+      if (!axis.padded && !map.unmoved(i) && !slice_axis(x, i, axis.base, by, map.to[to]))
+        return cut(graph, view, cat("takes part of axis ", i, ", which is several pieces of memory"));
+      result[to] = x.axes[i];
+      continue;
+    }
+    Term term;
+    if (!only_term(x, i, term)) return cut(graph, view, cat("axis ", i, " is several pieces of memory"));
+    move(x, term, axis.base);
+    for (const auto& [to, by] : axis.steps) result[to] = single(stepped(term, map.to[to], by));
+  }
+  x.axes = std::move(result);
+  return x;
+}
+
 }  // namespace
 
 void merge_terms(std::vector<Term>& terms) {
@@ -240,45 +270,12 @@ bool place_within(Strided& strided, size_t axis, int64_t extent, int64_t low, in
 absl::StatusOr<Strided> apply_view(const Graph& graph, NodeId view, Strided x) {
   const Node& node = graph.nodes[view];
   const Shape& from = graph.nodes[node.operands[0]].shape;
-  Strided result{x.offset, {}, x.guards};
-  switch (node.op) {
-    case Op::reshape:
-      if (!reshape_axes(node.shape, x))
-        return cut(graph, view, cat("cuts axes that ", shape_text(from), " does not have: not one loop"));
-      return x;
-    case Op::transpose:
-      for (int64_t axis : node.ints) result.axes.push_back(x.axes[axis]);
-      return result;
-    case Op::broadcast:
-      for (int64_t extent : node.shape)
-        result.axes.push_back(single({extent, 0, std::vector<int64_t>(x.guards.size(), 0)}));
-      for (size_t i = 0; i < node.ints.size(); ++i) result.axes[node.ints[i]] = x.axes[i];
-      return result;
-    case Op::slice:
-      for (size_t i = 0; i < node.shape.size(); ++i) {
-        if (node.shape[i] == from[i] && node.ints[i] == 0 && node.ints2[i] == 1) continue;
-        if (!slice_axis(x, i, node.ints[i], node.ints2[i], node.shape[i]))
-          return cut(graph, view, cat("takes part of axis ", i, ", which is several pieces of memory"));
-      }
-      return x;
-    case Op::pad:
-      for (size_t i = 0; i < node.shape.size(); ++i)
-        if ((node.ints[i] != 0 || node.ints2[i] != 0) && !place_within(x, i, from[i], node.ints[i], node.shape[i]))
-          return cut(graph, view, cat("pads axis ", i, ", which is several pieces of memory"));
-      return x;
-    case Op::window:
-      for (size_t i = 0; i < node.ints.size(); ++i) {
-        const int64_t axis = node.ints[i];
-        Term term;
-        if (!only_term(x, static_cast<size_t>(axis), term))
-          return cut(graph, view, cat("axis ", axis, " is several pieces of memory"));
-        x.axes[axis] = single(stepped(term, node.shape[axis], node.ints2[3 * i + 1]));
-        x.axes.push_back(single(stepped(term, node.ints2[3 * i], node.ints2[3 * i + 2])));
-      }
-      return x;
-    default:
-      return cut(graph, view, "joins several values, which no single address gives");
-  }
+  const ViewKind kind = info(node.op).view;
+  if (kind == ViewKind::kJoined) return cut(graph, view, "joins several values, which no single address gives");
+  if (kind == ViewKind::kAxes) return apply_axes(graph, view, std::move(x));
+  if (!reshape_axes(node.shape, x))
+    return cut(graph, view, cat("cuts axes that ", shape_text(from), " does not have: not one loop"));
+  return x;
 }
 
 absl::StatusOr<std::vector<StridedPiece>> pieces_of(const Graph& graph, NodeId id) {

@@ -1,22 +1,11 @@
 // Rules about views and gathers: fewer index maps, nearer to the inputs, on smaller tensors.
 #include <algorithm>
-#include <numeric>
 
+#include "compiler/ir/index_map.h"
 #include "compiler/ir/rules/internal.h"
 
 namespace wl::rule {
 namespace {
-
-bool is_identity(const std::vector<int64_t>& list) {
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (list[i] != static_cast<int64_t>(i)) return false;
-  }
-  return true;
-}
-
-bool all_are(const std::vector<int64_t>& list, int64_t value) {
-  return std::all_of(list.begin(), list.end(), [&](int64_t v) { return v == value; });
-}
 
 // Operand 0 when `node` is `outer` of `inner`.
 const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) {
@@ -28,26 +17,10 @@ const Node* operand_of(const Builder& to, const Node& node, Op outer, Op inner) 
 
 std::optional<NodeId> identity_view(Builder& to, const Node& node) {
   if (class_of(node.op) != OpClass::kView || to.node(node.operands[0]).shape != node.shape) return std::nullopt;
-  bool identity = false;
-  switch (node.op) {
-    case Op::reshape:
-      identity = true;
-      break;
-    case Op::transpose:
-    case Op::broadcast:
-      identity = is_identity(node.ints);
-      break;
-    case Op::slice:
-      identity = all_are(node.ints, 0) && all_are(node.ints2, 1);
-      break;
-    case Op::pad:
-      identity = all_are(node.ints, 0);
-      break;
-    case Op::concat:
-      identity = node.operands.size() == 1;
-      break;
-    default:
-      break;
+  bool identity = info(node.op).view == ViewKind::kSameOrder || node.operands.size() == 1;
+  if (info(node.op).view == ViewKind::kAxes) {
+    const ViewMap map = view_map(node, to.node(node.operands[0]).shape);
+    for (size_t i = 0; i < map.axes.size(); ++i) identity = identity && map.unmoved(i) == i;
   }
   return identity ? std::optional(node.operands[0]) : std::nullopt;
 }
