@@ -14,6 +14,72 @@ struct Pair {
   int64_t position;  // in the output column
 };
 
+// The rows of both operands that the elements of a set are products of: their first elements, and a pair for each
+// element.
+struct Rows {
+  std::vector<int64_t> bases[2];
+  std::vector<Pair> pairs;
+};
+
+Rows rows_of(const ElementSet& set, const ContractMaps& maps, const int64_t sizes[2]) {
+  Rows out;
+  out.pairs.resize(static_cast<size_t>(set.count()));
+  for (int which = 0; which < 2; ++which) {
+    const IndexMap& row = which == 0 ? maps.a_row : maps.b_row;
+    ElementSet rows(sizes[which]);
+    IndexCursor collect(row);
+    set.for_each([&](int64_t i) { rows.insert(collect(i)); });
+    rows.freeze();
+    rows.for_each([&](int64_t base) { out.bases[which].push_back(base); });
+    IndexCursor cursor(row);
+    size_t k = 0;
+    set.for_each([&](int64_t i) {
+      auto number = static_cast<int32_t>(rows.position(cursor(i)));
+      (which == 0 ? out.pairs[k].a : out.pairs[k].b) = number;
+      out.pairs[k].position = static_cast<int64_t>(k);
+      ++k;
+    });
+  }
+  return out;
+}
+
+// Two panels, and the numbers of their first rows.
+struct Panels {
+  Panel a, b;
+  int32_t a_first = 0, b_first = 0;
+};
+
+// The products of sorted pairs whose rows lie in two panels, up to 2 x 4 at a time.
+void put_products(const PanelProduct& multiply, const Panels& panels, std::span<const Pair> pairs, Column& out) {
+  for (size_t begin = 0; begin < pairs.size();) {
+    // Pairs (a, b), (a, b+1), ... as far as they follow; and the same columns of row a+1, if they are wanted too.
+    size_t row_end = begin;
+    while (row_end < pairs.size() && pairs[row_end].a == pairs[begin].a) ++row_end;
+    size_t width = row_end - begin, next_end = row_end;
+    while (next_end < pairs.size() && pairs[next_end].a == pairs[begin].a + 1) ++next_end;
+    bool two = row_end < pairs.size() && next_end - row_end == width;
+    for (size_t j = 0; two && j < width; ++j) two = pairs[begin + j].b == pairs[row_end + j].b;
+    for (size_t j = 0; j < width;) {
+      int columns = 1;
+      if (two && j + 4 <= width && pairs[begin + j + 3].b == pairs[begin + j].b + 3) columns = 4;
+      Estimate block[2][4];
+      multiply(panels.a, pairs[begin].a - panels.a_first, panels.b, pairs[begin + j].b - panels.b_first, two ? 2 : 1,
+               columns, block);
+      for (int i = 0; i < (two ? 2 : 1); ++i) {
+        for (int c = 0; c < columns; ++c) out.put(pairs[(i == 0 ? begin : row_end) + j + c].position, block[i][c]);
+      }
+      j += columns;
+    }
+    begin = two ? next_end : row_end;
+  }
+}
+
+double largest(const Column& column) {
+  double most = 0;
+  for (double v : column.value) most = std::max(most, std::fabs(v));
+  return most;
+}
+
 }  // namespace
 
 void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& out) {
@@ -24,75 +90,38 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const std::vector<int64_t> steps[2] = {maps.a_step.all(), maps.b_step.all()};
   const int64_t padded = (terms + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
-  std::vector<int64_t> bases[2];
-  std::vector<Pair> pairs(static_cast<size_t>(set.count()));
-  for (int which = 0; which < 2; ++which) {
-    const IndexMap& row = which == 0 ? maps.a_row : maps.b_row;
-    ElementSet rows(elements(node(ids[which]).shape));
-    IndexCursor collect(row);
-    set.for_each([&](int64_t i) { rows.insert(collect(i)); });
-    rows.freeze();
-    rows.for_each([&](int64_t base) { bases[which].push_back(base); });
-    IndexCursor cursor(row);
-    size_t k = 0;
-    set.for_each([&](int64_t i) {
-      auto number = static_cast<int32_t>(rows.position(cursor(i)));
-      (which == 0 ? pairs[k].a : pairs[k].b) = number;
-      pairs[k].position = static_cast<int64_t>(k);
-      ++k;
-    });
-  }
+  const int64_t sizes[2] = {elements(node(ids[0]).shape), elements(node(ids[1]).shape)};
+  auto [bases, pairs] = rows_of(set, maps, sizes);
 
   // Panels of about 4 MB of a and 512 KB of b.
   const auto a_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 19) / padded, 2, 4096));
   const auto b_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 16) / padded, 4, 4096));
-  auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };
+  const auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };
   std::sort(pairs.begin(), pairs.end(), [&](const Pair& p, const Pair& q) { return order(p) < order(q); });
 
   const PanelProduct multiply(at.dtype, terms, padded);
-  Panel a, b;
+  const auto gather = [&, &starts = bases](int which, int32_t first, int32_t rows, Panel& to) {
+    const auto from = static_cast<size_t>(first);
+    const size_t count = std::min(starts[which].size() - from, static_cast<size_t>(rows));
+    to.gather(columns_[ids[which]], *sets_[ids[which]], std::span(starts[which]).subspan(from, count), steps[which],
+              padded, which == 1, multiply.literal_worst());
+  };
+  Panels panels;
   int32_t a_panel = -1;
   for (size_t begin = 0; begin < pairs.size();) {
     const int32_t pa = pairs[begin].a / a_rows, pb = pairs[begin].b / b_rows;
-    auto gather = [&](int which, int32_t panel, int32_t rows, Panel& to) {
-      const size_t first = static_cast<size_t>(panel) * static_cast<size_t>(rows);
-      const size_t count = std::min(bases[which].size() - first, static_cast<size_t>(rows));
-      to.gather(columns_[ids[which]], *sets_[ids[which]], std::span(bases[which]).subspan(first, count), steps[which],
-                padded, which == 1, multiply.literal_worst());
-    };
-    if (pa != a_panel) gather(0, pa, a_rows, a);
+    panels.a_first = pa * a_rows;
+    panels.b_first = pb * b_rows;
+    if (pa != a_panel) gather(0, panels.a_first, a_rows, panels.a);
     a_panel = pa;
-    gather(1, pb, b_rows, b);
+    gather(1, panels.b_first, b_rows, panels.b);
     size_t end = begin;
     while (end < pairs.size() && pairs[end].a / a_rows == pa && pairs[end].b / b_rows == pb) ++end;
-    while (begin < end) {
-      // Pairs (a, b), (a, b+1), ... as far as they follow; and the same columns of row a+1, if they are wanted too.
-      size_t row_end = begin;
-      while (row_end < end && pairs[row_end].a == pairs[begin].a) ++row_end;
-      size_t width = row_end - begin, next_end = row_end;
-      while (next_end < end && pairs[next_end].a == pairs[begin].a + 1) ++next_end;
-      bool two = row_end < end && next_end - row_end == width;
-      for (size_t j = 0; two && j < width; ++j) two = pairs[begin + j].b == pairs[row_end + j].b;
-      for (size_t j = 0; j < width;) {
-        int columns = 1;
-        if (two && j + 4 <= width && pairs[begin + j + 3].b == pairs[begin + j].b + 3) columns = 4;
-        Estimate block[2][4];
-        multiply(a, pairs[begin].a - pa * a_rows, b, pairs[begin + j].b - pb * b_rows, two ? 2 : 1, columns, block);
-        for (int i = 0; i < (two ? 2 : 1); ++i) {
-          for (int c = 0; c < columns; ++c) out.put(pairs[(i == 0 ? begin : row_end) + j + c].position, block[i][c]);
-        }
-        j += columns;
-      }
-      begin = two ? next_end : row_end;
-    }
+    put_products(multiply, panels, std::span(pairs).subspan(begin, end - begin), out);
+    begin = end;
   }
   if (is_float(at.dtype) || size_of(at.dtype) < 4) return;
-  const auto largest = [&](NodeId id) {
-    double most = 0;
-    for (double v : columns_[id].value) most = std::max(most, std::fabs(v));
-    return most;
-  };
-  if (largest(ids[0]) * largest(ids[1]) * static_cast<double>(terms) < 0x1p53) return;
+  if (largest(columns_[ids[0]]) * largest(columns_[ids[1]]) * static_cast<double>(terms) < 0x1p53) return;
   // The products exceed a double: the values once more, modulo 2^64.
   IndexCursor a_base(maps.a_row), b_base(maps.b_row);
   size_t k = 0;
