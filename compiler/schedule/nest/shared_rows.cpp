@@ -49,7 +49,7 @@ std::vector<Affine> LoopLowering::chunk_trips() {
 // What ends a phase whose results other parts need.
 Instr LoopLowering::meeting() {
   Instr out;
-  out.op = cluster_ ? InstrOp::kMeet : InstrOp::kPass;
+  out.op = cluster_ ? InstrOp::kClusterBarrier : InstrOp::kPass;
   if (!last_) return out;
   out.pending = static_cast<int>(parts_);
   if (team_) out.slice.buffer = out_.shared("last", DType::u32, {1});
