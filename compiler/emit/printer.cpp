@@ -32,7 +32,7 @@ absl::StatusOr<std::string> Printer::print() {
   return out_.take();
 }
 
-// A sweep's passes, those of last blocks within those before.
+// A sweep over the grid is an `if`. What the last of several blocks runs is an `if` inside that of the pass before it.
 void Printer::print_passes() {
   const int sweeps = kernel_.sweeps();
   int sweep = 0, open = 0;
@@ -54,7 +54,7 @@ void Printer::print_passes() {
       ++sweep;
     } else {
       enter(cat("if (wl_last<", pass.last, ">(workspace, block / ", pass.last,
-                pass.told < 0 ? "" : cat(", thread, p", pass.told), "))"));
+                pass.flag < 0 ? "" : cat(", thread, p", pass.flag), "))"));
     }
     print_body(pass.body);
   }
@@ -80,13 +80,13 @@ void Printer::print_head() {
     const std::string place = b.level == Level::kGlobal   ? cat("args[", argument++, "]")
                               : b.level == Level::kShared ? cat("(scratch + ", b.byte_offset, "L)")
                                                           : cat("(workspace + ", kCounterBytes + b.byte_offset, "L)");
-    // Other blocks store there too.
+    // Not restrict: other blocks store to the workspace too.
     out_.line(cat(type, b.level == Level::kWork ? " p" : " WL_RESTRICT p", i, " = (", type,
                   ")__builtin_assume_aligned(", place, ", 64);  // ", comment_of(b.name)));
   }
 }
 
-// Derived variables are defined in the innermost scope that their sources need: the one of their last source.
+// Defines the derived variables whose sources are all visible once `source` is.
 void Printer::print_derived(VarId source) {
   const auto visible = [&](VarId v) {
     if (v == source) return true;
@@ -215,7 +215,7 @@ void Printer::print_unrolled(const Stretch& stretch) {
     }
     for (const Instr* instr : stretch.instrs) {
       const Layout& mine = tile_of(space_tile(*instr)).layout;
-      bool first = true;  // a smaller space is printed where it is first needed
+      bool first = true;  // over fewer elements: printed once, at its first use
       for (int axis = 0; axis < layout.rank(); ++axis)
         if (mine.shape[axis] == 1 && place.repeat[axis] != 0) first = false;
       if (first) print_instr(*instr, place);

@@ -142,7 +142,7 @@ void Printer::print_load(const Instr& instr, const Place& place) {
   set(cat("wl_gather", masked, "<", type, ">(", at, ", ", stride, "L", tail, ")"));
 }
 
-// Without lanes an index without lanes is used as it is; with lanes there are vectors of one element too.
+// The call takes the index as a vector; a CPU reads a single element without a call.
 void Printer::print_gather(const Instr& instr, const Place& place) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes();
@@ -158,7 +158,7 @@ void Printer::print_gather(const Instr& instr, const Place& place) {
           "L, ", place.left.empty() ? cat(lanes) : place.left, ")"));
 }
 
-// A guard along the lanes that holds for all elements of a vector or for none.
+// A guard along the vector axis that holds for all elements of a vector or for none.
 bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
   const int64_t lanes = tile.layout.lanes();
   const int axis = tile.layout.vector_axis();
@@ -170,7 +170,7 @@ bool Printer::whole_vectors(const SliceGuard& guard, const Tile& tile) const {
                      [&](const auto& term) { return whole(term.second); });
 }
 
-// The rows of a tile have their guards in common.
+// The rows of a tile have the same guards.
 bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile) const {
   if (kernel_.wave > 0) return false;
   for (int a = 0; a < tile.layout.rank(); ++a) {
@@ -180,7 +180,7 @@ bool Printer::rows_share(const std::vector<SliceGuard>& guards, const Tile& tile
   return false;
 }
 
-// The name of a range of lanes, which is worked out where it is first needed.
+// The name of a range of lanes, defined at its first use.
 std::string Printer::range_of(const std::string& low, const std::string& high) {
   std::string& name = ranges_[cat(low, "..", high)];
   for (const auto& scope : declared_)
@@ -191,7 +191,7 @@ std::string Printer::range_of(const std::string& low, const std::string& high) {
   return name;
 }
 
-// Guards that do not move along the lanes are a condition; each of the others leaves a range of lanes.
+// Guards that do not move along the vector axis become a condition; each of the others limits the range of lanes.
 void Printer::print_guarded(const Instr& instr, const Place& place, const std::string& name) {
   const Tile& tile = tile_of(instr.result);
   const int lanes = tile.layout.lanes(), axis = tile.layout.vector_axis();
@@ -240,7 +240,7 @@ void Printer::print_guarded(const Instr& instr, const Place& place, const std::s
           "_low, ", range, "_high, ", other, ")"));
 }
 
-// Streaming needs vector alignment: everything that moves the address moves it by whole vectors.
+// Streaming needs aligned vectors: every term of the address moves it by whole vectors.
 bool Printer::aligned(const Slice& slice, int axis) const {
   const int width = lanes_;
   if (slice.offset.base % width != 0) return false;
@@ -289,7 +289,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
       names.push_back(lanes == 1 ? constant : cat("wl_splat<", spell_type(node.dtype, lanes), ">(", constant, ")"));
       continue;
     }
-    // Logical ops and a select's condition take a comparison's mask as it is; to all others a condition is 0 or 1.
+    // Logical ops and the condition of a select take the mask of a comparison; all other ops take 0 or 1.
     const bool takes_masks = node.op == Op::cast || is_logical(node.op);
     std::vector<std::string> operands;
     for (int k = 0; k < info(node.op).arity; ++k) {
@@ -350,7 +350,7 @@ void Printer::print_cross(const Instr& instr, const Place&) {
   }
 }
 
-// Lanes move from one axis to another: square blocks of vectors are transposed in registers.
+// Vectors move from one axis to another: square blocks of vectors are transposed in registers.
 void Printer::print_convert(const Instr& instr, const Place&) {
   if (kernel_.wave > 0) return print_team_convert(instr);
   const Layout& from = tile_of(instr.args[0]).layout;

@@ -1,5 +1,5 @@
-// Kernels whose blocks have lanes: the head, and instructions that each print on their own, unrolled over the registers
-// that a thread holds. `place` is the thread's place in its team: the lane of the wave, then the wave.
+// Kernels for machines with lanes: the head, and instructions that print one at a time, unrolled over the registers of
+// a thread. In the printed text `place` is the number of the thread in its team: lane bits low, wave bits above.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -24,8 +24,8 @@ const char* Printer::load_name(const Instr& load) {
   return load.streaming ? "wl_load_past" : "wl_load";
 }
 
-// What the prelude's macro takes: blocks of a multiprocessor on CUDA, waves of one of its 4 (wave 32: 2) SIMD units on
-// HIP.
+// The argument of the prelude's macro: on CUDA the blocks of a multiprocessor, on HIP the waves of one of its 4 SIMD
+// units (2 where a wave has 32 lanes).
 int64_t Printer::resident_blocks() const {
   if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
   const int64_t waves = int64_t{kernel_.blocks} * kernel_.threads / kernel_.wave, units = kernel_.wave == 64 ? 4 : 2;
@@ -188,7 +188,7 @@ void Printer::print_team_store(const Instr& instr, const Place& place) {
   const std::string at = address(instr.slice, place);
   const std::string value = spell_store(tile.dtype, lanes, value_of(instr.args[0], place, lanes));
   std::string when = condition(instr, place);
-  // What several threads hold, one of them stores.
+  // Where several threads hold the same elements, one of them stores.
   if (const int64_t mask = replicated(tile.layout); mask != 0)
     append(&when, when.empty() ? "" : " && ",
            mask == kernel_.team - 1 ? "place == 0" : cat("(place & ", mask, ") == 0"));
@@ -225,7 +225,7 @@ void Printer::print_async(const Instr& instr, const Place& place) {
                 masked ? cat(", ", place.left) : "", ");"));
 }
 
-// What stays in its thread, with elements of its vectors as vectors of their own.
+// Every thread keeps its elements; those of a vector become registers of their own.
 void Printer::print_team_convert(const Instr& instr) {
   const Layout &from = tile_of(instr.args[0]).layout, &to = tile_of(instr.result).layout;
   bool stays = to.lanes() == 1 && from.rank() == to.rank();
@@ -252,7 +252,7 @@ void Printer::print_team_convert(const Instr& instr) {
   }
 }
 
-// In the thread, then over the lanes of the wave by a butterfly, after which every lane has the result.
+// Combines within the thread, then over the lanes of the wave by a butterfly, which leaves the result in every lane.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
   const std::string in_thread = spell_horizontal(instr.combine);

@@ -58,7 +58,7 @@ std::string spell_constant(double value, DType dtype) {
     return cat("((u64)", clamped >= 0x1p64 ? ~uint64_t{0} : static_cast<uint64_t>(clamped), "ULL)");
   }
   if (!is_float(dtype)) {
-    // Infinities and 2^63 are what the neutral elements of reductions come as.
+    // The identities of reductions are infinities, and 2^63 for integers.
     constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
     const int64_t exact = value >= 0x1p63 ? kHigh : value <= -0x1p63 ? kLow : static_cast<int64_t>(value);
     if (exact == kLow) return "(-9223372036854775807LL - 1)";

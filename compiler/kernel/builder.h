@@ -18,7 +18,7 @@ class KernelBuilder {
   VarId loop_var(std::string name);
   // (min(of...) / div) % mod; an existing equal one is returned.
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
-  // Scratch, placed after what there is, 64-byte aligned, shifted by `stagger` bytes against 4096-byte aliasing.
+  // Scratch behind all other scratch, 64-byte aligned; `stagger` moves it by so many bytes, against 4096-byte aliasing.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
   // A part for each block of a cluster, along axis 0; placed as scratch is.
   BufferId cluster(std::string name, DType dtype, std::vector<int64_t> shape);
@@ -27,7 +27,7 @@ class KernelBuilder {
   BufferId output_buffer(int output) const;
   TileId tile(DType dtype, std::vector<int64_t> shape, int vector_axis, int lanes,
               std::vector<std::vector<Affine>> bound = {});
-  // With lanes: a tile that a team holds along `axis` (-1: every thread all of it).
+  // On machines with lanes: a tile whose elements along `axis` are spread over a team (-1: every thread holds all).
   TileId team_tile(DType dtype, std::vector<int64_t> shape, int axis, int vector,
                    std::vector<std::vector<Affine>> bound = {});
   TileId tile(Tile tile);
@@ -49,7 +49,7 @@ class KernelBuilder {
   std::vector<NodeId> inputs_;
 };
 
-inline constexpr VarId kBlockVar = 0;  // and kTeamVar, kernel.h
+inline constexpr VarId kBlockVar = 0;  // kernel.h has kTeamVar
 Affine fixed(int64_t base);
 Affine affine(VarId var, int64_t coefficient = 1, int64_t base = 0);
 // a + factor * b.
@@ -64,7 +64,7 @@ Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();
 Instr wait_instr(int pending);
-// result = op(args...) with every arg read as is.
+// result = op(args...).
 Instr map_instr(TileId result, Op op, DType dtype, std::vector<TileId> args);
 
 }  // namespace wl

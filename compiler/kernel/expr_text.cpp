@@ -20,7 +20,7 @@ DType usual_type(const ExprNode& node, const Expr& before, const Kernel& kernel,
   return before[node.operands[node.op == Op::select ? 1 : 0]].dtype;
 }
 
-// Leaves name tiles when that says everything: no tile is an argument twice, arguments are in the order of their use.
+// Leaves can name tiles where the arguments follow from that: each tile is one argument, in the order of first use.
 bool args_are_implied(const Instr& map) {
   std::vector<TileId> met;
   for (const ExprNode& node : map.expr) {
@@ -32,7 +32,7 @@ bool args_are_implied(const Instr& map) {
   return met == map.args;
 }
 
-// What verify() also says, for the texts of its own messages.
+// verify() demands the same; its messages print kernels that are not verified yet.
 bool well_formed(const Kernel& kernel, const Instr& map) {
   for (TileId arg : map.args)
     if (arg < 0 || arg >= static_cast<TileId>(kernel.tiles.size())) return false;
@@ -99,7 +99,7 @@ class ExprPrinter {
       stack.resize(stack.size() - inside.size());
       if (part.depth > kMaxNesting && i + 1 < static_cast<int>(map_.expr.size())) name(i);
       if (named_[i]) {
-        // What waits would be numbered after this one.
+        // Nodes on the stack would be numbered after this one.
         for (const Part& waiting : stack) name(waiting.node);
         append(&out_, "$", i, " = ", part.text, "; ");
       } else {
@@ -230,7 +230,7 @@ class ExprReader {
     return absl::OkStatus();
   }
 
-  // An elementwise op's name before a type or an operand list; numbers such as inf are no ops.
+  // The name of an elementwise op, followed by a type or operands; words such as inf are numbers.
   const OpInfo* take_op() {
     TextCursor ahead = in_;
     const std::string_view name = ahead.word();

@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// As a register holds it.
+// The value rounded as a register rounds it.
 double kept(DType dtype, double value) {
   if (is_float(dtype)) return round_to(size_of(dtype) < 4 ? DType::f32 : dtype, value);
   return to_integer(dtype, DType::i64, value);
@@ -37,7 +37,7 @@ class Interpreter {
     work_ = empty(Level::kWork);
     for (const Pass& pass : kernel_.passes())
       for (int64_t first = 0; first < kernel_.grid; first += std::max<int64_t>(kernel_.cluster, pass.last)) {
-        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // as good as any of them
+        first_ = first + (pass.last == 0 ? 0 : first / pass.last * 5 % pass.last);  // an arbitrary one of them
         scratch_.assign(kernel_.cluster, empty(Level::kShared));
         cluster_ = empty(Level::kCluster);
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
@@ -281,7 +281,7 @@ class Interpreter {
     now_ = team;
   }
 
-  // Teams in step, one after the other at each instruction: as good as any order, for a kernel with its barriers.
+  // Teams take turns at each instruction. With the barriers in place any other order gives the same result.
   absl::Status body(std::span<const Instr> instrs, const std::vector<int>& teams) {
     for (const Instr& instr : instrs) {
       if (instr.op == InstrOp::kLoop) {

@@ -1,19 +1,25 @@
-// The Kernel: a launch of blocks, and a body of instructions in serial loops over tiles. Data movement, computation and
-// placement are equally visible: a `load` or `store` moves a slice of a buffer (global memory or scratch) to or from a
-// register tile with a layout; a `map` evaluates a whole scalar expression over tiles; `fold` and `cross` are the
-// in-lane and the cross-lane part of a reduction. Register tiles hold no memory of their own: consecutive instructions
-// over the same tile space print as one loop (a stretch), in which a tile is one vector; a value needed by another
-// stretch goes through a scratch buffer by store and load, unless its tile is small enough to stay in registers (an
-// accumulator). Meaning: instructions run one after the other, whole tiles at a time (interp.h). Buffers never alias.
-// Where the machine has lanes (wave > 0) a block is `teams` teams of `team` threads; each team runs the body on its
-// own, with variable 1, the team, as its number. A tile's layout then says which thread of the team holds which
-// element: l bits are the lane within a wave, u bits the wave within the team; where a layout lacks one of these bits
-// the element is replicated, and is stored by the threads whose missing bits are zero. Teams meet at barriers, and
-// nowhere else. A `pass` cuts the body: what follows runs in another sweep over the grid, once all blocks of the sweep
-// before have ended, and finds of it what lies in global memory; workspace buffers are for that alone. What follows a
-// `pass last n` runs in the same sweep, once for every n neighbouring blocks: by the one that comes there last. Where
-// the machine has clusters, neighbouring blocks may be one: they run at the same time, meet, and load each other's
-// cluster buffers. To add an instruction: a row of kInstrs, its cases in verify, interp and the printer.
+// The Kernel: a launch of blocks, each of which runs a body of instructions, in serial loops, over register tiles. Data
+// movement, computation and placement are all explicit: a `load` or `store` moves a slice of a buffer (global memory or
+// scratch) to or from a tile with a layout, a `map` evaluates a scalar expression over tiles, `fold` and `cross` are
+// the parts of a reduction within a lane and across lanes. Instructions run one after the other, on whole tiles at a
+// time. Buffers never alias.
+//
+// Tiles have no memory of their own. Consecutive instructions over the same elements print as one loop, a stretch, in
+// which a tile is one vector. A value that another stretch needs goes through a scratch buffer, unless its tile is
+// small enough to stay in registers, as an accumulator is.
+//
+// On machines with lanes (wave > 0) a block is `teams` teams of `team` threads. Each team runs the body by itself;
+// variable 1 is its number. The layout of a tile says which thread of the team holds which element: l bits are the lane
+// within a wave, u bits the wave within the team. Where a layout lacks one of these bits the element is replicated, and
+// the threads whose missing bits are zero store it. Teams are synchronised by barriers only. Where the machine has
+// clusters, neighbouring blocks may form one: they run at the same time, have barriers of their own, and load from each
+// other's cluster buffers.
+//
+// A `pass` cuts the body in two. What follows it runs in another sweep over the grid, once all blocks of the sweep
+// before have ended, and sees what they left in global memory and in workspace buffers. What follows a `pass last n`
+// runs in the same sweep, once for every n neighbouring blocks, by the one that arrives there last.
+//
+// instrs.def has the instructions, and says how to add one.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +57,9 @@ struct Var {
   bool operator==(const Var&) const = default;
 };
 
-// shared: the CPU's per-thread scratch, the GPU's shared memory. work: device memory that all blocks see and that is no
-// argument of the graph; a pass stores there what later ones load. cluster: as many equal parts, along axis 0, as a
-// cluster has blocks; each block stores to its own, in its shared memory, and loads from all.
+// kShared: the CPU's scratch of a thread, the GPU's shared memory of a block. kWork: device memory that all blocks see
+// and that is no argument of the kernel; a pass stores there what later passes load. kCluster: as many equal parts,
+// along axis 0, as a cluster has blocks; each block stores to its own, in its shared memory, and loads from all.
 enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
 
 struct KernelBuffer {
@@ -110,44 +116,44 @@ struct Instr {
   InstrOp op = InstrOp::kMap;
   TileId result = -1;
   std::vector<TileId> args;
-  Slice slice;                     // load, store, gather (base), prefetch, async_load (from)
-  Slice into;                      // async_load
-  std::vector<SliceGuard> guards;  // load, store, async_load
-  Expr expr;                       // map
-  Op combine = Op::add;            // fold, cross: add, max, min, mul
-  std::vector<int> axes;           // fold, cross
-  double value = 0;                // fill, guarded load
-  int axis = 0;                    // iota: result = coordinate along axis + slice.offset
-  int64_t gather_stride =
-      0;  // gather: element address = slice + index tile * stride; negative index counts from extent
-  int64_t gather_extent = 0;
-  bool streaming = false;     // load (of an input), store: used once, caches need not keep it
-  int level = 1;              // prefetch: cache level
-  int pending = 0;            // wait: groups that need not have landed
-  VarId var = -1;             // loop
-  std::vector<Affine> trips;  // loop: 0 <= var < min(trips)
-  std::vector<Instr> body;    // loop
+  // The rest is as the operands of the instruction's row say; instrs.def has their meaning.
+  Slice slice;
+  Slice into;
+  std::vector<SliceGuard> guards;
+  Expr expr;
+  Op combine = Op::add;
+  std::vector<int> axes;
+  double value = 0;  // fill; of a load where a guard does not hold
+  int axis = 0;
+  int64_t gather_stride = 0;  // elements that a step of the index moves
+  int64_t gather_extent = 0;  // what a negative index counts from
+  bool streaming = false;
+  int level = 1;
+  int pending = 0;  // wait: groups that need not have arrived; pass: of how many blocks the last one goes on, or 0
+  VarId var = -1;
+  std::vector<Affine> trips;
+  std::vector<Instr> body;  // of a loop
   bool operator==(const Instr&) const = default;
 };
+
 // The tile whose elements an instruction runs over; -1 where it has none.
 TileId space_tile(const Instr& instr);
 
-// What blocks [from, to) do, and no others, is a loop of min(1, block - from + 1, to - block) turns: a section.
+inline constexpr VarId kTeamVar = 1;  // on machines with lanes
 
-inline constexpr VarId kTeamVar = 1;  // with lanes
-
+// A section is what only blocks [from, to) run: a loop of min(1, block - from + 1, to - block) iterations.
 struct Section {
-  int64_t from = 0, to = 0;  // blocks
+  int64_t from = 0, to = 0;
 };
 std::vector<Affine> section_trips(int64_t from, int64_t to);
 std::optional<Section> section_of(const Instr& instr);
 
-// Instructions between passes. last: of how many blocks the last one runs them, as all of its threads are told in a
-// buffer; 0: all blocks, in a sweep of their own.
+// The instructions between two passes. Every block runs them, in a sweep of their own, or, with `last`, the last of
+// every `last` blocks that arrives; then its threads learn that from the first element of the buffer `flag`.
 struct Pass {
   std::span<const Instr> body;
   int64_t last = 0;
-  BufferId told = -1;
+  BufferId flag = -1;
 };
 
 struct Kernel {
@@ -158,23 +164,22 @@ struct Kernel {
   std::vector<Tile> tiles;
   std::vector<Instr> body;
   int64_t grid = 1;
-  int threads = 1;  // with lanes: of a block, team * teams
+  int threads = 1;  // of a block: on machines with lanes team * teams
   int wave = 0, team = 1, teams = 1;
   int blocks = 0;        // with lanes: blocks that a multiprocessor must have registers for; 0: the compiler's choice
-  int cluster = 1;       // neighbouring blocks that are one
+  int cluster = 1;       // neighbouring blocks that form a cluster
   int unroll = 1;        // repeats per loop step of a stretch
   int accumulators = 1;  // independent accumulators of a fold, at most unroll
   std::string compiler = "gcc";
-  // Of a block: end of the shared or cluster buffer that ends last; those that are never needed at the same time may
-  // overlap.
+  // The end of a block's shared and cluster buffers; those that are never needed at the same time may overlap.
   int64_t scratch_bytes() const;
-  int64_t work_bytes() const;                          // the same of work buffers, of which none overlap
-  int64_t bytes_of(const KernelBuffer& buffer) const;  // where it is placed: of a cluster buffer, a block's part
+  int64_t work_bytes() const;                          // the end of the work buffers, which do not overlap
+  int64_t bytes_of(const KernelBuffer& buffer) const;  // of a cluster buffer: of one block's part
   // Whether two different shared (or work) buffers have memory in common.
   bool overlap(BufferId a, BufferId b) const;
   std::vector<Pass> passes() const;  // the body, cut where it says so; at least one
-  int sweeps() const;                // over the grid: passes but those of last blocks
-  // Whether the body is sections and nothing else, and no block runs two of them.
+  int sweeps() const;                // over the grid: one for each pass that all blocks run
+  // Whether the body is sections only, and no block runs two of them.
   bool is_packed() const;
   int vector_lanes() const;                             // the most vector lanes of a tile
   int vector_lanes(std::span<const Instr> part) const;  // of those that a part of the body defines

@@ -54,7 +54,7 @@ struct Layout {
 
 // The layout that prints as `text`; never crashes, whatever the bytes.
 absl::StatusOr<Layout> parse_layout(std::string_view text);
-// The same at a cursor, which stays behind the layout.
+// Reads the layout that the cursor stands before, and moves the cursor behind it.
 class TextCursor;
 absl::StatusOr<Layout> read_layout(TextCursor& in);
 
@@ -62,8 +62,8 @@ absl::StatusOr<Layout> read_layout(TextCursor& in);
 // then the lanes of a wave, then its waves, then register repeats. The team is a power of two.
 Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave);
 
-// How an axis is dealt to the threads of a team: `each` neighbouring elements to a thread (a power of two; kind v or
-// r), then one thread after the other as these bits of its place in the team count, then repeats.
+// How an axis is distributed over the threads of a team: `each` neighbouring elements to a thread (a power of two; kind
+// v or r), then thread after thread, numbered by these bits of its place in the team, then repeats.
 struct Deal {
   int64_t each = 1;
   char kind = 'r';

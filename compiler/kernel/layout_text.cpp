@@ -19,8 +19,8 @@ int number_of(const Layout& layout, size_t base) {
                                         [&](const Layout::Base& b) { return b.kind == layout.bases[base].kind; }));
 }
 
-// Every coordinate bit has one base, which moves along nothing else, and bases are in the order in which parsing the
-// text by axis would find them: by kind.
+// Every coordinate bit has exactly one base, which moves along no other bit, and the bases are ordered by kind, as
+// parsing the text by axis would order them.
 bool prints_by_axis(const Layout& layout) {
   uint64_t seen = 0;
   size_t kind = 0;

@@ -20,7 +20,7 @@ class Counter {
           const std::vector<int64_t> before = moved_;
           stored_ = 0;
           body(pass.body);
-          // Teams beyond the last row load what another team of their block loads, and store nothing.
+          // A team beyond the last row stores nothing, and loads what another team of its block loads too.
           if (kernel_.wave > 0 && stored_ == 0) moved_ = before;
         }
       }
@@ -28,7 +28,7 @@ class Counter {
   }
 
  private:
-  // Along an axis of stride 0 the slice is one element, however many places it is copied to.
+  // Along an axis of stride 0 the slice has one element, which is copied to all places of the tile.
   int64_t size(const Instr& instr, const Tile& tile) const {
     std::vector<int64_t> extents;
     int64_t total = 1;

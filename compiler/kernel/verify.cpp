@@ -47,7 +47,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // A team's threads hold a tile, each element once (or all of them, where the layout lacks their bits).
+  // The layout of a tile uses no more threads than a team has.
   absl::Status check_lanes(size_t tile) const {
     int64_t threads = 1;
     for (const Layout::Base& base : kernel_.tiles[tile].layout.bases)
@@ -57,7 +57,7 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // With lanes vectors have one width, that of the widest in a loop and the loops inside it: so are they called.
+  // On machines with lanes all vectors of a loop have one width, which the printed text names once.
   absl::Status check_vectors(std::span<const Instr> body) const {
     const int width = kernel_.vector_lanes(body);
     for (const Instr& instr : body) {

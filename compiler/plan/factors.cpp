@@ -29,7 +29,7 @@ FactorList Factors::expand(const FactorList& list) const {
 bool Factors::unify(const FactorList& a, const FactorList& b) {
   FactorList left = expand(a), right = expand(b);
   const auto pop = [&](FactorList& from) {
-    // A split made on the way may have turned what waits on the stack into several leaves.
+    // Splits made in this loop may have turned entries of the stack into several leaves.
     FactorList leaves;
     expand(from.back(), leaves);
     from.pop_back();

@@ -1,7 +1,7 @@
 // Factors: the pieces that loop axes are products of. An axis is a list of factors, outermost first; extent 1 is the
 // empty list. Saying that two axes are the same loop (unify) joins their factors, splitting a longer one where the
-// other has a cut. Splits and joins are remembered, so a list taken earlier can be expanded to today's leaves at any
-// time.
+// other has a cut. Splits and joins are remembered, so a list taken earlier can be expanded to the current leaves at
+// any time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Factors {
   FactorList axis(int64_t extent) { return extent == 1 ? FactorList{} : FactorList{fresh(extent)}; }
   // False when the cuts do not nest (4*6 against 3*8); the factors joined so far stay joined.
   bool unify(const FactorList& a, const FactorList& b);
-  // Today's leaves, outermost first.
+  // The leaves as they are now, outermost first.
   FactorList expand(const FactorList& list) const;
   int64_t extent(int leaf) const { return factors_[leaf].extent; }
   std::string text(const FactorList& list) const;  // "12*64", "1"

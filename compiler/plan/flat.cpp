@@ -33,7 +33,7 @@ class Flattening {
     join(access.strides);
     for (Guard& guard : access.guards) join(guard.strides);
   }
-  // What is computed after the contraction, and what it reads.
+  // The ops after the contraction, and what they read.
   void visit(NodeId id) {
     if (seen_[id]) return;
     seen_[id] = 1;

@@ -1,6 +1,6 @@
-// The columns of a convolution. Its right operand (a window of an image) needs the rows and the columns of the image as
-// two loops; everything else sees the pixels as one. A packed operand may be laid out either way, so tiles run over all
-// pixels, however narrow the image is.
+// The columns of a convolution's product are the pixels of an image. Its right operand, a window of the image, needs
+// rows and columns of the image as two loops; everything else sees the pixels as one loop. A packed operand can be read
+// in either way, so tiles run over all pixels, however narrow the image is.
 #pragma once
 
 #include <optional>

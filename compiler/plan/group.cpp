@@ -9,7 +9,7 @@ namespace wl {
 
 namespace {
 
-// A group's own graph under construction.
+// Builds the graph of a group.
 class Extraction {
  public:
   explicit Extraction(const Graph& graph) : graph_(graph) {}
@@ -27,7 +27,7 @@ class Extraction {
     node.operands = operands;
     const bool view = node.op == Op::reshape;
     for (NodeId& operand : node.operands) operand = view ? now_.at(operand) : whole(operand);
-    // A read without its extents of 1 may be just what is wanted.
+    // Without extents of 1 the read may already have the shape of the view.
     const NodeId same = view && result_.nodes[node.operands[0]].shape == node.shape ? node.operands[0] : -1;
     now_[id] = same >= 0 ? same : add(std::move(node));
   }
@@ -46,7 +46,7 @@ class Extraction {
     return static_cast<NodeId>(result_.nodes.size()) - 1;
   }
 
-  // The value in the shape that it has in the whole graph.
+  // The value, reshaped to the shape that it has in the whole graph.
   NodeId whole(NodeId id) {
     const NodeId now = now_.at(id);
     const Node& value = graph_.nodes[id];

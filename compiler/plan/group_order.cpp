@@ -59,7 +59,7 @@ GroupOrder::GroupOrder(const Graph& graph, const Group& group) : graph_(graph), 
   std::sort(entries_.begin(), entries_.end(), [](const Entry& x, const Entry& y) { return x.id < y.id; });
   for (Entry& entry : entries_) {
     const Node& node = graph.nodes[entry.id];
-    if (!entry.read && reshapes_units(graph, entry.id)) {  // as if it were not there
+    if (!entry.read && reshapes_units(graph, entry.id)) {  // it changes no element
       const Entry& operand = entries_[index(node.operands[0])];
       entry.depth = operand.depth;
       entry.above = operand.above;
@@ -104,7 +104,7 @@ size_t GroupOrder::index(NodeId id) const {
   return static_cast<size_t>(at - entries_.begin());
 }
 
-// What is computed goes before what it is combined with; constants come last.
+// Deep operands come first, constants last.
 bool GroupOrder::comes_before(const Entry& x, const Entry& y) const {
   const auto key = [&](const Entry& e) {
     return std::tuple(graph_.nodes[e.id].op == Op::constant, -e.depth, e.above, e.below);

@@ -1,7 +1,7 @@
 // Inside plan/: the order in which a group is written down. Equal groups get equal text wherever they stand and whoever
 // exported them: operands of commutative ops, reads and stores are put in an order that follows from the group's own
-// structure, not from the numbers that its nodes have in the whole graph. What structure cannot tell apart keeps the
-// order that it has (two inputs of one type that are added: either way the text is the same).
+// structure, not from the numbers that its nodes have in the whole graph. Nodes of equal structure keep their order: if
+// two inputs of one type are added, the text is the same either way.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Fingerprint {
 struct FingerprintHash {
   size_t operator()(const Fingerprint& f) const { return f.a; }
 };
-// Extents of 1 of reads and stores are no part of a group (without_units): its buffers are the same without.
+// A group leaves out extents of 1 of its reads and stores (without_units): the buffers are the same.
 bool reshapes_units(const Graph& graph, NodeId id);  // a reshape that only adds or takes out extents of 1
 
 // Of a node without its operands; of a read, only what extract() keeps.

@@ -1,4 +1,4 @@
-// From atoms and accesses to a loop class: collapse, roles, orders.
+// Finds the loop class of a domain: merges atoms that always move together, then orders them by role.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 
 using Atoms = std::vector<AtomId>;
 
-// Every address of the draft, with the bytes that it touches once.
+// An address of the draft, and the bytes that it accesses.
 struct Traffic {
   Access* access;
   NodeId node;  // whose dtype it has; -1 for a constant
@@ -71,7 +71,7 @@ bool move_together(Draft& draft, AtomId outer, AtomId inner) {
   return true;
 }
 
-// `outer` takes in `inner`, which disappears.
+// Merges `inner` into `outer`.
 void merge(Draft& draft, AtomId outer, AtomId inner) {
   std::vector<Atom>& atoms = draft.domain.atoms;
   atoms[outer].extent *= atoms[inner].extent;
@@ -120,8 +120,8 @@ void renumber(Draft& draft, const Atoms& order) {
     for (AtomId& atom : *list) atom = now[atom];
 }
 
-// Parallel atoms first, in the order of the largest store; then reduced ones, in the order of the largest read that
-// moves along them.
+// Orders atoms: parallel ones first, as the largest store does; then reduced ones, as the largest read that moves along
+// them does.
 void order_atoms(const Graph& group, Draft& draft) {
   Domain& domain = draft.domain;
   const std::vector<Traffic> all = traffic_of(domain);
@@ -149,11 +149,11 @@ void order_atoms(const Graph& group, Draft& draft) {
   renumber(draft, order);
 }
 
-// Vectors along a loop this short are mostly empty.
+// Along a shorter loop most vector lanes would be unused.
 constexpr int64_t kShort = 8;
 
-// The atom with stride 1 in most bytes of the addresses that `admit` lets in; -1 when there is none. Short ones only
-// when all are: a 3x3 window is walked from output to output, not within the window.
+// The atom that has stride 1 in most bytes of the addresses that `admit` accepts; -1 when there is none. Short atoms
+// count only if all are short: vectors over a 3x3 window go from output to output, not within the window.
 template <typename Admit>
 AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
@@ -187,7 +187,7 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   for (NodeId id : draft.computed) {
     Atoms mine = draft.reduced_by[id];
     if (mine.empty()) continue;
-    if (domain.contract >= 0 && id != domain.contract)  // even one that sums nothing
+    if (domain.contract >= 0 && id != domain.contract)  // also one that sums over extents of 1
       return invalid(describe(group, std::min(id, domain.contract)), " and ",
                      describe(group, std::max(id, domain.contract)), ": a contraction and a reduction are two loops");
     if (reduction < 0) {
@@ -204,7 +204,7 @@ absl::StatusOr<NodeId> find_reduction(const Graph& group, const Draft& draft) {
   return reduction;
 }
 
-// Work must not be repeated: everything that is stored, reduced or contracted moves with every parallel atom.
+// No work may be repeated: stores, reductions and contractions move with every parallel atom.
 absl::Status check_no_repeats(const Graph& group, const Draft& draft) {
   const Domain& domain = draft.domain;
   for (AtomId atom : domain.parallel) {
@@ -240,15 +240,15 @@ absl::Status check_epilogue(const Graph& group, const Draft& draft) {
   return absl::OkStatus();
 }
 
-// A matrix times a vector, or a sum over a window for each channel: with rows or columns of one there are no tiles
-// whose elements are used more than once, and what counts is how memory is walked. It is a reduction of products then.
+// A contraction with one row or one column (a matrix times a vector, a sum over a window for each channel) is a
+// reduction of products: no tile of it is used more than once, so the order of memory accesses decides its speed.
 void reduce_products(Domain& domain) {
   if (!domain.m.empty() && !domain.n.empty()) return;
   domain.contract = -1;
   for (Atoms* role : {&domain.batch, &domain.m, &domain.n}) role->clear();
 }
 
-// Vectors run along n: it should be what stores are contiguous along.
+// Vectors run along n, which should therefore be contiguous in what is stored.
 void choose_columns(Domain& domain) {
   if (domain.n.empty()) return;
   const auto contiguous = [&](const Atoms& role) {

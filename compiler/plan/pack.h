@@ -1,6 +1,6 @@
-// Packing: a group of several graphs that have nothing to do with each other, but perhaps inputs in common, as one
-// kernel. On a machine with lanes its grid is the sum of their grids, and every block belongs to one of them; on a CPU
-// every block has a share of each. What is saved are launches, and multiprocessors that small kernels leave idle.
+// Packing: several graphs that do not depend on each other, and may read the same inputs, as one kernel. On machines
+// with lanes its grid is the sum of their grids, and every block belongs to one of them; on a CPU every block has a
+// share of each. It saves launches, and uses multiprocessors that small kernels leave idle.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,6 @@ struct Packed {
   const Member& first_of(int kind) const;
 };
 
-// The machine as a member sees it: blocks that others need not wait for have no passes and no clusters.
+// The machine as a member sees it: a packed kernel has neither passes nor clusters.
 Machine member_machine(const Machine& machine);
 }  // namespace wl

@@ -1,5 +1,5 @@
-// The phases of a row (or column) reduction: a phase ends where a reduction's result is first needed, so a row is
-// walked once for each.
+// The phases of a reduction over rows or columns. A phase ends where the result of a reduction is first needed, so the
+// kernel walks a row once for each phase.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct RowPhases {
   std::vector<int> level;        // per node: phases that must end before its value exists
   std::vector<NodeId> reduces;   // in node order; reduce r folds in phase level[r] - 1
   std::vector<int> store_phase;  // per domain.stores
-  // Sums of exp(v - max v) that are taken in the walk that finds the maximum: sum -> maximum.
+  // Sums of exp(v - max v) that are computed in the phase that finds the maximum: sum -> maximum.
   std::map<NodeId, NodeId> online;
 };
 RowPhases row_phases(const Graph& group, const Domain& domain, bool online = false);

@@ -7,16 +7,16 @@
 
 namespace wl {
 
-// Inputs of which a walk over the whole domain reads no element twice: all their readers read the same, along every
-// atom, and none by an index. Caches need not keep them, unless a kernel walks more than once.
+// Inputs of which one walk over the domain reads no element twice: all ops read them at the same addresses, which move
+// with every atom, and none reads them by an index. Caches need not keep them, unless a kernel walks more than once.
 std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain);
 
 // An operand of the domain's contraction that is an input as it is, in the dtype that products are summed in: its
-// elements can be copied to where they are multiplied.
+// elements can be copied to shared memory unchanged.
 bool copies_operand(const Graph& group, const Domain& domain, int position);
 
-// A read of whole rows that can be copied to shared memory ahead of their turn: along the vector atom, with vectors of
-// so many elements, and another for every row.
+// A read that can be copied to shared memory before its row is computed: contiguous along the vector atom, in vectors
+// of so many elements, and different for every row.
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector);
 // The bytes of all such reads for one element of a row, whatever the vectors.
 int64_t copied_bytes(const Graph& group, const Domain& domain);

@@ -1,7 +1,8 @@
-// Stitching: a group that is no single loop nest, as several nests that a block runs one after the other on its share
-// (cover/slab.h), with what they pass on in scratch: FusionStitching's block composition, for contractions too.
-// softmax(QK')V is then one kernel, and so are a norm before a product and two products with work between them. How
-// many rows a block has is a choice of the plan; every nest keeps its own choices.
+// Stitching: a group that is not one loop nest, as several nests that each block runs one after the other on its share
+// of the group (cover/slab.h). Values that a nest computes for a later one stay in scratch. This is the block
+// composition of FusionStitching, for contractions too: softmax(QK')V becomes one kernel, and so do a norm before a
+// product and two products with elementwise ops between them. The schedule chooses how many rows a block has; every
+// nest has its own choices.
 #pragma once
 
 #include <memory>
@@ -15,17 +16,17 @@ namespace wl {
 // One nest of a block. Buffers are those of its own graph, in call order.
 struct Stage {
   struct Buffer {
-    int global = -1;             // of the whole group's buffers, in call order; -1: passed on
+    int global = -1;             // of the whole group's buffers, in call order; -1: a value in scratch
     int kept = -1;               // position in Stitched::kept
     std::vector<int64_t> shift;  // global: elements per step of each axis' block number
   };
   Graph graph;
   Domain domain;
   std::vector<Buffer> buffers;
-  std::shared_ptr<const Target> target;  // less the shared memory that passing on takes meanwhile
+  std::shared_ptr<const Target> target;  // less the shared memory that values in scratch take at that time
 };
 
-// What stages pass on: from the one that stores it to the last that reads it.
+// A value in scratch, from the stage that stores it to the last stage that reads it.
 struct StitchKept {
   std::string name;
   DType dtype = DType::f32;
@@ -42,12 +43,12 @@ struct Stitched {
   int64_t blocks() const;  // along all axes
 };
 
-// For every number of rows that a block may have; all with as many stages, of the same classes. Never empty.
+// One for every number of rows that a block may have, all with the same classes of stages. Never empty.
 struct Stitch {
   std::vector<Stitched> choices;
 };
 
-// The machine as a stage sees it: a block is one thread's, or one block's of a GPU.
+// The machine as a stage sees it: one thread of a CPU, or one block of a GPU.
 Machine stage_machine(const Machine& machine, const Stage& stage);
 
 }  // namespace wl

@@ -122,7 +122,7 @@ std::pair<int64_t, int64_t> range_of(const Strided& strided, size_t guard) {
   return {low, high};
 }
 
-// Guard a moves as guard b does, and holds wherever b holds.
+// Guard a moves as guard b does, and holds wherever guard b holds.
 bool implied(const Strided& strided, size_t a, size_t b) {
   for (const std::vector<Term>& terms : strided.axes)
     for (const Term& term : terms)
@@ -131,7 +131,7 @@ bool implied(const Strided& strided, size_t a, size_t b) {
   return ahead >= 0 && ahead + strided.guards[b].extent <= strided.guards[a].extent;
 }
 
-// Drops guards that say nothing. False when one never holds.
+// Drops guards that always hold. False when one never holds.
 bool settle_guards(Strided& strided) {
   for (size_t i = 0; i < strided.guards.size();) {
     const auto [low, high] = range_of(strided, i);
@@ -155,7 +155,7 @@ StridedPiece constant_piece(double value, const Shape& shape) {
   return {-1, value, true, strided_splat(shape)};
 }
 
-// Pieces that are ever read; the last one has no guards.
+// Keeps the pieces that are read somewhere; the last one has no guards.
 std::vector<StridedPiece> settled(std::vector<StridedPiece> pieces, const Shape& shape) {
   if (elements(shape) == 0) return {constant_piece(0, shape)};
   std::vector<StridedPiece> kept;
@@ -188,11 +188,11 @@ absl::StatusOr<std::vector<StridedPiece>> concat_pieces(const Graph& graph, Node
     }
     start += extent;
   }
-  joined.push_back(constant_piece(0, node.shape));  // never read: the others are everything
+  joined.push_back(constant_piece(0, node.shape));  // never read: the operands cover every element
   return settled(std::move(joined), node.shape);
 }
 
-// Pads first: what they guard moves with all other axes.
+// Pads come first, since a guard adds a component to the terms of every axis.
 absl::StatusOr<Strided> apply_axes(const Graph& graph, NodeId view, Strided x) {
   const ViewMap map = view_map(graph.nodes[view], graph.nodes[graph.nodes[view].operands[0]].shape);
   for (size_t i = 0; i < map.axes.size(); ++i) {
