@@ -80,9 +80,14 @@ TEST_P(CpuPrelude, KeepsItsPromises) {
   TemporaryFolder folder;
   ASSERT_FALSE(folder.path().empty());
   const fs::path source = folder.path() / "probe.cpp", program = folder.path() / "probe";
-  std::ifstream probe(WARPLOOM_SOURCE_DIR "/tests/unit/target/prelude_probe.cc");
-  ASSERT_TRUE(probe);
-  std::ofstream(source) << "#define WL_LANES " << c.lanes << "\n" << cpu_prelude() << probe.rdbuf();
+  std::ofstream text(source);
+  text << "#define WL_LANES " << c.lanes << "\n" << cpu_prelude();
+  for (const char* half : {"prelude_probe.cc", "prelude_probe_memory.cc"}) {
+    std::ifstream probe(fs::path(WARPLOOM_SOURCE_DIR "/tests/unit/target") / half);
+    ASSERT_TRUE(probe) << half;
+    text << probe.rdbuf();
+  }
+  text.close();
 
   Output compiled =
       run(std::string(c.compiler) + " -std=c++17" + (c.lanes > 4 ? " -O2" : " -O1") + " -march=" + c.march +
