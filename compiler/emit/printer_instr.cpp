@@ -98,15 +98,8 @@ void Printer::print_call(const Instr& instr, const Place& place) {
 #define WL_INSTR(id, name, operands, result, space, stretch, slice, order, lanes, check, meaning, print, call) call,
 #include "compiler/kernel/instrs.def"
   };
-  std::string text;
-  for (std::string_view rest = kCalls[static_cast<size_t>(instr.op)]; !rest.empty();) {
-    const size_t open = rest.find('{');
-    text += rest.substr(0, open);
-    if (open == std::string_view::npos) break;
-    const size_t close = rest.find('}');
-    text += call_field(rest.substr(open + 1, close - open - 1), instr, place);
-    rest.remove_prefix(close + 1);
-  }
+  const std::string text = fill_fields(kCalls[static_cast<size_t>(instr.op)],
+                                       [&](std::string_view field) { return call_field(field, instr, place); });
   if (instr.result < 0) return out_.line(cat(text, ";"));
   define(instr.result, result_name(instr, place), text);
 }
@@ -300,7 +293,7 @@ void Printer::print_map(const Instr& instr, const Place& place) {
     }
     const std::string name = cat("x", temporary_++);
     const DType from = instr.expr[node.operands[0]].dtype;
-    out_.line(cat("const auto ", name, " = ", spell_op(node, from, lanes, absl::StrJoin(operands, ", ")), ";"));
+    out_.line(cat("const auto ", name, " = ", spell_op(node, from, lanes, operands), ";"));
     names.push_back(name);
   }
   const std::string name =

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
 
 namespace wl {
 
@@ -107,10 +108,27 @@ std::string spell_horizontal(Op combine) {
   WL_CHECK(false, "no reduction combines by ", name_of(combine));
 }
 
-std::string spell_op(const ExprNode& node, DType from, int lanes, const std::string& operands) {
+std::string fill_fields(std::string_view pattern, const std::function<std::string(std::string_view field)>& fill) {
+  std::string out;
+  for (size_t open = pattern.find('{'); open != std::string_view::npos; open = pattern.find('{')) {
+    const size_t close = pattern.find('}', open);
+    WL_CHECK(close != std::string_view::npos, "an open field in ", pattern);
+    append(&out, pattern.substr(0, open), fill(pattern.substr(open + 1, close - open - 1)));
+    pattern.remove_prefix(close + 1);
+  }
+  return cat(out, pattern);
+}
+
+std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> list) {
+  const std::string operands = absl::StrJoin(list, ", ");
   const std::string type = spell_type(node.dtype, lanes);
   if (node.op != Op::cast) {
-    const std::string value = cat("wl_", name_of(node.op), "(", operands, ")");
+    const std::string_view spelling = info(node.op).spelling;
+    const std::string value = spelling.empty()
+                                  ? cat("wl_", name_of(node.op), "(", operands, ")")
+                                  : fill_fields(spelling, [&](std::string_view field) {
+                                      return field == "type" ? type : list[static_cast<size_t>(field[0] - '0')];
+                                    });
     // Narrow integers wrap; small floats may keep f32 between ops (docs/numerics.md), but a cast to one rounds.
     return is_narrow(node.dtype) ? spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value)) : value;
   }

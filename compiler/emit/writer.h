@@ -1,6 +1,8 @@
 // A tiny indenting printer, and the spellings that every C-family target shares: numbers, affine indices, types.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,6 +43,8 @@ std::string spell_store(DType dtype, int lanes, std::string value);
 // The prelude's function that combines the lanes of a vector: "wl_hsum" for add.
 std::string spell_horizontal(Op combine);
 // An op applied to spelled operands; `from`: dtype of the first.
-std::string spell_op(const ExprNode& node, DType from, int lanes, const std::string& operands);
+std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands);
+// The pattern with every "{field}" replaced by what `fill` gives for it.
+std::string fill_fields(std::string_view pattern, const std::function<std::string(std::string_view field)>& fill);
 
 }  // namespace wl

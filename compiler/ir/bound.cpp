@@ -63,7 +63,7 @@ Estimate SumErrors::result(double value, double worst, double squares, double ma
 }
 
 Elementwise::Elementwise(Op op, DType from, DType to) : row_(info(op)), from_(from), to_(to), rounding_(to) {
-  jumps_ = row_.form == Form::kJumps || ((op == Op::cast || op == Op::div) && !is_float(to));
+  jumps_ = row_.slope == Slope::kJumps || ((op == Op::cast || op == Op::div) && !is_float(to));
   compares_ = row_.result == ResultType::kBool;
   logical_ = is_logical(op);
   relative_ = row_.ulps * 2 * rounding_.unit;

@@ -30,7 +30,7 @@ enum class ResultType : uint8_t { kSame, kBool, kAttr };
 enum class ViewKind : uint8_t { kSameOrder, kAxes, kJoined };
 enum class Takes : uint8_t { kAnything, kNumbers, kFloats, kIntegers, kUnsigned, kBools };
 enum class Law : uint8_t { kNoLaw, kCommutes, kIdentityZero, kIdentityOne, kIdentityLowest, kIdentityHighest };
-enum class Form : uint8_t { kSmooth, kJumps };
+enum class Slope : uint8_t { kSmooth, kJumps };
 
 struct OpInfo {
   Op op;
@@ -43,9 +43,10 @@ struct OpInfo {
   Op combine;     // of reductions and contractions
   Takes takes;    // this and the rest: elementwise only
   Law law;
-  Form form;
+  Slope slope;
   ResultType result;
   double ulps;
+  std::string_view spelling;  // in kernels; "": a call of the prelude's wl_<name>
   // value(x, y, z), and the absolute partial derivatives at the same point, given r = value.
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);

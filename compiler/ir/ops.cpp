@@ -61,15 +61,28 @@ double shift_right(double x, double y) {
 namespace {
 
 constexpr OpInfo kOps[] = {
-#define WL_ROW(id, cls, arity, ints, ints2, cost, view, combine)                 \
-  {Op::id,      #id,           OpClass::cls,      arity,       ints,             \
-   ints2,       cost,          ViewKind::view,    Op::combine, Takes::kAnything, \
-   Law::kNoLaw, Form::kSmooth, ResultType::kSame, 0,           nullptr,          \
+#define WL_ROW(id, cls, arity, ints, ints2, cost, view, combine) \
+  {Op::id,                                                       \
+   #id,                                                          \
+   OpClass::cls,                                                 \
+   arity,                                                        \
+   ints,                                                         \
+   ints2,                                                        \
+   cost,                                                         \
+   ViewKind::view,                                               \
+   Op::combine,                                                  \
+   Takes::kAnything,                                             \
+   Law::kNoLaw,                                                  \
+   Slope::kSmooth,                                               \
+   ResultType::kSame,                                            \
+   0,                                                            \
+   "",                                                           \
+   nullptr,                                                      \
    nullptr},
 #define WL_OP(id, cls, arity, ints, ints2, cost) WL_ROW(id, cls, arity, ints, ints2, cost, kSameOrder, input)
 #define WL_VIEW(id, arity, ints, ints2, kind, axes) WL_ROW(id, kView, arity, ints, ints2, 0, kind, input)
 #define WL_REDUCTION(id, cls, arity, ints, combine) WL_ROW(id, cls, arity, ints, "", 1, kSameOrder, combine)
-#define WL_ELEMENTWISE(id, arity, cost, takes, law, form, result, val, dx, dy, dz, ulps)                          \
+#define WL_ELEMENTWISE(id, arity, cost, takes, law, slope, result, val, dx, dy, dz, ulps, ...)                    \
   {Op::id,                                                                                                        \
    #id,                                                                                                           \
    OpClass::kElementwise,                                                                                         \
@@ -81,9 +94,10 @@ constexpr OpInfo kOps[] = {
    Op::input,                                                                                                     \
    Takes::takes,                                                                                                  \
    Law::law,                                                                                                      \
-   Form::form,                                                                                                    \
+   Slope::slope,                                                                                                  \
    ResultType::result,                                                                                            \
    ulps,                                                                                                          \
+   std::string_view{__VA_ARGS__},                                                                                 \
    []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double z) -> double { return val; }, \
    []([[maybe_unused]] double x, [[maybe_unused]] double y, [[maybe_unused]] double z, [[maybe_unused]] double r, \
       double out[3]) {                                                                                            \
