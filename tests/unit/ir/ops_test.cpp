@@ -35,6 +35,24 @@ TEST(Ops, RowsAreInEnumOrderAndNamesAreUnique) {
   }
 }
 
+TEST(Ops, LawsHold) {
+  std::mt19937_64 random(3);
+  for (const OpInfo& row : ops()) {
+    for (int trial = 0; trial < 50 && is_commutative(row.op); ++trial) {
+      const double x = std::floor(point(random)), y = std::floor(point(random));
+      EXPECT_EQ(row.value(x, y, 0), row.value(y, x, 0)) << row.name;
+      for (DType dtype : {DType::f32, DType::i32, DType::u8})
+        if (is_combine(row.op)) {
+          EXPECT_EQ(row.value(identity_of(row.op, dtype), x, 0), x) << row.name;
+        }
+    }
+    const bool sums = row.cls == OpClass::kReduce || row.cls == OpClass::kContract;
+    if (sums) {
+      EXPECT_TRUE(is_combine(combine_of(row.op))) << row.name;
+    }
+  }
+}
+
 TEST(Ops, PartialsBoundFiniteDifferences) {
   std::mt19937_64 random(1);
   for (const OpInfo& row : ops()) {
