@@ -16,23 +16,23 @@ class Printer {
  public:
   Printer(const Kernel& kernel, std::string entry, int lanes);
   absl::StatusOr<std::string> print();
-  // With lanes, once printed: the widest access of a lane to device memory, in bytes; 0 when it makes none.
+  // After print(), on machines with lanes: the widest access of a thread to device memory, in bytes; 0 for none.
   int load_bytes() const { return load_bytes_; }
   int store_bytes() const { return store_bytes_; }
 
  private:
-  // One printed copy of a stretch's body: where along each axis it stands and how many elements are left there.
+  // One printed copy of the body of a stretch: the elements that it handles.
   struct Place {
     std::vector<std::string> element;  // per axis: index expression of its first element
     std::string suffix;                // of tile variables defined here
-    std::string left;                  // elements left along the vector axis, "" = a full vector
+    std::string left;                  // elements left along the vector axis; "": a full vector
     int copy = 0;                      // which of the unrolled copies
     std::vector<int64_t> repeat;       // unrolled stretches: repeat index per axis
   };
 
   void print_body(std::span<const Instr> body);
   void print_loop(const Instr& loop);
-  void print_inside(const Instr& loop);  // and closes it
+  void print_inside(const Instr& loop);  // its body and its end
   void print_derived(VarId source);
   void print_passes();
   void print_head();
@@ -44,11 +44,11 @@ class Printer {
   void print_async(const Instr& instr, const Place& place);
   void print_team_cross(const Instr& instr);
   void print_team_convert(const Instr& instr);
-  // With lanes: the first element along an axis of a thread's repeat; "" when that is 0 for every thread.
+  // On machines with lanes: the coordinate along an axis of the first element of a repeat, as an expression.
   std::string coordinate(const Layout& layout, int axis, int64_t repeat) const;
-  // Bits of a thread's place in its team that a layout does not use.
+  // The bits of the number of a thread in its team that do not change which elements it holds.
   int64_t replicated(const Layout& layout) const;
-  // Elements of a vector that one access may move at once: aligned whatever the variables are.
+  // How many elements of a vector one access may move: they are aligned for all values of the variables.
   int access_width(const Slice& slice, const Tile& tile, bool masked) const;
   bool whole_vectors(const SliceGuard& guard, const Tile& tile) const;
   static const char* load_name(const Instr& load);
@@ -57,7 +57,7 @@ class Printer {
   void print_unrolled(const Stretch& stretch);
   void print_looped(const Stretch& stretch);
   void print_steps(const Stretch& stretch, int axis, const std::vector<std::string>& outer);
-  // Calls the function that the instruction's row names; the place says nothing to those that print alone.
+  // Calls the function that the row of the instruction names. Instructions that print alone ignore the place.
   void print_instr(const Instr& instr, const Place& place);
   void print_call(const Instr& instr, const Place& place);
   void print_misplaced(const Instr& instr, const Place&);
