@@ -121,7 +121,8 @@ TEST(Clusters, SeeWhatTheirBlocksStored) {
 }
 
 TEST(Clusters, MeetBeforeTheyLoadAndBeforeTheyLeave) {
-  EXPECT_THAT(complaint(changed(kCluster, "  meet\n  %1", "  %1")), HasSubstr("no cluster barrier since this buffer was stored"));
+  EXPECT_THAT(complaint(changed(kCluster, "  meet\n  %1", "  %1")),
+              HasSubstr("no cluster barrier since this buffer was stored"));
   EXPECT_THAT(complaint(changed(kCluster, "  meet\n  store %1", "  store %1")), HasSubstr("leave while others load"));
   EXPECT_THAT(complaint(changed(kCluster, "grid=4", "grid=3")), HasSubstr("are not clusters of 2"));
   EXPECT_THAT(complaint(changed(kCluster, "[2,1]", "[4,1]")), HasSubstr("has no part for each block"));
