@@ -1,7 +1,7 @@
-// The only conversion between messages and records: to_proto never fails, from_proto checks what a stranger may have
-// sent (known dtypes, enums in range, no negative extents, finite sizes) and says which field is wrong. A round trip
-// gives back equal data. encode/decode are the same messages as bytes, for the store's payload columns; those bytes are
-// never hashed.
+// The only conversion between messages and records. to_proto never fails. from_proto validates data from other
+// processes (known dtypes, enums in range, no negative extents, finite sizes) and says which field is wrong. A round
+// trip gives equal data. encode and decode give the same messages as bytes, for the store's payload columns; those
+// bytes are never hashed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Shared by the two halves of wire; nobody else includes it.
+// Shared by the source files of wire only.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ absl::StatusOr<Outcome> outcome_from_wire(v1::Outcome outcome);
 v1::Outcome outcome_to_wire(Outcome outcome);
 void counts_to_wire(const OutcomeCounts& counts, google::protobuf::RepeatedPtrField<v1::OutcomeCount>* out);
 absl::StatusOr<OutcomeCounts> counts_from_wire(const google::protobuf::RepeatedPtrField<v1::OutcomeCount>& in);
-// proto3 strings must be UTF-8, and what a compiler or a crashing kernel printed need not be: other bytes become '?'.
+// Replaces bytes that are not UTF-8 by '?': proto3 strings must be UTF-8, and the output of a compiler or a crashing
+// kernel need not be.
 std::string text_for_wire(const std::string& text);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Conversion of what client and coordinator exchange, and the byte forms that the store keeps.
+// Conversion of the messages between client and coordinator, and the byte forms that the store keeps.
 #include <algorithm>
 #include <iterator>
 

@@ -1,4 +1,4 @@
-// Conversion of what coordinator and worker exchange.
+// Conversion of the messages between coordinator and worker.
 #include <algorithm>
 
 #include "compiler/base/code.h"
@@ -265,7 +265,7 @@ v1::Batch to_proto(const Batch& batch) {
   *out.mutable_problem() = to_proto(batch.problem);
   for (const Check& check : batch.checks) *out.add_checks() = to_proto(check);
   *out.mutable_recipe() = to_proto(batch.recipe);
-  // Tens of kilobytes, and the same for all candidates.
+  // A prelude takes tens of kilobytes and is the same for all candidates, so it is sent once.
   for (const Candidate& candidate : batch.candidates) {
     v1::Candidate* item = out.add_candidates();
     *item = to_proto(candidate);

@@ -1,4 +1,4 @@
-// Conversion of what the store keeps: kernel records and the results of jobs.
+// Conversion of the data that the store keeps: kernel records and the results of jobs.
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 
@@ -96,7 +96,7 @@ std::string text_for_wire(const std::string& text) {
                                                         : 0;
     bool good = length != 0 && i + length <= text.size();
     for (size_t k = 1; good && k < length; ++k) good = (byte(i + k) & 0xC0) == 0x80;
-    // Overlong forms, surrogates and numbers above U+10FFFF.
+    // Rejects overlong forms, surrogates and numbers above U+10FFFF.
     if (good && length == 3) good = !(lead == 0xE0 && byte(i + 1) < 0xA0) && !(lead == 0xED && byte(i + 1) >= 0xA0);
     if (good && length == 4) good = !(lead == 0xF0 && byte(i + 1) < 0x90) && !(lead == 0xF4 && byte(i + 1) >= 0x90);
     if (good) {

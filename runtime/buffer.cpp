@@ -28,7 +28,7 @@ uint64_t poison_pattern(DType dtype, bool other) {
         return 0x7fe5a5a5;
       case 2:
         return dtype == DType::f16 ? 0x7ea5 : 0x7fe5;
-      default:  // negative: a kernel stores the NaN of eight bits without a sign
+      default:  // a negative NaN, since kernels store the NaN of eight bits without a sign
         return dtype == DType::f8e5m2 ? 0xfd : 0xff;
     }
   }
@@ -63,7 +63,7 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   buffer.map_bytes_ = total;
   buffer.data_ = buffer.map_ + 2 * kPageBytes + stagger;
   buffer.bytes_ = bytes;
-  // Page faults can cost microseconds on a virtual machine: take large pages where the system has them.
+  // Page faults can cost microseconds on a virtual machine, so large pages are used where the system has them.
   if (bytes >= int64_t{4} << 20) (void)madvise(buffer.map_, static_cast<size_t>(total), MADV_HUGEPAGE);
   WL_RETURN_IF_ERROR(buffer.set_read_only(false));
   char* begin = buffer.map_ + kPageBytes;
@@ -126,7 +126,7 @@ int64_t count_poison(DType dtype, const void* data, int64_t elements, int64_t* f
     const auto* words = static_cast<const Word*>(data);
     const auto pattern = static_cast<Word>(poison_pattern(dtype, other));
     int64_t count = 0;
-    // Constant-length blocks vectorise; the byte counter of a block cannot overflow.
+    // Loops of constant length vectorise, and the byte counter of a block this long cannot overflow.
     constexpr int64_t kBlock = 128;
     int64_t i = 0;
     for (; i + kBlock <= elements; i += kBlock) {

@@ -1,6 +1,6 @@
-// Memory of one kernel argument. Around the data lie red zones, pages of 0xFF bytes (a NaN in every float type, so that
-// a read past the end spoils the result too), and around those inaccessible pages, so that a stray write is found near
-// and far.
+// Memory of one kernel argument. The data lies between red zones, pages of 0xFF bytes (a NaN in every float type, so
+// that a read past the end spoils the result too), and these lie between inaccessible pages. Together they detect stray
+// writes near the data and far from it.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,9 @@ class Buffer {
   char* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
 
-  // Makes data and red zones read-only (a write is then a SIGSEGV), or writable again.
+  // Makes data and red zones read-only, so that a write is a SIGSEGV, or writable again.
   absl::Status set_read_only(bool read_only);
-  // DataLoss naming the first changed byte of the red zones, relative to the data.
+  // DataLoss names the first changed byte of the red zones, relative to the data.
   absl::Status check_red_zones() const;
   // Whether `address` lies in the data or its guard pages.
   bool covers(const void* address) const;
@@ -41,12 +41,12 @@ class Buffer {
   int64_t bytes_ = 0;
 };
 
-// Poison: what an output holds before a checked run, so that an element which nobody wrote is found. Floats: a quiet
-// NaN with a payload that no operation makes; integers: bytes 0xA5, or 0x5A when `other` (an integer result may equal
-// one of the two by chance, never both).
+// Fills an output with poison before a checked run, so that elements that are never written are found. Floats: a quiet
+// NaN with a payload that no operation produces. Integers: bytes 0xA5, or 0x5A when `other`; a result may equal one of
+// the two by chance, but never both.
 void poison(DType dtype, void* data, int64_t elements, bool other = false);
 bool is_poison(DType dtype, const void* data, int64_t index, bool other = false);
-// How many elements still hold the poison; `first` (may be null) gets the index of the first one.
+// Returns how many elements still hold the poison. `first` (may be null) receives the index of the first one.
 int64_t count_poison(DType dtype, const void* data, int64_t elements, int64_t* first = nullptr, bool other = false);
 
 }  // namespace wl

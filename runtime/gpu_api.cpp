@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-// Names of one function; null: the API does not have it. `needed`: without it the library is of no use.
+// Looks up a function by its name; null: the API does not have it. `needed`: the library is unusable without it.
 template <typename F>
 void resolve(void* library, const char* name, F& function, bool needed, const char** missing) {
   if (name == nullptr) return;
@@ -66,7 +66,7 @@ void resolve(void* library, const char* name, F& function, bool needed, const ch
 
 struct ApiRow {
   const char* family;
-  const char* provider;  // what to install
+  const char* provider;  // the package to install
   const char* libraries[4];
   // units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared, not_ready
   int numbers[9];
@@ -79,7 +79,7 @@ constexpr ApiRow kApis[] = {
      {63, 19, 5, 60, 59, 23, 61, 74, 600}},
 };
 
-// Both APIs number their errors alike.
+// Both APIs use the same error numbers.
 struct ErrorRow {
   int error;
   const char* meaning;
@@ -130,7 +130,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));
-  return api.release();  // the process keeps it
+  return api.release();  // kept for the life of the process
 }
 
 }  // namespace

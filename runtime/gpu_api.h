@@ -1,6 +1,6 @@
-// The driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64) as one table: they have the same functions under
-// other names, with the same arguments. Opened at run time, so that one binary runs on every node. To add a function: a
-// member here and its row in gpu_api.cpp.
+// The driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64) as one table: both have the same functions with the
+// same arguments under other names. The libraries are opened at run time, so that one binary runs on every machine. To
+// add a function, add a member here and its row in gpu_api.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace wl {
 
 struct GpuApi {
   std::string family;   // "cuda", "hip"
-  std::string library;  // that was opened
+  std::string library;  // name of the library that was opened
 
   // Every function returns 0 or an error's number. Handles are opaque; addresses of device memory are void*.
   int (*init)(unsigned) = nullptr;
@@ -28,13 +28,13 @@ struct GpuApi {
   int (*memory_left)(size_t* left, size_t* total) = nullptr;
   int (*allocate)(void**, size_t) = nullptr;
   int (*release)(void*) = nullptr;
-  int (*to_device)(void* to, const void* from, size_t) = nullptr;  // returns when done
-  int (*to_host)(void* to, void* from, size_t) = nullptr;          // returns when done
+  int (*to_device)(void* to, const void* from, size_t) = nullptr;  // synchronous
+  int (*to_host)(void* to, void* from, size_t) = nullptr;          // synchronous
   int (*copy)(void* to, void* from, size_t, void* stream) = nullptr;
   int (*fill)(void* to, unsigned word, size_t words, void* stream) = nullptr;
   int (*stream_create)(void**, unsigned flags) = nullptr;
   int (*stream_destroy)(void*) = nullptr;
-  int (*stream_query)(void*) = nullptr;  // not_ready while it works
+  int (*stream_query)(void*) = nullptr;  // returns not_ready while work is pending
   int (*module_load)(void**, const void* image) = nullptr;
   int (*module_unload)(void*) = nullptr;
   int (*module_function)(void**, void* module, const char* name) = nullptr;
@@ -47,19 +47,19 @@ struct GpuApi {
   int (*event_record)(void*, void* stream) = nullptr;
   int (*event_query)(void*) = nullptr;
   int (*event_elapsed)(float* ms, void* from, void* to) = nullptr;
-  // Graphs; null in drivers that are too old for them.
+  // Graphs. These are null in drivers that are too old for graphs.
   int (*capture_begin)(void* stream, int mode) = nullptr;
   int (*capture_end)(void* stream, void** graph) = nullptr;
   int (*graph_instantiate)(void** runnable, void* graph, unsigned long long flags) = nullptr;
   int (*graph_launch)(void* runnable, void* stream) = nullptr;
   int (*graph_destroy)(void*) = nullptr;
   int (*runnable_destroy)(void*) = nullptr;
-  // Of an error's number; the two differ in how they return it.
+  // The name and text of an error; the two APIs return them differently.
   int (*error_name_into)(int, const char**) = nullptr;
   const char* (*error_name_of)(int) = nullptr;
   int (*properties)(void*, int device) = nullptr;  // HIP only; larger than 2 KiB
 
-  // Numbers of attributes and errors.
+  // Numbers of device attributes and errors.
   int units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared;
   int not_ready;
 
@@ -67,11 +67,12 @@ struct GpuApi {
   std::string error_name(int error) const;
 };
 
-// The API of a family, opened once; the error says which library is missing and what has it.
+// Returns the API of a family, opened once. The error says which library is missing and which package has it.
 absl::StatusOr<const GpuApi*> gpu_api(const std::string& family);
 
-// What an error's number means for whoever asked: ResourceExhausted when memory is short, else Internal: the process
-// is spoilt, and the message says why ("CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) while ...").
+// Converts an error number to a status: ResourceExhausted when memory is short, otherwise Internal, after which the
+// process cannot use the device any more. The message says why ("CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS: ...) while
+// ...").
 absl::Status gpu_error(const GpuApi& api, int error, const std::string& doing);
 
 }  // namespace wl

@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-// NVML's C interface, as far as it is used; see its manual.
+// The part of NVML's C interface that is used here; see its manual.
 struct Nvml {
   int (*init)();
   int (*by_bus)(const char*, void**);
@@ -25,7 +25,7 @@ struct Nvml {
 };
 constexpr int kUnitClock = 1, kMemoryClock = 2;
 
-// Null when this machine has none.
+// Returns null when this machine has no NVML.
 const Nvml* nvml() {
   static const Nvml* const kNvml = []() -> const Nvml* {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -68,7 +68,7 @@ int GpuClocks::unit_mhz() const {
   unsigned mhz = 0;
   if (device_ != nullptr && nvml()->clock(device_, kUnitClock, &mhz) == 0) return static_cast<int>(mhz);
   if (folder_.empty()) return 0;
-  // "1: 1700Mhz *" is the line that holds.
+  // The current clock is the line marked with a star, "1: 1700Mhz *".
   std::ifstream file(folder_ + "pp_dpm_sclk");
   for (std::string line; std::getline(file, line);) {
     if (line.find('*') == std::string::npos) continue;

@@ -1,5 +1,5 @@
-// What only the management library tells of an NVIDIA GPU: clocks as they are, power limit, MIG. Opened at run time;
-// without it everything is unknown. AMD's figures come from sysfs.
+// Facts of a GPU that its driver does not report: current clocks, power limit, MIG. NVIDIA's come from the management
+// library, which is opened at run time; without it they are unknown. AMD's come from sysfs.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ class GpuClocks {
   // `bus`: PCI bus id as the driver writes it, "0000:3b:00.0".
   static GpuClocks of(const std::string& family, const std::string& bus);
 
-  int unit_mhz() const;         // of SMs or CUs, now; 0: not known
-  std::string details() const;  // "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"; what is known
+  int unit_mhz() const;         // the current clock of the SMs or CUs; 0: not known
+  std::string details() const;  // those that are known, e.g. "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"
 
  private:
-  void* device_ = nullptr;  // NVML's handle
-  std::string folder_;      // sysfs, AMD
+  void* device_ = nullptr;  // handle of NVML
+  std::string folder_;      // folder in sysfs; AMD only
 };
 
 }  // namespace wl

@@ -16,17 +16,18 @@
 namespace wl {
 namespace {
 
-constexpr unsigned kInOrder = 0;                 // with copies from the host, which go through the default stream
-constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type: a read past the end spoils the result too
-constexpr std::chrono::microseconds kSpin{200};  // what takes longer is waited for asleep
+constexpr unsigned kInOrder = 0;                 // ordered with copies from the host, which use the default stream
+constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type, so that a read past the end spoils the
+                                                 // result too
+constexpr std::chrono::microseconds kSpin{200};  // longer waits sleep instead of spinning
 
-// "sm_90a", "gfx90a". Hopper's and Blackwell's own instructions need the architecture's full name.
+// Returns "sm_90a" or "gfx90a". The instructions specific to Hopper and Blackwell need the full name with its suffix.
 std::string architecture_of(const GpuApi& api, int device) {
   if (api.family == "cuda") {
     const int version = 10 * gpu_attribute(api, api.major, device) + gpu_attribute(api, api.minor, device);
     return absl::StrCat("sm_", version, version == 90 || version == 100 ? "a" : "");
   }
-  // The struct differs between versions of ROCm; the one string in it that starts so is the architecture.
+  // The struct differs between versions of ROCm, but only one string in it has this prefix: the architecture.
   std::vector<char> properties(size_t{16} << 10, '\0');
   if (api.properties(properties.data(), device) != 0) return "gfx";
   for (size_t at = 0; at + 4 < properties.size(); ++at) {
@@ -56,7 +57,8 @@ std::string gpu_target(const GpuApi& api, int device) {
 
 bool gpu_runs(std::string_view target, std::string_view device_target) {
   if (target == device_target) return true;
-  // A cubin runs on later devices of its major version; what uses an architecture's own instructions on that one alone.
+  // A cubin runs on later devices of its major version. One that uses architecture-specific instructions runs on its
+  // own architecture only.
   constexpr std::string_view kCuda = "cuda:sm_";
   int code = 0, device = 0;
   if (!target.starts_with(kCuda) || !device_target.starts_with(kCuda)) return false;
@@ -101,7 +103,7 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::open(const std::string& na
   return device;
 }
 
-// The context stays: it is the process' primary one, which others may use.
+// The context is the process's primary one and stays, since others may use it.
 GpuDevice::~GpuDevice() {
   if (stream_ != nullptr) (void)api_->stream_destroy(stream_);
 }
@@ -126,7 +128,7 @@ absl::StatusOr<GpuBuffer> GpuBuffer::create(const GpuDevice& device, int64_t byt
   GpuBuffer buffer;
   buffer.api_ = &device.api();
   buffer.bytes_ = bytes;
-  // The second zone starts right behind the data, whatever its size.
+  // The second red zone starts right behind the data, whatever its size.
   const size_t total = static_cast<size_t>(bytes) + 2 * kGpuZone;
   void* memory = nullptr;
   WL_RETURN_IF_ERROR(device.check(device.api().allocate(&memory, total), absl::StrCat("allocating ", total, " bytes")));

@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kOptIn = 48 << 10;  // dynamic shared memory that needs no asking, CUDA
-constexpr int kMaxDynamicShared = 8;  // the attribute
-constexpr int kRelaxed = 2;           // other threads may use the driver during a capture
+constexpr int64_t kOptIn = 48 << 10;  // CUDA: more dynamic shared memory than this needs an explicit request
+constexpr int kMaxDynamicShared = 8;  // number of the attribute that requests it
+constexpr int kRelaxed = 2;           // capture mode that lets other threads use the driver
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// A compiled GPU kernel loaded into a device's context, and launches of kernels put together into one submission. The
-// runner measures candidates with them and the client runs bundles with them, so both see the same launch.
+// Compiled GPU kernels loaded into a device's context, and graphs of launches that are submitted at once. The runner
+// measures candidates with them and the client runs bundles with them, so both have the same launch costs.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,11 @@
 
 namespace wl {
 
-// Unloaded on destruction. Its device must outlive it.
+// Unloaded on destruction. The device must outlive it.
 class GpuKernel {
  public:
-  // `image`: a cubin or code object that has `entry`. Larger dynamic shared memory than a launch may have by default is
-  // asked for here. Internal: the driver refuses it, and why.
+  // Loads `entry` from `image`, a cubin or code object. Requests dynamic shared memory beyond the default limit where
+  // the launch needs it. Internal: the driver refuses the image; the message says why.
   static absl::StatusOr<GpuKernel> load(const GpuDevice& device, const std::string& image, const std::string& entry,
                                         int64_t shared_bytes);
   GpuKernel() = default;
@@ -24,7 +24,8 @@ class GpuKernel {
   ~GpuKernel();
 
   const std::string& entry() const { return entry_; }
-  // Into the device's stream, without waiting. `arguments`: addresses of the values. A grid of 0 is no launch.
+  // Puts a launch into the device's stream without waiting. `arguments` are the addresses of the values. A grid of 0
+  // launches nothing.
   absl::Status launch(int64_t grid, int threads, std::span<void*> arguments) const;
 
  private:
@@ -34,10 +35,10 @@ class GpuKernel {
   int64_t shared_bytes_ = 0;
 };
 
-// Launches that were captured once and are submitted at once. Its device must outlive it.
+// Launches that were captured once and are submitted together. The device must outlive it.
 class GpuGraph {
  public:
-  // Captures what `launches` puts into the device's stream. Empty where the driver captures nothing.
+  // Captures what `launches` puts into the device's stream. The graph is empty if the driver cannot capture.
   static absl::StatusOr<GpuGraph> capture(const GpuDevice& device, const std::function<absl::Status()>& launches);
   GpuGraph() = default;
   GpuGraph(GpuGraph&& other) noexcept { *this = std::move(other); }
@@ -52,7 +53,7 @@ class GpuGraph {
   void* runnable_ = nullptr;
 };
 
-// Time between two places in a device's stream, which must outlive it.
+// Measures time between two points in a device's stream. The device must outlive it.
 class GpuTimer {
  public:
   static absl::StatusOr<GpuTimer> create(const GpuDevice& device);
@@ -61,7 +62,7 @@ class GpuTimer {
   GpuTimer& operator=(GpuTimer&& other) noexcept;
   ~GpuTimer();
 
-  // ns that what `work` puts into the stream takes; calls `tick` while it waits.
+  // Returns the nanoseconds that the work which `work` puts into the stream takes. Calls `tick` while it waits.
   absl::StatusOr<int64_t> time(const std::function<absl::Status()>& work, const std::function<void()>& tick,
                                const std::string& doing) const;
 

@@ -8,7 +8,7 @@
 namespace wl {
 
 absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
-  // A name without a slash would be searched for in the system's library folders.
+  // dlopen searches the system's library folders for a name without a slash.
   const std::string place = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
   SharedObject object;
   object.handle_ = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -8,7 +8,7 @@
 
 namespace wl {
 
-// A loaded shared object; unloaded on destruction, and its functions with it.
+// A loaded shared object. It is unloaded on destruction, and its functions with it.
 class SharedObject {
  public:
   // InvalidArgument with the loader's message when `path` cannot be loaded.

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kThreadBits = 12;
 constexpr uint32_t kThreadMask = (1u << kThreadBits) - 1;
-constexpr uint32_t kStop = kThreadMask;  // as a number of threads: leave
+constexpr uint32_t kStop = kThreadMask;  // a number of threads that tells workers to exit
 
 int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -50,7 +50,7 @@ uint32_t await_change(std::atomic<uint32_t>& word, uint32_t old, int64_t spin_ns
   }
 }
 
-// Position of `cpu` among the hardware threads of its core; 0 when the system does not say.
+// Returns the position of `cpu` among the hardware threads of its core; 0 when the system does not say.
 int sibling_rank(int cpu) {
   const std::string path = absl::StrCat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list");
   int first = cpu;
@@ -65,7 +65,7 @@ void set_affinity(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
-  // Best effort: where pinning is forbidden the kernel's scheduler decides.
+  // Failure is ignored: where pinning is forbidden, the system's scheduler decides.
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
@@ -180,14 +180,14 @@ void Pool::launch(const Launch& launch, void* const* args) {
   const int64_t threads = std::clamp(launch.threads, 1, this->threads());
   for (int64_t first = 0; first < launch.grid * launch.passes; first += launch.grid)
     each(static_cast<int>(threads), [&](int thread) {
-      // Quotient and remainder apart: grid * thread could overflow.
+      // Quotient and remainder are used separately, since grid * thread could overflow.
       const int64_t share = launch.grid / threads, rest = launch.grid % threads;
       const int64_t begin = first + share * thread + std::min<int64_t>(thread, rest);
       const int64_t end = begin + share + (thread < rest ? 1 : 0);
       char* scratch = scratch_[static_cast<size_t>(thread)].data;
       for (int64_t block = begin; block < end; ++block) launch.entry(block, args, scratch);
 #if defined(__x86_64__)
-      __builtin_ia32_sfence();  // non-temporal stores are ordered by nothing weaker
+      __builtin_ia32_sfence();  // only a fence orders non-temporal stores
 #endif
     });
 }

@@ -1,6 +1,6 @@
-// The threads that run CPU kernels. A launch cuts [0, grid) into one contiguous range of blocks per thread; the calling
-// thread takes the first range, so a one-thread launch costs a function call. Workers spin for a moment after each
-// launch and then sleep, so back-to-back launches pay about a microsecond and an idle pool costs nothing.
+// The threads that run CPU kernels. A launch cuts [0, grid) into one contiguous range of blocks per thread. The calling
+// thread takes the first range, so that a one-thread launch costs a function call. Workers spin for a moment after each
+// launch and then sleep: launches in quick succession cost about a microsecond, and an idle pool costs nothing.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace wl {
 
-// CPUs this process may run on, one hardware thread of every core first, then their siblings.
+// Returns the CPUs this process may run on: one hardware thread of every core first, then their siblings.
 std::vector<int> allowed_cpus();
 
 // The CPU kernel ABI; see Source in compiler/base/records.h.
@@ -22,13 +22,13 @@ using BlockFunction = void (*)(long block, void* const* args, char* scratch);
 struct Launch {
   BlockFunction entry = nullptr;
   int64_t grid = 1;
-  int threads = 1;  // more than the pool has: the pool's
+  int threads = 1;  // at most the pool's number of threads is used
   int64_t scratch_bytes = 0;
   int passes = 1;
 };
 
-// Not thread-safe: one thread makes and uses a pool. It is pinned to the first allowed CPU while the pool lives (the
-// workers to the following ones), unless `pin` is false.
+// Not thread-safe: one thread creates the pool and uses it. That thread is pinned to the first allowed CPU while the
+// pool lives, and the workers to the following ones, unless `pin` is false.
 class Pool {
  public:
   explicit Pool(int threads, bool pin = true);
@@ -38,8 +38,8 @@ class Pool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls task(context, i) for every i in [0, threads) at the same time, i = 0 on this thread, and returns when all are
-  // done. Everything the tasks wrote is then visible here.
+  // Calls task(context, i) for every i in [0, threads) concurrently, with i = 0 on this thread, and returns when all
+  // are done. Everything the tasks wrote is visible to the caller.
   void run(int threads, void (*task)(void* context, int thread), void* context);
   template <typename F>
   void each(int threads, F&& f) {
@@ -50,16 +50,16 @@ class Pool {
   // Makes every thread's scratch at least `bytes` long: 4096-byte aligned, followed by an inaccessible page.
   // ResourceExhausted when memory is short.
   absl::Status reserve_scratch(int64_t bytes);
-  // Makes the workspace at least `bytes` long, in the same way, its counters zero. It moves: take workspace()
-  // afterwards.
+  // Makes the workspace at least `bytes` long in the same way, with its counters zero. The workspace moves, so call
+  // workspace() again afterwards.
   absl::Status reserve_work(int64_t bytes);
-  // What a kernel of several passes gets behind its arguments.
+  // The pointer that a kernel of several passes gets after its arguments.
   void* workspace() const { return work_.data; }
-  // Fills all scratch and the workspace but its counters with 0xFF bytes (NaN), so that a kernel that relies on what it
-  // finds there fails its check.
+  // Fills all scratch, and the workspace except its counters, with 0xFF bytes (NaN), so that a kernel that relies on
+  // uninitialised memory fails its check.
   void spoil_scratch();
 
-  // Runs a kernel; the scratch it needs must have been reserved.
+  // Runs a kernel. The scratch it needs must have been reserved.
   void launch(const Launch& launch, void* const* args);
 
  private:
@@ -81,8 +81,8 @@ class Pool {
 
   void (*task_)(void*, int) = nullptr;
   void* context_ = nullptr;
-  // Launch number and number of threads taking part, in one word: a worker that sits a launch out must not read
-  // anything else of it.
+  // Launch number and number of participating threads in one word. A worker that does not take part in a launch must
+  // read nothing else of it.
   alignas(64) std::atomic<uint32_t> state_{0};
   alignas(64) std::atomic<uint32_t> pending_{0};
 };

@@ -15,10 +15,10 @@ struct DTypeInfo {
   std::string_view name;  // as in graph text
   int bytes;
   bool is_float;
-  // Floats only, 0 for integers.
+  // Floats only; 0 for integers.
   double unit_roundoff;  // half the distance from 1 to the next number
-  double smallest;       // positive denormal
-  double largest;        // finite number
+  double smallest;       // the smallest positive denormal
+  double largest;        // the largest finite number
 };
 
 const DTypeInfo& info(DType dtype);
@@ -31,8 +31,8 @@ inline std::string_view name_of(DType dtype) {
 inline bool is_float(DType dtype) {
   return info(dtype).is_float;
 }
-// Floats of eight bits, whose conversions saturate: a finite number beyond the largest becomes the largest, and so does
-// infinity where the dtype has none.
+// Whether conversions to `dtype` saturate, as those to eight-bit floats do: a finite number beyond the largest becomes
+// the largest, and so does infinity where the dtype has none.
 inline bool saturates(DType dtype) {
   return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }

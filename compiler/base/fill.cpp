@@ -27,8 +27,8 @@ uint64_t key_of(uint64_t seed, uint64_t stream) {
   return 2 * sum - 4 * 65535;
 }
 
-// Rounded to 32 significant bits, so that its product with `centred` is exact in a double and a compiler that contracts
-// multiply and add cannot change a bit of the result.
+// The scale is rounded to 32 significant bits, so that its product with `centred` is exact in a double. A compiler that
+// contracts multiply and add then cannot change a bit of the result.
 double scale_of(const Fill& fill) {
   const double scale = fill.stddev / std::sqrt(4.0 / 3.0 * 4294967295.0);
   int exponent = 0;
@@ -36,7 +36,7 @@ double scale_of(const Fill& fill) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, 32)), exponent - 32);
 }
 
-constexpr int kBlock = 64;  // a constant trip count is what g++ -O2 wants before it vectorises
+constexpr int kBlock = 64;  // g++ -O2 vectorises only loops with a constant trip count
 
 [[gnu::always_inline]] inline void normal_block(uint64_t key, uint64_t begin, double mean, double scale, float* out) {
   for (int i = 0; i < kBlock; ++i)
@@ -48,7 +48,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 }
 
 #if defined(__x86_64__) && !defined(__clang__)  // clang 14 cannot prefer a vector width
-// The same loop for machines that multiply 64-bit lanes; every build of it computes the same bits.
+// The same loop for machines that multiply 64-bit lanes. Every build of it computes the same bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
@@ -63,15 +63,16 @@ void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, d
   normal_blocks_any(key, begin, blocks, mean, scale, out);
 }
 
-// Floats of 8 and 16 bits: sign, exponent, `mantissa` stored bits. The last patterns of the magnitude are special.
+// A float format of 8 or 16 bits: sign, exponent, `mantissa` stored bits. The largest bit patterns of the magnitude
+// stand for infinity and NaN.
 struct SmallFloat {
-  uint32_t sign;  // its bit; the bits below are the magnitude
+  uint32_t sign;  // the sign bit; the bits below it are the magnitude
   int mantissa;
-  int emin;           // of the smallest normal number
-  uint32_t overflow;  // what a magnitude beyond every finite one becomes
+  int emin;           // exponent of the smallest normal number
+  uint32_t overflow;  // the pattern that an overflowing magnitude becomes
   uint32_t nan;
-  uint32_t first_nan;  // every magnitude from here on is NaN
-  bool has_infinity;   // as the magnitude before the first NaN
+  uint32_t first_nan;  // this magnitude and every larger one is NaN
+  bool has_infinity;   // whether infinity is the magnitude just before first_nan
 };
 constexpr SmallFloat kF16{0x8000, 10, -14, 0x7c00, 0x7e00, 0x7c01, true};
 constexpr SmallFloat kBf16{0x8000, 7, -126, 0x7f80, 0x7fc0, 0x7f81, true};
@@ -87,7 +88,7 @@ uint32_t encode(double value, const SmallFloat& to) {
   const int exponent = magnitude == 0 ? to.emin : std::max(std::ilogb(magnitude), to.emin);
   if (exponent - to.emin > static_cast<int>(to.sign >> to.mantissa)) return sign | to.overflow;
   const auto quanta = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, to.mantissa - exponent)));
-  // Normal numbers carry their leading one into the exponent field, and so does a rounding overflow.
+  // The leading one of a normal number carries into the exponent field, and so does a rounding overflow.
   const uint32_t bits = (static_cast<uint32_t>(exponent - to.emin) << to.mantissa) + quanta;
   return sign | std::min(bits, to.overflow);
 }
@@ -113,7 +114,7 @@ T saturate(double value) {
   if (std::isnan(value)) return 0;
   const double rounded = std::nearbyint(value);
   if (rounded <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  // The bound of a 64-bit type rounds up to 2^63 or 2^64, which is already out of range: hence >=.
+  // The largest number of a 64-bit type rounds up to 2^63 or 2^64 as a double, which is already out of range: hence >=.
   if (rounded >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   return static_cast<T>(rounded);
 }

@@ -1,5 +1,5 @@
-// Inputs without files: every element of every generated tensor is a pure function of (seed, stream, index), so the
-// coordinator's oracle, a runner on another machine and a test all see the same numbers without sending them.
+// Generated inputs. Every element of every generated tensor is a pure function of (seed, stream, index), so the
+// coordinator's oracle, a runner on another machine and a test all compute the same numbers without sending them.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace wl {
 
-// How an input is generated. Floats: an approximately normal number (sum of four 16-bit uniforms: exact, portable,
-// bounded by 3.5 standard deviations), rounded to the dtype. Integers: uniform in [low, high). b1: uniform in {0, 1}.
+// How an input is generated. Floats are approximately normal (the sum of four 16-bit uniforms: exact, portable, bounded
+// by 3.5 standard deviations), rounded to the dtype. Integers are uniform in [low, high), b1 is uniform in {0, 1}.
 struct Fill {
   double mean = 0;
   double stddev = 1;
   int64_t low = 0;
   int64_t high = 2;
-  std::vector<double> literal = {};  // if not empty: the values themselves, row-major
+  std::vector<double> literal = {};  // if not empty, the values themselves in row-major order
   bool operator==(const Fill&) const = default;
 };
 
 // The value of element `index` of the tensor generated as `stream` from `seed`, already rounded to `dtype`.
 double fill_value(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t index);
 
-// Writes elements [begin, end) of the tensor to `out` (which points at element `begin`) in the dtype's memory form.
-// Agrees bit for bit with fill_value. Fast: about 1 ns an element for f32.
+// Writes elements [begin, end) of the tensor to `out`, which points at element `begin`, in the dtype's memory form. The
+// bits are those of fill_value. Takes about 1 ns an element for f32.
 void fill_range(const Fill& fill, DType dtype, uint64_t seed, uint64_t stream, uint64_t begin, uint64_t end, void* out);
 
-// Memory form <-> double, for any dtype. Rounds to nearest even; integers and floats of eight
-// bits saturate.
+// Converts between memory form and double, for any dtype. Stores round to nearest even; integers and eight-bit floats
+// saturate.
 double load_element(DType dtype, const void* data, uint64_t index);
 void store_element(DType dtype, void* data, uint64_t index, double value);
 

@@ -16,7 +16,9 @@ void add(Encoder& out, const Device& device) {
   out.integer(static_cast<int64_t>(device.compilers.size()));
   for (const std::string& compiler : device.compilers) out.text(compiler);
   out.text(device.compiler_versions);
-  if (!device.details.empty()) out.text(device.details);  // absent from records of CPUs, as before there were others
+  if (!device.details.empty())
+    out.text(device.details);  // left out where empty, so that digests of CPU records stay
+                               // as they were before GPUs
 }
 
 void add(Encoder& out, const Problem& problem) {
@@ -36,7 +38,8 @@ void add(Encoder& out, const Source& source) {
   out.integer(source.grid).integer(source.threads).integer(source.scratch_bytes);
   if (source.load_bytes != 0 || source.store_bytes != 0) out.integer(source.load_bytes).integer(source.store_bytes);
   if (source.passes != 1 || source.work_bytes != 0)
-    out.integer(source.passes).integer(source.work_bytes);  // as for records of before
+    out.integer(source.passes).integer(source.work_bytes);  // left out for one pass, so that digests of older records
+                                                            // stay valid
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What a tuning job asks and answers, and what the store keeps of a kernel: plain data that travels. A JobResult is
-// assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds unless the name
-// says otherwise; figures of a group are of one occurrence.
+// What a tuning job asks and answers, and what the store keeps of a kernel: plain data that is sent and stored. A
+// JobResult is assembled from KernelRecords only, so the same records give the same answer. Times are nanoseconds
+// unless the name says otherwise. Figures of a group are for one occurrence of it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // indexed by Outcome
 
 struct TuneOptions {
   std::string target = "cpu";
-  int64_t trials = 0;   // per distinct group; 0 = what effort says
+  int64_t trials = 0;   // per distinct group; 0 = the number that `effort` implies
   double budget_s = 0;  // for the whole job; 0 = none
   uint64_t seed = 0;
   std::string strategy = "portfolio";
@@ -36,14 +36,14 @@ struct TuneOptions {
 struct KernelRecord {
   std::string digest;       // record_digest() of the rest
   std::string key;          // problem key
-  std::string environment;  // compilers and versions
+  std::string environment;  // compilers and their versions
   Device device;
   std::string graph;  // canonical text of the group
   std::string plan, default_plan;
   Problem problem;
   Source source;
   std::string object_sha256;
-  std::vector<int64_t> samples_ns, default_samples_ns;  // of the same interleaved rounds
+  std::vector<int64_t> samples_ns, default_samples_ns;  // both measured in the same interleaved rounds
   double max_error = 0, bound = 0;
   std::vector<uint64_t> check_seeds;
   std::string strategy;
@@ -52,7 +52,7 @@ struct KernelRecord {
   OutcomeCounts outcomes{};
   int64_t bytes = 0, ops = 0;
   double flops = 0;
-  double compile_s = 0, check_s = 0, measure_s = 0;  // spent on the key, all trials
+  double compile_s = 0, check_s = 0, measure_s = 0;  // spent on the key, over all trials
   bool operator==(const KernelRecord&) const = default;
 };
 // SHA-256 over every field but `digest`.
@@ -61,7 +61,7 @@ std::string record_digest(const KernelRecord& record);
 struct GroupResult {
   std::string key;
   std::string graph;
-  int64_t count = 0;  // occurrences
+  int64_t count = 0;  // how often the group occurs in the graph
   int64_t ops = 0;
   std::string source;  // "searched", "cached", "transferred"
   int64_t kernels_default = 0, kernels = 1;
@@ -98,12 +98,12 @@ struct Binding {
 };
 
 struct JobResult {
-  std::vector<GroupResult> groups;  // distinct
+  std::vector<GroupResult> groups;  // each distinct group once
   std::vector<Step> steps;          // the whole graph, in launch order
   std::vector<ResultBuffer> buffers;
-  std::vector<Binding> inputs, outputs;  // every one, in the graph's order
+  std::vector<Binding> inputs, outputs;  // every input and output, in the graph's order
   std::string graph_hash;
-  // Totals, occurrences counted.
+  // Totals, with each group counted as often as it occurs.
   int64_t kernels_default = 0, kernels = 0;
   int64_t bytes_default = 0, bytes = 0;
   double default_ns = 0, best_ns = 0;
@@ -112,8 +112,8 @@ struct JobResult {
   Device device;
   std::string environment;
   std::string warploom_version;
-  int64_t cover_rounds = 0;      // times that measured times made the cover another one
-  bool cover_certified = false;  // no candidate that was not measured could make a better one
+  int64_t cover_rounds = 0;      // how often measured times changed the cover
+  bool cover_certified = false;  // true when no unmeasured candidate could improve the cover
   bool operator==(const JobResult&) const = default;
 };
 
@@ -126,14 +126,14 @@ inline bool is_done(JobState state) {
 
 struct GroupProgress {
   std::string key;
-  std::string name;  // for people
+  std::string name;  // a label for people
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
   double best_ns = 0, default_ns = 0;  // 0 = none yet
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;
-  bool is_default = false;  // measured only to compare with
+  bool is_default = false;  // measured only for comparison
   bool operator==(const GroupProgress&) const = default;
 };
 
@@ -155,7 +155,7 @@ struct Job {
   uint64_t version = 0;
   JobProgress progress;
   std::optional<JobResult> result;
-  absl::Status error;  // when failed
+  absl::Status error;  // set when the job failed
   int64_t created_unix_ms = 0, finished_unix_ms = 0;
   std::optional<Device> device;
   bool cancelling = false;

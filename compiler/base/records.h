@@ -1,5 +1,5 @@
-// Plain data that travels between coordinator, worker, runner, store and client. No behaviour: `proto/wire` converts
-// it to messages, `server/store` to rows. Times are nanoseconds unless the name says otherwise.
+// Plain data exchanged by coordinator, worker, runner, store and client. It has no behaviour: `proto/wire` converts it
+// to messages, `server/store` to rows. Times are nanoseconds unless the name says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace wl {
 
-// One argument of a kernel, in call order: all inputs, then all outputs. Row-major, contiguous.
+// One argument of a kernel. Arguments are in call order: all inputs, then all outputs. Each is row-major and
+// contiguous.
 struct BufferSpec {
   std::string name;
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   bool output = false;
-  Fill fill;            // inputs: how a generated run fills it
-  uint64_t stream = 0;  // inputs: generator stream
+  Fill fill;            // inputs: how generated values are drawn
+  uint64_t stream = 0;  // inputs: stream of the generator
   int64_t elements() const {
     int64_t n = 1;
     for (int64_t d : shape) n *= d;
@@ -28,37 +29,40 @@ struct BufferSpec {
   bool operator==(const BufferSpec&) const = default;
 };
 
-// A printed kernel. CPU ABI: `extern "C" void ENTRY(long block, void* const* args, char* scratch)` is called once for
-// every block in [0, grid), by `threads` threads that each own a contiguous range of blocks; scratch is private to the
-// thread, 4096-byte aligned, `scratch_bytes` long and not zeroed; args are 64-byte aligned and never alias. A kernel of
-// several `passes` is called for every block in [0, passes * grid): pass after pass, each once the one before has ended
-// on all threads. Behind the arguments it then gets one more pointer: its workspace, `work_bytes` that all blocks see,
-// 64-byte aligned, not zeroed, and kept from its first pass to its last. But for its first kCounterBytes: they are zero
-// when a kernel begins and when it has ended, so that blocks can count who comes last.
+// A printed kernel.
+//
+// CPU ABI: `extern "C" void ENTRY(long block, void* const* args, char* scratch)` is called once for every block in [0,
+// grid), by `threads` threads that each own a contiguous range of blocks. `scratch` is private to the thread, 4096-byte
+// aligned, `scratch_bytes` long and not zeroed. `args` are 64-byte aligned and never alias. A kernel of several
+// `passes` is called for every block in [0, passes * grid), one pass after the other; a pass begins when the one before
+// it has ended on all threads. After its arguments such a kernel gets one more pointer, its workspace: `work_bytes`
+// that all blocks share, 64-byte aligned, kept from the first pass to the last, and not zeroed except for the first
+// kCounterBytes. Those are zero when a kernel begins and must be zero when it ends; blocks use them to find out which
+// of them finishes last.
 inline constexpr int64_t kCounterBytes = 4096;
 
 struct Source {
   std::string target;    // row of kTargets, e.g. "cpu:avx512"
   std::string compiler;  // "gcc" or "clang"
-  std::string prelude;   // text that precedes `text` in the translation unit; equal for all candidates of a compiler
-  std::string text;      // the kernel; defines nothing but symbols that start with `entry`
-  std::string entry;     // unique: derived from the hash of the text
+  std::string prelude;   // text that precedes `text` in the translation unit; the same for all candidates of a compiler
+  std::string text;      // the kernel; every symbol it defines starts with `entry`
+  std::string entry;     // unique, since it is derived from the hash of the text
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
-  // GPU ABI: the launch of ENTRY with pointers to the arguments, `grid` blocks of `threads` lanes and `scratch_bytes`
-  // of dynamic shared memory. What the text promises of its widest accesses of a lane to device memory, in bytes; 0:
-  // none.
+  // GPU ABI: ENTRY is launched with pointers to the arguments, `grid` blocks of `threads` lanes and `scratch_bytes` of
+  // dynamic shared memory. load_bytes and store_bytes are the widest accesses of a lane to device memory that the text
+  // promises; 0: no promise.
   int load_bytes = 0, store_bytes = 0;
-  // A GPU kernel of several passes is launched once for each, with the workspace and the number of the pass, an int,
-  // behind the arguments.
+  // A GPU kernel of several passes is launched once for each. After the arguments it gets the workspace and the number
+  // of the pass, an int.
   int passes = 1;
   int64_t work_bytes = 0;
   bool operator==(const Source&) const = default;
 };
 
-// What a unit (SM, CU) of a GPU offers, as far as a kernel's code is judged by it. Registers are of 32 bits; a code of
-// zero `wave` is not judged.
+// What a unit (SM or CU) of a GPU offers, as far as it limits a kernel's code. Registers are of 32 bits. Code is not
+// judged where `wave` is 0.
 struct CodeLimits {
   int wave = 0;
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
@@ -67,52 +71,53 @@ struct CodeLimits {
   bool operator==(const CodeLimits&) const = default;
 };
 
-// What a compiler made of a GPU kernel, known before anything runs; compiler/base/code.h has its text form. registers
-// 0: nothing is known.
+// What a compiler made of a GPU kernel, known before anything runs. compiler/base/code.h has its text form. All fields
+// are unknown when `registers` is 0.
 struct CodeFacts {
-  int registers = 0;                              // of a lane
-  int64_t spill_bytes = 0, stack_bytes = 0;       // of a lane, in device memory
-  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of a block
-  int widest_load = 0, narrowest_load = 0;        // bytes of one access of a lane to device memory; 0: none
-  int widest_store = 0, narrowest_store = 0;      // (or not known)
-  bool compare_and_swap = false;                  // an atomic became a loop
+  int registers = 0;                              // per lane
+  int64_t spill_bytes = 0, stack_bytes = 0;       // per lane, in device memory
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes per block
+  int widest_load = 0, narrowest_load = 0;        // bytes of one access of a lane to device memory; 0: no such access
+  int widest_store = 0, narrowest_store = 0;      // the same for stores; 0: none, or not known
+  bool compare_and_swap = false;                  // whether an atomic was compiled to a compare-and-swap loop
   double occupancy = 0;                           // share of a unit's threads that can be resident
   bool operator==(const CodeFacts&) const = default;
 };
 
-// What the runner needs to know about a group to run any candidate of it, and the worker to judge the outcome.
+// What a runner needs in order to run any candidate of a group, and a worker in order to judge the outcome.
 struct Problem {
   std::string key;                  // problem key of the group (SHA-256, hex)
-  std::vector<BufferSpec> buffers;  // call order of every candidate
+  std::vector<BufferSpec> buffers;  // in the call order that every candidate shares
   bool operator==(const Problem&) const = default;
 };
 
-// Expected values at sampled output elements, from the oracle. Never enters the runner: the worker asks the runner for
-// the elements after the run and compares.
+// Expected values at sampled output elements, computed by the oracle. The runner never sees them: the worker asks it
+// for these elements after the run and compares.
 struct Check {
   uint64_t seed = 0;
   struct Sample {
     int buffer = 0;  // index in Problem::buffers
     int64_t index = 0;
     double expected = 0;
-    double bound = 0;  // |got - expected| <= bound passes; NaN expects NaN, infinities must match
+    double bound = 0;  // passes if |got - expected| <= bound; NaN expects NaN, and infinities must match
     bool operator==(const Sample&) const = default;
   };
   std::vector<Sample> samples;
   bool operator==(const Check&) const = default;
 };
 
-// How to measure; part of the key. `cold`: buffers are rotated so that no run finds its data in cache.
+// How to measure; part of the key. `cold`: buffers are rotated so that no run finds its data in a cache.
 struct Recipe {
   bool cold = false;
   int min_repeats = 5;
   int max_repeats = 200;
-  int64_t budget_ns = 150'000'000;       // per candidate, measuring
-  int64_t deadline_ns = 20'000'000'000;  // per candidate, everything; then the runner is shot
-  double hopeless_factor = 2.0;          // stop early when two samples both exceed this times best_ns
-  int64_t best_ns = 0;                   // the best known when the lease was made (undisturbed_ns); 0 = none
-  bool interleave = false;               // final: rounds over all candidates instead of one after the other
-  int threads = 0;                       // 0 = as the Source says
+  int64_t budget_ns = 150'000'000;       // for measuring one candidate
+  int64_t deadline_ns = 20'000'000'000;  // for one candidate in all; the runner is killed when it is over
+  double hopeless_factor = 2.0;          // a candidate is given up when two samples both exceed this times best_ns
+  int64_t best_ns = 0;                   // the best time known when the lease was made (undisturbed_ns); 0 = none
+  bool interleave = false;               // promotion: rounds over all candidates instead of one candidate after the
+                                         // other
+  int threads = 0;                       // 0 = the number in the Source
   bool operator==(const Recipe&) const = default;
 };
 
@@ -120,29 +125,29 @@ enum class Outcome : uint8_t { kCorrect, kCompileError, kWrongResult, kTimeout, 
 inline constexpr const char* kOutcomeNames[] = {"correct", "compile_error", "wrong_result",
                                                 "timeout", "runtime_error", "rejected"};
 
-// One thing to compile, check and time.
+// One kernel to compile, check and time.
 struct Candidate {
   int64_t trial = 0;  // number of the trial in its group, from 0
-  std::string plan;   // plan text; travels for logs and provenance
+  std::string plan;   // plan text, kept for logs and provenance
   Source source;
   bool operator==(const Candidate&) const = default;
 };
 
-// What came back.
+// The outcome of one candidate.
 struct Trial {
   int64_t trial = 0;
   std::string plan;
   Outcome outcome = Outcome::kRejected;
-  std::vector<int64_t> samples_ns;  // raw; one per timed run; for fast kernels each is a mean over an inner loop
-  bool hopeless = false;            // correct, but stopped early: fewer samples than asked
-  double max_error = 0;             // of the sample with the largest error/bound
-  double bound = 0;                 // of that same sample
+  std::vector<int64_t> samples_ns;  // raw; one per timed run; a sample of a fast kernel is the mean over an inner loop
+  bool hopeless = false;            // correct, but given up early, so there are fewer samples than asked for
+  double max_error = 0;             // error of the sample with the largest error/bound
+  double bound = 0;                 // bound of that same sample
   std::string message;              // first lines of the compiler's or the fault's message
   double compile_s = 0, check_s = 0, measure_s = 0;
-  std::string object_sha256;             // compiled object, empty when not kept
-  CodeFacts code;                        // of GPU kernels, whatever the outcome
-  int clock_mhz = 0;                     // of the GPU's units while it was timed; 0: not known
-  std::vector<int64_t> clocks_mhz = {};  // the same right after each sample; empty: not known
+  std::string object_sha256;             // digest of the compiled object; empty when it was not kept
+  CodeFacts code;                        // GPU kernels only, whatever the outcome
+  int clock_mhz = 0;                     // clock of the GPU's units while it was timed; 0: not known
+  std::vector<int64_t> clocks_mhz = {};  // the clock right after each sample; empty: not known
   bool operator==(const Trial&) const = default;
 };
 
@@ -155,8 +160,8 @@ struct Batch {
   std::vector<Check> checks;  // checks[0] before timing; all of them in a promotion
   Recipe recipe;
   std::vector<Candidate> candidates;
-  bool keep_objects = false;  // upload compiled objects with the report
-  CodeLimits limits;          // of the target; GPUs only
+  bool keep_objects = false;  // whether compiled objects are uploaded with the report
+  CodeLimits limits;          // limits of the target; GPUs only
 };
 
 // A machine as its worker describes it. The fingerprint is part of the problem key.
@@ -165,12 +170,12 @@ struct Device {
   std::string name;    // "AMD EPYC ..."
   int threads = 1;     // hardware threads it may use
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  std::vector<std::string> compilers;  // usable ones: "gcc", "clang"
-  std::string compiler_versions;       // environment part of a record's identity
-  // GPUs: `threads` counts units (SMs, CUs), l1 is a unit's shared memory, l3 is 0. `details` is provenance and no part
-  // of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
+  std::vector<std::string> compilers;  // the usable ones: "gcc", "clang"
+  std::string compiler_versions;       // the environment part of a record's identity
+  // For a GPU `threads` counts units (SMs, CUs), l1 is a unit's shared memory and l3 is 0. `details` is provenance and
+  // no part of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
   std::string details = {};
-  std::string fingerprint() const;  // target|name|threads|caches
+  std::string fingerprint() const;  // "target|name|threads|caches"
   bool operator==(const Device&) const = default;
 };
 

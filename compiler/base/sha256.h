@@ -1,5 +1,5 @@
-// SHA-256 and the canonical byte encoding that keys are hashed from: typed, length-prefixed, versioned; never a
-// protobuf's bytes, whose serialisation is not canonical.
+// SHA-256, and the canonical byte encoding from which keys are hashed: typed, length-prefixed and versioned. Protobuf
+// bytes are never hashed, since their serialisation is not canonical.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@ namespace wl {
 
 std::string sha256_hex(std::string_view bytes);
 
-// Appends typed fields: tag byte, length or value in little endian, payload. Equal field sequences <=> equal bytes.
+// Appends typed fields: a tag byte, the length or value in little endian, the payload. Two sequences of fields are
+// equal if and only if their bytes are.
 class Encoder {
  public:
   explicit Encoder(std::string_view kind, int version);

@@ -1,6 +1,6 @@
-// Errors. User mistakes and illegal plans are absl::Status: what was expected, what was found, where, what to do. A
-// broken invariant is WL_CHECK: it prints the node or instruction and aborts. Neither is ever the other, and no
-// exception crosses a folder.
+// Errors. User mistakes and illegal plans are absl::Status, which says what was expected, what was found, where, and
+// what to do. A broken invariant is WL_CHECK, which prints the node or instruction and aborts. Neither is used for the
+// other, and no exception crosses a folder.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace wl {
 
-// absl::StrCat and StrAppend that also take std::string_view, which is not Debian's absl::string_view.
+// absl::StrCat and StrAppend for std::string_view, which Debian's absl does not accept.
 template <typename T>
 const T& catable(const T& value) {
   return value;
@@ -55,7 +55,7 @@ template <typename... Args>
 
 #define WL_CONCAT_(a, b) a##b
 #define WL_CONCAT(a, b) WL_CONCAT_(a, b)
-// WL_ASSIGN_OR_RETURN(auto x, f()): x = the value, or return its Status.
+// WL_ASSIGN_OR_RETURN(auto x, f()): sets x to the value, or returns the Status of f() from the enclosing function.
 #define WL_ASSIGN_OR_RETURN(lhs, expression) WL_ASSIGN_OR_RETURN_(WL_CONCAT(wl_or_, __LINE__), lhs, expression)
 #define WL_ASSIGN_OR_RETURN_(temporary, lhs, expression) \
   auto temporary = (expression);                         \

@@ -8,8 +8,8 @@
 namespace wl {
 namespace {
 
-// Rewrites may move a factor of this size past a product or a sum (docs/numerics.md), so that an intermediate result
-// overflows, or does so no longer.
+// Rewrites may move a factor of this size past a product or a sum (docs/numerics.md), which can make an intermediate
+// result overflow or keep it from overflowing.
 constexpr double kRewriteRange = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -37,8 +37,10 @@ Rounding::Rounding(DType dtype)
 Estimate Rounding::stored(Estimate v) const {
   const double bound = std::isnan(v.worst) || std::isnan(v.spread) ? kInfinity : v.bound();
   if (std::isinf(bound)) return {v.value, kInfinity, kInfinity};
-  if (!infinite && std::isinf(v.value)) return {v.value, kInfinity, kInfinity};  // the largest number, once stored
-  // Integers beyond what a double holds exactly are not known.
+  if (!infinite && std::isinf(v.value))
+    return {v.value, kInfinity, kInfinity};  // the dtype has no infinity and stores
+                                             // its largest number
+  // Integers beyond 2^53 are not known exactly, since a double does not hold them.
   if (!floating) return std::fabs(v.value) <= 0x1p53 ? v : Estimate{v.value, kInfinity, kInfinity};
   if (!std::isfinite(v.value)) return v;
   double magnitude = std::fabs(v.value);
@@ -55,7 +57,7 @@ SumErrors::SumErrors(DType dtype, int64_t n)
 }
 
 Estimate SumErrors::result(double value, double worst, double squares, double magnitude) const {
-  if (magnitude == 0 && worst == 0) return {value, 0, 0};  // of exact zeros
+  if (magnitude == 0 && worst == 0) return {value, 0, 0};  // a sum of exact zeros is exact
   Estimate v{value, 0, std::sqrt(squares) + spread_factor * magnitude};
   v.worst = literal_worst ? worst + worst_factor * magnitude : kConfidence * v.spread;
   if (rounding.floating) v.add_error(rounding.unit * std::fabs(value) + rounding.tiny);
@@ -107,7 +109,8 @@ double Elementwise::value(const double x[3]) const {
   return exact ? row_.value(x[0], x[1], x[2]) : integer_value(x);
 }
 
-// The largest change of the result when the operands move over their intervals, seen at the ends and at zero.
+// Returns the largest change of the result when the operands move within their intervals, sampled at the ends and at
+// zero.
 double Elementwise::swing(const Estimate x[3], double r) const {
   double places[3][4];
   int count[3] = {1, 1, 1};
@@ -131,7 +134,8 @@ double Elementwise::swing(const Estimate x[3], double r) const {
   return most;
 }
 
-// A remainder jumps by the divisor wherever the quotient passes an integer, which its values at the ends need not show.
+// A remainder jumps by the divisor wherever the quotient passes an integer. Its values at the ends of the interval need
+// not show that.
 double Elementwise::remainder_swing(const Estimate x[3]) const {
   double least = kInfinity, most = -kInfinity;
   for (double sx : {-1.0, 1.0}) {
@@ -167,7 +171,8 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
   if (row_.op == Op::max || row_.op == Op::min) {
     return set(std::max(x[0].worst, x[1].worst), std::max(x[0].spread, x[1].spread));
   }
-  // A power of a negative number is a number at integers only, and roundings hit those.
+  // A power of a negative number is defined only for integer exponents, and rounding can make an exponent an integer or
+  // not.
   if (row_.op == Op::pow && x[1].bound() > 0 && x[0].value < x[0].bound()) return set(kInfinity, kInfinity);
   if (!std::isfinite(r)) {
     if (std::max({x[0].worst, x[1].worst, x[2].worst}) == kInfinity) return set(kInfinity, kInfinity);
@@ -184,7 +189,7 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     first += partial[i] * b;
     result.worst += partial[i] * x[i].worst;
     const double spread = partial[i] * x[i].spread;
-    // x * x: what looks the same is the same, and its errors do not cancel.
+    // In x * x both operands are the same value, so their errors do not cancel.
     const bool twice = i == 1 && x[0].value == x[1].value && x[0].worst == x[1].worst;
     result.spread = twice ? result.spread + spread : std::sqrt(result.spread * result.spread + spread * spread);
   }
@@ -192,12 +197,13 @@ void Elementwise::propagate(const Estimate x[3], Estimate& result) const {
     double seen = swing(x, r);
     if (row_.op == Op::mod || row_.op == Op::fmod) seen = std::max(seen, remainder_swing(x));
     const bool smooth = std::isfinite(result.worst) && std::isfinite(result.spread);
-    // Which side of a jump it is may be the same for many values, or opposite: these do not add up as roundings do.
+    // The side of a jump may be the same for many values, or opposite, so these errors do not average out as roundings
+    // do.
     const double deviation = jumps_ && row_.op != Op::pow ? seen : seen / kConfidence;
     result.worst = smooth ? std::max(result.worst, seen) : seen;
     result.spread = smooth ? std::max(result.spread, deviation) : deviation;
   }
-  // The product of two errors, which is all there is when both factors are zero.
+  // The product of the two errors is the whole error when both factors are zero.
   if (row_.op == Op::mul || row_.op == Op::fma) {
     double both = x[0].bound() * x[1].bound();
     set(result.worst + both, result.spread + both / kConfidence);
@@ -209,26 +215,26 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
   const bool reciprocal_of_zero = row_.op == Op::pow && at[0] == 0 && at[1] < 0;
   if (!rounding_.floating && ((divides && at[1] == 0) || reciprocal_of_zero))
-    return {0, kInfinity, kInfinity};  // undefined
+    return {0, kInfinity, kInfinity};  // the derivative is undefined
   Estimate v{value(at)};
-  // The sign of a zero is not promised, so neither is that of the infinity of a division by it.
+  // The sign of a zero is not promised, and so neither is the sign of the infinity that a division by it gives.
   const double divisor = at[row_.op == Op::div ? 1 : 0];
   if (std::isinf(v.value) && divisor == 0 &&
       (divides || row_.op == Op::rcp || row_.op == Op::rsqrt || row_.op == Op::pow))
     return {v.value, kInfinity, kInfinity};
   if (x[0].worst > 0 || x[1].worst > 0 || x[2].worst > 0) propagate(x, v);
   if (row_.op == Op::cast && saturates(to_) && std::fabs(v.value) > rounding_.largest) {
-    // In a kernel too a cast rounds. A value whose error reaches across the largest number keeps that error.
+    // A cast rounds inside a kernel too. A value whose error interval contains the largest number keeps that error.
     const bool infinite = std::isinf(v.value);
     v.value = round_to(to_, v.value);
     return infinite && std::isfinite(v.value) && v.bound() > 0 ? Estimate{v.value, kInfinity, kInfinity} : v;
   }
-  // At infinity a function is its limit, exactly where that is a number of the dtype.
+  // At infinity a function takes its limit, exactly if the limit is a number of the dtype.
   const bool limit = std::isinf(at[0]) && row_.arity == 1 && x[0].worst == 0 && v.value == std::trunc(v.value);
-  // What is rounded may lie anywhere within the bound.
+  // The value that is rounded may lie anywhere within the bound.
   const double reach = std::fabs(v.value) + (std::isfinite(v.bound()) ? v.bound() : 0);
   if (relative_ > 0 && std::isfinite(v.value) && !limit) v.add_error(relative_ * reach + rounding_.tiny);
-  // Machines without the instruction round the product too.
+  // Machines without a fused multiply-add round the product as well.
   if (row_.op == Op::fma && rounding_.floating && std::isfinite(v.value))
     v.add_error(rounding_.unit * std::fabs(at[0] * at[1]));
   return rounding_.stored(v);

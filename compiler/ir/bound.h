@@ -10,28 +10,28 @@
 
 namespace wl {
 
-// An exact value and how far an evaluation in the nodes' dtypes may be off: in the worst case, and as a standard
-// deviation when roundings are independent. Worst cases of long sums compound beyond any use, so such a sum's worst
-// case is kConfidence deviations.
+// An exact value, and how far an evaluation in the nodes' dtypes may differ from it: in the worst case, and as a
+// standard deviation when roundings are independent. The worst case of a long sum is far too large to be useful, so it
+// is replaced by kConfidence deviations.
 inline constexpr double kConfidence = 8;
 struct Estimate {
   double value = 0, worst = 0, spread = 0;
   double bound() const { return std::min(worst, kConfidence * spread); }
-  // One more error, independent of the others.
+  // Adds an error that is independent of the others.
   void add_error(double error) {
     worst += error;
     spread = std::sqrt(spread * spread + error * error);
   }
 };
 
-// The integer of the dtype with these low bits.
+// Returns the integer of the dtype with these low bits.
 double from_integer(DType dtype, uint64_t bits);
 
-// What a dtype does to a result.
+// How a dtype rounds a result.
 struct Rounding {
   explicit Rounding(DType dtype);
-  // The exact result `v` as stored: overflow becomes infinity; where finite and infinite are both right, where the
-  // bound is not a number, and where an integer is beyond 2^53, the bound becomes infinite.
+  // Returns the exact result `v` as it is stored. Overflow becomes infinity. The bound becomes infinite where finite
+  // and infinite results are both right, where the bound is NaN, and where an integer is beyond 2^53.
   Estimate stored(Estimate v) const;
   bool floating;
   double unit, tiny, largest;
@@ -39,18 +39,19 @@ struct Rounding {
   bool infinite;       // the dtype has infinities
 };
 
-// A sum of n terms: what they bring along, and accumulation in the accumulator of `dtype` (errors relative to the sum
-// of magnitudes). Up to kConfidence^2 terms the worst case is taken literally.
+// The error of a sum of n terms: the errors of the terms, and those of adding up in the accumulator of `dtype`
+// (relative to the sum of magnitudes). Up to kConfidence^2 terms the true worst case is used.
 struct SumErrors {
   SumErrors(DType dtype, int64_t n);
-  // From sums over the terms of worst, spread^2 and |term|; errors of a sum that is then rounded to `value`.
+  // Returns the errors of a sum that is then rounded to `value`, from the sums over the terms of worst, spread^2 and
+  // |term|.
   Estimate result(double value, double worst, double squares, double magnitude) const;
   bool literal_worst;
   double worst_factor, spread_factor;
   Rounding rounding;
 };
 
-// One elementwise op on operands x, whose dtype (select: of operand 1) is `from`.
+// One elementwise op on operands x, whose dtype is `from` (for select: the dtype of operand 1).
 class Elementwise {
  public:
   Elementwise(Op op, DType from, DType to);
@@ -65,7 +66,7 @@ class Elementwise {
   const OpInfo& row_;
   DType from_, to_;
   Rounding rounding_;
-  bool jumps_;  // first order says too little: always look at both ends
+  bool jumps_;  // whether first order is not enough, so that both ends of the interval are evaluated
   bool compares_, logical_;
   double relative_;
 };

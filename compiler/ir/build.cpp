@@ -6,7 +6,8 @@
 namespace wl {
 namespace {
 
-// Equal bytes <=> equal nodes. The value's bits, so that NaN equals itself and -0 differs from 0.
+// Two nodes are equal if and only if their keys are. The key holds the bits of the value, so that NaN equals itself and
+// -0 differs from 0.
 std::string intern_key(const Node& node) {
   std::string key;
   auto put = [&](const auto& value) { key.append(reinterpret_cast<const char*>(&value), sizeof value); };
@@ -37,7 +38,7 @@ std::vector<int64_t> normalised_axes(std::vector<int64_t> axes, size_t rank) {
 
 NodeId Builder::fail(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
-  // A node that later calls may look at; finish() reports the error.
+  // A placeholder that later calls may refer to; finish() reports the error.
   graph_.nodes.push_back(Node{});
   return static_cast<NodeId>(graph_.nodes.size()) - 1;
 }
@@ -79,7 +80,7 @@ NodeId Builder::iota(DType dtype, Shape shape, int axis) {
 NodeId Builder::elementwise(Op op, std::vector<NodeId> operands) {
   const Shape* shape = nullptr;
   for (NodeId id : operands) {
-    if (id < 0 || id >= static_cast<NodeId>(graph_.nodes.size())) continue;  // infer() says so
+    if (id < 0 || id >= static_cast<NodeId>(graph_.nodes.size())) continue;  // infer() reports such an operand
     if (node(id).op != Op::constant || !node(id).shape.empty()) shape = &node(id).shape;
   }
   if (shape != nullptr && !shape->empty()) {

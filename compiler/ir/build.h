@@ -1,6 +1,6 @@
-// Builder: makes valid nodes and interns equal ones. The helpers infer shapes; a mistake is kept as the first error and
-// returned by finish(), so that code which builds is straight-line. Scalars broadcast: binary() with a constant splats
-// it; anything else must have equal shapes (use broadcast).
+// Builder makes valid nodes and interns equal ones. Its helpers infer shapes. A mistake is kept as the first error and
+// returned by finish(), so that the building code needs no error handling. Scalars broadcast: binary() with a constant
+// expands it. All other operands must have equal shapes (use broadcast).
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ class Builder {
   NodeId reshape(NodeId x, Shape shape);
   NodeId transpose(NodeId x, std::vector<int64_t> perm);
   NodeId broadcast(NodeId x, Shape shape, std::vector<int64_t> dims);
-  // NumPy rules: x's axes align with the trailing ones of `shape`; extents 1 stretch.
+  // Broadcasts as NumPy does: the axes of x align with the trailing ones of `shape`, and extents of 1 stretch.
   NodeId broadcast_to(NodeId x, const Shape& shape);
   NodeId slice(NodeId x, std::vector<int64_t> starts, std::vector<int64_t> steps, Shape shape);
   NodeId reduce(Op op, NodeId x, std::vector<int64_t> axes);
-  // Reduce, then put the reduced axes back as extent 1 and stretch to x's shape.
+  // Reduces, then puts the reduced axes back with extent 1 and broadcasts to the shape of x.
   NodeId reduce_keep(Op op, NodeId x, std::vector<int64_t> axes);
   NodeId contract(NodeId a, NodeId b, std::string einsum);
   NodeId take_along(NodeId x, NodeId index, int64_t axis);
@@ -36,14 +36,14 @@ class Builder {
   NodeId sub(NodeId a, NodeId b) { return elementwise(Op::sub, {a, b}); }
   NodeId mul(NodeId a, NodeId b) { return elementwise(Op::mul, {a, b}); }
   NodeId div(NodeId a, NodeId b) { return elementwise(Op::div, {a, b}); }
-  // Adds any node after infer() and interning; the only door through which nodes enter.
+  // Adds any node after infer() and interning. All nodes are added by this function.
   NodeId add_node(Node node);
   void output(std::string name, NodeId node);
 
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   NodeId size() const { return static_cast<NodeId>(graph_.nodes.size()); }
   const absl::Status& status() const { return status_; }
-  // The verified graph, unused nodes dropped (inputs stay); or the first error.
+  // Returns the verified graph without unused nodes (inputs stay), or the first error.
   absl::StatusOr<Graph> finish();
 
  private:

@@ -8,12 +8,12 @@
 namespace wl {
 namespace {
 
-// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): which elements are looked at depends on the seed alone.
+// Chooses sampled elements from the seed alone, by splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
 class Chooser {
  public:
   explicit Chooser(uint64_t seed) : state_(seed) {}
   int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
-  // Half the time a place where tiles begin or end, otherwise anywhere.
+  // Returns an edge of a likely tile half of the time, otherwise any coordinate.
   int64_t coordinate(int64_t extent) {
     if (split_mix(state_) & 1) return below(extent);
     switch (below(4)) {
@@ -30,7 +30,8 @@ class Chooser {
   uint64_t state_;
 };
 
-// `wanted` distinct places among [0, count), the first and the last with them; all when there are no more.
+// Returns `wanted` distinct places in [0, count), including the first and the last, or all places when there are no
+// more.
 template <typename Choose>
 std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
   std::set<int64_t> chosen;
@@ -38,7 +39,7 @@ std::vector<int64_t> places(int64_t count, int64_t wanted, Choose choose) {
     for (int64_t i = 0; i < count; ++i) chosen.insert(i);
   } else {
     chosen = {0, count - 1};
-    // Edges repeat on small axes: give up on distinctness after a while.
+    // Edges repeat on small axes, so the number of attempts is limited.
     for (int64_t tries = 0; tries < 8 * wanted && static_cast<int64_t>(chosen.size()) < wanted; ++tries)
       chosen.insert(choose());
   }
@@ -84,7 +85,7 @@ absl::StatusOr<Check> make_check(const Graph& graph, uint64_t seed, int samples,
   for (size_t i = 0; i < queries.size(); ++i) {
     for (size_t k = 0; k < queries[i].indices.size(); ++k) {
       const Value& v = values[i][k];
-      if (!std::isfinite(v.bound)) continue;  // any result would pass
+      if (!std::isfinite(v.bound)) continue;  // an infinite bound would accept any result
       check.samples.push_back({first_output + static_cast<int>(i), queries[i].indices[k], v.value, v.bound});
     }
   }

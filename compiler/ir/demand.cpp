@@ -6,7 +6,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 36;  // of one tensor: 16 million pages
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // of all: 12 GB
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // of all tensors: 12 GB
 
 }  // namespace
 
@@ -220,8 +220,8 @@ void Evaluator::demand_contract(const Node& at, const ElementSet& set) {
   }
 }
 
-// The set of x depends on values of the index. They are evaluated first when that is one step: when the index itself
-// depends on no take_along; otherwise the whole axis is demanded.
+// The demanded elements of x depend on the values of the index. The index is evaluated first if it depends on no other
+// take_along; otherwise the whole axis is demanded.
 absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
   const Node& at = node(id);
   set_of(at.operands[1]).insert_all(set);

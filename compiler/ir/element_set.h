@@ -1,5 +1,5 @@
-// A set of elements of one tensor: a bitmap in pages of 4096, allocated when touched, with ranks, so that the values of
-// the demanded elements lie densely in index order and position() finds one in constant time.
+// A set of elements of one tensor: a bitmap in pages of 4096, allocated on first use. Ranks map every element to its
+// position among the set's elements in constant time, so that their values are stored densely in index order.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class ElementSet {
     }
   }
 
-  // Counts; must precede count() and position(), and follow the last insert.
+  // Computes the ranks. Must follow the last insert and precede count() and position().
   void freeze() {
     count_ = 0;
     for (int32_t p : page_of_) {

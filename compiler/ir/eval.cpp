@@ -85,7 +85,7 @@ void Evaluator::compute_leaf(NodeId id, Column& out) {
 void Evaluator::compute_elementwise(const Node& at, const ElementSet& set, Column& out) {
   int arity = info(at.op).arity;
   Elementwise apply(at.op, node(at.operands[at.op == Op::select ? 1 : 0]).dtype, at.dtype);
-  bool same[3] = {};  // the operand's demanded elements are exactly ours
+  bool same[3] = {};  // whether the operand's demanded elements are exactly those of this node
   for (int j = 0; j < arity; ++j) same[j] = sets_[at.operands[j]]->count() == set.count();
   size_t k = 0;
   set.for_each([&](int64_t i) {
@@ -210,7 +210,7 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const Estimate unknown{0, infinity, infinity};
     Estimate taken = pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick));
-    // Of an uncertain index the likeliest element, with no bound.
+    // Where the index is uncertain, the likeliest element is taken and its error is unbounded.
     if (index.worst != 0) taken.worst = taken.spread = infinity;
     out.put(k++, taken);
   });

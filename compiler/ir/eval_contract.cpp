@@ -11,7 +11,7 @@ namespace {
 
 struct Pair {
   int32_t a, b;      // row numbers
-  int64_t position;  // in the output column
+  int64_t position;  // position in the output column
 };
 
 // The rows of both operands that the elements of a set are products of: their first elements, and a pair for each
@@ -86,14 +86,14 @@ void Evaluator::compute_contract(const Node& at, const ElementSet& set, Column& 
   const NodeId ids[2] = {at.operands[0], at.operands[1]};
   ContractMaps maps(at, node(ids[0]).shape, node(ids[1]).shape);
   const int64_t terms = maps.terms;
-  if (terms == 0) return;  // sums of nothing: zeros
+  if (terms == 0) return;  // an empty sum is zero
   const std::vector<int64_t> steps[2] = {maps.a_step.all(), maps.b_step.all()};
   const int64_t padded = (terms + kPanelAlignment - 1) / kPanelAlignment * kPanelAlignment;
 
   const int64_t sizes[2] = {elements(node(ids[0]).shape), elements(node(ids[1]).shape)};
   auto [bases, pairs] = rows_of(set, maps, sizes);
 
-  // Panels of about 4 MB of a and 512 KB of b.
+  // Panels take about 4 MB for a and 512 KB for b, so that they stay in cache.
   const auto a_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 19) / padded, 2, 4096));
   const auto b_rows = static_cast<int32_t>(std::clamp<int64_t>((int64_t{1} << 16) / padded, 4, 4096));
   const auto order = [&](const Pair& p) { return std::array<int32_t, 4>{p.a / a_rows, p.b / b_rows, p.a, p.b}; };

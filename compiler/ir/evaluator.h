@@ -1,5 +1,5 @@
-// Internal to the oracle: the demanded elements of every node and their values. demand.cpp goes backwards over the
-// nodes and collects index sets; eval.cpp goes forwards and computes the values of just those.
+// Internal to the oracle: the demanded elements of every node and their values. demand.cpp walks the nodes backwards
+// and collects index sets; eval.cpp walks them forwards and computes the values of just those elements.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace wl {
 
-// Values of a node's demanded elements, in index order. The errors are rounded up.
+// Values of a node's demanded elements, in index order. Errors are rounded up.
 struct Column {
   std::vector<double> value;
   std::vector<float> worst, spread;
@@ -30,13 +30,14 @@ struct Column {
   static float up(double error) { return static_cast<float>(error * (1 + 0x1p-22) + (error > 0 ? 0x1p-149 : 0)); }
 };
 
-// The operands of a reduction as two maps: from an output element, and over the reduced axes.
+// The index maps of a reduction's operand: from output elements, and along the reduced axes.
 struct ReduceMaps {
   ReduceMaps(const Node& node, const Shape& operand);
   IndexMap outer, inner;
 };
 
-// Those of a contraction: output elements to rows of a and b, and the steps along the summed letters.
+// The index maps of a contraction's operands: from output elements to rows of a and b, and the steps along the summed
+// letters.
 struct ContractMaps {
   ContractMaps(const Node& node, const Shape& a, const Shape& b);
   IndexMap a_row, b_row, a_step, b_step;
@@ -73,22 +74,22 @@ class Evaluator {
 
   const Graph& graph_;
   const InputReader& inputs_;
-  std::vector<std::unique_ptr<ElementSet>> sets_;  // null: not demanded
+  std::vector<std::unique_ptr<ElementSet>> sets_;  // null: no element is demanded
   std::vector<Column> columns_;
-  std::vector<NodeId> last_user_;  // queried nodes: never
+  std::vector<NodeId> last_user_;  // nodes that are queried have none
   int64_t demanded_ = 0;
 };
 
-// Where an element of a pad or concat comes from: operand number (-1: the pad value) and its element.
+// The source of an element of a pad or concat: its operand (-1: the pad value) and the element of that operand.
 struct Origin {
   int operand;
   int64_t index;
 };
 Origin origin_of(const Graph& graph, const Node& node, int64_t index);
 
-// The element along take_along's axis that `index` picks, or -1.
+// Returns the position along take_along's axis that `index` selects, or -1.
 int64_t picked(double index, int64_t extent);
-// take_along: the element of operand 0 that output element `i` reads when it picks `pick`.
+// take_along: returns the element of operand 0 that output element `i` reads when its index is `pick`.
 int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick);
 
 }  // namespace wl

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-// Of every node: whether it is computed from weights and constants alone, with a weight among them.
+// For every node, whether it is computed from weights and constants alone, with at least one weight.
 std::vector<bool> known_early(const Graph& graph, const std::vector<std::string>& weights) {
   const std::set<std::string> names(weights.begin(), weights.end());
   std::vector<bool> early(graph.nodes.size()), fixed(graph.nodes.size());
@@ -30,21 +30,21 @@ std::vector<bool> known_early(const Graph& graph, const std::vector<std::string>
   return early;
 }
 
-// One factor for each position of some axes of a tensor.
+// One factor for each position along some axes of a tensor.
 struct Factor {
-  NodeId values;              // of the graph being built: those axes' extents
+  NodeId values;              // node of the graph being built, whose shape is the extents of `axes`
   std::vector<int64_t> axes;  // ascending
 };
 
-constexpr int kDeepest = 16;  // adds and views between a factor and its product
+constexpr int kDeepest = 16;  // limit of adds and views between a factor and its product
 
 // A product plus one value per slice.
 struct Sum {
   NodeId product, values;
-  NodeId shown = -1;  // the values, stretched
+  NodeId shown = -1;  // the values broadcast to the product's shape
 };
 
-// Moves factors into weights while it copies a graph.
+// Moves factors into weights while copying a graph.
 class FactorMover {
  public:
   FactorMover(const Graph& graph, const std::vector<std::string>& weights)
@@ -78,11 +78,12 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // The value of `id` times the factor, computed with no more late operations than `id` is; nullopt: there is no way.
+  // Returns the value of `id` times the factor, computed with no more run-time operations than `id`; nullopt if that is
+  // impossible.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
     if (early_[id]) {
-      // Before it is stretched, if it is: what is computed early should be small.
+      // The factor is applied before the broadcast, so that the value computed in advance is small.
       if (node.op == Op::broadcast && node.ints == factor.axes)
         return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
       return to_.mul(copy_[id], to_.broadcast(factor.values, node.shape, factor.axes));
@@ -115,8 +116,8 @@ class FactorMover {
     }
   }
 
-  // left + right, or left - right, where one is known early: beside a product that a factor has left, all such sums
-  // per slice become one.
+  // Builds left + right or left - right. Where one operand is known early and the other is a product that lost its
+  // factor, all such sums per slice are merged into one.
   NodeId sum(Op op, NodeId left, NodeId right, bool early_left) {
     if (early_left && op == Op::add) std::swap(left, right);
     const Node early = to_.node(right);
@@ -142,7 +143,7 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Into the operand that is known early and has all axes of the factor.
+  // Multiplies the factor into an operand that is known early and has all axes of the factor.
   std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
     const auto einsum = parse_einsum(node.text);
     if (!einsum.ok()) return std::nullopt;
@@ -165,7 +166,7 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // `values` with its axes, which lie at `axes`, in ascending order.
+  // Returns `values`, whose axes correspond to `axes`, with its axes in ascending order.
   Factor sorted(NodeId values, std::vector<int64_t> axes) {
     std::vector<int64_t> order(axes.size());
     std::iota(order.begin(), order.end(), 0);
@@ -175,13 +176,13 @@ class FactorMover {
     return {values, std::move(axes)};
   }
 
-  // The factor before the reshape, where each of its axes is one or several whole axes.
+  // Returns the factor as it applies before the reshape, if each of its axes becomes one or several whole axes there.
   std::optional<Factor> through_reshape(const Shape& before, const Shape& after, const Factor& factor) {
     std::vector<int64_t> axes;
     Shape extents;
     size_t i = 0, j = 0;
     while (i < before.size() || j < after.size()) {
-      // The shortest stretches of both that have as many elements.
+      // Finds the shortest runs of axes on both sides that have equally many elements.
       const size_t first = i, own = j;
       int64_t left = 1, right = 1;
       do {
@@ -211,12 +212,12 @@ class FactorMover {
   const Graph& graph_;
   const std::vector<bool> early_;
   std::vector<int> uses_;
-  std::vector<NodeId> copy_;    // of every node so far
-  std::map<NodeId, Sum> sums_;  // of the graph being built, that a factor has left
+  std::vector<NodeId> copy_;    // the new number of every node copied so far
+  std::map<NodeId, Sum> sums_;  // sums in the graph being built whose product lost a factor
   Builder to_;
 };
 
-// Cuts a graph where what is known early meets what is not.
+// Cuts a graph between the values that are known early and those that are not.
 class Cutter {
  public:
   Cutter(const Graph& graph, const std::vector<std::string>& weights)
@@ -277,14 +278,14 @@ class Cutter {
     }
   }
 
-  // Whether a value is worth keeping: it takes work, and no more memory than what it is made from.
+  // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.
   bool pays(NodeId id) const {
     const OpClass cls = class_of(graph_.nodes[id].op);
     return early_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
   }
 
   absl::StatusOr<FoldedWeight> fold(NodeId id) {
-    std::map<NodeId, NodeId> number;  // of what the value needs
+    std::map<NodeId, NodeId> number;  // node numbers in the new graph
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
       const NodeId at = open.back();
@@ -306,7 +307,7 @@ class Cutter {
     return folded;
   }
 
-  // The values themselves where all that they are made from is at hand, else numbers like those of `otherwise`.
+  // Returns the values themselves where all operands are available, otherwise numbers distributed as `otherwise` says.
   static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
     const Graph& from = folded.from;
     for (NodeId input : from.inputs()) {
@@ -324,16 +325,16 @@ class Cutter {
 
   const Graph& graph_;
   const std::vector<bool> early_;
-  std::vector<int64_t> read_;     // of every early value: bytes of the weights that it reads
-  std::vector<NodeId> largest_;   // of them
-  std::vector<bool> late_, cut_;  // what every run computes; what is kept
-  std::set<std::string> names_;   // of inputs
+  std::vector<int64_t> read_;     // for every early value, the bytes of the weights it reads
+  std::vector<NodeId> largest_;   // the largest weight that each early value reads
+  std::vector<bool> late_, cut_;  // values that every run computes; values that are stored
+  std::set<std::string> names_;   // names of inputs
 };
 
 }  // namespace
 
 absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
-  constexpr int64_t kElements = 1 << 16;  // computed at a time
+  constexpr int64_t kElements = 1 << 16;  // elements computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);

@@ -51,7 +51,7 @@ struct OpInfo {
   double (*value)(double x, double y, double z);
   void (*partials)(double x, double y, double z, double r, double out[3]);
 };
-std::span<const OpInfo> ops();  // kOps, in enum order
+std::span<const OpInfo> ops();  // Returns kOps, in the order of the enum.
 const OpInfo& info(Op op);
 inline OpClass class_of(Op op) {
   return info(op).cls;
@@ -77,7 +77,7 @@ double identity_of(Op combine, DType dtype);
 
 using Shape = std::vector<int64_t>;
 using NodeId = int;
-int64_t elements(const Shape& shape);  // 1 for a scalar; 0 when an extent is 0
+int64_t elements(const Shape& shape);  // Returns 1 for a scalar, 0 when an extent is 0.
 std::vector<int64_t> row_major_strides(const Shape& shape);
 
 struct Node {
@@ -85,7 +85,7 @@ struct Node {
   DType dtype = DType::f32;
   Shape shape = {};
   std::vector<NodeId> operands = {};
-  std::vector<int64_t> ints = {}, ints2 = {};  // attributes; their meaning is the row's
+  std::vector<int64_t> ints = {}, ints2 = {};  // attributes, with the meaning that the op's row gives them
   double value = 0;                            // constant, pad
   std::string text = {};                       // input: name; contract: einsum
   Fill fill = {};                              // input
@@ -99,7 +99,7 @@ struct Output {
 };
 
 struct Graph {
-  std::vector<Node> nodes;  // operands come before users
+  std::vector<Node> nodes;  // in topological order: operands come before their users
   std::vector<Output> outputs;
   std::vector<NodeId> inputs() const;  // in node order
   int64_t bytes(NodeId id) const { return elements(nodes[id].shape) * size_of(nodes[id].dtype); }
@@ -122,19 +122,20 @@ inline bool is_commutative(Op op) {
   return info(op).law != Law::kNoLaw;
 }
 
-// `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
+// Returns `value` rounded to the nearest number of `dtype` (integers: toward zero, saturating).
 double round_to(DType dtype, double value);
 
 // Checks every invariant that the rest of the compiler relies on: order, arity, attribute counts and ranges, shapes and
 // dtypes as infer() gives them, unique input and output names, at least one output. The message names the node.
 absl::Status verify(const Graph& graph);
 
-// Fills in node.shape and node.dtype from the operands and attributes (reshape, broadcast, constant, iota, input: the
-// shape must be set already and is checked, as is slice's; cast: the dtype) and makes the node canonical: a constant is
-// rounded to its dtype, fields of a fill that do not apply are reset. Illegal combinations are a Status naming the op.
+// Fills in node.shape and node.dtype from the operands and attributes. The shape of a reshape, broadcast, constant,
+// iota, input and slice and the dtype of a cast must be set already and are checked. Also makes the node canonical: a
+// constant is rounded to its dtype, and fields of a fill that do not apply are reset. Illegal combinations are a Status
+// that names the op.
 absl::Status infer(std::span<const Node> earlier, Node& node);
 
-// The nodes that outputs need, renumbered, order kept. Inputs stay even when unused unless `drop_inputs`.
+// Returns the nodes that outputs need, renumbered in the same order. Unused inputs stay unless `drop_inputs`.
 Graph prune(const Graph& graph, bool drop_inputs = false);
 
 }  // namespace wl

@@ -1,5 +1,6 @@
-// An affine map from the elements of a tensor (row-major numbers) to those of another: what transposes, broadcasts,
-// slices, windows, and the operands of reductions and contractions are. Axes are merged where one stride spans both.
+// An affine map from the elements of one tensor (row-major numbers) to those of another. It describes transposes,
+// broadcasts, slices, windows, and how reductions and contractions read their operands. Axes that one stride spans are
+// merged.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@ namespace wl {
 
 struct IndexMap {
   Shape extents;
-  std::vector<int64_t> strides;  // in the target, one for each extent
+  std::vector<int64_t> strides;  // in the target tensor, one for each extent
   int64_t offset = 0;
 
   IndexMap() = default;
   IndexMap(const Shape& shape, const std::vector<int64_t>& strides, int64_t offset);
   int64_t operator()(int64_t index) const;
-  // Targets of all elements, in row-major order.
+  // Returns the targets of all elements, in row-major order.
   std::vector<int64_t> all() const;
 };
 
-// IndexMap for increasing indices: within a row a step is an addition.
+// An IndexMap for increasing indices: a step within a row is an addition.
 class IndexCursor {
  public:
   explicit IndexCursor(const IndexMap& map) : map_(map) {}

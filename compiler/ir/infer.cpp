@@ -1,4 +1,5 @@
-// Shapes and dtypes: what each op demands of its operands and attributes, and what it gives.
+// Shape and dtype inference: what each op demands of its operands and attributes, and the shape and dtype of its
+// result.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -12,7 +12,7 @@ namespace {
 typedef double Doubles __attribute__((vector_size(32)));
 typedef float Floats __attribute__((vector_size(32)));
 
-// Rows [0, MR) of a times rows [0, NR) of b over n terms (a multiple of 8): dot products.
+// Dot products of rows [0, MR) of a and rows [0, NR) of b over n terms (a multiple of 8).
 template <typename T, typename Vector, int MR, int NR>
 [[gnu::always_inline]] inline void dots(const T* a, const T* b, int64_t n, T out[MR][NR]) {
   constexpr int kLanes = sizeof(Vector) / sizeof(T);
@@ -37,7 +37,7 @@ template <typename T, typename Vector, int MR, int NR>
   }
 }
 
-// `rows` (1 or 2) rows of a against 4 or 1 rows of b.
+// Multiplies `rows` (1 or 2) rows of a with 4 rows of b or 1.
 template <typename T, typename Vector>
 [[gnu::always_inline]] inline void block(const T* a, const T* b, int64_t n, int rows, int columns, T out[2][4]) {
   if (rows == 2 && columns == 4) return dots<T, Vector, 2, 4>(a, b, n, out);
@@ -60,7 +60,7 @@ void float_block(const float* a, const float* b, int64_t n, int rows, int column
   block<float, Floats>(a, b, n, rows, columns, out);
 }
 #if defined(__x86_64__)
-// No fused multiply-add here, so the results are those of the functions above.
+// AVX2 without fused multiply-add, so that results equal those of the functions above.
 [[gnu::target("avx2")]] void double_block_avx2(const double* a, const double* b, int64_t n, int rows, int columns,
                                                double out[2][4]) {
   block<double, Doubles>(a, b, n, rows, columns, out);
@@ -84,8 +84,8 @@ FloatBlock pick_float_block() {
   return float_block;
 }
 
-// Relative to the largest of a panel; what is not zero stays so: a product of two of them, or of two squares, is a
-// normal f32. Bounds only grow by that.
+// Factors that are not zero are raised to these shares of a panel's largest, so that a product of two of them, or of
+// their squares, is a normal f32. This only increases bounds.
 constexpr double kLeast = 1e-18, kLeastOfSquares = 1e-9;
 float at_least(double least, double x) {
   return static_cast<float>(x == 0 ? 0 : std::max(x, least));
@@ -177,7 +177,7 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
     add_errors(a.spread, i, b.spread, j, rows, columns, squares);
     if (literal_worst()) add_errors(a.worst, i, b.worst, j, rows, columns, worst);
   }
-  constexpr double kUp = 1 + 1e-3;  // these sums were taken in f32
+  constexpr double kUp = 1 + 1e-3;  // makes up for sums that were taken in f32
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) {
       const double v = value[r][c];

@@ -1,6 +1,6 @@
-// Contractions of the oracle: the demanded rows of both operands are gathered into contiguous panels, and panels are
-// multiplied a register block at a time. Lane sums are taken in one order on every machine: same arguments, same bytes.
-// Internal to the oracle.
+// Contractions of the oracle. The demanded rows of both operands are gathered into contiguous panels, which are
+// multiplied a register block at a time. Lane sums are taken in the same order on every machine, so equal arguments
+// give equal bytes. Internal to the oracle.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace wl {
 
 // Factors of a propagated error: the sum over terms of f(|a|) f(eb) + f(ea) f(|b| + eb), where f(x) = x for the worst
-// case and x * x for the spread. Both divided by their largest, so that squares stay in the range of f32.
+// case and x * x for the spread. Both are divided by their largest, so that squares stay in the range of f32.
 struct ErrorPanel {
   std::vector<float> factor, error;
   double factor_scale = 1, scale = 1;
@@ -21,18 +21,19 @@ struct ErrorPanel {
 
 // Rows of one operand.
 struct Panel {
-  // Rows that start at elements `bases` and go along `steps`, filled up with zeros to `padded` terms. `second`: this is
-  // b, whose factors carry its own error. `literal_worst`: as SumErrors says, otherwise `worst` stays empty.
+  // Gathers rows that start at elements `bases` and follow `steps`, filled up with zeros to `padded` terms. `second`:
+  // this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; `worst` stays empty
+  // otherwise.
   void gather(const Column& from, const ElementSet& positions, std::span<const int64_t> bases,
               const std::vector<int64_t>& steps, int64_t padded, bool second, bool literal_worst);
   std::vector<double> value;
   std::vector<float> magnitude;
   double scale = 1;
-  bool finite = true;  // no infinite error
+  bool finite = true;  // whether all errors are finite
   ErrorPanel worst, spread;
 };
 
-// Terms in a row of a panel are a multiple of this.
+// The number of terms in a row of a panel is a multiple of this.
 inline constexpr int64_t kPanelAlignment = 8;
 
 // Dot products of rows of two panels.
@@ -40,7 +41,7 @@ class PanelProduct {
  public:
   PanelProduct(DType dtype, int64_t terms, int64_t padded);
   bool literal_worst() const { return errors_.literal_worst; }
-  // `rows` (1 or 2) x `columns` (1 to 4) results, from row `i` of a and row `j` of b on.
+  // Computes `rows` (1 or 2) x `columns` (1 to 4) results, starting at row `i` of a and row `j` of b.
   void operator()(const Panel& a, int64_t i, const Panel& b, int64_t j, int rows, int columns,
                   Estimate out[2][4]) const;
 

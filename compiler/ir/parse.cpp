@@ -1,4 +1,5 @@
-// Reads one node a line, left to right, with a cursor; no recursion, every list bounded by the text or by a limit.
+// Reads one node a line, left to right, with a cursor. There is no recursion, and every list is bounded by the text or
+// by a limit.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -77,7 +78,7 @@ class Parser {
   }
   absl::Status expected(std::string_view what) { return invalid("expected ", what, ", found '", excerpt(), "'"); }
 
-  // A whole word, or a punctuation mark.
+  // Consumes a whole word or a punctuation mark if it comes next.
   bool take(std::string_view token) {
     skip_space();
     if (line_.substr(0, token.size()) != token) return false;

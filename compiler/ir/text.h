@@ -1,4 +1,4 @@
-// The canonical text form of a Graph: parse(print(g)) == g and print(parse(t)) == t for canonical t.
+// The canonical text form of a Graph: parse(print(g)) == g, and print(parse(t)) == t for canonical t.
 //
 //   graph {
 //     %0 = input "x" : f32[4096,1024] normal(0,1)
@@ -11,7 +11,7 @@
 //   }
 //
 // Fills: normal(mean,stddev) for floats, uniform(low,high) for integers, literal(v,...) for given values. Numbers print
-// in the shortest form that reads back equal; inf, -inf and nan are spelled so. `#` starts a comment.
+// in the shortest form that reads back equal; infinities and NaN print as inf, -inf and nan. `#` starts a comment.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ namespace wl {
 std::string print(const Graph& graph);
 std::string print_node(const Graph& graph, NodeId id);
 
-// Never crashes, whatever the bytes. Errors say "line L:" first. The result is verified.
+// Accepts any bytes without crashing. Errors begin with "line L:". The result is verified.
 absl::StatusOr<Graph> parse(std::string_view text);
 
-// SHA-256 of the canonical text with inputs and outputs renamed i0, i1, ..., o0, ... and float fills made normal(0,1):
-// what the graph computes, whatever its names.
+// Returns the SHA-256 of the canonical text with inputs and outputs renamed i0, i1, ..., o0, ... and float fills made
+// normal(0,1), so that the hash depends on what the graph computes and not on names.
 std::string graph_hash(const Graph& graph);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Rules about arithmetic: each is exact in the reals, and in floating point within the bounds of docs/numerics.md.
+// Arithmetic rules. Each is exact in the reals, and in floating point stays within the bounds of docs/numerics.md.
 #include <cmath>
 
 #include "compiler/ir/bound.h"
@@ -54,7 +54,7 @@ std::optional<NodeId> cast_same(Builder& to, const Node& node) {
 
 namespace {
 
-// Of what is divided by, when that is a constant with a normal reciprocal.
+// Returns the reciprocal of the divisor if that is a constant with a normal reciprocal.
 std::optional<double> constant_reciprocal(Builder& to, const Node& node) {
   if (node.op != Op::div || !is_float(node.dtype)) return std::nullopt;
   const Node& by = to.node(node.operands[1]);
@@ -75,7 +75,7 @@ std::optional<NodeId> div_power(Builder& to, const Node& node) {
 
 std::optional<NodeId> div_constant(Builder& to, const Node& node) {
   const std::optional<double> reciprocal = constant_reciprocal(to, node);
-  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // in f8 every rounding weighs
+  if (!reciprocal || size_of(node.dtype) < 2) return std::nullopt;  // a further rounding is too large an error in f8
   return to.mul(node.operands[0], to.constant(*reciprocal, node.dtype, node.shape));
 }
 

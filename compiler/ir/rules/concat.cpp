@@ -1,6 +1,6 @@
-// Elementwise work on values in memory that are then joined: it is done where the joined value is read, so that nothing
-// is stored on the way. A kernel reads pads and concats of what is in memory through guards; of what it computes itself
-// it cannot, so what is computed would be stored first (docs/decisions/0003).
+// Moves elementwise work on values in memory past a concat: the work is done where the concatenated value is read, so
+// that no intermediate is stored. A kernel reads pads and concats of stored values through guards, but it cannot do so
+// for values that it computes itself (docs/decisions/0003).
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -10,7 +10,7 @@
 namespace wl::rule {
 namespace {
 
-// Every part is then worked out at all places of the joined value.
+// Bounds the added work: after the move every part is computed at all places of the concatenated value.
 constexpr int kMostWork = 8;  // issue slots per element
 constexpr size_t kMostParts = 4;
 
@@ -18,8 +18,8 @@ bool is_view(const Node& node) {
   return class_of(node.op) == OpClass::kView;
 }
 
-// The value behind views. `cut`: they take, repeat at a distance or join elements, for which a kernel needs the value
-// in memory, whoever computes it.
+// Returns the value behind views. Sets `cut` if they select, repeat or join elements, for which a kernel needs the
+// value in memory.
 NodeId behind(const Builder& to, NodeId id, bool* cut) {
   for (; is_view(to.node(id)); id = to.node(id).operands[0]) {
     const Op op = to.node(id).op;
@@ -28,7 +28,7 @@ NodeId behind(const Builder& to, NodeId id, bool* cut) {
   return id;
 }
 
-// Neighbours that are read as they are, or one operand that is elementwise work.
+// A part of the concat: several neighbouring operands that are read unchanged, or one operand that is elementwise work.
 struct Part {
   std::vector<NodeId> operands = {};
   bool work = false;
@@ -45,7 +45,7 @@ class Rewrite {
       works.push_back(is_work(operand));
       bases.push_back(behind(to, operand, &cut));
     }
-    // What another operand reads whole is in memory.
+    // A value that another operand reads unchanged is stored in any case.
     const std::vector<char> alone = works;
     keep_plain(works, bases);
     for (size_t i = 0; i < works.size(); ++i) {
@@ -131,7 +131,7 @@ class Rewrite {
     return to_.add_node(std::move(node));
   }
 
-  // The value `id`, seen through `views` (innermost last), at its places in the joined value.
+  // Returns the value `id`, seen through `views` (innermost last), padded to its places in the concatenated value.
   NodeId widened(NodeId id, std::vector<NodeId> views) {
     Node node = to_.node(id);
     if (node.op == Op::constant) return to_.constant(node.value, node.dtype, shape_);
@@ -158,7 +158,7 @@ class Rewrite {
   std::vector<Part> parts_;
   std::set<NodeId> in_memory_;
   int cost_ = 0;
-  int64_t low_ = 0, high_ = 0;  // of the part that is being built
+  int64_t low_ = 0, high_ = 0;  // range of the part that is being built
 };
 
 }  // namespace

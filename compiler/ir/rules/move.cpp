@@ -1,4 +1,4 @@
-// Rules that move views and scales past arithmetic: outwards, where they meet others and cancel, or into the letters of
+// Rules that move views and scales past arithmetic: outwards, where they cancel against others, or into the letters of
 // a contraction.
 #include <algorithm>
 #include <cmath>
@@ -9,13 +9,13 @@
 namespace wl::rule {
 namespace {
 
-// The range of these is so wide that a factor of 2^8 more or less in an intermediate result does not matter
+// The range of these dtypes is so wide that a factor of 2^8 in an intermediate result does not matter
 // (docs/numerics.md).
 bool has_wide_range(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
 
-// The constant factor of a product, which the rule commute has put last.
+// Returns the constant factor of a product, which rule commute has made the last operand.
 const Node* scale_of(const Builder& to, NodeId product) {
   const Node& node = to.node(product);
   if (node.op != Op::mul || to.node(node.operands[1]).op != Op::constant) return nullptr;
@@ -27,7 +27,7 @@ bool is_moderate(double scale, int exponent) {
   return magnitude >= std::ldexp(1, -exponent) && magnitude <= std::ldexp(1, exponent);
 }
 
-// The value behind reshapes and transposes.
+// Returns the value behind reshapes and transposes.
 const Node& behind_views(const Builder& to, NodeId id) {
   while (to.node(id).op == Op::reshape || to.node(id).op == Op::transpose) id = to.node(id).operands[0];
   return to.node(id);
@@ -55,7 +55,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // a view that takes them out
+  if (without_units(from) != from) return std::nullopt;  // a view that removes the axes
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -75,14 +75,15 @@ Result reduce_transpose(Builder& to, const Node& node) {
     (goes ? axes : left).push_back(moved.ints[i]);
   }
   std::sort(axes.begin(), axes.end());
-  std::vector<int64_t> perm;  // among the axes that stay
+  std::vector<int64_t> perm;  // the permutation of the axes that remain
   for (int64_t axis : left)
     perm.push_back(std::count_if(left.begin(), left.end(), [&](int64_t other) { return other < axis; }));
   const NodeId x = to.reduce(node.op, moved.operands[0], axes);
   return std::is_sorted(perm.begin(), perm.end()) ? x : to.transpose(x, perm);
 }
 
-// Of what is stored already: a value that some kernel computes may as well be stored in the order that suits.
+// Applies only to operands that are stored already: a value that a kernel computes can be stored in any order at no
+// cost.
 Result contract_transpose(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -101,7 +102,8 @@ Result contract_transpose(Builder& to, const Node& node) {
   return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", einsum->out));
 }
 
-// Batch letters, then rows, summed ones, columns; each in the order of the result, the summed ones of the left operand.
+// Orders the letters of a contraction: batch letters, rows, summed letters, columns. Each kind keeps the order of the
+// result; summed letters keep that of the left operand.
 Result contract_order(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);
@@ -114,7 +116,7 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    std::string ordered[2][2];  // [in the result][in both operands]
+    std::string ordered[2][2];  // [0: in the result, 1: in both operands]
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];
       if (in(mine, c) && !in(list, c)) list += c;
@@ -131,8 +133,8 @@ Result contract_order(Builder& to, const Node& node) {
   return to.contract(operands[0], operands[1], cat(letters[0], ",", letters[1], "->", out));
 }
 
-// Batch letters b.., rows m.., columns n.., summed k..; in the order of the result, the summed ones of the left
-// operand.
+// Renames the letters of a contraction: batch letters b.., rows m.., columns n.., summed k.., in the order of the
+// result (summed letters: of the left operand).
 Result contract_letters(Builder& to, const Node& node) {
   if (node.op != Op::contract) return std::nullopt;
   const absl::StatusOr<Einsum> einsum = parse_einsum(node.text);

@@ -59,25 +59,25 @@ constexpr Rule kRules[] = {
      rule::concat_elementwise},
 };
 
-// Every rule lowers a measure (rules.h), so these are never reached; were they, the graph so far would still be right.
+// These limits are never reached, since every rule decreases a measure (rules.h). If they were, the graph built so far
+// would still be right.
 constexpr int kMaxRounds = 100;
 constexpr int64_t kMaxStepsPerNode = 1000;
 
-// One round: every node of the old graph in order. What a rule builds is looked at again at once, node by node, so that
-// a view which moves through a long chain does so in one round; with a stack of its own, as that chain may be as long
-// as the graph.
+// One round over the old graph's nodes in order. A node that a rule builds is simplified at once, so that a view moves
+// through a long chain in one round. An explicit stack replaces recursion, since a chain may be as long as the graph.
 class Round {
  public:
   Round(const std::vector<const Rule*>& rules, int64_t nodes, std::set<std::string, std::less<>>* fired)
       : rules_(rules), fuel_(kMaxStepsPerNode * (nodes + 1)), fired_(fired) {}
 
-  // `tied`: the node decides what something is rounded to (tied_nodes).
+  // `tied`: the node affects a value that is rounded to an integer (tied_nodes).
   NodeId settle(Node node, bool tied) {
     tied_ = tied;
     std::optional<NodeId> done = step(std::move(node));
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (done) {  // what the frame's next node has become
+      if (done) {  // the result of the frame's next node
         if (*done != top.next) became_[top.next] = *done;
         ++top.next;
       }
@@ -95,7 +95,7 @@ class Round {
   bool changed() const { return changed_; }
 
  private:
-  // Of the nodes that one application of a rule built, those still to be looked at.
+  // The nodes built by one application of a rule that are still to be simplified.
   struct Frame {
     NodeId next, last, result;
   };
@@ -105,7 +105,7 @@ class Round {
     return id;
   }
 
-  // The node's number when no rule applies; otherwise a frame more on the stack.
+  // Returns the node's number if no rule applies; otherwise pushes a frame.
   std::optional<NodeId> step(Node node) {
     for (NodeId& operand : node.operands) operand = resolve(operand);
     const NodeId first = to_.size();
@@ -131,7 +131,8 @@ class Round {
   std::set<std::string, std::less<>>* fired_;
   Builder to_;
   std::vector<Frame> stack_;
-  std::unordered_map<NodeId, NodeId> became_;  // nodes that rules built and other rules replaced
+  std::unordered_map<NodeId, NodeId> became_;  // nodes that rules built and other rules replaced, with their
+                                               // replacement
   bool changed_ = false, tied_ = false;
 };
 
@@ -140,7 +141,8 @@ bool rounds_to_integer(const Graph& graph, const Node& node) {
          (node.op == Op::cast && !is_float(node.dtype) && is_float(graph.nodes[node.operands[0]].dtype));
 }
 
-// What is rounded to an integer and goes into an output, and the quotients and products that it is made of.
+// Marks the values that are rounded to an integer and reach an output, and the quotients and products they are computed
+// from.
 std::vector<char> tied_nodes(const Graph& graph) {
   std::vector<char> live(graph.nodes.size(), 0), tied(graph.nodes.size(), 0);
   for (const Output& output : graph.outputs) live[output.node] = 1;

@@ -1,5 +1,5 @@
-// Rewrite rules: each a named row, switchable, and fuzzed for value equality automatically by tests that walk kRules.
-// A rule looks at one node of the graph being rebuilt and may return a replacement built with the Builder.
+// Rewrite rules. Each is a named row that can be disabled; tests that walk kRules fuzz every row for equality of
+// values. A rule looks at one node of the graph being rebuilt and may return a replacement built with the Builder.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,19 @@ namespace wl {
 
 struct Rule {
   std::string_view name;
-  std::string_view says;  // "a + 0 -> a"
-  // `node` has its operands already rewritten into `to`. nullopt: does not apply.
+  std::string_view says;  // the rule in short, "a + 0 -> a"
+  // `node` has its operands already rewritten into `to`. Returns nullopt if the rule does not apply.
   std::optional<NodeId> (*apply)(Builder& to, const Node& node);
-  // A quotient that becomes another number: not where it is rounded to an integer, whose ties have to stay ties.
+  // Whether the rule may change a quotient's last bits. It is then not applied to values that are rounded to an
+  // integer, where a tie would be rounded to another number.
   bool moves_ties = false;
 };
 std::span<const Rule> rules();  // kRules
 
-// Applies all rules but `disabled` until none applies. Ends: every rule lowers (node count, then cost, then a fixed
-// order). CSE comes from interning, dead code from finish(). `fired`, if given, collects the names of rules that
-// applied; `rounds` how often the graph was walked (the last walk changes nothing).
+// Applies all rules but `disabled` until none applies. Terminates since every rule decreases (node count, then cost,
+// then a fixed order). Common subexpressions are shared by interning, and finish() removes dead code. `fired`, if
+// given, collects the names of rules that applied, `rounds` the number of walks over the graph (the last one changes
+// nothing).
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled = {},
                                std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr);
 

@@ -1,5 +1,5 @@
-// Rules that take extents of 1 out of every op, so that [1,512,768], [512,768] and what keepdims leaves behind are one
-// form: the op works on the axes that matter, a reshape puts the others back, and reshapes cancel one another.
+// Rules that remove extents of 1 from every op, so that [1,512,768], [512,768] and the results of keepdims get one
+// form: the op works on the other axes, a reshape adds the extents of 1 again, and reshapes cancel one another.
 #include <algorithm>
 
 #include "compiler/ir/rules/internal.h"
@@ -18,7 +18,7 @@ NodeId squeezed(Builder& to, NodeId x) {
   return node.op == Op::constant ? to.constant(node.value, node.dtype, shape) : to.reshape(x, shape);
 }
 
-// For every axis its number among those that are kept, or -1.
+// Returns for every axis its number among the kept axes, or -1.
 std::vector<int64_t> numbers_of(const std::vector<char>& kept) {
   std::vector<int64_t> numbers;
   int64_t next = 0;
@@ -35,7 +35,7 @@ std::vector<T> kept_of(const std::vector<T>& list, const std::vector<char>& kept
   return result;
 }
 
-// The node with the axes that are not kept taken out of its operands (from `first` on) and of itself.
+// Removes the axes that are not kept from the node and from its operands `first` and later.
 NodeId without_axes(Builder& to, Node node, const std::vector<char>& kept) {
   for (NodeId& operand : node.operands) {
     const Node x = to.node(operand);
@@ -47,7 +47,7 @@ NodeId without_axes(Builder& to, Node node, const std::vector<char>& kept) {
   return to.reshape(to.add_node(std::move(node)), whole);
 }
 
-// Axes that have extent 1 in the node and in its operand, but for `busy` ones, go.
+// Marks the axes that have extent 1 both in the node and in its operand, except `busy` ones, for removal.
 std::vector<char> idle_axes_out(const Builder& to, const Node& node) {
   std::vector<char> kept;
   const Shape& from = to.node(node.operands[0]).shape;

@@ -1,4 +1,4 @@
-// Rules about views and gathers: fewer index maps, nearer to the inputs, on smaller tensors.
+// Rules about views and gathers: they make fewer index maps, closer to the inputs, on smaller tensors.
 #include <algorithm>
 
 #include "compiler/ir/index_map.h"
@@ -52,7 +52,7 @@ std::optional<NodeId> slice_slice(Builder& to, const Node& node) {
   std::vector<int64_t> starts(node.ints.size()), steps(node.ints.size());
   for (size_t i = 0; i < starts.size(); ++i) {
     starts[i] = inner->ints[i] + node.ints[i] * inner->ints2[i];
-    // The step of a single element means nothing, and a product of large ones could overflow.
+    // The step of an axis with one element means nothing, and a product of large steps could overflow.
     steps[i] = node.shape[i] == 1 ? 1 : node.ints2[i] * inner->ints2[i];
   }
   return to.slice(inner->operands[0], starts, steps, node.shape);
@@ -71,8 +71,8 @@ std::optional<NodeId> view_constant(Builder& to, const Node& node) {
   return to.constant(first.value, first.dtype, node.shape);
 }
 
-// Splits both shapes into the shortest runs of axes with equal products. A run that holds axes of x only, or repeated
-// axes only, is reshaped by itself. Extents of 1 that the reshape adds stay outside (rules_units.cpp).
+// Splits both shapes into the shortest runs of axes with equal products. A run with axes of x only, or with repeated
+// axes only, is reshaped by itself. Extents of 1 that the reshape adds stay outside (rules/units.cpp).
 std::optional<NodeId> reshape_broadcast(Builder& to, const Node& node) {
   const Node* wide = operand_of(to, node, Op::reshape, Op::broadcast);
   if (wide == nullptr || elements(node.shape) == 0) return std::nullopt;

@@ -1,4 +1,5 @@
-// A window spelt out: slices of one value, each shifted by a step more than the last, side by side.
+// Recognises a window written as slices: a concat of slices of one value, each shifted by one step more than the one
+// before.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -8,7 +9,7 @@
 namespace wl::rule {
 namespace {
 
-// The slice that an operand of the concat is, or was before it was given an axis of extent 1.
+// Returns the slice that an operand of the concat is, or was before an axis of extent 1 was added.
 const Node* slice_behind(const Builder& to, NodeId id) {
   const Node* node = &to.node(id);
   if (node->op == Op::reshape) {
@@ -20,15 +21,16 @@ const Node* slice_behind(const Builder& to, NodeId id) {
 }
 
 struct Taps {
-  std::vector<int64_t> axes, sizes, dilations;  // of the windows, the first changing slowest
+  std::vector<int64_t> axes, sizes, dilations;  // of the windows; the first axis changes slowest
 };
 
-// starts[i] is where slice i begins. nullopt unless they walk a grid of at least two points, row by row.
+// starts[i] is where slice i begins. Returns nullopt unless the starts form a grid of at least two points, in row-major
+// order.
 std::optional<Taps> taps_of(const std::vector<std::vector<int64_t>>& starts) {
   Taps taps;
   int64_t period = static_cast<int64_t>(starts.size());
   for (size_t axis = 0; axis < starts[0].size(); ++axis) {
-    // How long the axis rests, and how often it moves before it returns.
+    // Counts how many starts the axis keeps its value for, and how many values it takes before it repeats.
     int64_t rest = 1, size = 1;
     const auto at = [&](int64_t i) { return starts[i][axis]; };
     while (rest < period && at(rest) == at(0)) ++rest;
@@ -80,13 +82,13 @@ std::optional<NodeId> concat_window(Builder& to, const Node& node) {
   Shape whole = slice.shape;
   for (size_t t = 0; t < taps->axes.size(); ++t) {
     const int64_t along = taps->axes[t];
-    // Without neighbours there is nothing that windows would share.
+    // A window pays only where neighbouring positions share elements.
     if (whole[along] == 1 || steps[along] < 1) return std::nullopt;
     window.ints2.insert(window.ints2.end(), {taps->sizes[t], steps[along], taps->dilations[t]});
     whole[along] = (whole[along] - 1) * steps[along] + (taps->sizes[t] - 1) * taps->dilations[t] + 1;
     steps[along] = 1;
   }
-  // The windows' axes go where the concat's axis is.
+  // The windows' axes replace the axis of the concat.
   size_t before = 0;
   const int64_t outside = product(node.shape.begin(), node.shape.begin() + axis);
   while (product(slice.shape.begin(), slice.shape.begin() + static_cast<int64_t>(before)) != outside) {
