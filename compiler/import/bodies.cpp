@@ -1,11 +1,12 @@
-// Bodies of nodes: subgraphs and functions, whose nodes take the place of the node.
+// Nodes with bodies: subgraphs and model functions are inlined in place of the node.
 #include "compiler/import/importer.h"
 
 namespace wl::onnx_import {
 namespace {
 
 constexpr int kDeepest = 24;
-constexpr int64_t kMostInlined = 100'000;  // nodes; a function that calls two others twice, and so on, is endless
+constexpr int64_t kMostInlined = 100'000;  // limit of inlined nodes; functions that each call two others expand
+                                           // exponentially
 
 std::set<std::string> defined_in(const onnx::GraphProto& graph) {
   std::set<std::string> names;
@@ -15,7 +16,7 @@ std::set<std::string> defined_in(const onnx::GraphProto& graph) {
   return names;
 }
 
-// Renames what `graph` reads from outside.
+// Renames the names that `graph` reads from the enclosing graph.
 void rename_captured(onnx::GraphProto& graph, const Names& names) {
   const auto own = defined_in(graph);
   Names outer;
@@ -35,7 +36,7 @@ void rename_captured(onnx::GraphProto& graph, const Names& names) {
   }
 }
 
-// Attributes of a function's node that stand for those of its call.
+// Replaces attribute references in a function's node by the attributes of the function's call.
 void resolve_references(onnx::NodeProto& node, const std::map<std::string, const onnx::AttributeProto*>& given) {
   for (int i = node.attribute_size() - 1; i >= 0; --i) {
     auto& attribute = *node.mutable_attribute(i);
@@ -54,7 +55,8 @@ void resolve_references(onnx::NodeProto& node, const std::map<std::string, const
   }
 }
 
-// FunctionProto.attribute_proto, attributes with defaults: field 11, which the installed schema may be too old to name.
+// Reads FunctionProto.attribute_proto, the attributes with defaults. It is field 11, which the installed schema may be
+// too old to name.
 std::vector<onnx::AttributeProto> default_attributes(const onnx::FunctionProto& function) {
   constexpr int kAttributeProto = 11;
   std::vector<onnx::AttributeProto> result;
@@ -125,7 +127,7 @@ absl::StatusOr<std::vector<CallValue>> Importer::add_body(const onnx::GraphProto
     values_[name] = inputs[static_cast<size_t>(i)];
   }
   for (const auto& tensor : body.initializer()) {
-    if (names.contains(tensor.name())) continue;  // the default of an input that is given
+    if (names.contains(tensor.name())) continue;  // the default of an input that was given
     const std::string& name = names[tensor.name()] = tensors + tensor.name();
     if (find(name) == nullptr) WL_RETURN_IF_ERROR(add_initializer(tensor, name));
   }
@@ -153,7 +155,7 @@ absl::Status Importer::set_outputs(const onnx::NodeProto& node, const std::vecto
       return invalid("it has ", node.output_size(), " outputs, its body gives ", values.size());
     }
     CallValue value = values[static_cast<size_t>(i)];
-    // A weight keeps its name; a constant may become another input under this one.
+    // A weight keeps its name. A constant that becomes an input gets the name of this output.
     if (value.literal && value.node < 0) value.name = node.output(i);
     values_[node.output(i)] = std::move(value);
   }

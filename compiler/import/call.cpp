@@ -55,7 +55,7 @@ T Call::literal_tensor(Literal literal, std::string_view suffix) {
 T Call::in(int index) {
   value(index);
   CallValue* input = inputs_[static_cast<size_t>(index)];
-  // Made once, however often a row asks: two inputs of one name are none.
+  // A node is made once per name, however often a row asks for it: two inputs of one name would be an error.
   for (const auto& [made, node] : made_) {
     if (made == input) return T(this, node);
   }

@@ -1,8 +1,8 @@
-// Call: one ONNX node being imported, as the rows of table.cpp see it; T: a handle on a tensor of the graph being
+// Call is one ONNX node being imported, as the rows of table.cpp see it. T is a handle on a tensor of the graph being
 // built, with arithmetic that broadcasts as NumPy does, so that a decomposition reads like its formula. A row stops at
-// its first mistake: everything here that cannot go on throws Rejected, which import.cpp alone catches and which never
-// leaves this folder. So a row needs no error handling of its own, and T is always a valid node or, where an input is
-// absent, fails when it is used.
+// its first mistake: every function here that cannot continue throws Rejected, which only import.cpp catches and which
+// never leaves this folder. A row therefore needs no error handling, and T is always a valid node or, for an absent
+// input, fails when it is used.
 #pragma once
 
 #include <initializer_list>
@@ -29,42 +29,42 @@ class Call;
 
 class T {
  public:
-  T() = default;  // no tensor: what a row returns after it has set its outputs itself
+  T() = default;  // no tensor; also returned by a row that has set its outputs itself
   T(Call* call, NodeId id) : call_(call), id_(id) {}
-  Call& call() const;  // fails where there is no tensor
+  Call& call() const;  // fails if there is no tensor
   NodeId id() const { return id_; }
   bool valid() const { return call_ != nullptr; }
-  Shape shape() const;  // a copy: the node moves as the graph grows
+  Shape shape() const;  // a copy, since the node moves as the graph grows
   DType dtype() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
-  int64_t extent(int64_t axis) const;  // fails where there is no such axis
+  int64_t extent(int64_t axis) const;  // fails if there is no such axis
 
  private:
   Call* call_ = nullptr;
   NodeId id_ = -1;
 };
 
-// A tensor, or a number that takes dtype and shape of the tensor it meets.
+// A tensor, or a number that takes the dtype and shape of the tensor it is combined with.
 struct Arg {
-  Arg(T t) : tensor(t) {}       // NOLINT(google-explicit-constructor): x + 1 should read so
+  Arg(T t) : tensor(t) {}       // NOLINT(google-explicit-constructor): so that rows can write x + 1
   Arg(double v) : number(v) {}  // NOLINT(google-explicit-constructor)
   T tensor;
   double number = 0;
 };
 
-// A value of the ONNX graph: a node, or a literal or weight that becomes one when first read.
+// A value of the ONNX graph: a node, or a literal or weight that becomes a node when it is first read.
 struct CallValue {
   std::string name = {};
   DType dtype = DType::f32;
   Shape shape = {};
   std::optional<Literal> literal = {};
-  Fill fill = {};  // of a weight without literal
+  Fill fill = {};  // of a weight without values
   NodeId node = -1;
 };
 
 class Call {
  public:
-  // `inputs` has null where an optional input is absent. `cache`: remember in the values which node they became.
+  // `inputs` has null for each absent optional input. `cache`: the values remember the node that was made for them.
   Call(const onnx::NodeProto& node, int opset, std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
   int opset() const { return opset_; }
@@ -79,7 +79,7 @@ class Call {
     reject(absl::StatusCode::kUnimplemented, cat(args...));
   }
 
-  // Inputs. in(), shape() and dtype() of an absent one fail.
+  // Inputs. in(), shape() and dtype() fail if the input is absent.
   int inputs() const { return static_cast<int>(inputs_.size()); }
   bool has(int index) const { return index < inputs() && inputs_[static_cast<size_t>(index)] != nullptr; }
   T in(int index);
@@ -88,11 +88,11 @@ class Call {
   DType dtype(int index) const { return value(index).dtype; }
   int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
   const Literal* literal(int index) const;       // null: not known while importing
-  std::vector<int64_t> ints(int index) const;    // must be known
-  double number(int index) const;                // one element, must be known
-  std::vector<double> numbers(int index) const;  // a list, must be known
+  std::vector<int64_t> ints(int index) const;    // fails if the values are not known
+  double number(int index) const;                // fails unless it is one known element
+  std::vector<double> numbers(int index) const;  // fails unless it is a known list
 
-  // Attributes; a wrong type fails. One that is left out is what the standard says, else `otherwise`.
+  // Attributes. One of the wrong type fails. One that is left out has the default of the standard, else `otherwise`.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   int64_t attr(std::string_view name, int64_t otherwise) const;
   double attr_number(std::string_view name, double otherwise) const;
@@ -100,15 +100,16 @@ class Call {
   std::vector<int64_t> attr_ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
   std::vector<double> attr_numbers(std::string_view name) const;
   std::vector<std::string> attr_texts(std::string_view name) const;
-  DType dtype_attr(std::string_view name, DType otherwise) const;  // a number of TensorProto.DataType; 0 is absent
+  DType dtype_attr(std::string_view name, DType otherwise) const;  // the attribute is a number of TensorProto.DataType,
+                                                                   // where 0 means absent
   std::optional<Literal> attr_literal(std::string_view name) const;
-  // Integers that moved from an attribute to input `index` in some version: the input if there is one.
+  // Integers that some version moved from an attribute to input `index`: returns the input if there is one.
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
   int64_t axis(int64_t axis, int64_t rank) const;  // counted from the front; fails if out of range
-  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // sorted; fails on doubles
+  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // sorted; fails on duplicates
 
-  // Outputs. A row returns its first one, or sets them.
+  // Outputs. A row returns its first output or sets them all.
   int outputs() const;
   bool wants(int index) const;
   void set(int index, T tensor);
@@ -119,20 +120,20 @@ class Call {
   };
   const std::vector<Result>& results() const { return results_; }
 
-  // Building. Everything the Builder rejects, or that is too large, fails here.
+  // Building. Nodes that the Builder rejects or that are too large fail here.
   Builder& builder() { return builder_; }
   T checked(NodeId id);
   void check_shape(const Shape& shape) const;
   T constant(double value, DType dtype, Shape shape);
   T iota(DType dtype, Shape shape, int64_t axis);
   T materialise(CallValue& value);
-  // A tensor of given values that the row itself computed; becomes a weight called after output 0 and `suffix`.
+  // A tensor of values that the row itself computed. It becomes a weight named after output 0 and `suffix`.
   T literal_tensor(Literal literal, std::string_view suffix);
 
  private:
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
-  const SchemaAttribute* standard(std::string_view name) const;  // with a default
+  const SchemaAttribute* standard(std::string_view name) const;  // the attribute's schema, if it has a default
 
   const onnx::NodeProto& node_;
   int opset_;
@@ -141,10 +142,10 @@ class Call {
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
-  std::vector<std::pair<const CallValue*, NodeId>> made_;  // inputs that are nodes now
+  std::vector<std::pair<const CallValue*, NodeId>> made_;  // inputs that have become nodes
 };
 
-// Elementwise, broadcasting.
+// Elementwise ops. Operands broadcast.
 T apply(Op op, std::initializer_list<Arg> operands);
 inline T operator+(T a, Arg b) {
   return apply(Op::add, {a, b});
@@ -176,28 +177,29 @@ inline T operator-(T a) {
 inline T select(T condition, Arg yes, Arg no) {
   return apply(Op::select, {condition, yes, no});
 }
-T cast(T x, DType dtype);  // as ONNX: towards zero to integers, "not zero" to bool
+T cast(T x, DType dtype);  // as in ONNX: to integers towards zero, to bool "not zero"
 
 // Views.
 Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);
 T broadcast_to(T x, const Shape& shape);
-T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);  // undoes a reduce: back to `shape`
+T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);  // undoes a reduce: broadcasts back to
+                                                                             // `shape`
 T reshape(T x, Shape shape);
 T transpose(T x, std::vector<int64_t> perm);
 T slice_axis(T x, int64_t axis, int64_t start, int64_t step, int64_t count);
 T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value);
 T concat(const std::vector<T>& parts, int64_t axis);
-// Each of `axes` becomes (positions, taps), taps last; three parameters per axis: size, stride, dilation.
+// Each of `axes` becomes two, (positions, taps), with all taps last. Three parameters per axis: size, stride, dilation.
 T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
 T unsqueeze(T x, const std::vector<int64_t>& axes);  // axes of the result, sorted
 
-T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // keep: the axes stay, with extent 1
+T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // keep: the reduced axes stay with extent 1
 T mean(T x, const std::vector<int64_t>& axes, bool keep);
 std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // first, ..., rank - 1
 T contract(T a, T b, const std::string& einsum);
 T take_along(T x, T index, int64_t axis);
 
-// x[.., 1 at the axes.., ..]: a vector over `axis` of a tensor of that rank, ready to broadcast.
+// Reshapes a vector over `axis` of a tensor of that rank so that it broadcasts: all other extents are 1.
 T along(T vector, int64_t axis, int64_t rank);
 
 }  // namespace wl::onnx_import

@@ -1,5 +1,6 @@
-// If, Loop and Scan. What a constant decides is decided here: one branch, or as many copies of the body as there are
-// iterations. An If whose condition is computed takes both branches and chooses element by element.
+// If, Loop and Scan. Whatever a constant decides is decided while importing: an If takes one branch, and a loop has its
+// body copied for every iteration. An If with a computed condition evaluates both branches and selects element by
+// element.
 #include <algorithm>
 
 #include "compiler/import/importer.h"
@@ -9,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int64_t kMostIterations = 4096;
-const Opsets kOwnOpsets = {{"", 11}};  // of the ops that are made here
+const Opsets kOwnOpsets = {{"", 11}};  // of the ops that this file creates
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
   auto& attribute = *node.add_attribute();
@@ -157,7 +158,7 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
   return set_outputs(node, state);
 }
 
-// Inputs: states, then what is scanned, along `axes`; outputs: states, then what is collected.
+// Inputs: states, then scanned tensors, along `axes`. Outputs: states, then collected tensors.
 absl::StatusOr<std::vector<CallValue>> Importer::scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                            const std::vector<int64_t>& axes,
                                                            const ImportContext& context) {
@@ -222,7 +223,7 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const ImportContext
     WL_ASSIGN_OR_RETURN(const auto results, scan_once(node, std::move(inputs), axes, context));
     return set_outputs(node, results);
   }
-  // Until version 8 everything had a batch axis in front.
+  // Until version 8 every input had a leading batch axis.
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
   if (batch > kMostIterations) return unimplemented("a batch of ", batch);

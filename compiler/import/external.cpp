@@ -10,7 +10,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Of a path with either kind of separator, as models travel between systems.
+// Whether a path leaves its folder. It may have either kind of separator, since models move between systems.
 bool leaves_its_folder(const std::string& location) {
   if (location.starts_with('/') || location.starts_with('\\') || location.find(':') != std::string::npos) return true;
   const std::vector<std::string> parts = absl::StrSplit(location, absl::ByAnyChar("/\\"));

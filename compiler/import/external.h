@@ -1,4 +1,5 @@
-// Tensors whose values lie in other files (ONNX external data). Reading files is the caller's: the compiler does none.
+// Tensors whose values are stored in other files (ONNX external data). The caller reads the files: the compiler reads
+// none.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,16 @@ class TensorProto;
 
 namespace wl {
 
-// `length` bytes from `offset` on of the file `location`, a path relative to the model's folder that has no `..` in it.
+// Returns `length` bytes, starting at `offset`, of the file `location`: a path relative to the model's folder without
+// `..`.
 using ExternalData =
     std::function<absl::StatusOr<std::string>(const std::string& location, int64_t offset, int64_t length)>;
 
 namespace onnx_import {
 
-// Puts the values of a tensor that lie elsewhere into it; others are left as they are. `read` may be empty: then there
-// are none to be had. `what` is for messages. Errors: InvalidArgument for a place that is none or does not fit the
-// shape, and whatever `read` fails with.
+// Reads the values of a tensor that are stored elsewhere into it; leaves other tensors unchanged. Without `read` a
+// tensor with external values is an error. `what` names the tensor in messages. Errors: InvalidArgument for a place
+// that is malformed or does not fit the shape, and any error of `read`.
 absl::Status embed(onnx::TensorProto& tensor, const ExternalData& read, std::string_view what);
 
 }  // namespace onnx_import

@@ -9,9 +9,9 @@
 namespace wl::onnx_import {
 namespace {
 
-// Shape arithmetic and small tables. Whatever is larger is left to the compiler.
+// Shape arithmetic and small tables are folded while importing. Larger values are left to the compiler.
 constexpr int64_t kFoldElements = kLiteralBytes / 8;
-constexpr int64_t kFoldWork = int64_t{1} << 20;  // elements of all nodes together
+constexpr int64_t kFoldWork = int64_t{1} << 20;  // limit of the elements of all nodes together
 
 absl::StatusOr<Literal> value_of(const Graph& graph, const Output& output) {
   const Node& node = graph.nodes[static_cast<size_t>(output.node)];
@@ -61,7 +61,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
     alone.output(node.output(i), result.node);
   }
   const auto graph = alone.finish();
-  // No outputs left: all were literals.
+  // Nothing needs to be evaluated if all outputs are literals.
   const auto need = [&](int i) { return !node.output(i).empty() && !(*results)[static_cast<size_t>(i)].literal; };
   bool any = false;
   for (int i = 0; i < node.output_size(); ++i) any |= need(i);

@@ -1,5 +1,6 @@
-// Running a row: into the graph being imported, or, when every input is known, at once, by building the node alone and
-// asking the oracle for its values. So what folds is what the table knows, and folding means what the graph means.
+// Runs a row: into the graph being imported or, when every input is known, at once, by building the node alone and
+// evaluating it with the oracle. So exactly the ops of the table can be folded, and folding computes what the graph
+// would.
 #pragma once
 
 #include <optional>
@@ -9,16 +10,16 @@
 
 namespace wl::onnx_import {
 
-// One result per output of the node. The Status does not yet name the node.
+// Returns one result per output of the node. The Status does not name the node; the caller adds that.
 absl::StatusOr<std::vector<Call::Result>> build(const Row& row, const onnx::NodeProto& node, int version,
                                                 std::vector<CallValue*> inputs, Builder& builder, bool cache);
 
-// The values of all outputs; nullopt when inputs are not all known, there are none, or the results are large or
-// illegal.
+// Returns the values of all outputs; nullopt when not all inputs are known, there are no inputs, or the results are
+// large or illegal.
 std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodeProto& node, int version,
                                               const std::vector<CallValue*>& inputs);
 
-// The node that `value` is in `builder`, made now if it is not one yet.
+// Returns the node of `value` in `builder`, and creates it if there is none yet.
 absl::StatusOr<NodeId> materialise(CallValue& value, Builder& builder);
 
 }  // namespace wl::onnx_import

@@ -18,7 +18,7 @@ bool has_body(const onnx::NodeProto& node) {
          (node.op_type() == "If" || node.op_type() == "Loop" || node.op_type() == "Scan");
 }
 
-// What the standard says about an op without a row.
+// Explains why an op has no row, by what the standard says about it.
 std::string why_missing(const std::string& domain, const std::string& op, int version) {
   if (!domain.empty()) return "";
   const Schema* schema = schema_of(op, version);
@@ -69,7 +69,7 @@ bool Importer::is_known(const onnx::NodeProto& node, const Opsets& opsets) const
          find_row(domain, node.op_type(), version_in(opsets, domain)) != nullptr;
 }
 
-// All rows are looked up first, so that one error lists every op that is missing.
+// All rows are looked up first, so that one error lists every missing op.
 absl::Status Importer::check_nodes() const {
   std::map<std::string, int> missing;
   std::string first;
@@ -120,7 +120,7 @@ absl::Status Importer::add_inputs() {
   for (const auto& input : graph_.input()) {
     if (input.name().empty()) return invalid("an input of the graph has no name");
     if (!data_inputs_.insert(input.name()).second) return invalid("input ", input.name(), ": the name occurs twice");
-    if (values_.contains(input.name())) {  // its default is its value, as before IR version 4
+    if (values_.contains(input.name())) {  // an input with a default takes its value, as before IR version 4
       data_inputs_.erase(input.name());
       continue;
     }
@@ -231,7 +231,7 @@ absl::Status Importer::add_outputs() {
 }  // namespace onnx_import
 
 absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions& options) {
-  const google::protobuf::LogSilencer silence;  // what is wrong is in our Status, not on the terminal
+  const google::protobuf::LogSilencer silence;  // protobuf's messages would go to the terminal; the Status has its own
   if (bytes.empty()) return invalid("not an ONNX model: the file is empty");
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
     return invalid("an ONNX model in one piece has at most 2 GiB, this one has ", bytes.size(), " bytes");

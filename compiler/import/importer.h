@@ -1,6 +1,6 @@
-// The walk over the nodes of one model. Every node becomes primitive ops by its row (table.h); a node with a body - If,
-// Loop, Scan, a call of one of the model's functions - is replaced by the nodes of the body, whose names get a prefix
-// of their own, once for every time it runs. So there is one flat set of names, and bodies need nothing of their own.
+// Walks the nodes of one model. Every node becomes primitive ops by its row (table.h). A node with a body (If, Loop,
+// Scan, a call of one of the model's functions) is replaced by the nodes of the body, once for every time it runs, with
+// a prefix that makes their names unique. So there is one flat set of names, and bodies need no scopes.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,9 @@
 namespace wl::onnx_import {
 
 using Opsets = std::map<std::string, int>;
-using Names = std::unordered_map<std::string, std::string>;  // of a body: its own names to those in the model
+using Names = std::unordered_map<std::string, std::string>;  // maps the names of a body to those in the model
 
-// Where a node stands.
+// The opsets that apply to a node, and how deeply its body is nested.
 struct ImportContext {
   const Opsets* opsets;
   int depth = 0;
@@ -32,7 +32,7 @@ class Importer {
   absl::StatusOr<Imported> run();
 
  private:
-  // import.cpp
+  // Defined in import.cpp.
   absl::Status check_nodes() const;
   bool is_known(const onnx::NodeProto& node, const Opsets& opsets) const;
   absl::Status add_initializer(const onnx::TensorProto& tensor, const std::string& name);
@@ -43,12 +43,12 @@ class Importer {
   absl::Status add_row(const onnx::NodeProto& node, const std::string& where, const ImportContext& context);
   const CallValue* find(const std::string& name) const;
 
-  // bodies.cpp. A prefix is unique by the number of the body.
+  // Defined in bodies.cpp. The number of the body makes a prefix unique.
   absl::Status enter(const ImportContext& context);
   std::string new_prefix(const onnx::NodeProto& node);
   absl::Status add_function(const onnx::NodeProto& node, const onnx::FunctionProto& function,
                             const ImportContext& context);
-  // `tensors`: the prefix of its initializers, which all iterations share.
+  // `tensors`: the prefix of the body's initializers, which all iterations share.
   absl::StatusOr<std::vector<CallValue>> add_body(const onnx::GraphProto& body, const std::string& prefix,
                                                   const std::string& tensors, const std::vector<CallValue>& inputs,
                                                   const ImportContext& context);
@@ -56,32 +56,34 @@ class Importer {
                            const std::function<void(onnx::NodeProto&)>& change = {});
   absl::Status set_outputs(const onnx::NodeProto& node, const std::vector<CallValue>& values);
 
-  // control.cpp
+  // Defined in control.cpp.
   absl::Status add_if(const onnx::NodeProto& node, const ImportContext& context);
   absl::Status add_loop(const onnx::NodeProto& node, const ImportContext& context);
   absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
   absl::StatusOr<std::vector<CallValue>> scan_once(const onnx::NodeProto& node, std::vector<CallValue> inputs,
                                                    const std::vector<int64_t>& axes, const ImportContext& context);
-  // One ONNX op on values at hand, by its row: `make` gets a node without inputs and outputs.
+  // Applies one ONNX op to known values by its row. `make` creates the node without inputs and outputs.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
-  absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);    // a new axis
-  absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);  // without the axis
+  // along a new axis
+  absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);
+  // with the axis removed
+  absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);
 
   const onnx::GraphProto& graph_;
   const onnx::ModelProto& model_;
   const ImportOptions& options_;
   Opsets opsets_;
   Metadata metadata_;
-  std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // by domain, a colon and the name
+  std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // key: domain, colon, name
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
-  int64_t inlined_ = 0;  // nodes of bodies so far
+  int64_t inlined_ = 0;  // number of nodes inlined so far
   int64_t bodies_ = 0;
   Builder builder_;
 };
 
-// The value of an attribute that a node with a body must have, or null.
+// Returns the value of an attribute that a node with a body must have, or null.
 const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::string_view name);
 
 }  // namespace wl::onnx_import

@@ -13,12 +13,12 @@ namespace {
 
 using onnx::TensorProto;
 
-// The values of a tensor in whichever of the schema's places they lie, element by element.
+// Reads the values of a tensor element by element, from whichever field of the schema has them.
 class TensorReader {
  public:
   TensorReader(const TensorProto& tensor, DType dtype) : tensor_(tensor), dtype_(dtype) {}
 
-  // Elements stored; -1 when raw bytes are no whole number of them.
+  // Returns the number of stored elements; -1 when the raw bytes are not a whole number of elements.
   int64_t size() const {
     if (tensor_.has_raw_data()) {
       const auto bytes = static_cast<int64_t>(tensor_.raw_data().size());
@@ -45,7 +45,7 @@ class TensorReader {
           const auto bits = static_cast<uint16_t>(value);
           return load_element(dtype_, &bits, 0);
         }
-        default: {  // narrower integers and b1 come widened; whatever does not fit saturates
+        default: {  // b1 and narrow integers are stored widened; values that do not fit saturate
           uint64_t memory = 0;
           store_element(dtype_, &memory, 0, static_cast<double>(value));
           return load_element(dtype_, &memory, 0);
@@ -73,7 +73,7 @@ Fill fill_of(const TensorReader& reader, DType dtype, int64_t count) {
     double squares = 0;
     for (int64_t i = 0; i < count; ++i) squares += (reader.at(i) - mean) * (reader.at(i) - mean);
     const double stddev = std::sqrt(squares / static_cast<double>(count));
-    // Infinities or NaN among the values (masks): statistics mean nothing, any numbers do.
+    // Masks contain infinities or NaN, which have no useful mean and deviation. Their generated values do not matter.
     if (std::isfinite(mean) && std::isfinite(stddev)) fill.mean = mean, fill.stddev = stddev;
     return fill;
   }
@@ -95,7 +95,7 @@ int64_t Literal::int_at(int64_t index) const {
 
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values) {
   if (values.empty()) values = {0};
-  // Bitwise, so that NaN splats and a mixture of 0 and -0 does not.
+  // Compares bits, so that NaN equals itself and -0 differs from 0.
   const auto same = [&](double v) { return std::bit_cast<uint64_t>(v) == std::bit_cast<uint64_t>(values[0]); };
   if (std::all_of(values.begin(), values.end(), same)) values.resize(1);
   return {dtype, std::move(shape), std::move(values)};
@@ -105,7 +105,7 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
   return make_literal(DType::i64, std::move(shape), std::vector<double>(values.begin(), values.end()));
 }
 
-// Newer than the installed onnx.proto may be.
+// Numbers from onnx.proto, of which an old version may be installed.
 constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19;
 
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
@@ -156,7 +156,7 @@ absl::Status check_shape(const Shape& shape, std::string_view what) {
   for (const int64_t extent : shape) {
     if (extent < 0) return invalid(what, ": extent ", extent, " is negative");
     if (extent > kMaxElements) return invalid(what, ": extent ", extent, " is over the limit of ", kMaxElements);
-    // An empty tensor is bounded as if it had one element there: its other extents are multiplied too.
+    // The size of an empty tensor is limited as if its empty extents were 1, so that no product of extents overflows.
     const int64_t factor = std::max<int64_t>(extent, 1);
     if (count > kMaxElements / factor)
       return invalid(what, ": more than ", kMaxElements, " elements, the limit of one tensor");

@@ -1,5 +1,5 @@
-// Literal: a tensor whose values are known while importing. Values are kept as doubles, one only when all are equal, so
-// that a splat of any size costs nothing.
+// Literal is a tensor whose values are known while importing. Values are doubles; if all are equal only one is kept, so
+// that a splat of any size takes little memory.
 #pragma once
 
 #include <optional>
@@ -14,30 +14,32 @@ class TensorProto;
 
 namespace wl::onnx_import {
 
-inline constexpr int64_t kLiteralBytes = 64 * 1024;        // a larger initializer stays a weight without values
-inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // of any tensor; keeps every later product within int64
+inline constexpr int64_t kLiteralBytes = 64 * 1024;        // a larger initializer becomes a weight without values
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // limit of any tensor, so that products of extents stay
+                                                           // within int64
 
 struct Literal {
   DType dtype = DType::f32;
   Shape shape;
-  std::vector<double> values;  // one element: a splat; else row-major
+  std::vector<double> values;  // one element if it is a splat; else all, in row-major order
 
   bool is_splat() const { return values.size() == 1; }
   double at(int64_t index) const { return values[is_splat() ? 0 : static_cast<size_t>(index)]; }
-  int64_t int_at(int64_t index) const;  // saturates; NaN is 0
+  int64_t int_at(int64_t index) const;  // saturates; NaN becomes 0
 };
 
-// Makes `values` a splat if it can be; an empty tensor is a splat of 0.
+// Makes `values` a splat if they are all equal. An empty tensor is a splat of 0.
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values);
 Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // i64
 
-// Element types that ONNX and Warploom share. `what` is for the message: "input x".
+// The element types that ONNX and Warploom share. `what` names the tensor in the message: "input x".
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 
 // Fails unless every extent is at least 0 and there are at most kMaxElements elements.
 absl::Status check_shape(const Shape& shape, std::string_view what);
 
-// An initializer or constant. A tensor over kLiteralBytes that is no splat has no values, only what to generate.
+// An initializer or constant. A tensor over kLiteralBytes that is not a splat has no values, only the parameters of a
+// generator.
 struct DecodedTensor {
   DType dtype = DType::f32;
   Shape shape;

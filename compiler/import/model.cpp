@@ -16,7 +16,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// `text` as a JSON object; the key is for the message.
+// Parses `text` as a JSON object. The key is for the message.
 absl::StatusOr<nlohmann::json> object_of(const std::string& key, const std::string& text) {
   auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return invalid("metadata ", key, ": expected a JSON object");
@@ -126,7 +126,7 @@ std::string label(const onnx::NodeProto& node, int index) {
 
 namespace {
 
-// What the bodies of a node read from outside.
+// Collects the names that the bodies of a node read from the enclosing graph.
 void add_captured(const onnx::GraphProto& body, std::set<std::string> own, std::vector<std::string>& names) {
   for (const auto& input : body.input()) own.insert(input.name());
   for (const auto& tensor : body.initializer()) own.insert(tensor.name());
@@ -168,7 +168,7 @@ absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, con
                                           : cat("an output of ", label(graph.node(it->second), it->second)));
     }
   }
-  // Kahn's algorithm; the smallest index first, so that a sorted file keeps its order.
+  // Kahn's algorithm, smallest index first, so that a sorted file keeps its order.
   std::vector<int> waiting(static_cast<size_t>(graph.node_size()), 0);
   std::vector<std::vector<int>> readers(static_cast<size_t>(graph.node_size()));
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;

@@ -1,5 +1,4 @@
-// What the importer needs of a ModelProto besides its nodes: versions, Warploom's metadata, inputs, and the order of
-// nodes.
+// Reads everything of a ModelProto besides its nodes: versions, Warploom's metadata, inputs, and the order of nodes.
 #pragma once
 
 #include <map>
@@ -19,21 +18,22 @@ class ValueInfoProto;
 
 namespace wl::onnx_import {
 
-// "" and "ai.onnx" are one domain.
+// Returns the canonical name of a domain: "" and "ai.onnx" are the same.
 std::string domain_of(const std::string& name);
 std::string domain_text(const std::string& domain);  // for messages
 
-// Version of each domain that the file imports. Fails on a version newer than the table knows.
+// Returns the version of each domain that the file imports. Fails on a version newer than the table supports.
 absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& model);
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // mean and deviation, or range, by input
+  std::map<std::string, Fill> fills;  // by input: mean and deviation, or range
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);
 
-// Shape and dtype of a graph input, symbolic dimensions bound. Adds the names of its dimensions to `dimensions`.
+// Returns shape and dtype of a graph input with symbolic dimensions bound. Adds the names of its dimensions to
+// `dimensions`.
 struct InputType {
   DType dtype;
   Shape shape;
@@ -41,11 +41,11 @@ struct InputType {
 absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const ImportOptions& options,
                                      std::vector<std::string>& dimensions);
 
-// `node "name"` or, without one, `node #3 (Add)`; for messages.
+// Names a node in messages: `node "name"` or, if it has no name, `node #3 (Add)`.
 std::string label(const onnx::NodeProto& node, int index);
 
-// Indices of the nodes, each after those it reads. `known`: whether a name is an input or initializer. Fails on a
-// cycle, a name that nothing provides, and a name that two nodes provide.
+// Returns the indices of the nodes, each after the nodes it reads. `known`: whether a name is an input or initializer.
+// Fails on a cycle, on a name that nothing provides, and on a name that two nodes provide.
 absl::StatusOr<std::vector<int>> sorted_nodes(const onnx::GraphProto& graph, const std::vector<std::string>& known);
 
 }  // namespace wl::onnx_import

@@ -1,6 +1,6 @@
 // The standard ONNX operators as the installed onnx package defines them: names, versions, attributes and inputs. The
-// build generates the tables from that package (tools/onnx_schema.py); the importer checks nodes against them, and
-// takes from them the values of attributes that a node leaves out.
+// build generates the tables from that package (tools/onnx_schema.py). The importer checks nodes against them and takes
+// the values of omitted attributes from them.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace wl::onnx_import {
 
 struct SchemaAttribute {
   std::string_view name;
-  int type;  // AttributeProto.AttributeType
+  int type;  // value of AttributeProto.AttributeType
   bool required;
-  bool has_default;  // of the types INT, FLOAT and STRING; other defaults are not kept
+  bool has_default;  // for types INT, FLOAT and STRING; other defaults are not kept
   int64_t integer;
   float number;
   std::string_view text;
@@ -33,10 +33,10 @@ struct SchemaInput {
 struct Schema {
   std::string_view op;
   int since;         // opset version
-  bool deprecated;   // from this version on
-  int first, count;  // attributes
+  bool deprecated;   // true from this version on
+  int first, count;  // range of its attributes
   int first_input, inputs;
-  bool variadic;  // the last input stands for any number of them
+  bool variadic;  // the last input stands for any number of inputs
 };
 
 std::span<const Schema> schemas();  // by name, then version
@@ -45,12 +45,12 @@ std::span<const SchemaInput> inputs_of(const Schema& schema);
 int newest_opset();
 std::string_view schema_source();  // "onnx 1.23.2"
 
-// The schema in force at an opset version. Null for an op that does not exist there.
+// Returns the schema in force at an opset version; null if the op does not exist there.
 const Schema* schema_of(std::string_view op, int version);
 const SchemaAttribute* attribute_of(const Schema& schema, std::string_view name);
 
-// A node of the default domain: each attribute is the schema's, of its type, and nothing that is required, attribute or
-// input, is left out; nor are there more inputs than the op has.
+// Checks a node of the default domain: each attribute is in the schema and has its type, no required attribute or input
+// is left out, and there are not more inputs than the op has.
 absl::Status check_node(const onnx::NodeProto& node, const Schema& schema);
 
 }  // namespace wl::onnx_import

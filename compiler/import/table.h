@@ -1,6 +1,6 @@
-// The import table: every ONNX op that Warploom knows, one row each. A row says from which opset version to which its
-// function holds, and the function decomposes one node into primitive ops. To support an op, add its row to table.cpp
-// and a case to tests/unit/import/cases.cpp.
+// The import table: one row for every ONNX op that Warploom supports. A row has the range of opset versions for which
+// its function holds, and the function decomposes one node into primitive ops. To support an op, add its row to
+// table.cpp and a case to tests/unit/import/cases.cpp.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace wl::onnx_import {
 
-// Of the default domain: an op that a newer opset changes may mean something else, and has no row.
+// Newest supported version of the default domain. A newer opset may change the meaning of an op.
 inline constexpr int kNewestOpset = 28;
 inline constexpr int kAnyLater = std::numeric_limits<int>::max();
 
@@ -19,12 +19,12 @@ struct Row {
   std::string_view op;
   int since;
   T (*build)(Call&);
-  int until = kAnyLater;  // last opset version that the function holds for
+  int until = kAnyLater;  // last opset version for which the function holds
   std::string_view domain = "";
 };
 
 std::span<const Row> rows();  // kRows
-// Null if none; a row of the wrong version is returned in `other`, if there is one.
+// Returns null if there is no row. If there is one for other versions only, `other` is set to it.
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other = nullptr);
 
 }  // namespace wl::onnx_import

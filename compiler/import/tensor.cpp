@@ -36,7 +36,7 @@ T broadcast_to(T x, const Shape& shape) {
     x.call().fail("a tensor of shape ", shape_text(from), " does not broadcast to ", shape_text(shape));
   }
   if (node.op == Op::constant) return x.call().constant(node.value, node.dtype, shape);
-  // Extents of 1 that stretch go first, so that [n] and its [1,n,1] become the same node.
+  // Leading extents of 1 that stretch are removed first, so that [n] and [1,n,1] become the same node.
   Shape squeezed;
   std::vector<int64_t> dims;
   const size_t shift = shape.size() - from.size();
@@ -59,7 +59,7 @@ T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape) {
 }
 
 T apply(Op op, std::initializer_list<Arg> operands) {
-  // The tensor that numbers follow: the last, since select's first one is its condition.
+  // Numbers take the type of the last tensor, since the first operand of select is its condition.
   T like;
   std::vector<Shape> shapes;
   for (const Arg& arg : operands) {
@@ -129,7 +129,7 @@ T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value) {
   }
   x.call().check_shape(shape);
   Node node{.op = Op::pad, .operands = {x.id()}, .ints = std::move(low), .ints2 = std::move(high)};
-  // Through constant(), for its rounding to the dtype.
+  // constant() rounds the number to the dtype.
   node.value = x.call().builder().node(x.call().constant(value, x.dtype(), {}).id()).value;
   return x.call().checked(x.call().builder().add_node(std::move(node)));
 }
@@ -159,7 +159,7 @@ T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params) {
         dilation > kMaxElements) {
       x.call().fail("window of size ", size, ", stride ", stride, " and dilation ", dilation, " is out of range");
     }
-    // Divided, not multiplied: size times dilation may not fit.
+    // Dividing avoids the product of size and dilation, which may overflow.
     if (size > 1 && (extent - 1) / (size - 1) < dilation) {
       x.call().fail("window of size ", size, " and dilation ", dilation, " is larger than the padded extent ", extent);
     }
@@ -199,7 +199,7 @@ T mean(T x, const std::vector<int64_t>& axes, bool keep) {
   for (const int64_t axis : axes) count *= x.extent(axis);
   const T sum = reduce(Op::reduce_sum, x, axes, keep);
   if (!is_float(x.dtype())) return sum / static_cast<double>(count);
-  // Of nothing: 0 * inf, the NaN that 0 / 0 is.
+  // The mean of no elements is NaN, which 0 * inf gives.
   return sum * (count == 0 ? std::numeric_limits<double>::infinity() : 1.0 / static_cast<double>(count));
 }
 

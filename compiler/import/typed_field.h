@@ -1,4 +1,5 @@
-// Which field of a TensorProto holds the elements of a tensor without raw data: narrow ones come widened.
+// Selects the field of a TensorProto that holds the elements of a tensor without raw data. Narrow elements are stored
+// widened.
 #pragma once
 
 #include "compiler/base/dtype.h"
@@ -6,7 +7,7 @@
 
 namespace wl::onnx_import {
 
-// visit(field), a protobuf RepeatedField.
+// Calls visit(field) with a protobuf RepeatedField.
 template <typename Visit>
 auto with_typed_field(const onnx::TensorProto& tensor, DType dtype, const Visit& visit) {
   switch (dtype) {

@@ -11,7 +11,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using onnx::TensorProto;
 
-// Typed fields hold narrow elements widened.
+// Narrows the elements of a typed field, which are stored widened.
 template <typename Field>
 std::string bytes_of(DType dtype, const Field& field) {
   const size_t size = static_cast<size_t>(size_of(dtype));
@@ -59,7 +59,8 @@ class Walk : public google::protobuf::io::CopyingInputStream {
   }
 
  private:
-  // Steps through one message to its end; `field` is another message, which `enter` reads to its end. False: broken.
+  // Reads one message to its end. `field` is a nested message, which `enter` reads to its end. Returns false if the
+  // file is broken.
   template <typename Enter>
   static bool inside(CodedInputStream& file, int field, const Enter& enter) {
     while (const uint32_t tag = file.ReadTag()) {

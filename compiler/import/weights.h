@@ -1,4 +1,4 @@
-// The values that an ONNX file carries: what import_onnx() leaves out of the graph, because a kernel does not depend on
+// Reads the values in an ONNX file. import_onnx() leaves them out of the graph, because a kernel does not depend on
 // them.
 #pragma once
 
@@ -11,16 +11,17 @@
 
 namespace wl {
 
-// Sees one initializer: row-major bytes, little endian; they last for the call. An error ends the walk.
+// Receives one initializer: row-major bytes, little endian, valid during the call. An error ends the walk.
 using WeightVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
-// Puts up to `most` of the file's next bytes at `to` and returns how many: 0 at its end, -1 when it cannot be read.
+// Writes up to `most` of the file's next bytes to `to` and returns their number: 0 at the end, -1 when the file cannot
+// be read.
 using ByteSource = std::function<int(char* to, int most)>;
 
-// Calls `visit` for every initializer of the file, in its order; holds one of them at a time. `external` reads values
-// that lie in other files. Errors: InvalidArgument for a file that is broken, Unimplemented for element types that are
-// not known and for values in other files without `external`.
+// Calls `visit` for every initializer of the file, in its order, and holds one of them in memory at a time. `external`
+// reads values that are stored in other files. Errors: InvalidArgument for a file that is broken, Unimplemented for
+// unknown element types, and for values in other files without `external`.
 absl::Status visit_weights(const ByteSource& onnx_file, const WeightVisitor& visit, const ExternalData& external = {});
 absl::Status visit_weights(std::string_view onnx_bytes, const WeightVisitor& visit, const ExternalData& external = {});
 

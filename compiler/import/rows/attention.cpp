@@ -1,4 +1,4 @@
-// Attention as the standard has it; heads that share a key head are an axis of their own in the contractions, so that
+// Attention as in the standard. Query heads that share a key head are an axis of their own in the contractions, so that
 // keys and values are never repeated.
 #include "compiler/import/rows/attention.h"
 

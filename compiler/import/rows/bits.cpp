@@ -1,4 +1,4 @@
-// The bits of integers, and those of anything constant.
+// Bit operations on integers, and bitcasts of constants.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
@@ -30,14 +30,14 @@ T bit_shift(Call& c) {
   const T x = c.in(0), count = c.in(1);
   const auto plain = unsigned_of(x.dtype());
   if (!plain) return apply(op, {x, count});
-  // A negative count, as an unsigned number, is beyond all bits.
+  // A negative count is a large unsigned number, which shifts out all bits.
   if (op == Op::shift_left) return cast(apply(op, {cast(x, *plain), cast(count, *plain)}), x.dtype());
   const T negative = apply(Op::lt, {x, 0.0});
   const T rest = cast(apply(op, {cast(select(negative, -x - 1.0, x), *plain), cast(count, *plain)}), x.dtype());
   return select(negative, -rest - 1.0, rest);
 }
 
-// In two's complement ~x is -x - 1, whatever the width.
+// In two's complement ~x is -x - 1 for any width.
 T bitwise_not(Call& c) {
   return -c.in(0) - 1.0;
 }
@@ -48,7 +48,7 @@ T bit_cast(Call& c) {
   if (size_of(to) != size_of(from)) {
     c.missing("from ", name_of(from), " to ", name_of(to), ": their elements have different sizes");
   }
-  // Integers wrap, which leaves their bits.
+  // Integers wrap, which keeps their bits.
   if (x == nullptr && !is_float(from) && !is_float(to) && to != DType::b1) return cast(c.in(0), to);
   if (x == nullptr) c.missing("input 0 must be constant, unless integers become others");
   std::vector<double> values;

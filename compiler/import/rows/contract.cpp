@@ -1,5 +1,5 @@
-// Matrix products of all kinds, as contract nodes: batch axes become letters, an axis that only one side has (or whose
-// extent is 1 there) simply is not a letter of the other, so nothing is ever broadcast.
+// Matrix products of all kinds as contract nodes. Batch axes become letters; an axis that only one side has, or whose
+// extent is 1 on the other, is not a letter of the other side, so nothing is ever broadcast.
 #include <algorithm>
 #include <map>
 
@@ -16,7 +16,7 @@ struct Term {
   std::string letters;
 };
 
-// Drops the letters at which `term` has extent 1 and another tensor has more.
+// Drops the letters for which `term` has extent 1 and another tensor has more.
 void drop_stretched(Term& term, const std::map<char, int64_t>& extents) {
   std::string letters;
   Shape shape;
@@ -46,7 +46,7 @@ std::map<char, int64_t> extents_of(Call& c, const std::vector<Term>& terms) {
   return extents;
 }
 
-// One operand: sum what the result lacks, then permute.
+// Sums one operand over the letters that the result lacks, then permutes it.
 T rearrange(Call& c, const Term& term, const std::string& out) {
   std::vector<int64_t> gone;
   std::string left;
@@ -73,7 +73,7 @@ void need_distinct(Call& c, const std::string& letters) {
   }
 }
 
-// Of two axes with one letter their diagonal stays: all elements in a row, every (n + 1)st of them.
+// Two axes with the same letter are replaced by their diagonal: every (n + 1)st element of the flattened axes.
 void take_diagonals(Call& c, Term& term) {
   for (size_t i = 0; i < term.letters.size(); ++i) {
     const size_t other = term.letters.find(term.letters[i], i + 1);
@@ -96,11 +96,11 @@ void take_diagonals(Call& c, Term& term) {
     term.letters.erase(other, 1);
     term.letters.erase(i, 1);
     term.letters += letter;
-    i = static_cast<size_t>(-1);  // a third axis of the letter
+    i = static_cast<size_t>(-1);  // starts again, since the letter may occur a third time
   }
 }
 
-// Replaces "..." by capitals from Z backwards, aligned to the last of them, which no equation in use has.
+// Replaces "..." by capital letters from Z backwards, which no equation in use has, aligned to the last axis.
 std::string expand_ellipsis(Call& c, std::string term, size_t axes) {
   const size_t at = term.find("...");
   if (at == std::string::npos) return term;
@@ -172,7 +172,7 @@ T mat_mul(Call& c) {
 }
 
 T mat_mul_integer(Call& c) {
-  // Zero points may be one number, or one per row of A and per column of B.
+  // A zero point is one number, or one per row of A and one per column of B.
   const auto centred = [&](int operand, int zero) {
     const T x = cast(c.in(operand), DType::i32);
     if (!c.has(zero)) return x;
@@ -247,7 +247,7 @@ T einsum(Call& c) {
   }
   c.check_shape(shape);
   for (Term& term : terms) drop_stretched(term, extents);
-  // From the left, two at a time; each step keeps what is needed later.
+  // Terms are contracted from the left, two at a time. Each step keeps the letters that are needed later.
   Term sum = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string later = out;

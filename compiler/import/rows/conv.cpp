@@ -1,4 +1,4 @@
-// Convolutions and pools: pad, window, then contract or reduce. Tensors are [batch, channels, spatial...]; a window
+// Convolutions and pools: pad, window, then contract or reduce. Tensors are [batch, channels, spatial...]. A window
 // puts its taps last, in the order of the spatial axes.
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// How a node slides over the spatial axes: all lists have one entry per spatial axis.
+// How a node's window moves over the spatial axes. All lists have one entry per spatial axis.
 struct Sliding {
   std::vector<int64_t> size, stride, dilation, low, high;
   std::vector<int64_t> extra;  // padding beyond `high` that only ceil_mode needs
@@ -60,7 +60,7 @@ Sliding sliding_of(Call& c, const Shape& shape, std::vector<int64_t> kernel) {
     const int64_t padded = n + s.low[i] + s.high[i];
     if (c.attr("ceil_mode", 0) != 0 && padded >= reach) {
       int64_t positions = (padded - reach + s.stride[i] - 1) / s.stride[i] + 1;
-      // A window that would start in the padding after the data is not one.
+      // A window that would start in the padding after the data does not count.
       if ((positions - 1) * s.stride[i] >= n + s.low[i]) --positions;
       s.extra[i] = std::max<int64_t>((positions - 1) * s.stride[i] + reach - padded, 0);
     }
@@ -85,7 +85,7 @@ bool pointwise(const Sliding& s) {
   return std::all_of(s.size.begin(), s.size.end(), one);
 }
 
-// A 1x1 convolution has no taps: a slice of the padded input, and a matrix product.
+// A 1x1 convolution needs no window: a slice of the padded input and a matrix product are enough.
 T stride_only(T x, const Sliding& s) {
   std::vector<int64_t> low(2, 0), high(2, 0);
   low.insert(low.end(), s.low.begin(), s.low.end());
@@ -163,7 +163,7 @@ T over_taps(Op op, T windows, const Sliding& s) {
   return reduce(op, windows, axes_from(windows.rank() - static_cast<int64_t>(s.rank()), windows.rank()), false);
 }
 
-// What pads a maximum: never the largest.
+// Returns the padding value of a maximum, which is never larger than an element.
 double lowest(DType dtype) {
   if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
   const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
@@ -181,7 +181,8 @@ T conv(Call& c) {
   return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
 }
 
-// The gradient of a convolution: stride - 1 zeros between the inputs, flipped weights, then crop by `pads`.
+// A transposed convolution is the gradient of a convolution: stride - 1 zeros between inputs, flipped weights, then a
+// crop by `pads`.
 T conv_transpose(Call& c) {
   T x = c.in(0), w = c.in(1);
   const auto kernel = kernel_of(c, w);
@@ -198,7 +199,7 @@ T conv_transpose(Call& c) {
   if (asked.size() == rank + 2) asked.erase(asked.begin(), asked.begin() + 2);
   if (!asked.empty() && asked.size() != rank) c.fail("output_shape has ", asked.size(), " entries, expected ", rank);
   const std::string automatic = c.attr_text("auto_pad", "NOTSET");
-  std::vector<int64_t> extra(rank, 0);  // zeros after what there is, for a larger output_shape
+  std::vector<int64_t> extra(rank, 0);  // zeros after the output, where output_shape is larger
   for (size_t i = 0; i < rank; ++i) {
     const int64_t n = x.extent(static_cast<int64_t>(i) + 2);
     if (n < 1) c.fail("spatial axis ", i, " is empty");
@@ -225,7 +226,7 @@ T conv_transpose(Call& c) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t n = x.extent(axis), stride = s.stride[i];
     if (stride > 1) {
-      // Zeros between: give each element an axis of its own, pad that, merge.
+      // Zeros are inserted by giving each element an axis of its own, padding that axis and merging it.
       Shape apart = x.shape(), merged = x.shape();
       apart.insert(apart.begin() + axis + 1, 1);
       std::vector<int64_t> low(apart.size(), 0), high = low;
@@ -261,7 +262,7 @@ T max_pool(Call& c) {
   const T windows = pool_windows(c, x, s, lowest(x.dtype()));
   const T y = over_taps(Op::reduce_max, windows, s);
   if (!c.wants(1)) return y;
-  // The number in the whole tensor of the first element of each window that is its maximum.
+  // Returns the index, in the whole tensor, of the first maximum of each window.
   auto order = axes_from(0, x.rank());
   if (c.attr("storage_order", 0) != 0) std::reverse(order.begin() + 2, order.end());
   T number = c.constant(0, DType::i64, x.shape());
@@ -279,7 +280,7 @@ T average_pool(Call& c) {
   const Sliding s = pool_of(c, x);
   const bool count_padding = c.attr("count_include_pad", 0) != 0;
   T y = over_taps(Op::reduce_sum, pool_windows(c, x, s, 0), s);
-  // How many elements each window averages: a product over the axes.
+  // The number of elements that each window averages is a product over the axes.
   for (size_t i = 0; i < s.rank(); ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
     const int64_t begin = count_padding ? -s.low[i] : 0;
@@ -301,7 +302,7 @@ T average_pool(Call& c) {
 
 namespace {
 
-// (sum |x|^p)^(1/p) over what `sum` adds up.
+// Returns (sum |x|^p)^(1/p), where `sum` adds up the elements.
 template <typename Sum>
 T lp(Call& c, T x, Sum sum) {
   const auto p = static_cast<double>(c.attr("p", 2));

@@ -1,4 +1,4 @@
-// com.microsoft: what onnxruntime's optimiser and the exporters for it fuse.
+// com.microsoft: ops that onnxruntime's optimiser and its exporters create by fusing others.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ T activated(Call& c, T x) {
   c.missing("activation '", name, "' is not supported");
 }
 
-// Rows of the mask: [batch] lengths, [batch, keys], [batch, queries, keys] or [batch, 1, *, keys]; 0 hides a key.
+// The mask is one of [batch] lengths, [batch, keys], [batch, queries, keys] or [batch, 1, *, keys]. 0 hides a key.
 void apply_mask(Call& c, Mask& mask, T given, int64_t batch, int64_t queries, int64_t keys) {
   if (given.rank() == 1 && given.extent(0) == batch) {
     const T length = reshape(cast(given, DType::i64), {batch, 1, 1, 1});
@@ -83,7 +83,7 @@ T bias_split_gelu(Call& c) {
   return part(x, 0, half) * gelu_erf(part(x, half, half));
 }
 
-// Input, weights [inputs, 3 * hidden], bias, mask, past, attention bias.
+// Inputs: input, weights [inputs, 3 * hidden], bias, mask, past, attention bias.
 T attention_ms(Call& c) {
   const T x = c.in(0), w = c.in(1);
   const int64_t heads = c.attr("num_heads", 0);
@@ -121,7 +121,7 @@ T attention_ms(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(3) || c.has(5));
 }
 
-// Query, key, value, bias, key padding mask, attention bias, past key, past value.
+// Inputs: query, key, value, bias, key padding mask, attention bias, past key, past value.
 T multi_head_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0);
   if (heads < 1) c.fail("attribute num_heads is needed");
@@ -180,8 +180,8 @@ T multi_head_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), c.has(4) || c.has(5));
 }
 
-// Query, key, value, past key, past value, seqlens_k, total length, cosine and sine caches. The past is what the
-// tensors hold: a cache that is longer than what is filled hides its end by seqlens_k.
+// Inputs: query, key, value, past key, past value, seqlens_k, total length, cosine and sine caches. The length of the
+// past is that of the tensors. If a cache is only partly filled, seqlens_k hides the rest.
 T group_query_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0), key_heads = c.attr("kv_num_heads", 0);
   T q = c.in(0), k, v;
@@ -205,7 +205,7 @@ T group_query_attention(Call& c) {
   v = split_heads(v, key_heads);
   const int64_t batch = q.extent(0), queries = q.extent(2);
   const int64_t past = c.has(3) && c.in(3).rank() == 4 ? c.in(3).extent(2) : 0;
-  // How many keys each batch has before this call.
+  // The number of keys of each batch before this call.
   T before = c.constant(static_cast<double>(past), DType::i64, {batch, 1, 1});
   if (c.has(5)) before = reshape(cast(c.in(5), DType::i64), {batch, 1, 1}) + static_cast<double>(1 - queries);
   const T position = reshape(before, {batch, 1}) + c.iota(DType::i64, {1, queries}, 1);
@@ -217,7 +217,8 @@ T group_query_attention(Call& c) {
     k = rotate(k, cosine, sine, 1, interleaved);
   }
   if (past > 0) {
-    // A cache of fixed length takes the new keys where the old ones end; otherwise they follow.
+    // New keys follow the old ones. A cache of fixed length has room for them after its filled part; otherwise they are
+    // appended.
     const double total = c.has(6) && c.literal(6) != nullptr ? c.number(6) : static_cast<double>(past + queries);
     if (total <= static_cast<double>(past)) {
       const auto put = [&](T cache, T fresh) {
@@ -247,7 +248,7 @@ T group_query_attention(Call& c) {
   return attend(c, q, k, v, mask, default_scale(q), true);
 }
 
-// Word, segment and position embeddings, then a layer normalisation; output 1: the lengths of the masks.
+// Adds word, segment and position embeddings, then normalises the layer. Output 1: the lengths of the masks.
 T embed_layer_norm(Call& c) {
   const T ids = c.in(0);
   const int64_t batch = ids.extent(0), length = ids.extent(1);

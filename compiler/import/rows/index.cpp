@@ -1,4 +1,4 @@
-// Constants, shapes, and whatever picks elements by index.
+// Constants, shapes, and ops that select elements by index.
 #include <algorithm>
 #include <cmath>
 
@@ -93,7 +93,7 @@ T one_hot(Call& c) {
   return select(hit, value(1), value(0));
 }
 
-// x[.., index, ..]: axis `axis` is replaced by the axes of `index`.
+// x[.., index, ..]: the axes of `index` replace `axis`.
 T gather_axis(T x, T index, int64_t axis) {
   Call& c = x.call();
   x.extent(axis);
@@ -131,7 +131,7 @@ T gather_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), x.rank());
   for (int64_t i = 0; i < x.rank(); ++i) {
-    // Other axes of the indices may be shorter than those of the data: the rest is never read.
+    // On other axes the indices may be shorter than the data: the rest of the data is never read.
     if (i == axis) continue;
     if (index.extent(i) > x.extent(i)) {
       c.fail("indices of shape ", shape_text(index.shape()), " reach beyond data of shape ", shape_text(x.shape()));
@@ -141,7 +141,7 @@ T gather_elements(Call& c) {
   return take_along(x, index, axis);
 }
 
-// The index tuples become one index into the leading axes, flattened.
+// The index tuples become one index into the flattened leading axes.
 T gather_nd(Call& c) {
   const T x = c.in(0);
   const T index = cast(c.in(1), DType::i64);
@@ -154,7 +154,7 @@ T gather_nd(Call& c) {
   tuples.pop_back();
   int64_t rows = 1;
   T flat = c.constant(0, DType::i64, tuples);
-  // A batch's own rows begin where those of the batches before it end: the batch axes are leading indices.
+  // Batch axes are leading indices: an offset for each batch is added to the index.
   for (int64_t i = 0; i < shared; ++i) {
     if (tuples[static_cast<size_t>(i)] != x.extent(i)) c.fail("batch axis ", i, " has two extents");
     flat = flat * static_cast<double>(x.extent(i)) + c.iota(DType::i64, tuples, i);

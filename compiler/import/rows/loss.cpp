@@ -1,10 +1,10 @@
-// Losses: what is left of training in exported graphs.
+// Losses, which exported training graphs contain.
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 namespace {
 
-// -log p of the target class of each place, weighted by class and reduced. logs: [batch, classes, ...].
+// Returns -log p of the target class at each place, weighted by class and reduced. logs: [batch, classes, ...].
 T picked_loss(Call& c, T logs, T target, int weight) {
   const Shape places = target.shape();
   T index = target, factor;

@@ -1,4 +1,4 @@
-// Elementwise ops that are more than one formula.
+// Elementwise ops that take more than one formula.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 
 namespace {
 
-// Operand 1 of a binary op. Until version 6 it could be told at which axis of operand 0 its own begin.
+// Returns operand 1 of a binary op. Until version 6 an attribute could say at which axis of operand 0 its axes begin.
 T second(Call& c) {
   const T x = c.in(0), y = c.in(1);
   if (c.opset() >= 7 || c.attr("broadcast", 0) == 0 || !c.has_attr("axis")) return y;
@@ -38,7 +38,8 @@ T variadic(Call& c, Op op) {
 
 T power(Call& c) {
   const T x = c.in(0);
-  // Exact small powers, as every runtime computes them: pow itself costs 24 and rounds by 8 ulps.
+  // Small powers are computed exactly by products, as every runtime does: pow costs 24 issue slots and rounds by 8
+  // ulps.
   if (const Literal* exponent = c.literal(1); exponent != nullptr && exponent->is_splat()) {
     const Shape shape = broadcast_shape(c, {x.shape(), exponent->shape});
     const T wide = broadcast_to(x, shape);
@@ -67,19 +68,20 @@ T clip(Call& c) {
 
 T prelu(Call& c) {
   T slope = c.in(1);
-  // Until version 6 a list was one number for each channel.
+  // Until version 6 a slope of rank 1 had one number per channel.
   if (c.opset() < 7 && slope.rank() == 1 && slope.extent(0) != 1) slope = along(slope, 1, c.in(0).rank());
   return select(apply(Op::lt, {c.in(0), 0.0}), c.in(0) * slope, c.in(0));
 }
 
-// To floats of eight bits, whose conversion keeps infinities where there are any and saturates everything else: what
-// attribute saturate asks for beyond that.
+// Casts to eight-bit floats as attribute saturate asks. The plain conversion saturates finite numbers but keeps an
+// infinity where the dtype has one, so every other behaviour needs a clamp or a selection before it.
 T cast_saturating(Call& c, T x, DType dtype) {
   if (!saturates(dtype) || !is_float(x.dtype()) || x.dtype() == dtype) return cast(x, dtype);
   const double largest = info(dtype).largest;
   if (x.dtype() == DType::f8e4m3fn || x.dtype() == DType::f8e5m2) x = cast(x, DType::f32);
   if (c.attr("saturate", 1) != 0) return cast(apply(Op::min, {apply(Op::max, {x, -largest}), largest}), dtype);
-  // Half a step beyond the largest number; a tie goes to the even neighbour, which is f8e4m3fn's largest number itself.
+  // Numbers overflow from half a step beyond the largest on. A tie goes to the even neighbour, which for f8e4m3fn is
+  // the largest number itself.
   const bool infinite = dtype == DType::f8e5m2;
   const double first = infinite ? 61440 : 464;
   const T over = apply(infinite ? Op::ge : Op::gt, {apply(Op::abs, {x}), first});
@@ -96,7 +98,7 @@ T cast_to(Call& c) {
 }
 
 T cast_like(Call& c) {
-  // A constant stays one, though what it is cast like is data.
+  // A constant stays a constant even if the tensor that gives the dtype is data.
   const Literal* known = c.literal(0);
   const DType to = c.dtype(1);
   if (known != nullptr && to != DType::b1 && !saturates(to) && !saturates(known->dtype)) {
@@ -127,7 +129,7 @@ T dropout(Call& c) {
   return x;
 }
 
-// Without overflow: log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)).
+// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)) does not overflow.
 T softplus(T x) {
   return apply(Op::max, {x, 0.0}) + apply(Op::log1p, {apply(Op::exp, {-apply(Op::abs, {x})})});
 }
@@ -141,7 +143,8 @@ T gelu_tanh(T x) {
   return x * (apply(Op::tanh, {(x + x * x * x * 0.044715) * scale}) + 1.0) * 0.5;
 }
 
-// With e = exp(x) - 1: (e + e / (e + 1)) / 2, which keeps small values exact; for large ones exp alone.
+// With e = exp(x) - 1, sinh(x) is (e + e / (e + 1)) / 2, which is exact for small values. Large values use the
+// definition.
 T sinh_of(T x) {
   const T e = apply(Op::expm1, {x});
   const T large = (apply(Op::exp, {x}) - apply(Op::exp, {-x})) * 0.5;
@@ -150,7 +153,7 @@ T sinh_of(T x) {
 
 namespace {
 
-// Scale or zero point: one number, or one per slice along `axis`.
+// Returns a scale or zero point in a shape that broadcasts with x: one number, or one per slice along `axis`.
 T per_axis(Call& c, T value, T x) {
   if (const int64_t block = c.attr("block_size", 0); block != 0) {
     const int64_t axis = c.axis(c.attr("axis", 1), x.rank()), n = x.extent(axis);
@@ -176,7 +179,7 @@ T dequantize(Call& c) {
   const T x = c.in(0), scale = c.in(1);
   T centred = cast(x, scale.dtype());
   if (c.has(2)) {
-    // int32 differences are exact; as floats the difference of two int8 is too.
+    // Differences in int32 are exact. As floats, the difference of two int8 is exact too.
     centred = centred - cast(per_axis(c, c.in(2), x), scale.dtype());
   }
   return centred * per_axis(c, scale, x);

@@ -1,4 +1,4 @@
-// Normalisations: statistics over some axes, then scale and shift.
+// Normalisations: statistics over some axes, then a scale and a shift.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
@@ -6,7 +6,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Statistics are taken in at least f32 unless the node's stash_type says otherwise.
+// Statistics are computed in at least f32 unless the node's stash_type says otherwise.
 T stash(Call& c, T x) {
   const int64_t type = c.attr("stash_type", 1);
   if (x.dtype() == DType::f64 || type != 1) return x;
@@ -14,7 +14,7 @@ T stash(Call& c, T x) {
 }
 
 struct Centred {
-  T mean, inverse;  // without the axes
+  T mean, inverse;  // shapes without the reduced axes
   T normal;         // (x - mean) * inverse
 };
 
@@ -89,7 +89,7 @@ T batch_norm(Call& c) {
   for (int i = 1; i < c.outputs(); ++i) {
     if (c.wants(i)) c.missing("output ", i, ": statistics of training are not supported");
   }
-  // Per channel first: one multiply and two adds are left for each element.
+  // Factors per channel are combined first, so that one multiply and two adds remain for each element.
   const T factor = c.in(1) * apply(Op::rsqrt, {c.in(4) + c.attr_number("epsilon", 1e-5)});
   return (x - along(c.in(3), 1, rank)) * along(factor, 1, rank) + along(c.in(2), 1, rank);
 }
@@ -107,7 +107,7 @@ T group_norm(Call& c) {
   const T grouped = reshape(stash(c, x), split);
   const auto axes = axes_from(2, grouped.rank());
   T y = cast(centre(grouped, axes, c.attr_number("epsilon", 1e-5)).normal, x.dtype());
-  // Until version 20 scale and bias were one number per group, since 21 per channel.
+  // Until version 20 scale and bias had one number per group, since version 21 per channel.
   if (c.opset() < 21) {
     y = y * along(c.in(1), 1, y.rank()) + along(c.in(2), 1, y.rank());
     return reshape(y, x.shape());
@@ -128,7 +128,7 @@ T mean_variance_norm(Call& c) {
   const auto axes = c.axes(c.attr_ints("axes", {0, 2, 3}), x.rank());
   const T centred = x - stretch(mean(x, axes, false), axes, x.shape());
   const T deviation =
-      apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;  // as the standard's function body
+      apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;  // as in the function body of the standard
   return centred / stretch(deviation, axes, x.shape());
 }
 
@@ -138,7 +138,7 @@ T lp_norm(Call& c) {
   if (p != 1 && p != 2) c.missing("attribute p = ", p, "; supported are 1 and 2");
   T norm = reduce(Op::reduce_sum, p == 1 ? apply(Op::abs, {x}) : x * x, {axis}, false);
   if (p == 2) norm = apply(Op::sqrt, {norm});
-  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // a row of zeros stays one
+  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // a row of zeros stays zero
   return x / stretch(divisor, {axis}, x.shape());
 }
 
@@ -156,7 +156,7 @@ T local_response_norm(Call& c) {
   return x * apply(Op::pow, {base, -c.attr_number("beta", 0.75)});
 }
 
-// Outputs 1 and 2, the statistics, are never filled by onnxruntime; output 3 is the sum.
+// onnxruntime never fills outputs 1 and 2, the statistics. Output 3 is the sum.
 T skip_layer_norm(Call& c) {
   T x = c.in(0) + c.in(1);
   if (c.has(4)) x = x + c.in(4);

@@ -1,11 +1,11 @@
-// Patches of images and crops.
+// Image patches and crops.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 
-// The sum of all patches, each at its place: one tap of the patch after the other.
+// Adds up all patches, each at its place, one tap of the patch at a time.
 T col_to_im(Call& c) {
   const T x = c.in(0);
   const auto image = c.ints(1), block = c.ints(2);

@@ -11,32 +11,32 @@ bool is_signed(DType dtype) {
   return dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
 }
 
-// One number, or one for each slice along `axis`.
+// Reshapes a value to broadcast: one number, or one for each slice along `axis`.
 T on_axis(T value, int64_t axis, int64_t rank) {
   if (value.rank() == 1 && value.extent(0) != 1) return along(value, axis, rank);
   return value.rank() <= 1 ? reshape(value, {}) : value;
 }
 
-// One number, or one for each row (of A, axis -2) or column (of B, axis -1) of a product of matrices.
+// The same for a matrix product: one number, or one for each row (of A, axis -2) or column (of B, axis -1).
 T on_matrix(T value, int64_t axis, int64_t rank) {
   return rank >= 2 ? on_axis(value, rank + axis, rank) : on_axis(value, 0, rank);
 }
 
 struct Quantised {
-  T scale, zero;  // zero: none if 0
+  T scale, zero;  // zero is no tensor if the zero point is 0
 };
 
 Quantised quantised(Call& c, int scale, int zero) {
   return {c.in(scale), zero >= 0 && c.has(zero) ? c.in(zero) : T()};
 }
 
-// round(x / scale) + zero, saturated to the zero point's dtype.
+// Returns round(x / scale) + zero, saturated to the zero point's dtype.
 T store(T x, T scale, T zero, DType dtype) {
   const int bits = 8 * size_of(dtype);
   if (bits > 16 || is_float(dtype)) x.call().missing("quantising to ", name_of(dtype), " is not supported");
   const double low = is_signed(dtype) ? -std::ldexp(1, bits - 1) : 0;
   const double high = std::ldexp(1, is_signed(dtype) ? bits - 1 : bits) - 1;
-  // In integers from here on, which are exact; twice the largest range is no loss.
+  // The rest is computed in integers, which are exact. A clamp to twice the largest range loses nothing.
   const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
   y = cast(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
@@ -106,7 +106,7 @@ T dynamic_quantize(Call& c) {
   return store(x, safe, zero, DType::u8);
 }
 
-// com.microsoft: a, its scale and zero point, b, its own, the result's.
+// com.microsoft. Inputs: a, its scale and zero point, b, its scale and zero point, scale and zero point of the result.
 T qlinear_binary(Call& c, Op op) {
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
   const DType wide = wide_of(qa.scale);
@@ -114,7 +114,7 @@ T qlinear_binary(Call& c, Op op) {
   return store(y, on_axis(qy.scale, 0, 0), qy.zero.valid() ? on_axis(qy.zero, 0, 0) : T(), c.dtype(0));
 }
 
-// com.microsoft: x, its scale and zero point, the result's.
+// com.microsoft. Inputs: x, its scale and zero point, scale and zero point of the result.
 T qlinear_unary(Call& c, T (*f)(Call&, T)) {
   const Quantised qx = quantised(c, 1, 2), qy = quantised(c, 3, 4);
   const T y = f(c, real(c.in(0), qx, wide_of(qx.scale)));

@@ -1,4 +1,4 @@
-// RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then step after step.
+// RNN, GRU and LSTM, unrolled: the products with the inputs of all steps at once, then one step after the other.
 #include <functional>
 
 #include "compiler/import/rows/rows.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Function = std::function<T(T)>;
 
-// The node's activations, `defaults` for each direction where it names none.
+// The activations of a node; `defaults` for each direction if the node names none.
 class Activations {
  public:
   Activations(Call& c, std::vector<std::string> defaults)
@@ -69,7 +69,7 @@ struct State {
   T hidden, cell;
 };
 
-// One direction's weights: of each gate [hidden, inputs] in one matrix, biases added up as far as that is right.
+// The weights of one direction: all gates in one matrix, and biases added up where that is correct.
 struct Direction {
   T inputs;     // [steps, batch, gates * hidden], with the biases
   T recurrent;  // [gates * hidden, hidden]
@@ -186,7 +186,7 @@ T rnn(Call& c) {
   });
 }
 
-// Gates: update, reset, hidden.
+// The gates are update, reset, hidden.
 T gru(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh"});
   const bool before = c.attr("linear_before_reset", 0) != 0;
@@ -208,7 +208,7 @@ T gru(Call& c) {
   });
 }
 
-// Gates: input, output, forget, cell.
+// The gates are input, output, forget, cell.
 T lstm(Call& c) {
   Activations f(c, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = c.attr("input_forget", 0) != 0;

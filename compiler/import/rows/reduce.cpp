@@ -1,4 +1,4 @@
-// Reductions, and what is made of them along one axis.
+// Reductions, and ops along one axis that are made of them.
 #include <algorithm>
 #include <limits>
 
@@ -22,7 +22,8 @@ Axes axes_of(Call& c, int64_t rank) {
   return {c.axes(*std::move(given), rank), keep};
 }
 
-// Softmax and friends: before version 13 the input was a matrix, cut before `axis`; since then one axis counts.
+// The axes of Softmax and similar ops: before version 13 the input was a matrix, split at `axis`; since then only
+// `axis` counts.
 std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
   if (c.opset() >= 13) {
     const int64_t axis = c.axis(c.attr("axis", -1), rank);
@@ -33,7 +34,7 @@ std::vector<int64_t> softmax_axes(Call& c, int64_t rank) {
 }
 
 struct Softmax {
-  T shifted, exps, sum;  // sum: without the axes
+  T shifted, exps, sum;  // sum: without the reduced axes
   std::vector<int64_t> axes;
 };
 
@@ -48,7 +49,7 @@ Softmax softmax_parts(Call& c) {
   return parts;
 }
 
-// The index along `axis` of the largest or smallest element, the axis kept with extent 1.
+// Returns the index along `axis` of the largest or smallest element. The axis is kept with extent 1.
 T arg_index(T x, Op op, int64_t axis, bool last) {
   const T best = stretch(reduce(op, x, {axis}, false), {axis}, x.shape());
   const T index = x.call().iota(DType::i64, x.shape(), axis);
@@ -74,7 +75,7 @@ T reduce_log_sum_exp(Call& c) {
   const auto [axes, keep] = axes_of(c, x.rank());
   if (axes.empty()) return x;
   const T max = reduce(Op::reduce_max, x, axes, false);
-  // All -inf, or any inf: shifting by it would be inf - inf.
+  // If all elements are -inf or one is inf, subtracting the maximum would give inf - inf.
   const T infinite = apply(Op::eq, {apply(Op::abs, {max}), std::numeric_limits<double>::infinity()});
   const T shift = select(infinite, 0.0, max);
   const T exps = apply(Op::exp, {x - stretch(shift, axes, x.shape())});
@@ -113,7 +114,7 @@ T hardmax(Call& c) {
   if (axes.empty()) return c.constant(1, x.dtype(), shape);
   int64_t rows = 1, row = 1;
   for (int64_t i = 0; i < x.rank(); ++i) (std::count(axes.begin(), axes.end(), i) != 0 ? row : rows) *= x.extent(i);
-  // One axis stays where it is; the old form's several are the last ones, and become one.
+  // A single axis is used where it is. The older form has several axes, which are the last ones and are merged.
   int64_t axis = axes[0];
   if (axes.size() > 1) {
     x = reshape(x, {rows, row});

@@ -1,5 +1,5 @@
-// Resizing, an axis at a time: a few elements of the input for each of the output, each a view where their places are
-// regular and a gather by constant indices where they are not, times constant weights.
+// Resizing, one axis at a time. Each output element is a weighted sum of a few input elements with constant weights.
+// They are read by views where their positions are regular, and by a gather with constant indices otherwise.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 namespace {
 
 struct Axis {
-  double scale = 1, low = 0, high = 1;  // low, high: of the region of tf_crop_and_resize
+  double scale = 1, low = 0, high = 1;  // low, high: bounds of the region of tf_crop_and_resize
   int64_t size = 0;
 };
 
@@ -19,7 +19,7 @@ struct Manner {
   double cubic = -0.75, outside = 0;
 };
 
-// What the n-th output sees: element index[t][n] with weight[t][n]; outside[n]: a constant instead.
+// The inputs of output n: elements index[t][n] with weights weight[t][n]. If outside[n], it is a constant instead.
 struct Taps {
   std::vector<std::vector<int64_t>> index;
   std::vector<std::vector<double>> weight;
@@ -32,7 +32,7 @@ double keys(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// The weights of the neighbours of a point `ratio` (0 < ratio <= 1) after the first neighbour not beyond it.
+// Returns the weights of the neighbours of a point that lies `ratio` (0 < ratio <= 1) after its first neighbour.
 std::vector<double> weights_of(const Manner& how, double ratio, double scale) {
   if (how.mode == "nearest") {
     const bool next = ratio == 1 || how.nearest == "ceil" || (how.nearest == "round_prefer_floor" && ratio > 0.5) ||
@@ -103,7 +103,7 @@ Taps taps_of(Call& c, const Manner& how, const Axis& axis, int64_t input) {
   return taps;
 }
 
-// x[.., index[n], ..] along an axis.
+// Returns x[.., index[n], ..] along an axis.
 T pick(T x, int64_t axis, const std::vector<int64_t>& index, std::string_view name) {
   const auto n = static_cast<int64_t>(index.size());
   const int64_t step = n > 1 ? index[1] - index[0] : 1;

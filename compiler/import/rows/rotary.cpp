@@ -1,4 +1,4 @@
-// Rotary embeddings, and the layers of linear attention models, whose state goes from step to step.
+// Rotary embeddings, and layers of linear attention models, which carry a state from step to step.
 #include <cmath>
 
 #include "compiler/import/rows/attention.h"
@@ -59,7 +59,7 @@ T rotary_embedding(Call& c) {
   return rotary(c, c.in(0), cosine, sine, c.attr("num_heads", 0));
 }
 
-// com.microsoft: the positions come second, and may be one number, that of the first.
+// com.microsoft: positions are input 1. They may be one number, which is the position of the first element.
 T rotary_embedding_ms(Call& c) {
   const T x = c.in(0);
   if (c.attr("is_packed_batching", 0) != 0) c.missing("attribute is_packed_batching is not supported");

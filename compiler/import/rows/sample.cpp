@@ -1,4 +1,4 @@
-// Sampling images at computed places: grids, regions, deformed convolutions. A sample is a weighted sum of gathers.
+// Samples images at computed positions: grids, regions, deformed convolutions. A sample is a weighted sum of gathers.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ T both(T a, T b) {
   return apply(Op::logical_and, {a, b});
 }
 
-// Reflected at both borders until it lies between them.
+// Reflects positions at both borders until they lie between them.
 T reflect(T x, double low, double high) {
   const double range = high - low;
   if (!(range > 0)) return x * 0.0 + low;
@@ -30,7 +30,7 @@ struct Sampler {
   std::string mode, padding;  // linear, cubic, nearest; zeros, border, reflection
   bool align = false;
 
-  // One neighbour along one axis: where, with which weight, and where it is at all (invalid: everywhere).
+  // One neighbour along one axis: its index, its weight, and where it lies inside the image (no tensor: everywhere).
   struct Tap {
     T index, weight, inside;
   };
@@ -43,7 +43,7 @@ struct Sampler {
     if (padding == "reflection") x = reflect(x, low, high);
     std::vector<Tap> result;
     const T first = mode == "nearest" ? x : floor_of(x);
-    // Neighbours are counted in integers, which are exact.
+    // Neighbours are computed in integers, which are exact.
     const auto add = [&](double offset, T weight) {
       Tap tap{cast(first, DType::i64), weight, {}};
       if (offset != 0) tap.index = tap.index + offset;
@@ -139,7 +139,7 @@ T grid_sample(Call& c) {
   const int64_t points = x.extent(0) == 0 ? 0 : elements(result) / x.extent(0);
   std::vector<T> places;
   for (int64_t i = 0; i < spatial; ++i) {
-    // The grid has the last axis first.
+    // The grid stores the coordinate of the last axis first.
     const T at = reshape(slice_axis(grid, grid.rank() - 1, spatial - 1 - i, 1, 1), {x.extent(0), points});
     const auto n = static_cast<double>(x.extent(i + 2));
     places.push_back(sampler.align ? (at + 1.0) * ((n - 1) / 2) : ((at + 1.0) * n - 1.0) * 0.5);
@@ -190,14 +190,14 @@ struct Regions {
   bool max;
 };
 
-// The mean, or maximum, of rows x columns samples in each bin. -> [regions, channels, height, width]
+// Returns the mean or maximum of rows x columns samples in each bin: [regions, channels, height, width].
 T align(const Regions& r, int64_t rows, int64_t columns) {
   Call& c = r.x.call();
   const int64_t regions = r.rois.extent(0), channels = r.x.extent(1), h = r.x.extent(2), w = r.x.extent(3);
   struct Line {
     T low, high, fraction, inside;
   };
-  // Each [regions, bins * samples].
+  // Returns positions along one axis: [regions, bins * samples].
   const auto line = [&](int64_t begin, int64_t bins, int64_t samples, int64_t extent) {
     const auto edge = [&](int64_t column) {
       return reshape(slice_axis(r.rois, 1, column, 1, 1), {regions, 1}) * r.scale - (r.half ? 0.5 : 0.0);

@@ -1,5 +1,5 @@
-// Scatters, turned around: an element of the output asks which update hits it. The question is a comparison with every
-// update of its row, reduced at once; with constant indices it is answered while importing.
+// Scatters as gathers: each element of the output looks for the update that writes it. It is compared with every update
+// of its row, and the result is reduced. With constant indices the comparison is made while importing.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,7 +45,7 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   return apply(max ? Op::max : Op::min, {data, best});
 }
 
-// The same where the indices are known and each row is hit at most by its last one.
+// The same for constant indices, where only the last update of each row counts.
 T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape& shape, std::string_view name) {
   Call& c = data.call();
   std::vector<int64_t> index = last;
@@ -61,7 +61,7 @@ T scatter_known(T data, T updates, const std::vector<int64_t>& last, const Shape
 
 constexpr int64_t kKnown = kLiteralBytes / 8;
 
-// Widens bool and back, since no arithmetic is defined on it.
+// Widens bool to a dtype with arithmetic, and converts the result back.
 template <typename Scatter>
 T numeric(T data, T updates, Scatter scatter) {
   if (data.dtype() != DType::b1) return scatter(data, updates);
@@ -79,7 +79,7 @@ T scatter_elements(Call& c) {
   }
   const int64_t axis = c.axis(c.attr("axis", 0), data.rank()), n = data.extent(axis), m = index.extent(axis);
   index = from_front(index, n);
-  // Indices may be shorter along other axes; what they do not reach is hit by nothing.
+  // Indices may be shorter than the data along other axes. Data beyond them receives no update.
   std::vector<int64_t> low(data.shape().size(), 0), high = low;
   int64_t before = 1, after = 1;
   for (int64_t i = 0; i < data.rank(); ++i) {
@@ -143,7 +143,7 @@ T scatter_nd(Call& c) {
   return reshape(result, whole);
 }
 
-// A cache, updated from a place on that each batch has.
+// Updates a cache, starting at a position that is given for each batch.
 T tensor_scatter(Call& c) {
   const T cache = c.in(0), update = c.in(1);
   const int64_t axis = c.axis(c.attr("axis", -2), cache.rank()), n = cache.extent(axis);
@@ -192,7 +192,7 @@ T max_unpool(Call& c) {
     area *= shape[i + 2];
   }
   const int64_t planes = shape[0] * shape[1];
-  // Indices count through the whole tensor; a plane's lie in that plane.
+  // Indices count through the whole tensor. Those of a plane lie in that plane.
   const T local =
       reshape(index, {planes, points, 1}) - c.iota(DType::i64, {planes, 1, 1}, 0) * static_cast<double>(area);
   T y = reshape(

@@ -1,4 +1,4 @@
-// Signals: Fourier transforms as products with a matrix of angles, windows, filter banks, running sums.
+// Signals: Fourier transforms as products with a matrix of angles, windows, filter banks, cumulative sums.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,14 +9,15 @@
 namespace wl::onnx_import {
 namespace {
 
-// cos or sin of 2 pi i j / n for i < rows, j < columns; the product is reduced while it is an integer.
+// Returns cos or sin of 2 pi i j / n for i < rows, j < columns. The product i j is reduced modulo n while it is an
+// integer.
 T angles(Call& c, DType dtype, int64_t rows, int64_t columns, int64_t n, Op op) {
   c.check_shape({rows, columns});
   if (rows * columns <= kLiteralBytes / 8) {
     std::vector<double> values;
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
-        // At whole quarters of a turn they are 0, 1 or -1.
+        // At multiples of a quarter turn the values are exactly 0, 1 or -1.
         const int64_t turns = i * j % n;
         const double at = 2 * std::numbers::pi * static_cast<double>(turns) / static_cast<double>(n);
         const bool quarter = turns * 4 % n == 0;
@@ -45,7 +46,7 @@ T resize_last(T x, int64_t n) {
 }
 
 struct Complex {
-  T real, imaginary;  // imaginary: none if it is zero
+  T real, imaginary;  // imaginary: no tensor if it is zero
 };
 
 T multiply(T x, T matrix) {
@@ -58,7 +59,7 @@ T multiply(T x, T matrix) {
   return reshape(contract(reshape(x, {batch, n}), matrix, "bn,nk->bk"), shape);
 }
 
-// Over the last axis. `sign`: -1 forwards, 1 backwards, without the factor 1 / n.
+// Transforms along the last axis. `sign`: -1 forwards, 1 backwards; without the factor 1 / n.
 Complex transform(Complex x, int64_t n, int64_t bins, int sign) {
   Call& c = x.real.call();
   const T cosine = angles(c, x.real.dtype(), n, bins, n, Op::cos),
@@ -119,7 +120,7 @@ T dft(Call& c) {
     const Complex y = transform(parts, n, n, 1);
     return joined({restore(y.real) * factor, restore(y.imaginary) * factor});
   }
-  // Each bin but the first, and the last of an even length, stands for its mirror image too.
+  // Every bin also stands for its mirror image, except the first and, for even lengths, the last.
   const T bin = c.iota(x.dtype(), {bins}, 0);
   T single = apply(Op::eq, {bin, 0.0});
   if (n % 2 == 0) single = apply(Op::logical_or, {single, apply(Op::eq, {bin, static_cast<double>(n / 2)})});
@@ -206,7 +207,7 @@ T window_of(Call& c, double a0, double a1, double a2) {
 
 namespace {
 
-// What is before each element along `axis`, itself included: windows of a block, then the blocks in the same way.
+// Returns the inclusive scan along `axis`: windows within a block, then the blocks' totals in the same way.
 T running(T x, int64_t axis, Op op, double neutral) {
   constexpr int64_t kBlock = 32;
   const int64_t n = x.extent(axis);
@@ -228,7 +229,7 @@ T running(T x, int64_t axis, Op op, double neutral) {
   Shape totals = split;
   totals.erase(totals.begin() + axis + 1);
   const T total = reshape(slice_axis(inside, axis + 1, kBlock - 1, 1, 1), totals);
-  // Those before a block are the running ones up to the block before it.
+  // The scan of the totals is shifted by one, so that each block gets the total of the blocks before it.
   std::vector<int64_t> shift(totals.size(), 0), none = shift;
   shift[static_cast<size_t>(axis)] = 1;
   const T before = pad(slice_axis(running(total, axis, op, neutral), axis, 0, 1, blocks - 1), shift, none, neutral);
@@ -256,8 +257,8 @@ T cumulative(Call& c, Op op) {
   return flip(running(x, axis, op, neutral));
 }
 
-// Householder reflections, unrolled: each turns the first column into one number and is worth -1. Nothing is chosen by
-// size, as pivots would be.
+// Computes a determinant by Householder reflections, unrolled. Each reflection reduces the first column to one number
+// and has determinant -1. No pivot is chosen by size, so the graph does not depend on data.
 T determinant(Call& c) {
   T x = c.in(0);
   const int64_t rank = x.rank(), n = rank < 2 ? -1 : x.extent(rank - 1);

@@ -1,5 +1,5 @@
-// What orders or chooses elements. TopK is made of comparisons; where the data decide a shape, they must be constant
-// and the answer is found here.
+// Ops that order or select elements. TopK is made of comparisons. Where data decide a shape, they must be constant, and
+// the result is computed while importing.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +9,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// How many elements of its row precede each: all pairs are compared.
+// Returns how many elements of its row precede each element, by comparing all pairs.
 T rank_of(T x, int64_t axis, bool largest) {
   Call& c = x.call();
   const int64_t n = x.extent(axis);
@@ -27,7 +27,7 @@ T rank_of(T x, int64_t axis, bool largest) {
   return reduce(Op::reduce_sum, cast(apply(Op::logical_or, {better, same}), DType::i64), {x.rank()}, false);
 }
 
-// The k best one after the other, each a reduction over what is left: for few of many.
+// Selects the k best elements one after the other, each by a reduction over the remaining ones. Suits a small k.
 T choose_in_turn(T x, int64_t axis, int64_t k, bool largest) {
   Call& c = x.call();
   const T number = c.iota(DType::i64, x.shape(), axis);
@@ -72,7 +72,7 @@ T top_k(Call& c) {
   if (k <= 16 && n > 64) {
     index = choose_in_turn(x, axis, k, largest);
   } else {
-    // Element number r of the result is the one with r before it.
+    // Element r of the result is the one that r elements precede.
     auto perm = axes_from(0, x.rank());
     perm.erase(perm.begin() + axis);
     perm.push_back(axis);
@@ -170,7 +170,7 @@ T unique(Call& c) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
-  // Groups of equal slices: each begins with its first occurrence, since the sort is stable.
+  // Groups of equal slices. Each group begins with its first occurrence, since the sort is stable.
   std::vector<std::vector<int64_t>> groups;
   for (const int64_t slice : order) {
     if (groups.empty() || compare(groups.back()[0], slice) != 0) groups.emplace_back();

@@ -66,7 +66,7 @@ T hard_sigmoid(T x, double alpha, double beta) {
 }
 
 constexpr Row kRows[] = {
-    // Elementwise
+    // Elementwise ops
     {"Abs", 6, one<Op::abs>},
     {"Acos", 7, [](Call& c) { return atan(sqrt((1.0 - c.in(0)) / (c.in(0) + 1.0))) * 2.0; }},
     {"Acosh", 9, [](Call& c) { return log(c.in(0) + sqrt((c.in(0) - 1.0) * (c.in(0) + 1.0))); }},
@@ -282,7 +282,7 @@ constexpr Row kRows[] = {
     {"Unique", 11, unique},
     {"Upsample", 7, upsample},
 
-    // What onnxruntime's and PyTorch's exporters fuse
+    // Ops that the exporters of onnxruntime and PyTorch create by fusing others
     {"Attention", 1, attention_ms, kAnyLater, kMicrosoft},
     {"BiasAdd", 1, [](Call& c) { return c.in(0) + c.in(1) + c.in(2); }, kAnyLater, kMicrosoft},
     {"BiasGelu", 1, [](Call& c) { return gelu_erf(c.in(0) + c.in(1)); }, kAnyLater, kMicrosoft},

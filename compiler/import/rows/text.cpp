@@ -1,12 +1,12 @@
-// What was text once: counts of n-grams of numbers.
+// Ops on tokenised text: counts of n-grams of numbers.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"
 
 namespace wl::onnx_import {
 
-// How often each n-gram of a pool occurs, its elements next to each other or with as many others between each two as
-// are allowed. pool_int64s has the n-grams of 1, 2, ... elements; ngram_counts says where each length begins.
+// Counts how often each n-gram of a pool occurs, with its elements adjacent or up to a limit of other elements between
+// them. pool_int64s has the n-grams of 1, 2, ... elements; ngram_counts says where each length begins.
 T count_ngrams(Call& c) {
   const T x = c.in(0);
   const auto pool = c.attr_ints("pool_int64s"), begins = c.attr_ints("ngram_counts"),

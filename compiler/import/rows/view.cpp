@@ -6,7 +6,7 @@
 namespace wl::onnx_import {
 namespace {
 
-// Every count of elements along an axis that a slice start:end:step takes, bounds as NumPy clamps them.
+// A slice start:end:step along one axis, with bounds clamped as NumPy does.
 struct Range {
   int64_t start, step, count;
 };
@@ -133,7 +133,7 @@ T split(Call& c) {
   const int64_t count = c.outputs();
   if (count < 1) c.fail("the node has no outputs, expected one for every part");
   if (!sizes) {
-    // Equal parts; a remainder makes the last one smaller (allowed since version 18).
+    // Parts are equal, except that a remainder makes the last one smaller (allowed since version 18).
     if (c.attr("num_outputs", count) != count)
       c.fail("num_outputs is ", c.attr("num_outputs", 0), ", outputs are ", count);
     if (c.opset() < 18 && n % count != 0) c.fail("extent ", n, " does not split into ", count, " equal parts");
@@ -180,7 +180,7 @@ T slice(Call& c) {
 
 namespace {
 
-// `low` and `high` more elements along `axis`, copies of those inside.
+// Adds `low` and `high` elements along `axis` that are copies of elements inside.
 T pad_copies(T x, int64_t axis, int64_t low, int64_t high, std::string_view mode) {
   Call& c = x.call();
   const int64_t n = x.extent(axis);
@@ -233,7 +233,7 @@ T pad_by(Call& c) {
     if (before < -n || after < -n || before > kMaxElements || after > kMaxElements) {
       c.fail("pads ", shape_text(pads), " are out of range");
     }
-    // Negative padding takes elements away.
+    // Negative padding removes elements.
     const int64_t cut_low = std::max<int64_t>(-before, 0), cut_high = std::max<int64_t>(-after, 0);
     if (cut_low + cut_high > n) c.fail("pads ", shape_text(pads), " take more than there is");
     x = slice_axis(x, axis, cut_low, 1, n - cut_low - cut_high);
@@ -298,7 +298,7 @@ T space_to_depth(Call& c) {
   const T apart =
       transpose(reshape(x, {n, channels, h / b, b, w / b, b}),
                 column_row ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  // With no elements, b * b may be anything: bounded first.
+  // An empty tensor fits any b, and b * b could overflow, so the extents are checked first.
   c.check_shape({std::max<int64_t>(channels, 1), b, b});
   return reshape(apart, {n, channels * b * b, h / b, w / b});
 }
