@@ -66,7 +66,7 @@ class Agent {
         continue;
       }
       if (!status.ok() || answer.drain()) {
-        // Gone, or going: it may come back, and will not know this worker then.
+        // The coordinator is gone or shutting down. When it comes back, it will not know this worker.
         registered_ = false;
         if (idle_too_long(worked)) return absl::OkStatus();
         back_off();
@@ -77,7 +77,7 @@ class Agent {
         WL_RETURN_IF_ERROR(work(lease));
         worked = Clock::now();
       }
-      // A job that waits for its checks is work too, but a worker without any lease need not stay for it.
+      // A job that waits for its checks counts as work too, but a worker without a lease need not wait for it.
       if (answer.leases().empty() && idle_too_long(worked)) return absl::OkStatus();
     }
     return absl::OkStatus();
@@ -94,7 +94,8 @@ class Agent {
     stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
   }
 
-  // Once for every reason: what is tried again for ever would fill the log. That nobody answers is nothing to report.
+  // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
+  // not logged.
   void complain(const absl::Status& status) {
     if (absl::IsUnavailable(status) || status.message() == complaint_) return;
     complaint_ = std::string(status.message());
@@ -137,7 +138,7 @@ class Agent {
     return from_grpc(workers_->AcquireLeases(&context, request, answer));
   }
 
-  // Renews a lease while it is worked on; tells the runner to stop when it is lost or cancelled.
+  // Renews a lease while its batch is measured; tells the runner to stop when the lease is lost or cancelled.
   class Renewer {
    public:
     Renewer(Agent* agent, const v1::Lease& lease) : agent_(agent), lease_(lease), thread_([this] { renew(); }) {}
@@ -182,7 +183,8 @@ class Agent {
         v1::RenewLeasesResponse answer;
         const grpc::Status status = agent_->workers_->RenewLeases(&context, request, &answer);
         lock.lock();
-        // No answer is no verdict: the coordinator may be restarting, and its store decides at the report.
+        // A failed renewal decides nothing: the coordinator may be restarting, and its store decides when the results
+        // are reported.
         if (!status.ok() || answer.outcomes().empty() || answer.outcomes(0) == v1::RenewLeasesResponse::OK) continue;
         lost_ = true;
         cancel_ = true;
@@ -201,7 +203,7 @@ class Agent {
     std::thread thread_;
   };
 
-  // Fails only when this worker cannot measure at all.
+  // Fails only if this worker cannot measure at all.
   absl::Status work(const v1::Lease& lease) {
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     if (!batch.ok()) {
@@ -234,7 +236,7 @@ class Agent {
     return absl::OkStatus();
   }
 
-  // A GPU that is out of order is offered no more; with the last device the worker ends.
+  // Stops offering a GPU that is quarantined. The worker ends with its last device.
   absl::Status go_on_without(const absl::Status& status) {
     const std::optional<std::string> name = quarantined(status);
     const auto gpu =
@@ -248,7 +250,7 @@ class Agent {
     return devices_.empty() ? status : absl::OkStatus();
   }
 
-  // Until the coordinator has it, another attempt owns it, or the worker must go.
+  // Reports until the coordinator has the results, another attempt owns the batch, or the worker must stop.
   void report(const v1::Lease& lease, const Batch& batch, const Measured& measured) {
     v1::ReportResultsRequest request;
     request.set_worker(name_);
@@ -315,7 +317,7 @@ class Agent {
     return absl::OkStatus();
   }
 
-  // Best effort: a lease that is not handed back ends by itself.
+  // Best effort: a lease that is not released expires by itself.
   void release(const v1::Lease& lease, const std::string& reason) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
@@ -331,7 +333,7 @@ class Agent {
   }
 
   const AgentOptions& options_;
-  std::vector<Device> devices_;  // in order
+  std::vector<Device> devices_;  // the devices in working order
   std::vector<Gpus::Gpu> gpus_;
   Kept kept_;
   std::stop_token stop_;
@@ -340,7 +342,7 @@ class Agent {
   std::string name_;
   uint64_t epoch_ = 0;
   bool registered_ = false;
-  std::string complaint_;  // the last one
+  std::string complaint_;  // the last reason that was logged
   milliseconds renew_{5000};
   milliseconds backoff_{kFirstBackoff};
   std::mutex mutex_;

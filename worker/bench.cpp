@@ -29,7 +29,7 @@ Bench::Bench(std::string program, std::string device, SetupCommand setup, const 
 
 Bench::~Bench() {
   if (kept_ == nullptr || !is_gpu() || !runner_.running()) return;
-  runner_.watch(nullptr, nullptr);  // they end with this measurement
+  runner_.watch(nullptr, nullptr);  // the flag and the listener end with this measurement
   kept_->runner = std::move(runner_);
   kept_->device = device_;
 }
@@ -68,11 +68,12 @@ absl::Status Bench::ready(uint64_t seed) {
       return absl::OkStatus();
     }
     if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return absl::CancelledError("cancelled");
-    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have spoilt it; only a fresh one's failure counts
+    WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have corrupted the runner, so only a failure in a fresh
+                                   // one counts
   }
   loaded_.clear();
   canary.reset();
-  // One that was kept may be spoilt too: only a fresh one's failure counts.
+  // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
   for (bool again = kept_ != nullptr && kept_->runner.running();; again = false) {
     WL_RETURN_IF_ERROR(start());
     const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
@@ -98,7 +99,7 @@ absl::Status Bench::retire() {
   loaded_.clear();
   set_up_ = false;
   const absl::Status stopped = runner_.stop();
-  // It hangs in the driver and outlives its kill: the next one would hang too.
+  // The runner hangs in the driver and survives SIGKILL; the next one would hang too.
   return stopped.ok() || !is_gpu() ? stopped : quarantine(stopped);
 }
 

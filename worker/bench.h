@@ -1,6 +1,6 @@
-// A runner on a device with a problem's arguments set up and candidates loaded: started when needed, thrown away after
-// any error. On a GPU a fresh one has to run the canary right before it may do anything else: a device that does not
-// is quarantined, and no work is lost to it.
+// A runner on a device, with a problem's arguments set up and candidates loaded. It is started when needed and
+// discarded after any error. On a GPU a fresh runner must first run the canary correctly. A device that fails this is
+// quarantined, so that no work is lost to it.
 #pragma once
 
 #include <functional>
@@ -14,34 +14,34 @@
 
 namespace wl {
 
-// What lives from batch to batch: compilers, and a GPU's runner, whose context takes long to make.
+// The state that outlives a batch: compilers, and a GPU's runner, whose context takes long to create.
 struct Kept {
   std::unique_ptr<CompilePool> pool;
   Runner runner;
-  std::string device;  // of the runner
+  std::string device;  // the device of the runner
 };
 
-// Whether a failed measure() means that the device, not the worker, is out of order; its name then.
+// If a failed measure() means that the device, not the worker, is out of order, returns the name of the device.
 std::optional<std::string> quarantined(const absl::Status& status);
 
 class Bench {
  public:
-  // `device`: "cpu" or a GPU's name, "cuda:0". `kept` may be null.
+  // `device`: "cpu" or the name of a GPU, "cuda:0". `kept` may be null.
   Bench(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel, Kept* kept,
         std::function<void()> alive);
   ~Bench();
 
-  // A runner whose inputs are those of `seed`. Unavailable or ResourceExhausted: the worker's trouble, not a
-  // candidate's; Cancelled.
+  // Provides a runner whose inputs are generated from `seed`. Fails with Cancelled, or with Unavailable or
+  // ResourceExhausted for errors that are not the candidate's.
   absl::Status ready(uint64_t seed);
-  // Loads candidate `i` unless it is loaded.
+  // Loads candidate `i` unless it is loaded already.
   absl::Status load(size_t i, LoadCommand command, int64_t deadline_ns);
-  // Ends the runner: after an error of any kind the next candidate starts in a fresh one.
+  // Ends the runner. After an error of any kind the next candidate needs a fresh one.
   absl::Status retire();
   Runner& runner() { return runner_; }
   bool is_gpu() const { return device_ != "cpu"; }
 
-  std::optional<CanaryAnswer> canary;  // the running runner's last one
+  std::optional<CanaryAnswer> canary;  // the latest canary of the present runner
   int64_t canary_at = 0;
 
  private:
@@ -49,7 +49,7 @@ class Bench {
   absl::Status quarantine(const absl::Status& status) const;
 
   const std::string program_, device_;
-  SetupCommand setup_;  // what the running runner holds
+  SetupCommand setup_;  // what the present runner has set up
   const std::atomic<bool>* cancel_;
   Kept* kept_;
   std::function<void()> alive_;

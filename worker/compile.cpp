@@ -73,7 +73,8 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   CompileOptions compile;
   compile.folder = folder;
   compile.jobs = jobs_of(options);
-  compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept holds one kernel, whoever its neighbours were
+  compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept must hold one kernel, so that it does not depend
+                                              // on the rest of the batch
   compile.deadline_ns = options.compile_deadline_ns;
   compile.cancel = options.cancel;
   compile.progress = progress;

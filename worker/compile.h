@@ -1,5 +1,4 @@
-// The part of measuring that comes before any device time: where a batch runs, its objects, and in which order they are
-// tried.
+// The steps of measuring that need no device: choosing where a batch runs, compiling it, and ordering its candidates.
 #pragma once
 
 #include <functional>
@@ -12,18 +11,20 @@
 
 namespace wl {
 
-// "cpu", or the name of the GPU that a batch's candidates are for; "none" when it is not in options.gpus.
+// Returns "cpu", or the name of the GPU that a batch's candidates are for; "none" when that GPU is not in options.gpus.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
-// The arguments of a batch's problem as a runner gets them, but for the seed.
+// Returns the setup command for the arguments of a batch's problem; the caller sets the seed.
 SetupCommand setup_of(const Batch& batch);
 
-// Compiles every candidate with the compilers of its family; those that GPU judgement rejects are kRejected.
+// Compiles every candidate with the compilers of its family. Candidates whose GPU code is not worth running are
+// kRejected.
 absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,
                                                     const std::string& folder,
                                                     const std::function<void(int done)>& progress);
 
-// Most promising first, by what is known of the code; else as they come.
+// Returns the candidates in the order in which to try them: by the promise of their GPU code where it is known,
+// otherwise as given.
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled);
 
 }  // namespace wl

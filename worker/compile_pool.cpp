@@ -15,16 +15,16 @@
 
 namespace wl {
 
-// Everything about one compile(), guarded by the pool's mutex but for what is constant.
+// The state of one compile(). The pool's mutex guards everything that is not constant.
 struct CompilePool::Call {
   const std::vector<Candidate>& candidates;
   const CodeLimits& limits;
   const CompileOptions& options;
   std::vector<Compiled> results;
   std::vector<Unit> queue;
-  size_t left = 0;  // candidates
+  size_t left = 0;  // number of unfinished candidates
   size_t running = 0;
-  std::set<std::string> written;  // contents that lie in the folder
+  std::set<std::string> written;  // contents that are already in the folder
   absl::Status failure;
 };
 
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
     if (fresh) groups[{source.target, source.prelude}].push_back(i);
   }
   for (const auto& [key, members] : groups) {
-    // hipRTC's and clang's units are one kernel; NVRTC's have equal shares, and there is one at least for every
+    // hipRTC and clang compile one kernel per unit. NVRTC's units have equal sizes, and there is at least one for every
     // process.
     const size_t most = key.first.starts_with("cuda:") ? static_cast<size_t>(std::max(1, options.unit)) : 1;
     const size_t units = std::max((members.size() + most - 1) / most,
@@ -91,7 +91,7 @@ absl::StatusOr<std::vector<Compiled>> CompilePool::compile(const std::vector<Can
   return std::move(call.results);
 }
 
-// The thread that starts a runner has to outlive it, so each keeps its own.
+// A runner ends with the thread that started it, so each thread has its own.
 void CompilePool::work() {
   Runner runner;
   std::unique_lock lock(mutex_);

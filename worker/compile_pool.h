@@ -1,7 +1,7 @@
-// GPU kernels to machine code by processes that live on from batch to batch: a compiler that crashes or hangs costs its
-// process, and two libraries of which one serialises itself still use two cores. Several kernels share a translation
-// unit, which costs half of compiling each; when a unit fails its members are compiled one by one. What comes out is
-// judged before anything runs (drivers/code_judge.h) and kept once for equal contents.
+// Compiles GPU kernels in processes that live from batch to batch. A compiler that crashes or hangs costs only its
+// process, and a library that serialises its calls still uses all cores. Several kernels share a translation unit,
+// which halves the cost of each; when a unit fails, its members are compiled one by one. The code is judged before
+// anything runs (drivers/gpu/code_judge.h), and equal contents are stored once.
 #pragma once
 
 #include <atomic>
@@ -20,14 +20,15 @@ namespace wl {
 
 class CompilePool {
  public:
-  // `runner`: the warploom-runner program. Processes start when first needed and end with the pool.
+  // `runner`: the warploom-runner program. Processes start when they are first needed and end with the pool.
   CompilePool(std::string runner, int jobs);
   ~CompilePool();
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;
 
-  // One result per candidate, in their order; a candidate that is judged not worth running is kRejected and has an
-  // object all the same. `options.jobs` is the pool's. One call at a time. Unavailable: no process can be started.
+  // Returns one result per candidate, in order. A candidate that is not worth running is kRejected but still has an
+  // object. The pool's number of jobs replaces `options.jobs`. One call at a time. Unavailable: no process can be
+  // started.
   absl::StatusOr<std::vector<Compiled>> compile(const std::vector<Candidate>& candidates, const CodeLimits& limits,
                                                 const CompileOptions& options);
 
@@ -43,9 +44,9 @@ class CompilePool {
   const int jobs_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Call* call_ = nullptr;  // the one under way
+  Call* call_ = nullptr;  // the present call; null between calls
   bool closing_ = false;
-  std::atomic<bool> cancel_ = false;  // of the call under way, and at the end
+  std::atomic<bool> cancel_ = false;  // set by the present call's cancel, and by the destructor
   std::vector<std::thread> threads_;
 };
 

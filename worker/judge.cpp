@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// 0 when it agrees, infinite when no bound could excuse it.
+// Returns 0 when the value agrees, infinity when no bound could accept it.
 double error_of(const Check::Sample& sample, double got) {
   if (std::isnan(sample.expected)) return std::isnan(got) ? 0 : kInfinity;
   if (std::isnan(got)) return kInfinity;
@@ -20,7 +20,7 @@ double error_of(const Check::Sample& sample, double got) {
   return std::fabs(got - sample.expected);
 }
 
-// How much of the bound is used up; more than 1 is wrong.
+// Returns the error as a share of the bound; more than 1 is wrong.
 double ratio_of(double error, double bound) {
   if (error == 0) return 0;
   return bound > 0 ? error / bound : kInfinity;

@@ -20,14 +20,14 @@ namespace wl {
 namespace {
 
 constexpr double kCanaryMoved = 0.10;
-constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates quicker than that share one
+constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less share one canary
 constexpr size_t kRecheckSamples = 64;
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
 }
 
-// How far the machine's speed moved between two canaries, as a fraction: the larger of the two kernels'.
+// Returns the relative change of the machine's speed between two canaries: the larger one of the two kernels.
 double moved(const CanaryAnswer& before, const CanaryAnswer& after) {
   const auto change = [](int64_t a, int64_t b) {
     return a > 0 ? std::fabs(static_cast<double>(b - a)) / static_cast<double>(a) : 0.0;
@@ -81,7 +81,7 @@ class Measurement {
     return absl::OkStatus();
   }
 
-  // Verdicts.
+  // Verdicts on candidates.
 
   bool cancelled() const { return options_.cancel && options_.cancel->load(std::memory_order_relaxed); }
 
@@ -93,7 +93,7 @@ class Measurement {
     judged_[i] = true;
   }
 
-  // Makes a failed command the candidate's fault where it is one; what remains is the worker's trouble.
+  // Marks the candidate as failed if a failed command was its fault. Returns any other error, which is the worker's.
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
@@ -113,7 +113,7 @@ class Measurement {
 
   int judged_count() const { return static_cast<int>(std::count(judged_.begin(), judged_.end(), true)); }
 
-  // Running.
+  // Checks of candidates.
 
   uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
 
@@ -126,11 +126,12 @@ class Measurement {
                        deadline);
   }
 
-  // Reads the sampled elements and judges them; at most `most` of them. False: it failed and is marked so.
+  // Reads at most `most` of the sampled elements and judges them. Returns false if the candidate is wrong and now
+  // marked so.
   absl::StatusOr<bool> samples_agree(size_t i, const Check& check, size_t most, int64_t deadline) {
     PeekCommand peek;
     const size_t n = std::min(most, check.samples.size());
-    // Spread over all samples when not all are read.
+    // The samples that are read are spread over all of them.
     Check read;
     for (size_t k = 0; k < n; ++k)
       read.samples.push_back(check.samples[k * check.samples.size() / std::max<size_t>(n, 1)]);
@@ -138,7 +139,7 @@ class Measurement {
     WL_ASSIGN_OR_RETURN(const PeekAnswer answer, bench_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
-      // Over several checks the trial keeps the sample that came closest to its bound.
+      // Over several checks the trial keeps the sample that was closest to its bound.
       if (verdict.max_error * trials_[i].bound >= trials_[i].max_error * verdict.bound) {
         trials_[i].max_error = verdict.max_error;
         trials_[i].bound = verdict.bound;
@@ -151,7 +152,8 @@ class Measurement {
     return false;
   }
 
-  // Runs candidate `i` once on the inputs that are set up and judges the result. False: it failed and is marked so.
+  // Runs candidate `i` once on the present inputs and judges the result. Returns false if it failed and is now marked
+  // so.
   absl::StatusOr<bool> passes(size_t i, const Check& check, int64_t deadline) {
     WL_RETURN_IF_ERROR(load(i, deadline));
     WL_ASSIGN_OR_RETURN(const CheckAnswer answer,
@@ -173,7 +175,7 @@ class Measurement {
     return samples_agree(i, check, check.samples.size(), deadline);
   }
 
-  // One after the other: the ordinary case.
+  // Ordinary batches: one candidate after the other.
 
   absl::Status measure_in_turn() {
     for (size_t i : order_) {
@@ -227,7 +229,7 @@ class Measurement {
         bench_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
-      // A second measurement where the machine changed under the first, while that stays the exception.
+      // A candidate is measured again if the machine's speed changed meanwhile, as long as this is rare.
       if (!steady && attempt == 0 && !answer.slots[0].hopeless && remeasured_ * 4 <= judged_count()) {
         ++remeasured_;
         continue;
@@ -242,7 +244,7 @@ class Measurement {
     trials_[i].message = absl::StrFormat("the machine's speed moved by %.0f %% during this measurement", change * 100);
   }
 
-  // Which samples a GPU took at another clock than most, also when asked once more.
+  // Records which samples a GPU took at an unusual clock, even after they were repeated.
   void note_clocks(size_t i, const Samples& samples) {
     const int median = trials_[i].clock_mhz = median_clock(samples);
     trials_[i].clocks_mhz.assign(samples.clocks_mhz.begin(), samples.clocks_mhz.end());
@@ -260,13 +262,13 @@ class Measurement {
     trials_[i].samples_ns = std::move(samples.samples_ns);
     trials_[i].hopeless = samples.hopeless;
     judged_[i] = true;
-    // What is hopeless against an earlier candidate of this batch is hopeless.
+    // Later candidates of this batch are compared with this one too.
     const auto ns = static_cast<int64_t>(undisturbed_ns(trials_[i].samples_ns));
     if (ns > 0 && (recipe_.best_ns == 0 || ns < recipe_.best_ns)) recipe_.best_ns = ns;
     report("measure", judged_count());
   }
 
-  // In rounds: the final, between candidates that must be compared fairly.
+  // Promotion: rounds over all candidates, so that they are compared fairly.
 
   std::vector<size_t> open() const {
     std::vector<size_t> out;
@@ -298,7 +300,7 @@ class Measurement {
       return absl::OkStatus();
     }
     const size_t last = batch_.checks.empty() ? 0 : batch_.checks.size() - 1;
-    // Every failure takes a candidate out, so this ends.
+    // Every failure removes a candidate, so the loop ends.
     while (!open().empty()) {
       const std::vector<size_t> slots = open();
       WL_RETURN_IF_ERROR(bench_.ready(seed_of(last)));
@@ -311,11 +313,11 @@ class Measurement {
         continue;
       }
       if (!answer->damage.empty()) {
-        // Whose it was cannot be seen from here: alone, each answers for itself.
+        // It is not known which candidate failed, so each is measured alone.
         WL_RETURN_IF_ERROR(bench_.retire());
         return measure_in_turn();
       }
-      // Every one must still be right after having been timed.
+      // Every candidate must still be right after it has been timed.
       if (!batch_.checks.empty()) WL_RETURN_IF_ERROR(check_all(last));
       for (size_t k = 0; k < slots.size(); ++k)
         if (!judged_[slots[k]]) accept(slots[k], std::move(answer->slots[k]));
@@ -339,13 +341,13 @@ class Measurement {
 
   const Batch& batch_;
   const MeasureOptions& options_;
-  Recipe recipe_;  // best_ns follows the batch
+  Recipe recipe_;  // best_ns is updated as the batch proceeds
   Bench bench_;
   int remeasured_ = 0;
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;
-  std::vector<size_t> order_;  // of measuring
+  std::vector<size_t> order_;  // the order of measuring
   Progress progress_;
   const char* phase_ = "check";
 };

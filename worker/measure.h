@@ -1,6 +1,7 @@
-// Turns a Batch into Trials: compiles every candidate, checks each against the oracle's samples, times those that pass.
-// The one place that touches a device, always through a child process: whatever a candidate does costs that child, is
-// one failed Trial with its class, and the next candidate goes on in a fresh one. Compiling and timing never overlap.
+// Turns a Batch into Trials: compiles every candidate, checks it against the oracle's samples, and times it if it
+// passes. This is the only place that uses a device, and always through a child process. A candidate that crashes or
+// hangs costs that child and is one failed Trial with its class; the next candidate gets a fresh child. Compiling and
+// timing never overlap.
 #pragma once
 
 #include <atomic>
@@ -18,14 +19,15 @@ namespace wl {
 struct Kept;
 struct Compiled;
 
-// The machine this process runs on, compilers included (asks each for its version: some 10 ms, so ask once).
+// Describes this machine with its compilers. Asks each compiler for its version, which takes some 10 ms, so call it
+// once.
 Device describe_device();
 
-// The GPUs that a machine's drivers show, asked in a child process under a deadline, since a driver may hang; and why
-// there are none. `runner` as in MeasureOptions.
+// The GPUs that a machine's drivers show, and why there are none. Found by a child process with a deadline, since a
+// driver may hang. `runner` is as in MeasureOptions.
 struct Gpus {
   struct Gpu {
-    std::string name;  // "cuda:0", as MeasureOptions::gpus has it
+    std::string name;  // "cuda:0", as in MeasureOptions::gpus
     Device device;
   };
   std::vector<Gpu> found;
@@ -33,8 +35,8 @@ struct Gpus {
 };
 Gpus find_gpus(const std::string& runner);
 
-// What the worker is doing: `done` of `total` candidates of a phase are through. The counter moves whenever anything
-// happened, so a lease renewed with it proves progress of this very candidate.
+// What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with every event,
+// so that a lease renewed with it proves progress of this candidate.
 struct Progress {
   std::string phase;  // "compile", "check", "measure"
   int done = 0;
@@ -43,27 +45,32 @@ struct Progress {
 };
 
 struct MeasureOptions {
-  std::string runner;    // path of the warploom-runner program
-  std::string work_dir;  // existing folder; a private one is made in it and removed again
-  int compile_jobs = 0;  // compilers at a time; 0 = as many as there are usable hardware threads
-  int64_t compile_deadline_ns = 60'000'000'000;  // of one compiler process
-  std::vector<Gpus::Gpu> gpus;  // what candidates for GPUs may run on: the first whose target they are for
-  const std::vector<Compiled>* compiled = nullptr;  // made elsewhere, one per candidate: nothing is compiled
-  Kept* kept = nullptr;                             // worker/bench.h; outlives the call. Null: nothing lives on
-  bool fake = false;  // samples are a hash of the source text instead of times: the same on every machine and run
-  const std::atomic<bool>* cancel = nullptr;      // may be set by another thread; stops within a tenth of a second
+  std::string runner;                            // path of the warploom-runner program
+  std::string work_dir;                          // an existing folder, in which a private one is made and removed again
+  int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
+  int64_t compile_deadline_ns = 60'000'000'000;  // for one compiler process
+  std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
+  const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
+                                                    // is compiled then
+  Kept* kept = nullptr;                             // worker/bench.h; must outlive the call. Null: no state is kept
+                                                    // between batches
+  bool fake = false;  // samples are a hash of the source text instead of times, the same on every machine and in every
+                      // run
+  const std::atomic<bool>* cancel = nullptr;      // another thread may set it; measuring stops within a tenth of a
+                                                  // second
   std::function<void(const Progress&)> progress;  // called on the measuring thread, at least 5 times a second
 };
 
 struct Measured {
-  std::vector<Trial> trials;               // in the order of the batch; only those judged before a cancel
-  std::map<int64_t, std::string> objects;  // trial number -> shared object, when batch.keep_objects
+  std::vector<Trial> trials;               // in the order of the batch; after a cancel, only the candidates judged
+                                           // before it
+  std::map<int64_t, std::string> objects;  // trial number -> shared object, filled when batch.keep_objects
   bool cancelled = false;
 };
 
-// Fails only when the worker itself is broken (no runner, no disk, no memory for the buffers, a GPU that has to be
-// quarantined, worker/bench.h): no fault of a candidate, to be tried elsewhere. Call from a thread that lives until it
-// returns; one call at a time per machine.
+// Fails only when the worker itself is broken: no runner, no disk, no memory for the buffers, or a GPU that has to be
+// quarantined (worker/bench.h). No candidate is at fault then, and the batch should be tried elsewhere. Call it from a
+// thread that lives until it returns; one call at a time per machine.
 absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// A folder of one's own that is removed again on every path.
+// A private folder that is removed on every path.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ namespace wl {
 
 class PrivateFolder {
  public:
-  // A fresh folder in `parent`, readable by this user alone. Unavailable when it cannot be made.
+  // Makes a fresh folder in `parent` that only this user can read. Unavailable when that fails.
   static absl::StatusOr<PrivateFolder> make(const std::string& parent);
   PrivateFolder() = default;
   PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder();
 
-  const std::string& path() const { return path_; }  // absolute
-  // The bytes of a file, by its path; Unavailable when it cannot be read.
+  const std::string& path() const { return path_; }  // an absolute path
+  // Returns the bytes of a file; Unavailable when it cannot be read.
   static absl::StatusOr<std::string> read(const std::string& path);
 
  private:

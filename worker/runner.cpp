@@ -15,9 +15,9 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;  // ns; how soon a cancel is noticed and a beat is given
+constexpr int64_t kSlice = 100'000'000;  // ns; interval for noticing a cancel and reporting progress
 
-// What drivers and compilers look for. Nothing that may change the code they make.
+// The environment variables that drivers and compilers look for, except those that may change the code they make.
 std::vector<std::string> device_environment() {
   std::vector<std::string> kept = {"CUDA_CACHE_DISABLE=1", "LC_ALL=C"};
   for (char** line = environ; *line != nullptr; ++line) {
@@ -48,7 +48,7 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   runner.options_ = options;
   runner.socket_ = Descriptor(ends[0]);
   Descriptor theirs(ends[1]);
-  if (theirs.get() == 3) {  // dup2 onto itself would leave it close-on-exec
+  if (theirs.get() == 3) {  // dup2 onto itself would leave close-on-exec set
     theirs = Descriptor(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 4));
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
@@ -67,10 +67,10 @@ absl::Status Runner::stop() {
   return process_.kill().status();
 }
 
-// The runner has ended or must end: kills what is left of it and says how it went.
+// The runner has ended or must end. Kills what is left of it and reports how it ended.
 absl::Status Runner::gone(std::string_view why) {
   std::string text(why);
-  // An exit under way may win against the kill; give it the time to say how.
+  // A process that is already exiting gets time to report its status before it is killed.
   absl::StatusOr<Exit> exit = text.empty() ? process_.wait(monotonic_ns() + 1'000'000'000, output_) : process_.kill();
   if (text.empty() && !exit.ok()) {
     text = "closed its channel";
@@ -127,7 +127,7 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (n == 0) return gone("");
       if (errno != EAGAIN && errno != EINTR) return gone("");
     }
-    // Its socket is empty and it has ended; what it may have forked still holds the other end open.
+    // The socket is empty and the runner has ended, although a process that it forked may hold the other end open.
     if (pollers[1].revents && !pollers[0].revents) return gone("");
   }
 }
@@ -135,14 +135,14 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
 absl::StatusOr<std::string> Runner::call(FrameKind kind, std::string payload, int64_t deadline_ns) {
   WL_CHECK(running(), "a command for a runner that has ended");
   const uint32_t request = ++request_;
-  // It reads whenever it waits for a command, so a blocked send means that it has ended.
+  // The runner reads whenever it waits for a command, so a failed send means that it has ended.
   if (!send_frame(socket_.get(), {kind, request, std::move(payload)}).ok()) return gone("");
   WL_ASSIGN_OR_RETURN(const Frame frame, await_answer(request, deadline_ns));
   if (frame.kind == FrameKind::kDone) return frame.payload;
   Unpacker in(frame.payload);
   const auto code = static_cast<absl::StatusCode>(in.integer());
   const std::string message = in.text();
-  // Only codes that mean "it still runs" may come from the other side.
+  // The runner may only send codes that mean "it still runs".
   if (!in.complete() || code == absl::StatusCode::kOk || code == absl::StatusCode::kAborted ||
       code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled ||
       code == absl::StatusCode::kUnavailable)

@@ -1,6 +1,6 @@
-// warploom-runner: executes candidates for a worker, one command after the other, over the socket it inherits as
-// descriptor 3. Whatever a candidate does to this process is one failed trial; the worker starts another one. Not for
-// people to call.
+// warploom-runner executes candidates for a worker, one command after the other, over the socket that it inherits as
+// descriptor 3. Whatever a candidate does to this process is one failed trial, and the worker starts another runner. It
+// is not meant to be started by people.
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,12 +20,12 @@ namespace wl {
 namespace {
 
 constexpr int kSocket = 3;
-constexpr int64_t kNoteEvery = 50'000'000;  // ns between signs of life
+constexpr int64_t kNoteEvery = 50'000'000;  // ns between progress reports
 
 uint32_t current_request = 0;
 const Session* current_session = nullptr;
 
-// Tells the parent which argument a kernel was at when it crashed, then crashes for real.
+// Reports which argument a kernel accessed when it crashed, then crashes for real.
 void report_fault(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);
   char place[200] = "";
@@ -73,7 +73,7 @@ absl::StatusOr<std::string> done(const absl::StatusOr<Answer>& result) {
 absl::StatusOr<std::string> compile(const CompileCommand& command) {
   if (command.sources.empty()) return absl::InvalidArgumentError("nothing to compile");
   absl::StatusOr<GpuUnit> unit = compile_gpu(command.sources, command.folder);
-  // The parent takes an Unavailable from here for a failed process.
+  // The parent would take Unavailable for a failed process, so the code is changed.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
   CompileAnswer answer{std::move(unit->binary), {}, unit->seconds};
@@ -81,7 +81,7 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
   return pack(answer);
 }
 
-// In a runner that has no device.
+// Serves commands in a runner that has no device.
 absl::StatusOr<std::string> serve_tools(const Frame& frame) {
   if (frame.kind == FrameKind::kCompile) return answer<CompileCommand>(frame, compile);
   if (frame.kind == FrameKind::kDescribe) return pack(describe_gpus());
@@ -120,7 +120,7 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
     last_slot = slot;
     send_or_leave({FrameKind::kProgress, current_request, pack(ProgressNote{slot, notes})});
   };
-  // Opened at the first command, so that a driver that hangs does so under a deadline.
+  // The session is opened at the first command, which has a deadline, since a driver may hang.
   absl::StatusOr<std::unique_ptr<Session>> session = absl::UnknownError("");
   catch_faults();
   FrameReader reader;

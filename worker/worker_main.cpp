@@ -1,4 +1,4 @@
-// warploom-worker: measures what a coordinator hands out, on this machine.
+// warploom-worker measures candidates for a coordinator on this machine.
 #include <grpc/support/log.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -25,7 +25,7 @@ std::string runner_beside_me() {
   return (self.parent_path() / "warploom-runner").string();
 }
 
-// Fills in what the worker offers; what is wrong with the names otherwise.
+// Fills in the devices that the worker offers. Returns an error message about the names, or "".
 std::string offer(const std::vector<std::string>& names, const std::string& runner, wl::AgentOptions& options) {
   std::optional<wl::Gpus> gpus;
   for (const std::string& name : names) {
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   std::stop_source stop;
   std::thread watcher([&] {
     int number = 0;
-    sigwait(&signals, &number);  // SIGUSR1: the work ended by itself
+    sigwait(&signals, &number);  // SIGUSR1 means that the work ended by itself
     stop.request_stop();
   });
   const absl::Status status = wl::run_agent(wl::dial(server), options, stop.get_token());

@@ -1,5 +1,5 @@
-// A device whose times are a function of the source text: the same on every machine and in every run, so that a search
-// that was interrupted and resumed can be compared with one that was not.
+// A simulated device whose times are a hash of the source text. They are the same on every machine and in every run, so
+// that tests can compare an interrupted and resumed search with an uninterrupted one.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace wl {
 
-// Between 10 us and 1 ms; min_repeats samples within 2 % of each other.
+// Returns between 10 us and 1 ms: min_repeats samples within 2 % of each other.
 std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe);
 
 }  // namespace wl

@@ -1,6 +1,7 @@
-// How a worker and its runner talk: length-prefixed frames over a socket of their own. The runner's side is untrusted,
-// so every read is bounds-checked and an oversized or malformed frame is an error, never an allocation.
-//   frame = length of what follows (u32) | kind (u8) | number of the request it belongs to (u32) | payload
+// The protocol between a worker and its runner: length-prefixed frames over a private socket. The runner is untrusted,
+// so every read is bounds-checked, and an oversized or malformed frame is an error without any allocation.
+//
+// frame = length of the rest (u32) | kind (u8) | number of the request it belongs to (u32) | payload
 #pragma once
 
 #include <cstdint>
@@ -53,16 +54,17 @@ class Packer {
   std::string bytes_;
 };
 
-// Reads in the order of packing. After a read past the end everything is zero and `complete` is false.
+// Reads fields in the order in which they were packed. After a read past the end all fields are zero and complete() is
+// false.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}
   int64_t integer() { return raw<int64_t>(); }
   double real() { return raw<double>(); }
   std::string text();
-  // A number of items to follow, each of at least `item_bytes`: 0 when that many cannot follow.
+  // Reads the number of items that follow, each of at least `item_bytes`; 0 when so many cannot follow.
   int64_t count(size_t item_bytes);
-  bool complete() const { return ok_ && left_.empty(); }  // everything was there and nothing is left
+  bool complete() const { return ok_ && left_.empty(); }  // whether all fields were read and no bytes remain
 
  private:
   template <typename T>
@@ -83,18 +85,18 @@ class Unpacker {
 
 std::string encode(const Frame& frame);
 
-// Collects bytes until a frame is whole.
+// Collects bytes until a frame is complete.
 class FrameReader {
  public:
   void append(const char* data, size_t size) { bytes_.append(data, size); }
-  // Takes the next whole frame; NotFound when more bytes are needed, DataLoss when they cannot be a frame.
+  // Returns the next complete frame; NotFound when more bytes are needed, DataLoss when the bytes cannot be a frame.
   absl::StatusOr<Frame> next();
 
  private:
   std::string bytes_;
 };
 
-// Blocking: the whole frame, or Unavailable.
+// Sends the whole frame and blocks meanwhile; Unavailable when the other end is closed.
 absl::Status send_frame(int fd, const Frame& frame);
 
 }  // namespace wl

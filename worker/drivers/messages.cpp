@@ -5,7 +5,8 @@
 namespace wl {
 namespace {
 
-// One function per message walks its fields; a Packer writes them, an Unpacker reads them, so the two cannot disagree.
+// One function per message lists its fields. A Packer writes them and an Unpacker reads them, so the two directions
+// always agree.
 class Writing {
  public:
   void field(int64_t& v) { out_.integer(v); }

@@ -1,5 +1,5 @@
-// The commands of a runner and what it answers. Expected values never occur here: the runner executes code that nobody
-// trusts, so it is asked for elements after the run and judged outside.
+// The commands of a runner and its answers. They never contain expected values: the runner executes untrusted code, so
+// the worker reads elements after the run and judges them itself.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,42 @@
 
 namespace wl {
 
-// Allocates the arguments of a problem and fills its inputs; replaces an earlier one. Answer: empty.
+// Allocates the arguments of a problem and fills its inputs; replaces an earlier problem. The answer is empty.
 struct SetupCommand {
   std::vector<BufferSpec> buffers;
   uint64_t seed = 0;
   bool cold = false;
   int threads = 1;
-  int64_t cache_bytes = 0;  // last level; what cold runs must outsize
+  int64_t cache_bytes = 0;  // size of the last-level cache, which cold runs must exceed
 };
 
-// Loads a candidate as `slot`. Answer: empty.
+// Loads a candidate as `slot`. The answer is empty.
 struct LoadCommand {
   int64_t slot = 0;
   std::string path, entry;
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
-  int64_t deadline_ns = 0;  // from now; the runner bounds its own CPU time by it
+  int64_t deadline_ns = 0;  // from now; the runner limits its own CPU time to it
   int passes = 1;
   int64_t work_bytes = 0;
 };
 
-// Poisons the outputs and runs the candidate once. Unless `thorough`, of large outputs only every fourth page is
-// poisoned and looked at: what is left out systematically shows there too, at a fraction of the memory traffic.
+// Poisons the outputs and runs the candidate once. Unless `thorough`, only every fourth page of large outputs is
+// poisoned and compared: systematic omissions show there too, at a fraction of the memory traffic.
 struct CheckCommand {
   int64_t slot = 0;
   bool thorough = false;
 };
 struct CheckAnswer {
-  std::string damage;  // not empty: what was written outside the outputs
+  std::string damage;  // if not empty, describes writes outside the outputs
   struct Unwritten {
     int64_t buffer = 0, elements = 0, first = 0;
   };
-  std::vector<Unwritten> unwritten;  // outputs that still hold poison
+  std::vector<Unwritten> unwritten;  // outputs that still contain poison
 };
 
-// Elements of the buffers as the last run left them.
+// Reads elements of the buffers after the last run.
 struct PeekCommand {
   struct Place {
     int64_t buffer = 0, index = 0;
@@ -57,7 +57,7 @@ struct PeekAnswer {
   std::vector<double> values;  // one per place
 };
 
-// Poisons the outputs, then times the slots: one, or several in rounds.
+// Poisons the outputs, then times one slot, or several in rounds.
 struct TimeCommand {
   std::vector<int64_t> slots;
   Recipe recipe;
@@ -65,23 +65,23 @@ struct TimeCommand {
 struct Samples {
   std::vector<int64_t> samples_ns;
   bool hopeless = false;
-  std::vector<int> clocks_mhz = {};  // of a GPU's units, right after each sample; empty: not known
+  std::vector<int> clocks_mhz = {};  // clock of a GPU's units right after each sample; empty: not known
 };
 struct TimeAnswer {
   std::vector<Samples> slots;
   std::string damage;
 };
 
-// Times the two fixed kernels that tell whether the machine is as fast as before; on a GPU also checks what they
-// computed: Internal when it is wrong.
+// Times of the two fixed kernels that show whether the machine is as fast as before. On a GPU their results are checked
+// too: Internal when they are wrong.
 struct CanaryAnswer {
   int64_t compute_ns = 0, copy_ns = 0;
 };
 
-// GPU kernels to machine code, in a runner that does nothing else. Sources share target and prelude. InvalidArgument:
-// what the compiler said.
+// Compiles GPU kernels to machine code, in a runner that does nothing else. The sources share target and prelude.
+// InvalidArgument has the compiler's errors.
 struct CompileCommand {
-  std::string folder;  // for files on the way
+  std::string folder;  // for intermediate files
   std::vector<Source> sources;
 };
 struct CompileAnswer {
@@ -90,17 +90,17 @@ struct CompileAnswer {
   double seconds = 0;
 };
 
-// The GPUs that this machine's drivers show. Asked of a runner too: a driver may hang.
+// The GPUs that this machine's drivers show. A runner finds them too, since a driver may hang.
 struct DescribeAnswer {
   struct Found {
     std::string name;  // "cuda:0"
     Device device;
   };
   std::vector<Found> found;
-  std::vector<std::string> missing;  // one line for each API that shows none: "CUDA: no libcuda.so.1 ..."
+  std::vector<std::string> missing;  // one line for each API without a GPU: "CUDA: no libcuda.so.1 ..."
 };
 
-// A sign of life in mid-command.
+// A sign of life during a long command.
 struct ProgressNote {
   int64_t slot = 0, counter = 0;
 };

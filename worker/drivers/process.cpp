@@ -30,7 +30,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-// The settings of a spawn; destroyed on every path.
+// The settings of a spawn, destroyed on every path.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -70,7 +70,9 @@ bool Drain::read_from(int fd) {
     if (n > 0) {
       const size_t room = keep_ - std::min(keep_, text_.size());
       text_.append(block, std::min(room, static_cast<size_t>(n)));
-      if (static_cast<size_t>(n) < sizeof block) return true;  // let the caller look at its other descriptors
+      if (static_cast<size_t>(n) < sizeof block)
+        return true;  // the caller gets a chance to look at its other
+                      // descriptors
     } else if (n == 0) {
       return false;
     } else if (errno != EINTR) {
@@ -95,7 +97,7 @@ absl::StatusOr<Process> Process::start(const Options& options) {
   posix_spawn_file_actions_addopen(&settings.actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 1);
   posix_spawn_file_actions_adddup2(&settings.actions, theirs.get(), 2);
-  // dup2 onto itself would keep close-on-exec set (posix_spawn clears it, by its own rule, since glibc 2.29).
+  // dup2 onto itself would keep close-on-exec set. (Since glibc 2.29 posix_spawn clears it in this case.)
   if (options.pass_fd >= 0) posix_spawn_file_actions_adddup2(&settings.actions, options.pass_fd, 3);
   if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&settings.actions, options.folder.c_str());
   sigset_t none, all;
@@ -130,9 +132,9 @@ Process& Process::operator=(Process&& other) noexcept {
   return *this;
 }
 
-// The child has ended: what it left behind in its group ends too.
+// The child has ended. Everything it left in its process group is killed.
 Exit Process::reap() {
-  // Before the wait, while the id cannot have been given to another group.
+  // Kills before waiting, while the id cannot belong to another group.
   ::kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -162,7 +164,7 @@ absl::StatusOr<Exit> Process::kill() {
   if (!running()) return Exit{};
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
-  // A process in an uninterruptible call may outlive SIGKILL; waiting for ever would wedge the worker with it.
+  // A process in an uninterruptible call may survive SIGKILL, and waiting for it for ever would block the worker.
   if (exit_fd_.valid() && !readable(exit_fd(), 5'000'000'000)) {
     const pid_t lost = pid_;
     pid_ = -1;

@@ -1,5 +1,5 @@
-// Child processes that can be shot. Each is the leader of a process group of its own; killing it kills the group, and
-// no wait is without a deadline.
+// Child processes that can be killed. Each leads its own process group; killing it kills the group, and every wait has
+// a deadline.
 #pragma once
 
 #include <sys/types.h>
@@ -34,12 +34,12 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Keeps the first bytes of what a child prints and throws the rest away, so that a flood neither blocks the child nor
-// fills our memory.
+// Keeps the first bytes of a child's output and discards the rest, so that a flood of output neither blocks the child
+// nor fills this process's memory.
 class Drain {
  public:
   explicit Drain(size_t keep) : keep_(keep) {}
-  // Reads what is there from a non-blocking descriptor; false at its end.
+  // Reads the available bytes of a non-blocking descriptor; false at its end.
   bool read_from(int fd);
   const std::string& text() const { return text_; }
 
@@ -57,13 +57,13 @@ std::string describe(const Exit& exit);  // "killed by SIGSEGV", "exited with st
 class Process {
  public:
   struct Options {
-    std::vector<std::string> arguments;  // [0] is the program, searched on PATH
+    std::vector<std::string> arguments;  // [0] is the program, which is searched on PATH
     std::vector<std::string> environment;
     bool inherit_environment = false;
-    std::string folder;  // working folder; empty = ours
+    std::string folder;  // working folder; empty = that of this process
     int pass_fd = -1;    // becomes descriptor 3 of the child
   };
-  // Starts a child; its stdin is empty, its stdout and stderr are `output()`. NotFound when there is no such program.
+  // Starts a child with empty stdin, and stdout and stderr on `output()`. NotFound when there is no such program.
   static absl::StatusOr<Process> start(const Options& options);
 
   Process() = default;
@@ -76,10 +76,10 @@ class Process {
   int output() const { return output_.get(); }    // non-blocking
   int exit_fd() const { return exit_fd_.get(); }  // readable when the child has ended
 
-  // How the child ended, its whole group then killed; DeadlineExceeded when it has not ended by `deadline_ns`
-  // (monotonic clock). Drains the output meanwhile.
+  // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
+  // clock). Drains the output meanwhile.
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);
-  // SIGKILL to the group, then waits up to 5 s. Unavailable when even that does not end it.
+  // Sends SIGKILL to the group and waits up to 5 s. Unavailable when the child survives.
   absl::StatusOr<Exit> kill();
 
  private:

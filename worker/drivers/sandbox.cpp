@@ -21,7 +21,7 @@ namespace wl {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // shadow memory counts as private memory
+constexpr bool kSanitized = true;  // shadow memory would count as private memory
 #else
 constexpr bool kSanitized = false;
 #endif
@@ -49,8 +49,9 @@ constexpr uint32_t kForbidden[] = {
 #endif
 };
 
-// A filter that answers EPERM to what a kernel has no business with. Threads stay possible: clone3, whose flags a
-// filter cannot see, is answered ENOSYS, and clone must carry CLONE_THREAD. Files open for reading only.
+// Installs a filter that answers EPERM to system calls that kernels do not need. Threads stay possible: clone3, whose
+// flags a filter cannot see, is answered with ENOSYS, and clone must have CLONE_THREAD. Files can be opened for reading
+// only.
 void forbid_system_calls() {
   std::vector<sock_filter> code;
   const auto load = [&](size_t offset) {
@@ -95,7 +96,7 @@ void forbid_system_calls() {
 
 void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(0);  // it ended before the line above
+  if (getppid() != parent) _exit(0);  // the parent ended before the line above
   set_limit(RLIMIT_CORE, 0);
   if (runs_foreign_code) {
     set_limit(RLIMIT_FSIZE, 0);

@@ -1,6 +1,6 @@
-// What a runner gives up before it loads code nobody trusts: core files, writing files, starting processes, opening
-// sockets, signalling others, outliving its parent. Best effort where a system lacks a mechanism: the parent's deadline
-// and its kill of the process group do not depend on any of it.
+// The rights that a runner gives up before it loads untrusted code: core files, writing files, starting processes,
+// opening sockets, signalling others, outliving its parent. Best effort where a system lacks a mechanism: the parent's
+// deadline and its kill of the process group depend on none of them.
 #pragma once
 
 #include <sys/types.h>
@@ -9,14 +9,15 @@
 
 namespace wl {
 
-// `parent`: the process whose end must end this one. Exits at once when it has already ended. A runner that does not
-// run foreign code itself (a GPU does, or a compiler is asked) keeps files and system calls: drivers write to devices.
+// `parent`: the process with which this one must end. Exits at once if it has ended already. A runner that does not
+// execute foreign code itself (because a GPU does, or because it only calls a compiler) keeps files and system calls,
+// since drivers write to devices.
 void enter_sandbox(pid_t parent, bool runs_foreign_code);
 
-// Lets this process use about `seconds` more of CPU time.
+// Limits this process to about `seconds` more of CPU time.
 void limit_cpu(int64_t seconds);
-// Lets it map about `bytes` of private memory in all (heap and anonymous), so that a kernel that allocates without end
-// meets a null pointer before the machine runs out.
+// Limits this process to about `bytes` of private memory in all (heap and anonymous), so that a kernel that allocates
+// without end gets a null pointer before the machine runs out of memory.
 void limit_memory(int64_t bytes);
 
 }  // namespace wl

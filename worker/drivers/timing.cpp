@@ -7,14 +7,14 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kShort = 20'000;       // ns; below it the clock and the launch disturb a single call
-constexpr int64_t kSample = 60'000;      // ns an inner loop should take
+constexpr int64_t kShort = 20'000;       // ns; a shorter single call is disturbed by the clock and the launch
+constexpr int64_t kSample = 60'000;      // ns that an inner loop should take
 constexpr int64_t kWarm = 2'000'000;     // ns of warming up, unless one call takes longer
-constexpr double kClearlyBehind = 1.25;  // times the best: more samples cannot change the ranking
+constexpr double kClearlyBehind = 1.25;  // times the best; more samples cannot change the ranking
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
 
-// Warms the slot up; returns how many calls make one sample.
+// Warms the slot up and returns the number of calls per sample.
 int64_t warm_up(int slot, const TimedRun& run) {
   int64_t spent = 0, fastest = INT64_MAX;
   int runs = 0;
@@ -33,7 +33,7 @@ struct Slot {
   Samples result;
 };
 
-// What times and how fast the machine then was; 0 or nothing to ask: not known.
+// Runs timed calls and reads the machine's clock after each. 0, or no way to read it, means not known.
 struct Clocked {
   const TimedRun& run;
   const std::function<int()>& clock_mhz;
@@ -110,11 +110,11 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
     do take_sample(0, state[0], timed);
     while (!finished(recipe, state[0]));
   } else {
-    // Rounds end together: a median over fewer rounds would have seen another machine.
+    // All slots get the same number of rounds: a median over fewer rounds would describe other conditions.
     for (int64_t spent = 0, round = 0;; ++round) {
       for (int i : order) {
         Slot& slot = state[static_cast<size_t>(i)];
-        if (!recipe.cold) (void)run(i, 1);  // its data may be out of the cache since its last turn
+        if (!recipe.cold) (void)run(i, 1);  // other slots may have evicted its data from the cache
         const int64_t before = slot.spent;
         take_sample(i, slot, timed);
         spent += slot.spent - before;

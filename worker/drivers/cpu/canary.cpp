@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kRepeats = 3;
 constexpr int64_t kSteps = 100'000;              // about half a millisecond
-constexpr size_t kCopyBytes = size_t{16} << 20;  // a thread; outsizes every private cache
+constexpr size_t kCopyBytes = size_t{16} << 20;  // per thread; larger than every private cache
 
 double multiply_add_chain(double x) {
   double a[8] = {x, x, x, x, x, x, x, x};

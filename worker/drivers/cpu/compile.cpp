@@ -18,7 +18,8 @@
 namespace wl {
 namespace {
 
-// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which loses the vector width chosen.
+// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which does not use the chosen vector
+// width.
 constexpr std::string_view kFlags[] = {"-std=c++17",
                                        "-O2",
                                        "-w",
@@ -30,11 +31,11 @@ constexpr std::string_view kFlags[] = {"-std=c++17",
                                        "-fno-builtin-memset",
                                        "-fPIC",
                                        "-shared",
-                                       "-Wl,-z,defs",  // a missing symbol is this candidate's compile error
+                                       "-Wl,-z,defs",  // a missing symbol is then a compile error of its candidate
                                        "-s"};
 constexpr int kMessageLines = 6;
 
-// Candidates that go into one translation unit; indices into the batch, one per distinct text.
+// The candidates of one translation unit, as indices into the batch; one per distinct text.
 struct Unit {
   const CpuTarget* target = nullptr;
   const CpuCompiler* compiler = nullptr;
@@ -48,7 +49,7 @@ struct UnitResult {
   double seconds = 0;
 };
 
-// The first errors and the lines under them; without those, the first lines of all.
+// Returns the first errors with the lines under them or, if there are none, the first lines.
 std::string first_lines(const std::string& text) {
   std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
   const auto error = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -107,7 +108,7 @@ class Compilation {
     }
     for (const auto& [key, members] : groups) {
       const size_t most = static_cast<size_t>(std::max(1, options_.unit));
-      // Equal shares, and at least one unit per job: a unit is serial.
+      // Units have equal sizes, and there is at least one per job, since a unit is compiled serially.
       const size_t wanted = std::max((members.size() + most - 1) / most,
                                      std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
       for (size_t u = 0; u < wanted; ++u) {
@@ -132,7 +133,7 @@ class Compilation {
 
   void reject(size_t i, std::string message) { results_[i] = {Outcome::kRejected, std::move(message), "", 0}; }
 
-  // Workers take units from the back of the queue, and put the members of a failed unit back one by one.
+  // Worker threads take units from the back of the queue, and put back the members of a failed unit one by one.
   absl::Status compile_all() {
     static const bool kLinkerThere = program_runs("ld.lld");
     use_lld_ = kLinkerThere;
@@ -187,7 +188,7 @@ class Compilation {
     changed_.notify_all();
   }
 
-  // What a compiler finds in its environment may not change the code it makes.
+  // The compiler gets a minimal environment, since some variables would change the code it makes.
   std::vector<std::string> environment() const {
     const char* path = std::getenv("PATH");
     return {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
@@ -224,7 +225,7 @@ class Compilation {
     WL_ASSIGN_OR_RETURN(Process process, Process::start(options));
     Drain drain(16384);
     absl::StatusOr<Exit> exit = absl::DeadlineExceededError("");
-    // In slices, so that a cancel is noticed.
+    // Waits in short slices, so that a cancel is noticed.
     while (absl::IsDeadlineExceeded(exit.status()) && !stopped() && monotonic_ns() - begin < options_.deadline_ns)
       exit = process.wait(std::min(begin + options_.deadline_ns, monotonic_ns() + 100'000'000), drain);
     UnitResult result;
@@ -249,7 +250,7 @@ class Compilation {
   const std::vector<Candidate>& candidates_;
   const CompileOptions& options_;
   std::vector<Compiled> results_;
-  std::vector<size_t> twin_;  // the candidate with the same source that is compiled in its stead
+  std::vector<size_t> twin_;  // the candidate with the same source whose result each candidate shares
   bool use_lld_ = false;
 
   std::mutex mutex_;

@@ -1,5 +1,5 @@
-// The CPU as a device: what it is, and how candidates become shared objects for it. The rows of kCpuTargets and
-// kCpuCompilers are all that differs between CPUs and compilers.
+// The CPU as a device: its description, and the compilation of candidates to shared objects. All differences between
+// CPUs and compilers are in the rows of kCpuTargets and kCpuCompilers.
 #pragma once
 
 #include <atomic>
@@ -14,37 +14,37 @@
 
 namespace wl {
 
-// This machine: the best row it can run, its caches, the threads this process may use, the compilers on PATH.
+// Describes this machine: the best row it can run, its caches, the threads this process may use, the compilers on PATH.
 Device describe_cpu();
 
 // Whether this machine can run code compiled for `target`, e.g. "cpu:avx2".
 bool cpu_runs(std::string_view target);
 
-// Size of the largest cache a thread can reach; 32 MiB when the system does not say.
+// Returns the size of the largest cache a thread can reach; 32 MiB when the system does not say.
 int64_t last_level_cache_bytes();
 
-// What happened to one candidate of a compilation.
+// The result of compiling one candidate.
 struct Compiled {
-  Outcome outcome = Outcome::kRejected;  // kCorrect: `object` is there
-  std::string message;                   // first lines of what the compiler said
-  std::string object;                    // path of the object; shared by candidates of one unit
+  Outcome outcome = Outcome::kRejected;  // kCorrect if `object` exists
+  std::string message;                   // first lines of the compiler's output
+  std::string object;                    // path of the object, which the candidates of a unit share
   double seconds = 0;                    // this candidate's share of the compiler's wall time
-  CodeFacts code = {};                   // GPUs
+  CodeFacts code = {};                   // GPUs only
 };
 
 struct CompileOptions {
-  std::string folder;                         // existing; objects and sources are written here
-  int jobs = 2;                               // compilers at a time
-  int unit = 8;                               // most candidates in one translation unit
-  int64_t deadline_ns = 60'000'000'000;       // of one compiler process
-  const std::atomic<bool>* cancel = nullptr;  // stops early; what was not compiled stays kRejected
-  std::function<void(int done)> progress;     // called on this thread as candidates are through
+  std::string folder;                         // an existing folder for objects and sources
+  int jobs = 2;                               // number of concurrent compilers
+  int unit = 8;                               // limit of candidates in one translation unit
+  int64_t deadline_ns = 60'000'000'000;       // for one compiler process
+  const std::atomic<bool>* cancel = nullptr;  // stops early; candidates that were not compiled stay kRejected
+  std::function<void(int done)> progress;     // called on this thread as candidates are finished
 };
 
-// Compiles every candidate; results in the same order. Candidates of one compiler, target and prelude share translation
-// units; a unit that fails is compiled again candidate by candidate, so one bad candidate is one compile error. Equal
-// sources are compiled once. The object's bytes depend on the unit's texts and the compiler alone. Fails only when
-// files cannot be written or processes cannot be started.
+// Compiles every candidate; results are in the same order. Candidates with the same compiler, target and prelude share
+// translation units. A unit that fails is compiled again candidate by candidate, so that one bad candidate is one
+// compile error. Equal sources are compiled once. The object's bytes depend only on the texts of the unit and on the
+// compiler. Fails only when files cannot be written or processes cannot be started.
 absl::StatusOr<std::vector<Compiled>> compile_cpu(const std::vector<Candidate>& candidates,
                                                   const CompileOptions& options);
 

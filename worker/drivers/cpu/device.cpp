@@ -56,7 +56,7 @@ std::string cpu_name() {
   return "unknown CPU";
 }
 
-// "1024K" -> bytes; 0 when it is not a size.
+// Converts "1024K" to bytes; 0 when the text is not a size.
 int64_t parse_size(const std::string& text) {
   std::istringstream in(text);
   int64_t value = 0;
@@ -79,7 +79,7 @@ void read_caches(int cpu, Device& device) {
   }
 }
 
-// First line of `program --version`; empty when it does not run.
+// Returns the first line of `program --version`; empty when the program does not run.
 std::string version_of(const std::string& program) {
   Process::Options options;
   options.arguments = {program, "--version"};
@@ -100,7 +100,7 @@ const std::vector<CpuTarget>& cpu_targets() {
       {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}},
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}},
       {"cpu:generic", always, {}},
-      // A GPU whose threads are fibers: never the best row, but every machine has it.
+      // A simulated GPU whose threads are fibers. Every machine can run it, and it is never the best row.
       {"sim:cuda", always, {"-O1", "-fwrapv"}},
       {"sim:hip", always, {"-O1", "-fwrapv"}},
   };
@@ -109,7 +109,7 @@ const std::vector<CpuTarget>& cpu_targets() {
 
 const std::vector<CpuCompiler>& cpu_compilers() {
   static const auto* const kCompilers = new std::vector<CpuCompiler>{
-      // The text is in vectors already: looking for more costs a fifth of the compile and finds nothing.
+      // The text is vectorised already. Another search takes a fifth of the compile time and finds nothing.
       {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize"}, {}},
       {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}, {"-fuse-ld=lld"}},
   };

@@ -15,11 +15,11 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostClones = 256;
-constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and whatever a kernel may sensibly allocate
+constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
 
-// Arguments start at different places modulo 4096; see Buffer::create.
+// Arguments start at different offsets modulo 4096; see Buffer::create.
 int64_t stagger_of(size_t argument) {
   return static_cast<int64_t>(argument * 704 % 4096);
 }
@@ -92,7 +92,7 @@ absl::Status CpuSession::fill() {
         fill_range(spec.fill, spec.dtype, problem_.seed, spec.stream, begin, end,
                    buffer.data() + begin * static_cast<uint64_t>(size_of(spec.dtype)));
       });
-      // Read-only from here on: a kernel that writes an input is shot in the act.
+      // A kernel that writes to an input is then stopped at once by a signal.
       WL_RETURN_IF_ERROR(buffer.set_read_only(true));
       alive_(-1);
     }
@@ -104,7 +104,7 @@ absl::Status CpuSession::load(const LoadCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("load before setup");
   WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
   WL_RETURN_IF_ERROR(pool_->reserve_work(command.work_bytes));
-  // Generous: every thread busy for the whole deadline, and then some.
+  // A generous limit: every thread busy for the whole deadline, and some seconds more.
   limit_cpu((command.deadline_ns / 1'000'000'000 + 2) * (pool_->threads() + 1));
   Candidate candidate;
   WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.path));
@@ -133,7 +133,7 @@ template <typename F>
 void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-  // With every page wanted, one call a thread.
+  // One call per thread when every page is visited.
   const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
   pool_->each(pool_->threads(), [&](int thread) {
     const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);
@@ -193,7 +193,8 @@ std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candi
     integers = integers || !is_float(spec.dtype);
   }
   if (!integers) return found;
-  // An integer may rightly equal the poison. Run again over the other poison: unwritten is what held both in turn.
+  // An integer result may equal the poison. After a second run over the other poison, the unwritten elements are those
+  // that held both poisons in turn.
   std::vector<std::vector<char>> first(arguments.size());
   for (const CheckAnswer::Unwritten& u : found) {
     const Buffer& buffer = arguments[static_cast<size_t>(u.buffer)];
@@ -273,8 +274,8 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
     WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(number));
     candidates.push_back(candidate);
   }
-  // What the parent reads afterwards must come from a timed run, not from the check. Of large outputs a sample of the
-  // pages is enough to notice, and spares the pass over memory.
+  // The values that the worker reads afterwards must come from a timed run, not from the check. For large outputs it is
+  // enough to poison a sample of the pages, which saves a pass over memory.
   poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : 8);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {

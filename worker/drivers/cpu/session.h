@@ -1,4 +1,4 @@
-// The CPU's session: candidates are shared objects that run on pinned threads in this process.
+// The CPU's session. Candidates are shared objects that run on pinned threads in this process.
 #pragma once
 
 #include <functional>
@@ -34,7 +34,7 @@ class CpuSession final : public Session {
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
-  // f(thread, begin, end) for the element ranges of every `of_pages`-th 4096-byte page.
+  // Calls f(thread, begin, end) for the element ranges of every `of_pages`-th 4096-byte page.
   template <typename F>
   void each_page(const BufferSpec& spec, int64_t of_pages, F&& f);
   void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
@@ -49,7 +49,7 @@ class CpuSession final : public Session {
   Alive alive_;
   std::unique_ptr<Pool> pool_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several when cold: no run finds its data in a cache
+  std::vector<Arguments> clones_;  // several when cold, so that no run finds its data in a cache
   size_t next_clone_ = 0;
   std::map<int64_t, Candidate> slots_;
   std::vector<char> eviction_, canary_;

@@ -1,4 +1,4 @@
-// The rows behind cpu.h: CPU generations and compilers, most capable first.
+// The tables of cpu.h: CPU generations and compilers, most capable first.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace wl {
 struct CpuTarget {
   std::string name;                // as in Source::target
   bool (*runs_here)();             // whether this machine can run it
-  std::vector<std::string> flags;  // never -march=native: a record is for every machine of its row
+  std::vector<std::string> flags;  // never -march=native, since a record is valid for every machine of its row
 };
 
 struct CpuCompiler {
   std::string name;  // as in Source::compiler
   std::string program;
   std::vector<std::string> flags;
-  std::vector<std::string> link;  // only when that linker is installed
+  std::vector<std::string> link;  // flags that need a linker, used only where it is installed
 };
 
 const std::vector<CpuTarget>& cpu_targets();

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMostSaid = 2000;
 constexpr int64_t kClangDeadline = 60'000'000'000;
 
-// The number after a key of an assembly's metadata, 0 when it is not there.
+// Returns the number after a key in an assembly's metadata; 0 if the key is missing.
 int64_t number_after(std::string_view text, std::string_view key) {
   const size_t at = text.find(key);
   if (at == std::string_view::npos) return 0;
@@ -30,7 +30,7 @@ int64_t number_after(std::string_view text, std::string_view key) {
   return value;
 }
 
-// "global_load_dwordx4" moves 16 bytes.
+// Widths are in the names of instructions: "global_load_dwordx4" moves 16 bytes.
 void read_amdgpu(GpuCode& code) {
   static constexpr std::pair<std::string_view, int> kKinds[] = {
       {"dwordx4", 16}, {"dwordx3", 12}, {"dwordx2", 8}, {"dword", 4}, {"short", 2}, {"ushort", 2},
@@ -55,7 +55,7 @@ void read_amdgpu(GpuCode& code) {
   code.stack_bytes = number_after(code.assembly, ".private_segment_fixed_size:");
 }
 
-// Runs clang++; whether it was content, and what it said.
+// Runs clang++. Returns whether it succeeded, and its output.
 absl::StatusOr<std::pair<bool, std::string>> run_clang(const std::string& folder, std::vector<std::string> arguments) {
   Process::Options options;
   options.folder = folder;
@@ -93,7 +93,7 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   return text.str();
 }
 
-// Text to assembly, which is judged, and assembly to a code object, which is run.
+// Compiles text to assembly, which is judged, and assembly to a code object, which is run.
 absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& architecture,
                                       const std::string& folder) {
   const std::string stem = absl::StrCat(folder, "/", source.entry, ".", architecture);
@@ -121,7 +121,7 @@ absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& a
   return unit;
 }
 
-// Whether clang knows an architecture: it compiles an empty file for it. Asked once for each.
+// Whether clang knows an architecture. Found out by compiling an empty file, once per architecture.
 bool clang_knows(const std::string& architecture) {
   static std::mutex mutex;
   static auto* const kKnown = new std::vector<std::pair<std::string, bool>>;

@@ -1,6 +1,6 @@
-// GPU kernels as machine code, made without a GPU: CUDA by NVRTC, HIP by clang alone or, where clang does not know the
-// architecture, by hipRTC; both libraries are opened at run time. What the code is like (registers, spills, how wide
-// its accesses are) is there before anything runs. A new family: a file and a case in gpu_code.cpp.
+// Compiles GPU kernels to machine code without a GPU: CUDA by NVRTC; HIP by clang or, where clang does not know the
+// architecture, by hipRTC. Both libraries are opened at run time. Registers, spills and widths of accesses are known
+// before anything runs. A new family needs a file and a case in gpu/code.cpp.
 #pragma once
 
 #include <span>
@@ -12,26 +12,28 @@
 
 namespace wl {
 
-// One kernel of a unit. Occupancy is not filled in: that takes limits (worker/drivers/gpu/code_judge.h).
+// One kernel of a unit. Occupancy is not filled in, since it depends on limits (worker/drivers/gpu/code_judge.h).
 struct GpuCode : CodeFacts {
-  std::string assembly;  // PTX or AMDGPU's; "" where the compiler gives none
+  std::string assembly;  // PTX or AMDGPU assembly; "" where the compiler gives none
 };
 
 // Several kernels that were compiled together, which costs a fraction of compiling each.
 struct GpuUnit {
-  std::string binary;  // cubin or code object, what a driver loads
+  std::string binary;  // a cubin or code object, as drivers load it
   std::vector<GpuCode> kernels;
-  double seconds = 0;  // of compiling
+  double seconds = 0;  // duration of the compilation
 };
 
-// "" when this machine can make code for a target ("cuda:sm_90a", "hip:gfx90a"); else what is missing.
+// Returns "" when this machine can compile for a target ("cuda:sm_90a", "hip:gfx90a"), otherwise what is missing.
 std::string gpu_compiler_missing(const std::string& target);
 
-// "nvrtc=13.0", "clang=14.0.6", "hiprtc=5.2": what compiles for a family ("cuda", "hip") here; "" when nothing does.
+// Returns the compiler of a family ("cuda", "hip") on this machine, as "nvrtc=13.0", "clang=14.0.6" or "hiprtc=5.2"; ""
+// when there is none.
 std::string gpu_compiler_version(const std::string& family);
 
-// Sources of one target and prelude, with distinct entries. Unavailable: no compiler here knows the target, and why.
-// InvalidArgument: the first lines of what it said. Intermediate files go to `folder`.
+// Compiles sources of one target and prelude with distinct entries. Intermediate files go to `folder`. Unavailable: no
+// compiler on this machine knows the target; the message says why. InvalidArgument: the first lines of the compiler's
+// errors.
 absl::StatusOr<GpuUnit> compile_gpu(std::span<const Source> sources, const std::string& folder);
 
 }  // namespace wl

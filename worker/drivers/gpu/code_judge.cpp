@@ -8,9 +8,9 @@
 namespace wl {
 namespace {
 
-// Registers are given out to waves in such portions, shared memory to blocks.
+// Hardware allocates registers to waves, and shared memory to blocks, in these granules.
 constexpr int kRegisterPortion = 8, kSharedPortion = 128;
-// Memory-bound kernels have enough in flight at half of the threads.
+// Memory-bound kernels have enough loads in flight with half of the threads resident.
 constexpr double kEnough = 0.5;
 
 int64_t round_up(int64_t n, int64_t portion) {

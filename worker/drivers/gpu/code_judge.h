@@ -1,5 +1,5 @@
-// The judgement of GPU code before any GPU time: what certainly does not pay is not run, and what looks best is run
-// first, so that the rest is soon seen to be hopeless. Pure.
+// Judges GPU code before any GPU time is spent: kernels that certainly do not pay are not run, and the most promising
+// are run first, so that slower ones are soon given up. Pure.
 #pragma once
 
 #include <string>
@@ -8,14 +8,17 @@
 
 namespace wl {
 
-// Share of a unit's threads that are resident when as many blocks of `threads` run on it as fit; 0: not even one does.
+// Returns the share of a unit's threads that are resident when as many blocks of `threads` run on it as fit; 0 if no
+// block fits.
 double occupancy_of(const CodeFacts& code, const CodeLimits& limits, int threads);
 
-// "" or why a kernel is not to be run: it does not fit, spills, became a compare-and-swap loop, or moves less at a time
-// than its text promises (Source::load_bytes, store_bytes). Facts that are not known (0) are not held against it.
+// Returns "" or why a kernel must not be run: it does not fit, spills, contains a compare-and-swap loop, or its
+// accesses are narrower than its text promises (Source::load_bytes, store_bytes). Unknown facts (0) never reject a
+// kernel.
 std::string reject_reason(const CodeFacts& code, const CodeLimits& limits, const Source& source);
 
-// Larger is more promising: wide accesses, then bytes that can be in flight (occupancy up to where it stops to matter).
+// Larger is more promising: compares widths of accesses, then bytes that can be in flight (occupancy, up to the point
+// where more does not help).
 double promise_of(const CodeFacts& code);
 
 }  // namespace wl

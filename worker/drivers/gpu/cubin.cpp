@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// kCopyToShared: LDGSTS, a load that ends in shared memory.
+// kCopyToShared is LDGSTS, a load from global to shared memory.
 constexpr uint64_t kLoadGlobal = 0x181, kStoreGlobal = 0x186, kCompareAndSwap = 0x1a9, kCopyToShared = 0x1ae;
 constexpr int kWidths[8] = {1, 1, 2, 2, 4, 8, 16, 16};
 
@@ -19,7 +19,7 @@ void note_access(int bytes, int& widest, int& narrowest) {
   narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
 }
 
-// A copy of the T at `at`; false when it is not all there.
+// Copies the T at offset `at`; false when the bytes end before it does.
 template <typename T>
 bool read_at(std::string_view bytes, uint64_t at, T* out) {
   if (at > bytes.size() || sizeof(T) > bytes.size() - at) return false;
@@ -32,13 +32,13 @@ std::string_view bytes_of(std::string_view bytes, uint64_t at, uint64_t size) {
   return bytes.substr(at, size);
 }
 
-// Of the architecture: 80 for sm_80. Where it stands in the flags depends on the tools' age.
+// Returns the number of the architecture: 80 for sm_80. Its position in the flags depends on the version of the tools.
 unsigned architecture_of(const Elf64_Ehdr& head) {
   const unsigned low = head.e_flags & 0xff;
   return low >= 0x30 ? low : head.e_flags >> 8 & 0xff;
 }
 
-// From sm_100 on the width of a copy is two bits.
+// From sm_100 on the width of a copy has two bits.
 int copy_bytes(uint64_t high, unsigned architecture) {
   return architecture >= 100 ? 4 << (high >> 10 & 3) : kWidths[high >> 9 & 7];
 }

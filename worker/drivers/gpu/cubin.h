@@ -1,6 +1,6 @@
-// What stands in a cubin, read without NVIDIA's tools (which many machines lack): the widths of a kernel's memory
-// instructions. From sm_70 on an instruction is 16 bytes; its low 9 bits say which it is and three bits of its second
-// half how much a lane moves. tests/unit/worker/cubin_test.cpp compares with nvdisasm where that is installed.
+// Reads the widths of a kernel's memory instructions from a cubin, without NVIDIA's tools, which many machines lack.
+// From sm_70 on an instruction has 16 bytes; the low 9 bits are the opcode, and three bits of the second half are the
+// width of a lane's access. tests/unit/worker/cubin_test.cpp compares with nvdisasm where that is installed.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace wl {
 
-// Fills widest and narrowest accesses and compare_and_swap of the kernel `entry`. InvalidArgument: the
-// bytes are no cubin that holds it.
+// Fills in the widest and narrowest accesses and compare_and_swap of the kernel `entry`. InvalidArgument: the bytes are
+// not a cubin that contains it.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
-// Notes one access of a lane to device memory.
+// Records one load of a lane from device memory.
 void note_load(int bytes, CodeFacts& code);
 void note_store(int bytes, CodeFacts& code);
 

@@ -24,7 +24,8 @@ Device describe(const GpuApi& api, int device) {
   if (gpu_compiler_missing(out.target).empty()) out.compilers.emplace_back(compiler.substr(0, compiler.find('=')));
   int driver = 0;
   (void)api.driver_version(&driver);
-  // The driver's major version only: it may change what code does, its minor one is provenance.
+  // Only the driver's major version is part of the identity, since it may change what code does. The minor version is
+  // provenance.
   const int major = api.family == "cuda" ? driver / 1000 : driver / 10'000'000;
   out.compiler_versions = absl::StrCat(compiler, "; ", api.family, "=", major);
   size_t memory = 0;

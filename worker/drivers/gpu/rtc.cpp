@@ -17,12 +17,12 @@ namespace wl {
 
 struct RtcRow {
   const char* family;
-  const char* name;    // in messages and versions
-  const char* prefix;  // of every function
+  const char* name;    // used in messages and versions
+  const char* prefix;  // common prefix of the functions' names
   const char* size_of_code;
   const char* code;
   const char* libraries[6];
-  std::vector<std::string> flags;  // beside the architecture
+  std::vector<std::string> flags;  // passed in addition to the architecture
 };
 
 namespace {
@@ -37,7 +37,7 @@ const std::vector<RtcRow>& rows() {
        "GetCUBINSize",
        "GetCUBIN",
        {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
-       // No headers of NVIDIA's are used; leaving out the built-in ones saves a tenth.
+       // The kernels use no NVIDIA header; leaving out the built-in ones saves a tenth of the time.
        {"--std=c++17", "--device-as-default-execution-space", "--device-int128", "-w", "--ptxas-options=-v",
         "--minimal"}},
       {"hip",
@@ -45,7 +45,7 @@ const std::vector<RtcRow>& rows() {
        "hiprtc",
        "GetCodeSize",
        "GetCode",
-       // In the order of the drivers in runtime/gpu_api.cpp; up to ROCm 5.2 the functions were in the runtime's
+       // The order is that of the drivers in runtime/gpu_api.cpp. Up to ROCm 5.2 these functions were in the runtime's
        // library.
        {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so", "libamdhip64.so.5",
         "/opt/rocm/lib/libhiprtc.so"},
@@ -54,7 +54,7 @@ const std::vector<RtcRow>& rows() {
   return *kRows;
 }
 
-// The functions that both libraries have.
+// The functions that both libraries have under different prefixes.
 struct Rtc {
   using Program = void*;
   int (*create)(Program*, const char* text, const char* name, int headers, const char* const*, const char* const*);
@@ -66,16 +66,16 @@ struct Rtc {
   int (*code)(Program, char*);
   int (*version)(int*, int*);
   const char* (*error_string)(int);
-  // NVRTC only.
+  // Functions of NVRTC only.
   int (*ptx_size)(Program, size_t*);
   int (*ptx)(Program, char*);
   int (*architectures)(int*);
   int (*supported)(int*);
   const RtcRow* row = nullptr;
-  std::vector<int> known;  // 75, 80, ...; empty: it does not say
+  std::vector<int> known;  // supported architectures: 75, 80, ...; empty: not known
 };
 
-// Null when this machine has none.
+// Returns null when this machine does not have the library.
 const Rtc* open_rtc(const RtcRow& row) {
   void* library = nullptr;
   for (const char* name : row.libraries)
@@ -125,7 +125,7 @@ std::string text_of(int (*size)(Rtc::Program, size_t*), int (*get)(Rtc::Program,
   return text;
 }
 
-// The number before `words` in `text`, 0 when they are not there.
+// Returns the number before `words` in `text`; 0 if the words are missing.
 int64_t number_before(std::string_view text, std::string_view words) {
   const size_t at = text.find(words);
   if (at == std::string_view::npos || at == 0) return 0;
@@ -138,7 +138,7 @@ int64_t number_before(std::string_view text, std::string_view words) {
   return value;
 }
 
-// What stands from "...entry function 'NAME'" to the next such line.
+// Returns the text from "...entry function 'NAME'" to the next such line.
 std::string_view part_of(std::string_view text, std::string_view head, std::string_view name) {
   const std::string wanted = absl::StrCat(std::string(head), std::string(name));
   const size_t begin = text.find(wanted);
@@ -146,7 +146,7 @@ std::string_view part_of(std::string_view text, std::string_view head, std::stri
   return text.substr(begin, text.find(head, begin + wanted.size()) - begin);
 }
 
-// ptxas says this of each kernel; the instructions themselves are in the cubin.
+// Reads the figures that ptxas reports for each kernel. The instructions themselves are in the cubin.
 void read_ptxas(std::string_view log, GpuCode& code) {
   code.registers = static_cast<int>(number_before(log, "registers"));
   code.stack_bytes = number_before(log, "bytes stack frame");
@@ -154,7 +154,7 @@ void read_ptxas(std::string_view log, GpuCode& code) {
   code.spill_bytes = number_before(log, "bytes spill stores") + number_before(log, "bytes spill loads");
 }
 
-// An AMD code object carries its figures as ".vgpr_count" and so on in MessagePack: the number follows the key.
+// An AMD code object stores figures as MessagePack pairs: the number follows a key such as ".vgpr_count".
 int64_t note_after(std::string_view object, std::string_view key) {
   const size_t at = object.find(key);
   if (at == std::string_view::npos) return 0;
@@ -214,7 +214,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   }
   library.destroy(&program);
   if (result != 0) {
-    // Its log ends with a zero byte, and is that alone where the library has nothing to say.
+    // The log ends with a zero byte, and may consist of it alone.
     const std::string said = log.substr(0, std::min(log.find('\0'), kMostMessage));
     return absl::InvalidArgumentError(
         !said.empty() ? said : absl::StrCat(library.row->name, ": ", library.error_string(result)));
@@ -227,7 +227,7 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
       read_ptxas(part_of(log, "Compiling entry function '", source.entry), code);
       WL_RETURN_IF_ERROR(read_cubin(unit.binary, source.entry, code));
     } else {
-      // Its notes are sorted by kernel; with several in a unit the first one's would be read, so units have one.
+      // The notes are sorted by kernel. Only the first kernel's would be found, so a unit has one kernel.
       code.registers = static_cast<int>(note_after(unit.binary, ".vgpr_count"));
       code.spill_bytes = 4 * note_after(unit.binary, ".vgpr_spill_count");
       code.stack_bytes = note_after(unit.binary, ".private_segment_fixed_size");

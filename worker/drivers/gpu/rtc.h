@@ -1,4 +1,4 @@
-// The run-time compilers NVRTC and hipRTC: two libraries with one interface, opened by name.
+// The run-time compilers NVRTC and hipRTC, two libraries with the same interface that are opened by name.
 #pragma once
 
 #include <span>
@@ -8,9 +8,10 @@
 
 namespace wl {
 
-// "" when the library for a family ("cuda", "hip") is here and knows the architecture ("sm_90a"); else what is missing.
+// Returns "" when the library for a family ("cuda", "hip") is installed and knows the architecture ("sm_90a"),
+// otherwise what is missing.
 std::string rtc_missing(const std::string& family, const std::string& architecture);
-std::string rtc_version(const std::string& family);  // "nvrtc=13.0"; "" without
+std::string rtc_version(const std::string& family);  // "nvrtc=13.0"; "" if it is not installed
 absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
                                     const std::string& architecture);
 

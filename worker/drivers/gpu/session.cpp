@@ -15,7 +15,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostGpuClones = 16;
-constexpr int64_t kChunk = int64_t{4} << 20;  // bytes that go to or from the device at a time
+constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at a time
 
 }  // namespace
 
@@ -49,7 +49,7 @@ absl::Status GpuSession::allocate() {
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
     bytes += spec.bytes() + 2 * static_cast<int64_t>(kGpuZone);
   }
-  // Bytes of a round over all clones are at least three times the L2: each launch finds its own data gone from it.
+  // One round over all clones covers at least three times the L2, so that no launch finds its data there.
   size_t clones = 1;
   const int64_t enough = 3 * device_->l2_bytes();
   if (problem_.cold && bytes < enough)
@@ -104,7 +104,7 @@ absl::Status GpuSession::load(const LoadCommand& command) {
   candidate.threads = command.threads;
   candidate.passes = command.passes;
   if (command.work_bytes > work_.bytes()) {
-    for (auto& [number, other] : slots_) {  // launches of their graphs know the old one
+    for (auto& [number, other] : slots_) {  // the graphs of other candidates contain the address of the old workspace
       other.graph = {};
       other.graph_calls = std::min<int64_t>(other.graph_calls, 0);
     }
@@ -162,8 +162,8 @@ absl::Status GpuSession::poison_outputs() {
   return absl::OkStatus();
 }
 
-// Red zones of all clones, and the inputs of the first: on a CPU a kernel that writes an input is shot in the act, here
-// a few of its pages are compared with what the generator gives.
+// Checks the red zones of all clones and the inputs of the first. On a CPU a write to an input is a fault at once; here
+// a few pages of the inputs are compared with what the generator gives.
 absl::StatusOr<std::string> GpuSession::damage() {
   constexpr int64_t kPages = 32, kPage = 4096;
   for (const Arguments& arguments : clones_) {
@@ -199,7 +199,7 @@ absl::StatusOr<std::vector<CheckAnswer::Unwritten>> GpuSession::unwritten(Candid
   std::vector<char> chunk(kChunk);
   for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
-    // An integer may rightly equal the poison; what nobody wrote of it shows in its sampled values.
+    // An integer result may equal the poison. Unwritten integers show up in their sampled values instead.
     if (!spec.output || !is_float(spec.dtype)) continue;
     const int64_t step = kChunk / size_of(spec.dtype);
     CheckAnswer::Unwritten sum{static_cast<int64_t>(i), 0, -1};

@@ -1,6 +1,6 @@
-// A GPU's session, for CUDA and HIP alike: candidates are kernels of modules, arguments lie in device memory between
-// red zones, times are those of events around graphs. What spoils a context (an illegal address, a trap, a launch that
-// fails) ends as an error of its command; the worker then takes a fresh process.
+// A GPU's session, for CUDA and HIP alike. Candidates are kernels of modules, arguments lie in device memory between
+// red zones, and times are taken by events around graphs. An error that corrupts the context (an illegal address, a
+// trap, a failed launch) is returned from its command; the worker then starts a fresh process.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ class GpuSession final : public Session {
     GpuKernel kernel;
     int64_t grid = 1;
     int threads = 1, passes = 1;
-    GpuGraph graph;           // of `graph_calls` launches
-    int64_t graph_calls = 0;  // over the clones in turn; -1: this driver captures none
+    GpuGraph graph;           // contains `graph_calls` launches
+    int64_t graph_calls = 0;  // the launches use the clones in turn; -1: this driver cannot capture
   };
   using Arguments = std::vector<GpuBuffer>;
 
@@ -46,20 +46,20 @@ class GpuSession final : public Session {
   absl::Status launches(const Candidate& candidate, int64_t calls);
   absl::Status make_graph(Candidate& candidate, int64_t calls);
   absl::Status run_once(const Candidate& candidate, const std::string& doing);
-  // ns that `calls` calls take.
+  // Returns the nanoseconds that `calls` calls take.
   absl::StatusOr<int64_t> timed(Candidate& candidate, int64_t calls);
   absl::Status ramp_clock();
   absl::Status read(const GpuBuffer& buffer, int64_t offset, int64_t bytes, void* to);
   absl::Status compute_canary();
 
   GpuSession() = default;
-  std::unique_ptr<GpuDevice> device_;  // outlives all that follows
+  std::unique_ptr<GpuDevice> device_;  // outlives all members below
   Alive alive_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several when cold: no launch finds its data in the L2
+  std::vector<Arguments> clones_;  // several when cold, so that no launch finds its data in the L2
   std::map<int64_t, Candidate> slots_;
   GpuTimer timer_;
-  GpuBuffer work_;  // of the candidates that want one
+  GpuBuffer work_;  // workspace of the candidates that need one
   GpuBuffer canary_;
   GpuKernel canary_kernel_;
   bool ramped_ = false;

@@ -1,4 +1,4 @@
-// The timed part of a GPU's session: graphs of launches between two events, clocks brought up first, a canary.
+// The timed part of a GPU's session: graphs of launches between two events, raising the clock first, and the canary.
 #include "worker/drivers/timing.h"
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostGraphCalls = 200;
-constexpr int64_t kRamp = 200'000'000;  // ns; idle GPUs take about as long to reach their clock
+constexpr int64_t kRamp = 200'000'000;  // ns; about the time an idle GPU takes to reach its full clock
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
-constexpr unsigned kWord = 0x3f800000;  // 1.0f
+constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
 constexpr int kCanarySteps = 1 << 16;
 constexpr int kCanaryBlocks = 64, kCanaryThreads = 128;
 
-// A known kernel with a known result, for every GPU that the driver compiles PTX for: out[i] = i after a long chain of
-// multiply-adds with 1 and 0, which no compiler can know.
+// The canary: a kernel with a known result that every GPU's driver can compile from PTX. out[i] = i after a long chain
+// of multiply-adds with 1 and 0, values that a compiler cannot know.
 constexpr char kCanaryPtx[] = R"(.version 6.4
 .target sm_70
 .address_size 64
@@ -59,7 +59,7 @@ absl::Status GpuSession::launches(const Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// Captures `calls` launches; a driver that cannot gets plain launches from then on.
+// Captures `calls` launches. If the driver cannot capture, plain launches are used from then on.
 absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   if (candidate.graph_calls == -1 || candidate.graph_calls == calls) return absl::OkStatus();
   candidate.graph = {};
@@ -68,8 +68,8 @@ absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
   return absl::OkStatus();
 }
 
-// In rounds over all clones when cold, so that none is met twice before all others were: a few calls more than asked
-// for are made then, and the time is that of the calls asked for.
+// When cold, launches go round all clones, so that each clone is used again only after all others. This may take a few
+// more calls than asked for; the time is scaled to those asked for.
 absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto clones = static_cast<int64_t>(clones_.size());
   const int64_t made = (calls + clones - 1) / clones * clones;
@@ -80,7 +80,8 @@ absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto once = [&] {
     return candidate.graph.empty() ? launches(candidate, length) : candidate.graph.launch(doing);
   };
-  // The first is not timed: what is timed is then submitted while the device is busy, and no launch is waited for.
+  // The first run is not timed. The timed ones are then submitted while the device is busy, so that no launch waits for
+  // the host.
   WL_RETURN_IF_ERROR(once());
   const auto all = [&]() -> absl::Status {
     for (int64_t i = 0; i < repeats; ++i) WL_RETURN_IF_ERROR(once());
@@ -106,13 +107,13 @@ absl::StatusOr<TimeAnswer> GpuSession::time(const TimeCommand& command) {
     candidates.push_back(candidate);
   }
   WL_RETURN_IF_ERROR(ramp_clock());
-  // What the parent reads afterwards must come from a timed run, not from the check.
+  // The values that the worker reads afterwards must come from a timed run, not from the check.
   WL_RETURN_IF_ERROR(poison_outputs());
   TimeAnswer answer;
   absl::Status failure;
   const TimedRun run = [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);
-    // After the first failure nothing more is run; the rules of stopping see a clock that stands.
+    // After the first failure nothing more is run. A constant time makes the stopping rules end soon.
     if (!failure.ok()) return int64_t{1'000'000'000};
     alive_(command.slots[i]);
     const absl::StatusOr<int64_t> ns = timed(*candidates[i], calls);
@@ -138,7 +139,7 @@ absl::Status GpuSession::compute_canary() {
   return canary_kernel_.launch(kCanaryBlocks, kCanaryThreads, arguments);
 }
 
-// HIP has no text that every device's driver compiles: there the fill stands for the kernel.
+// HIP has no text that every device's driver can compile, so there only the fill is timed and checked.
 absl::StatusOr<CanaryAnswer> GpuSession::canary() {
   const GpuApi& api = device_->api();
   if (canary_.bytes() == 0) {
@@ -166,7 +167,7 @@ absl::StatusOr<CanaryAnswer> GpuSession::canary() {
     answer.compute_ns = std::min(answer.compute_ns, compute);
     answer.copy_ns = std::min(answer.copy_ns, copy);
   }
-  // From the copy, so that both are checked.
+  // Reading the copy checks both the kernel and the copy.
   std::vector<float> got(kElements);
   WL_RETURN_IF_ERROR(read(canary_, kHalf, kElements * int64_t{4}, got.data()));
   for (int i = 0; i < kElements; ++i) {
