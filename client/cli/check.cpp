@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-// How far `found` is from `expected` in units of `bound`; infinite when the two differ in kind.
+// Returns how far `found` is from `expected` in units of `bound`; infinity when one is finite and the other is not.
 double relative_error(double expected, double bound, double found) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (std::isnan(expected)) return std::isnan(found) ? 0 : kInfinity;
@@ -24,7 +24,7 @@ double relative_error(double expected, double bound, double found) {
 class Comparison {
  public:
   void add(OutputCheck& check, int64_t index, const Value& expected, double found) {
-    if (!std::isfinite(expected.bound)) return;  // any result would pass
+    if (!std::isfinite(expected.bound)) return;  // an infinite bound would accept any result
     double error = relative_error(expected.value, expected.bound, found);
     ++check.samples;
     if (error > 1) ++check.wrong;
@@ -45,7 +45,7 @@ double element(const Executor& executor, int buffer, int64_t index) {
   return load_element(executor.program().buffers[buffer].dtype, executor.data(buffer), static_cast<uint64_t>(index));
 }
 
-// Compares the queried elements of the buffers, one buffer for every query.
+// Compares the queried elements of the buffers; there is one buffer for every query.
 void compare(const Executor& executor, const std::vector<Query>& queries,
              const std::vector<std::vector<Value>>& expected, const std::vector<int>& buffers,
              std::vector<OutputCheck>& checks) {
@@ -58,7 +58,7 @@ void compare(const Executor& executor, const std::vector<Query>& queries,
   }
 }
 
-// The oracle reads the program's inputs from its memory.
+// Lets the oracle read the program's inputs from its memory.
 absl::StatusOr<InputReader> inputs_in_memory(const Executor& executor, const Graph& graph) {
   const Program& program = executor.program();
   std::map<NodeId, int> buffer_of;
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_
     compare(executor, queries, expected, stored, found);
     for (size_t o = 0; o < stored.size(); ++o) {
       const ProgramBuffer& buffer = program.buffers[stored[o]];
-      // Integers may be the poison by chance.
+      // An integer result may equal the poison by chance.
       if (!is_float(buffer.dtype)) continue;
       int64_t first = 0;
       const int64_t left = count_poison(buffer.dtype, executor.data(stored[o]), elements(buffer.shape), &first);
@@ -154,7 +154,7 @@ double work_of(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     double each = 1;
     if (node.op == Op::contract) {
-      // Every operand element meets every output element whose letters agree with its own.
+      // Every element of an operand contributes to every output element whose letters agree with its own.
       const auto einsum = parse_einsum(node.text);
       if (!einsum.ok()) continue;
       const Shape& left = graph.nodes[node.operands[0]].shape;

@@ -1,4 +1,4 @@
-// Compares what a program computes with the double-precision oracle (docs/numerics.md, "What run --check looks at").
+// Compares the results of a program with the double-precision oracle (docs/numerics.md, "What run --check looks at").
 #pragma once
 
 #include <string>
@@ -9,24 +9,24 @@
 namespace wl {
 
 struct OutputCheck {
-  std::string name;  // of the output; by steps: of the value
-  int step = -1;     // by steps: which
+  std::string name;  // name of the output or, by steps, of the value
+  int step = -1;     // by steps: the number of the step
   int samples = 0, wrong = 0;
   double max_error = 0, bound = 0;  // of the sample with the largest error relative to its bound
-  int64_t index = 0;                // where
+  int64_t index = 0;                // the element
   double expected = 0, found = 0;
   bool operator==(const OutputCheck&) const = default;
 };
 
-// Sampled elements of every output against the oracle of the whole graph, after a run. `all_generated`: every input
-// came from generate() with this seed; otherwise the oracle reads them from the executor's memory.
+// Compares sampled elements of every output with the oracle of the whole graph, after a run. `all_generated`: every
+// input came from generate() with this seed; otherwise the oracle reads inputs from the executor's memory.
 absl::StatusOr<std::vector<OutputCheck>> check_outputs(const Executor& executor, uint64_t seed, bool all_generated);
 
-// Runs the program, and compares sampled elements of everything that a step stores with the oracle of that step alone,
-// over what the step really read. What a step leaves unwritten is wrong too.
+// Runs the program and compares sampled elements of every stored value with the oracle of its step alone, applied to
+// the values that the step really read. An element that a step does not write is an error too.
 absl::StatusOr<std::vector<OutputCheck>> check_steps(Executor& executor, uint64_t seed);
 
-// About how many elementary operations the oracle of the whole graph needs at most.
+// Returns an upper estimate of the elementary operations that the oracle of the whole graph needs.
 double work_of(const Graph& graph);
 
 }  // namespace wl

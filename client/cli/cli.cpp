@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// What is wrong with a store that was named is bad input, whatever its code means in a search.
+// Any error of a store that the user named is bad input, whatever its code means in a search.
 absl::Status store_error(const absl::Status& status) {
   if (absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) {
     return absl::InvalidArgumentError(status.message());

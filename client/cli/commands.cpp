@@ -1,4 +1,4 @@
-// run, inspect and the listings.
+// The commands run and inspect, and the listings.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -95,7 +95,7 @@ void tell(const OutputCheck& check) {
               check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
 }
 
-// By steps: what is wrong, and the one that is nearest to being it.
+// Prints a check by steps: the wrong values and the one that is closest to its bound.
 void tell_checks(const RunResult& result) {
   if (!result.by_steps) {
     for (const OutputCheck& check : result.checks) tell(check);
@@ -122,7 +122,7 @@ void tell_checks(const RunResult& result) {
   }
 }
 
-// Kernels by the time of all their steps, and what share of the whole that is.
+// Prints the kernels by the time of all their steps, and their share of the whole.
 void tell_steps(const Program& program, const RunResult& result) {
   struct Row {
     size_t kernel = 0;
@@ -148,7 +148,7 @@ void tell_steps(const Program& program, const RunResult& result) {
   std::printf("%s", table.text().c_str());
 }
 
-// Runs a program and says what came of it.
+// Runs a program and prints the results.
 absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
   WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
@@ -207,7 +207,7 @@ absl::StatusOr<int> run_command(Context& context) {
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
   WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, file));
-  // The kernels have to be files to be loaded; the folder is never given its name and so disappears.
+  // Loading needs kernels in files. The folder never gets its final name, so it disappears at the end.
   const char* temporary = std::getenv("TMPDIR");
   WL_ASSIGN_OR_RETURN(PendingFolder folder,
                       PendingFolder::create(cat(temporary != nullptr ? temporary : "/tmp", "/warploom-run")));

@@ -14,8 +14,8 @@ NodeId add(Graph& graph, Node node) {
   return static_cast<NodeId>(graph.nodes.size()) - 1;
 }
 
-// What the outputs are made of, whatever the numbers of the nodes and the order of operands that may change places:
-// simplification orders both by age.
+// Returns a text for each output that does not depend on the numbers of nodes or the order of commutative operands,
+// which simplification chooses by age.
 std::vector<std::string> meaning_of(const Graph& graph) {
   std::vector<std::string> meaning;
   int64_t inputs = 0;
@@ -61,7 +61,7 @@ absl::StatusOr<Graph> compose(const Program& program, const Graph& whole) {
       return invalid("step ", s, " has ", step.args.size(), " arguments, its graph ", group.inputs().size(), " + ",
                      group.outputs.size());
     }
-    // One kernel may serve groups that differ in shape but not in what happens to the bytes.
+    // One kernel may serve groups that differ in shape but treat the bytes alike.
     const auto shaped = [&](NodeId id, DType dtype, const Shape& shape) -> absl::StatusOr<NodeId> {
       const Node& node = result.nodes[id];
       if (node.dtype != dtype || elements(node.shape) != elements(shape)) {

@@ -1,4 +1,5 @@
-// Exit codes of every command (docs/report.md lists them): scripts rely on them, so a Status maps to one in one place.
+// Exit codes of every command (docs/report.md lists them). Scripts rely on them, so a Status is mapped to a code in
+// this one place.
 #pragma once
 
 #include <string>
@@ -10,17 +11,17 @@ namespace wl {
 enum ExitCode {
   kExitDone = 0,
   kExitUsage = 1,        // wrong command line
-  kExitBadInput = 2,     // file, graph or option value
-  kExitNotStored = 3,    // not in the store
-  kExitUnreachable = 4,  // coordinator or worker
-  kExitNoCandidate = 5,  // no correct candidate; or `run --check` found a wrong result
-  kExitInterrupted = 6,  // best so far kept
+  kExitBadInput = 2,     // a file, graph or option value is wrong
+  kExitNotStored = 3,    // the store has no record
+  kExitUnreachable = 4,  // a coordinator or worker is unreachable
+  kExitNoCandidate = 5,  // no candidate is correct, or `run --check` found a wrong result
+  kExitInterrupted = 6,  // the best kernels so far are kept
   kExitInternal = 7,
 };
 
 int exit_code_of(const absl::Status& status);
 
-// One line for a human: "error: MESSAGE", without the status code's name.
+// Returns one line for a person: "error: MESSAGE", without the name of the status code.
 std::string error_line(const absl::Status& status);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Graph files, and what becomes of a finished job: a Program.
+// Reads graph files, and turns a finished job into a Program.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace wl {
 
 struct GraphFile {
   Graph graph;
-  std::string text;                     // canonical
-  std::vector<std::string> weights;     // names of the inputs that are weights, folded ones among them
-  std::vector<FoldedWeight> folded;     // what computes those that are made from other weights
+  std::string text;                     // canonical text
+  std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
+  std::vector<FoldedWeight> folded;     // how to compute the folded ones from other weights
   std::string label;                    // the file's name without its folder
-  std::map<std::string, int64_t> bind;  // extents given to its symbolic dimensions
+  std::map<std::string, int64_t> bind;  // extents that were given to symbolic dimensions
 };
 
-// .onnx, or canonical text (.graph, or whatever begins like it). Messages name the file.
+// Reads .onnx, or canonical text (.graph, or a file that begins like it). Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind);
 
 // Fetches the records and objects that the result names, and lays out its buffers. Deterministic: the same result gives

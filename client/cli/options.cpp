@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Adds one command; `example` ends its help.
+// Adds one command; its help ends with `example`.
 CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
                   const std::string& example) {
   CLI::App* sub = app.add_subcommand(name, says);
@@ -36,7 +36,7 @@ void add_json(CLI::App* sub, Options& options) {
   sub->add_option("--json", options.json, "write a report for programs; - is stdout")->type_name("FILE|-");
 }
 
-// A value that is parsed by one of our own functions, whose message becomes the command line's.
+// Adds an option whose value one of our own functions parses. Its error message is shown as the command line's.
 template <typename Parse>
 CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::string& says, const std::string& type,
                         Parse parse) {
@@ -54,7 +54,7 @@ CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::strin
       ->type_name(type);
 }
 
-// "64,128": whole numbers, each once. `text` is what messages quote.
+// Parses "64,128": distinct whole numbers. Error messages quote `text`.
 absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text) {
   std::vector<int64_t> extents;
   const std::vector<std::string> items = absl::StrSplit(list, ',');

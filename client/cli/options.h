@@ -1,4 +1,4 @@
-// The command line as data. Parsing touches nothing but the arguments.
+// The command line as data. Parsing accesses only the arguments.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ namespace wl {
 
 struct Options {
   std::string command;                               // "tune", "run", ...
-  std::string input;                                 // FILE, DIR, KEY or job name: the positional argument
-  std::string server;                                // address; empty = embedded
-  std::string store;                                 // embedded store; empty = the user's cache folder
-  std::string json;                                  // report file, "-" = stdout
-  std::string out;                                   // bundle
+  std::string input;                                 // the positional argument: FILE, DIR, KEY or job name
+  std::string server;                                // address; empty = a coordinator in this process
+  std::string store;                                 // path of the embedded store; empty = in the user's cache folder
+  std::string json;                                  // path of the report; "-" = stdout
+  std::string out;                                   // folder of the bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   TuneOptions tune;
   RunOptions run;
   std::string stage = "graph";  // inspect
   bool simplify_only = false;
-  bool why = false;  // inspect: why the groups are what they are
-  std::string svg;   // inspect: a picture of the groups
-  int most = 100;    // rows of a listing
+  bool why = false;  // inspect: whether to explain the groups
+  std::string svg;   // inspect: path of a picture of the groups
+  int most = 100;    // limit of rows in a listing
 };
 
-// Parsed options, or the exit code to end with: --help and --version have been printed to stdout, a mistake to stderr.
+// Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to
+// stderr.
 std::variant<Options, int> parse_options(int argc, const char* const* argv);
 
-// "90", "90s", "5m", "1h" in seconds; "batch=8". Errors name the text.
+// Parse "90", "90s", "5m" or "1h" to seconds, and "batch=8". Errors quote the text.
 absl::StatusOr<double> parse_seconds(const std::string& text);
 absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
 

@@ -55,7 +55,8 @@ std::string summary(const JobProgress& progress) {
 }  // namespace
 
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns) {
-  // What is measured only to compare with is in the summary alone. Unfinished groups first when not all fit.
+  // Kernels that are measured only for comparison appear in the summary alone. Unfinished groups come first when not
+  // all fit.
   std::vector<const GroupProgress*> groups;
   for (const GroupProgress& group : progress.groups) {
     if (!group.is_default) groups.push_back(&group);
@@ -68,7 +69,7 @@ std::vector<std::string> progress_lines(const JobProgress& progress, int rows, i
     groups.resize(room);
   }
   std::vector<std::string> lines;
-  constexpr int kFigures = 48;  // characters beside the name
+  constexpr int kFigures = 48;  // characters of a line beside the name
   size_t width = static_cast<size_t>(std::clamp(columns - kFigures, 12, 40));
   for (const GroupProgress* group : groups) {
     std::string trials = group->cached ? "from the store" : cat(group->trials_done, "/", group->trials_total);

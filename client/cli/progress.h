@@ -1,4 +1,4 @@
-// What a user sees while a job runs: on a terminal a few lines that are redrawn in place, otherwise a plain line for
+// The display while a job runs. On a terminal it is a few lines that are redrawn in place, otherwise a plain line for
 // every group that ends. Everything goes to stderr.
 #pragma once
 
@@ -13,24 +13,24 @@ namespace wl {
 
 class ProgressDisplay {
  public:
-  // `terminal`: redraw in place. `colour` only matters then.
+  // `terminal`: redraw in place; `colour` matters only then.
   ProgressDisplay(bool terminal, bool colour) : terminal_(terminal), colour_(colour) {}
   void show(const Job& job);
-  // A line that stays, above what is redrawn.
+  // Prints a permanent line above the redrawn ones.
   void say(const std::string& line);
-  // Removes the redrawn lines; call before anything else is printed.
+  // Removes the redrawn lines. Call it before anything else is printed.
   void clear();
 
  private:
   void show_plain(const Job& job);
   bool terminal_, colour_;
-  int drawn_ = 0;  // lines on the screen
+  int drawn_ = 0;  // number of redrawn lines on the screen
   std::set<std::string> finished_;
   std::string phase_;
   std::chrono::steady_clock::time_point last_{};
 };
 
-// The lines of a terminal display, at most `rows` of at most `columns` characters. Pure, for tests.
+// Returns the lines of a terminal display: at most `rows` of at most `columns` characters. Pure, for tests.
 std::vector<std::string> progress_lines(const JobProgress& progress, int rows, int columns);
 
 }  // namespace wl

@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-constexpr double kBusy = 0.2;  // spread of samples that an idle machine does not have
+constexpr double kBusy = 0.2;  // samples spread more than this were taken beside other load
 
 Json outcomes_json(const OutcomeCounts& outcomes) {
   Json json = Json::object();
@@ -42,7 +42,7 @@ std::string source_of(const Job& job, const GroupResult& group, const std::set<s
 
 std::string rate_text(const GroupResult& group) {
   if (!(group.best_ns > 0)) return "";
-  // What bounds it: a group does little arithmetic per byte, or much.
+  // Memory traffic bounds a group with little arithmetic per byte, arithmetic one with much.
   if (group.flops > 16.0 * static_cast<double>(group.bytes))
     return absl::StrFormat("%.1f GF/s", group.flops / group.best_ns);
   return absl::StrFormat("%.1f GB/s", static_cast<double>(group.bytes) / group.best_ns);
@@ -157,7 +157,7 @@ std::string record_json(const KernelRecord& record) {
 std::string describe_group(const std::string& graph_text) {
   auto graph = parse(graph_text);
   if (!graph.ok()) return "?";
-  // The ops that say most about a group, in order, once each.
+  // The ops that characterise a group, in order and without repetition.
   std::vector<std::string_view> structural, elementwise;
   for (const Node& node : graph->nodes) {
     OpClass cls = class_of(node.op);

@@ -13,7 +13,7 @@
 namespace wl {
 namespace {
 
-// The oracle of the whole graph takes seconds up to here; what is larger is checked step by step.
+// Up to this much work the oracle of the whole graph takes seconds. Larger programs are checked step by step.
 constexpr double kWholeWork = 2e9;
 
 std::string input_names(const Program& program, const FoldedWeights& folded) {
@@ -39,7 +39,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
       WL_RETURN_IF_ERROR(executor.generate(buffer, 0));
   }
   std::set<std::string> given;
-  // False: nothing reads an array of that name.
+  // Returns false if no input has that name.
   const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
                        std::string_view bytes) -> absl::StatusOr<bool> {
     const auto found = buffer_of.find(name);
@@ -54,7 +54,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
     size_t used = 0;
     WL_RETURN_IF_ERROR(visit_arrays(
         path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
-          // Files hold more than is read: what was folded away, other models' weights.
+          // Files may hold more arrays than the program reads, such as folded weights or those of other models.
           WL_ASSIGN_OR_RETURN(const bool read, set(name, dtype, shape, bytes));
           used += read ? 1 : 0;
           return absl::OkStatus();

@@ -29,7 +29,7 @@ absl::Status status_of(const grpc::Status& status, const std::string& where) {
   return from_grpc(status);
 }
 
-// A message, or a conversion of it, from one unary call.
+// Makes one unary call and converts its answer.
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const std::string& where,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -99,7 +99,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     absl::Status status = status_of(stream->Finish(), where_);
     if (last && is_done(last->state)) return *std::move(last);
     if (!status.ok() && !may_come_back(status)) return status;
-    // The stream ended early: a coordinator that stops or restarts. The job is in its store.
+    // The stream ended early because the coordinator stopped or restarted. The job is in its store.
     auto now = Clock::now();
     if (!lost) {
       lost = true;

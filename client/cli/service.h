@@ -1,5 +1,5 @@
-// The coordinator as the client sees it: its services as functions over plain data. The channel leads to another
-// machine, to a socket of this one, or into this process (embedded mode); nothing here can tell.
+// The coordinator as the client sees it: its services as functions over plain data. The channel may lead to another
+// machine, to a local socket, or into this process (embedded mode), without any difference here.
 #pragma once
 
 #include <functional>
@@ -19,13 +19,13 @@ namespace wl {
 struct InspectedGroup {
   std::string key, graph, plan, text, space;
   int64_t count = 0;
-  bool tuned = false;  // the plan is the store's, not the default schedule
-  Source source;       // of the stage "source"
+  bool tuned = false;  // whether the plan is the store's rather than the default schedule
+  Source source;       // for stage "source"
 };
 struct Inspection {
-  std::string graph;  // simplified
+  std::string graph;  // the simplified graph
   std::vector<InspectedGroup> groups;
-  std::string why, picture;  // where they were asked for
+  std::string why, picture;  // filled in on request
 };
 
 struct WorkerSummary {
@@ -44,20 +44,21 @@ struct RecordSummary {
   int64_t created_unix_ms = 0;
 };
 
-// Errors of every call: what the coordinator said; Unavailable, naming the address, when it cannot be reached. Safe to
-// use from several threads.
+// Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
+// from several threads.
 class Service {
  public:
-  // `where` names the coordinator in messages.
+  // `where` names the coordinator in error messages.
   Service(std::shared_ptr<grpc::Channel> channel, std::string where);
-  // "HOST:PORT" or "unix:PATH". Connects when first used.
+  // Connects to "HOST:PORT" or "unix:PATH" at the first call.
   static Service at(const std::string& address);
 
   // Returns at once. The same request_id with the same body gives the same job.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                  const std::string& label);
-  // Calls on_change with every state seen until the job is done, and returns its last. A coordinator that goes away is
-  // waited for, `patience_s` long each time; on_lost tells (true: lost, false: back).
+  // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator disappears,
+  // waits up to `patience_s` for it each time; on_lost is called with true when it is lost and with false when it is
+  // back.
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
                                 const std::function<void(bool lost)>& on_lost, double patience_s = 60);
   absl::StatusOr<Job> get_job(const std::string& name);
@@ -67,12 +68,12 @@ class Service {
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
 
-  // NotFound is a miss.
+  // NotFound means that there is no record.
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
-  // In the order of the digests; NotFound when the store has lost one.
+  // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
   absl::StatusOr<std::vector<RecordSummary>> list_records(int most);
-  // Bytes whose SHA-256 is the digest.
+  // Returns the bytes whose SHA-256 is the digest.
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
@@ -82,7 +83,7 @@ class Service {
   std::string where_;
 };
 
-// A random UUIDv4, for request ids.
+// Returns a random UUIDv4, for request ids.
 std::string new_request_id();
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// Aligned columns for terminals, and whether to use colour.
+// Aligned columns for terminals, and the decision whether to use colour.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@ namespace wl {
 
 struct TableColumn {
   std::string title;
-  bool right = false;  // numbers align at the right
+  bool right = false;  // numbers align right
 };
 
 class Table {
  public:
   Table(std::vector<TableColumn> columns, bool colour) : columns_(std::move(columns)), colour_(colour) {}
   void add(std::vector<std::string> cells);
-  void rule();  // a line across
+  void rule();  // adds a horizontal line
   std::string text() const;
 
  private:
   std::vector<TableColumn> columns_;
-  std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+  std::vector<std::vector<std::string>> rows_;  // an empty row is a horizontal line
   bool colour_;
 };
 
@@ -31,10 +31,10 @@ inline constexpr const char* kGreen = "\x1b[32m";
 inline constexpr const char* kRed = "\x1b[31m";
 inline constexpr const char* kPlain = "\x1b[0m";
 
-// Whether the descriptor is a terminal that wants colour: NO_COLOR (no-color.org) and TERM=dumb are respected.
+// Whether the descriptor is a terminal and colour is wanted: NO_COLOR (no-color.org) and TERM=dumb are respected.
 bool wants_colour(int fd);
 
-// Characters that the text takes on a terminal: UTF-8 sequences count once.
+// Returns the number of terminal columns of the text: a UTF-8 sequence counts once.
 size_t width_of(std::string_view text);
 
 }  // namespace wl

@@ -1,4 +1,4 @@
-// tune, watch and get: a job from its creation to its report.
+// The commands tune, watch and get: a job from its creation to its report.
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-// Follows a job to its end; the first Ctrl-C ends it early.
+// Follows a job to its end. The first Ctrl-C ends it early.
 absl::StatusOr<Job> follow(Context& context, const Job& job) {
   bool colour = wants_colour(STDERR_FILENO);
   ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
@@ -34,8 +34,8 @@ absl::StatusOr<Job> follow(Context& context, const Job& job) {
   return done;
 }
 
-// Jobs of processes that are gone: nobody waits for them, and they would take the worker's time. Their trials stay, and
-// searches that this job shares with them go on.
+// Cancels jobs of processes that have ended: nobody waits for their results, and they would take the worker's time.
+// Their trials stay, and searches that they share with this job continue.
 absl::Status end_orphans(Context& context, const std::string& mine) {
   constexpr int kRecent = 100;
   WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, context.service.list_jobs(kRecent));
@@ -47,10 +47,10 @@ absl::Status end_orphans(Context& context, const std::string& mine) {
 
 struct Tuned {
   Job job;
-  const GraphFile* file = nullptr;  // null: known by the job's name only
+  const GraphFile* file = nullptr;  // null: only the job's name is known
 };
 
-// The tables, the bundle and the report of finished jobs, one for every size; the exit code.
+// Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.
 absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   const Options& options = context.options;
   bool interrupted = false;
@@ -86,7 +86,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
   return kExitDone;
 }
 
-// One job for every size that --bind names. An interrupt ends what is under way and begins nothing more.
+// Creates one job for every size that --bind names. An interrupt ends the running job and starts no further one.
 absl::StatusOr<int> ask_all(Context& context, bool search) {
   std::vector<GraphFile> files;
   for (const Bind& bind : combinations(context.options.bind)) {
@@ -110,7 +110,7 @@ absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
       if (job.error.ok()) return absl::InternalError("the job failed and does not say why");
-      // Nothing correct was found: not to be taken for a miss of the store.
+      // No correct kernel was found; the status must not look like a record that the store lacks.
       if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
       return job.error;
     case JobState::kCancelled:

@@ -1,6 +1,6 @@
-// The composition root of `warploom`, and the one place where the three processes become one: without --server a
-// coordinator and a worker live in this process and the client talks to them over an in-process channel, through the
-// same services as to a fleet.
+// The composition root of `warploom`, and the only place that joins the three processes: without --server a coordinator
+// and a worker run in this process, and the client talks to them over an in-process channel, through the same services
+// as to a fleet.
 #include <unistd.h>
 
 #include <cstdio>
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "" when there is none.
+// Returns "" when there is no runner beside this program.
 std::string runner_beside_me() {
   std::error_code error;
   const std::string runner = (fs::read_symlink("/proc/self/exe", error).parent_path() / "warploom-runner").string();
@@ -96,7 +96,7 @@ class ThisMachine final : public wl::Local {
     }
     wl::AgentOptions options;
     options.name = "embedded";  // the store has one coordinator at a time, so the name is free
-    // GPUs were looked for if the job is for one.
+    // GPUs were searched for only if the job is for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
     options.measure.gpus = found_.found;
@@ -123,7 +123,7 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
-  // Asked of a child process, once.
+  // Asks a child process, once.
   const wl::Gpus& found() {
     if (!asked_) found_ = wl::find_gpus(runner_beside_me());
     asked_ = true;
@@ -162,8 +162,8 @@ std::vector<wl::Local::TargetRow> ThisMachine::targets() {
   return rows;
 }
 
-// What the compiler made and how it is judged, then its text: NVIDIA's machine code takes a disassembler that is
-// NVIDIA's, so PTX is shown.
+// Returns what the compiler made and how it is judged, then its text. Disassembling NVIDIA's machine code takes
+// NVIDIA's tools, so PTX is shown instead.
 absl::StatusOr<std::string> assemble_gpu(const wl::Source& source, const std::string& folder) {
   WL_ASSIGN_OR_RETURN(const wl::GpuUnit unit, wl::compile_gpu({&source, 1}, folder));
   WL_ASSIGN_OR_RETURN(const wl::Target* row, wl::target_named(source.target));
@@ -187,7 +187,7 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   if (compiled.size() != 1 || compiled[0].outcome != wl::Outcome::kCorrect) {
     return wl::invalid("the kernel does not compile: ", compiled.empty() ? "" : compiled[0].message);
   }
-  // Disassembled rather than compiled to text, so that it is what runs.
+  // The object is disassembled rather than compiled to text, so that the output is the code that runs.
   std::string command = wl::cat("objdump -d --no-show-raw-insn '", compiled[0].object, "' 2>&1");
   std::FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return absl::InternalError("cannot start objdump");
@@ -195,7 +195,7 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   char chunk[4096];
   while (size_t n = std::fread(chunk, 1, sizeof chunk, pipe)) text.append(chunk, n);
   if (::pclose(pipe) != 0) return wl::invalid("objdump (package binutils) cannot read the kernel: ", text);
-  // All of it is disassembled; the kernel's own part is what was asked for.
+  // The whole object is disassembled; only the kernel's own part is returned.
   std::string title = wl::cat("<", source.entry, ">:\n");
   size_t begin = text.find(title), end = text.find("\nDisassembly of section", begin);
   if (begin == std::string::npos) return text;
@@ -205,7 +205,8 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // What the coordinator and the worker in here log would stand between the lines of the display and the results.
+  // Log lines of the coordinator and the worker in this process would appear between the lines of the display and the
+  // results.
   spdlog::set_default_logger(spdlog::stderr_color_mt("warploom"));
   spdlog::set_level(spdlog::level::warn);
   ThisMachine machine;

@@ -6,7 +6,7 @@
 namespace wl {
 
 Arena plan_arena(const std::vector<Lifetime>& values) {
-  // A large value gets whole pages and one more, within which it is staggered.
+  // A large value gets whole pages and one more, within which its address is staggered.
   constexpr int64_t kPage = 4096;
   auto room = [](int64_t bytes) {
     int64_t unit = bytes < kPage ? kArenaAlignment : kPage;
@@ -18,7 +18,7 @@ Arena plan_arena(const std::vector<Lifetime>& values) {
 
   Arena arena;
   arena.offsets.assign(values.size(), 0);
-  std::vector<size_t> placed;  // by offset
+  std::vector<size_t> placed;  // indices of the placed values, by offset
   for (size_t value : order) {
     int64_t size = room(values[value].bytes);
     auto aligned = [&](int64_t lowest) { return size < kPage ? lowest : (lowest + kPage - 1) / kPage * kPage; };

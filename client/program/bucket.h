@@ -1,8 +1,10 @@
 // One graph at several sizes: a bundle whose sub-folders are bundles, each tuned for other extents of the graph's
 // symbolic dimensions. A plan serves exactly the sizes it was tuned for.
-//   buckets.json       the extents, sub-folder and manifest digest of each; its own digest is its last key
+//
+//   buckets.json       extents, sub-folder and manifest digest of each bucket; its own digest is its last key
 //   n=64/, n=128/ ...  bundles (client/program/bundle.h)
-// Everything here treats a plain bundle as a single bucket.
+//
+// All functions here treat a plain bundle as a single bucket.
 #pragma once
 
 #include <map>
@@ -15,15 +17,15 @@ namespace wl {
 
 using Bind = std::map<std::string, int64_t>;  // extents by the names of symbolic dimensions
 
-// Every combination of the values; one empty Bind when there are no names.
+// Returns every combination of the values; one empty Bind when there are no names.
 std::vector<Bind> combinations(const std::map<std::string, std::vector<int64_t>>& values);
-std::string bind_text(const Bind& bind);  // "batch=8,n=64"; "" for none
+std::string bind_text(const Bind& bind);  // "batch=8,n=64"; "" if empty
 
 struct TunedProgram {
   Program program;
   std::string report;
 };
-// As write_bundle(); several programs become a folder of buckets.
+// Like write_bundle(), but several programs become a folder of buckets.
 absl::Status write_buckets(const std::string& folder, const std::vector<TunedProgram>& programs);
 
 struct TensorInfo {
@@ -33,14 +35,14 @@ struct TensorInfo {
 };
 struct Bucket {
   Bind bind;
-  std::string folder;  // of its bundle
+  std::string folder;  // the folder of its bundle
   std::vector<TensorInfo> inputs, outputs;
 };
-// Reads manifests only. Errors as load_bundle().
+// Reads the manifests only. Errors are those of load_bundle().
 absl::StatusOr<std::vector<Bucket>> list_buckets(const std::string& folder);
 
-// The bucket of exactly these extents and input shapes; a single one whatever they are. InvalidArgument lists what was
-// tuned when none fits, or more than one.
+// Returns the bucket of exactly these extents and input shapes; a single bucket is returned for any. InvalidArgument
+// lists the tuned sizes when none fits, or more than one.
 absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bind& bind,
                                    const std::map<std::string, Shape>& inputs);
 

@@ -105,7 +105,7 @@ Fill fill_of(const Json& json) {
   return fill;
 }
 
-// Throws what the JSON library throws when a key is missing or of another type.
+// Throws the exceptions of the JSON library when a key is missing or has another type.
 absl::StatusOr<Manifest> read_json(const Json& json) {
   Manifest manifest;
   Program& program = manifest.program;
@@ -173,7 +173,7 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
   return manifest;
 }
 
-// Every number that the executor follows.
+// Checks every number that the executor relies on.
 absl::Status check_program(const Program& program) {
   constexpr int64_t kMostBytes = int64_t{1} << 46;
   auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
@@ -257,7 +257,7 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
     std::string place = cat(pending.path(), "/", path);
     absl::Status status = write_file(place, bytes);
     if (status.ok()) return status;
-    // The folder under construction is nobody's business.
+    // Error messages should not name the temporary folder.
     std::string_view reason(status.message().data(), status.message().size());
     std::string prefix = cat("cannot write ", place, ": ");
     if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
@@ -287,7 +287,7 @@ absl::StatusOr<Manifest> parse_manifest(const std::string& text) {
       return invalid("bundle format ", json["format"].get<int64_t>(), " is newer than ", kBundleFormat,
                      ", which this program knows; use a newer warploom");
     }
-    // The digest is of the canonical bytes, and the text must be those bytes: then no byte can differ.
+    // The digest covers the canonical bytes, and the text must equal them, so that no byte can differ unnoticed.
     if (text_of(json) != text) return changed("manifest.json", "its bytes are not what was written");
     std::string digest = json.at("sha256").get<std::string>();
     json.erase("sha256");

@@ -77,7 +77,7 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     Call call;
     call.launch = {executor.entries_[step.kernel], source.grid, source.threads, source.scratch_bytes, source.passes};
     for (int buffer : step.args) call.args.push_back(executor.arguments_[buffer]);
-    call.args.push_back(nullptr);  // the workspace, which moves when another executor of this pool wants more
+    call.args.push_back(nullptr);  // the workspace; it moves when another executor of this pool needs a larger one
     executor.calls_.push_back(std::move(call));
   }
   return executor;

@@ -1,4 +1,4 @@
-// A Program with its kernels loaded and its memory allocated. No compiler, no coordinator.
+// A Program with its kernels loaded and its memory allocated. Needs no compiler and no coordinator.
 #pragma once
 
 #include <cstdint>
@@ -14,52 +14,54 @@
 
 namespace wl {
 
-// What several executors of one model have in common: threads or a device, and the memory of the weights. They are made
-// by the first that needs them.
+// What the executors of one model share: threads or a device, and the memory of the weights. The first executor that
+// needs one of them creates it.
 struct Shared {
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
-  std::map<std::string, std::shared_ptr<Buffer>> weights;  // by name
+  std::map<std::string, std::shared_ptr<Buffer>> weights;  // by name of the weight
 };
 
 struct ExecutorOptions {
-  int threads = 0;  // at most so many; 0 = what the kernels were tuned with
-  // Pin the calling thread and the pool's to CPUs while the executor lives; for benchmarks.
+  int threads = 0;  // limit of threads; 0 = as many as the kernels were tuned with
+  // Whether to pin the calling thread and the pool's threads to CPUs while the executor lives; for benchmarks.
   bool pin = true;
-  std::string device = {};  // of GPU kernels: "cuda:1"; empty: the first that they run on
+  std::string device = {};  // for GPU kernels: "cuda:1"; empty: the first device that runs them
 };
 
-// Movable; one thread at a time. Its Program and its Shared must outlive it. A GPU's buffers have a side in the host's
-// memory, which is what data() shows: what is set here is copied to the device at once, what a run stores is copied
-// back at its end (outputs) or at the end of its step.
+// Movable; used by one thread at a time. Its Program and its Shared must outlive it. A GPU's buffers have a copy in
+// host memory, which data() returns: inputs are copied to the device when they are set, outputs are copied back at the
+// end of a run and intermediates at the end of their step.
 class Executor {
  public:
-  // Errors: InvalidArgument when a kernel cannot be loaded, ResourceExhausted, Unavailable when its GPU is not
-  // here.
+  // InvalidArgument: a kernel cannot be loaded. ResourceExhausted: memory is short. Unavailable: this machine lacks the
+  // GPU.
   static absl::StatusOr<Executor> create(const Program& program, const ExecutorOptions& options,
                                          Shared* shared = nullptr);
 
   const Program& program() const { return *program_; }
   void* data(int buffer) const { return arguments_[buffer]; }
-  int threads() const { return pool_ ? pool_->threads() : 0; }                       // 0: on a GPU
+  int threads() const { return pool_ ? pool_->threads() : 0; }                       // 0 on a GPU
   std::string device() const { return gpu_ ? gpu_->device() : std::string("cpu"); }  // or "cuda:0"
 
-  // Every error of the following that does not say otherwise is a GPU's: Internal, and its context is spoilt.
-  // Fills an input from the generator, or with the array, whose dtype and shape must be the buffer's.
+  // Fills an input from the generator, or with an array of the buffer's dtype and shape. Here and below, an Internal
+  // error comes from a GPU whose context is unusable afterwards.
   absl::Status generate(int buffer, uint64_t seed);
   absl::Status set(int buffer, const Array& array);
-  // The same from row-major bytes.
+  // The same with row-major bytes.
   absl::Status set(int buffer, DType dtype, const Shape& shape, std::string_view bytes);
-  // Spoils everything that the kernels should write, so that what nobody writes is found.
+  // Poisons everything that the kernels should write, so that unwritten elements are found.
   absl::Status poison_results();
-  // Only what this step should write.
+  // Poisons only what this step should write.
   absl::Status poison_step(int step);
   absl::Status run();
   absl::Status run_step(int step);
-  // ns of each of `repeats` runs after two more: on a GPU by its own clock and without the copies.
+  // Returns the ns of each of `repeats` runs, after two untimed ones. On a GPU its own clock is used and copies are not
+  // included.
   absl::StatusOr<std::vector<int64_t>> time(int repeats);
-  // ns of every step in each of `repeats` runs after two more, [step][run]: with what the steps before it left in
-  // caches, which is not what its kernel found when it was timed alone. On a GPU launches of steps do not overlap here.
+  // Returns the ns of every step in each of `repeats` runs, after two untimed ones, as [step][run]. Unlike a kernel
+  // that is timed alone, a step finds in the caches what the steps before it left there. On a GPU the launches of steps
+  // do not overlap here.
   absl::StatusOr<std::vector<std::vector<int64_t>>> profile(int repeats);
 
  private:
@@ -68,13 +70,13 @@ class Executor {
   absl::Status poison(int buffer);
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // the caller-visible ones, then the arena
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // the buffers of inputs and outputs, then the arena
   std::vector<void*> arguments_;                  // address of every buffer
   struct Call {
     Launch launch;
     std::vector<void*> args;
   };
-  std::vector<BlockFunction> entries_;  // of the kernels; none on a GPU
+  std::vector<BlockFunction> entries_;  // entry points of the kernels; none on a GPU
   std::vector<Call> calls_;
   std::shared_ptr<Pool> pool_;
   std::unique_ptr<GpuProgram> gpu_;

@@ -1,4 +1,4 @@
-// The files beside an ONNX model that hold its tensors' values.
+// Reads the files beside an ONNX model that hold its tensors' values.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace wl {
 
-// Reads files within the folder of the model at `path`. Errors, which name the file: InvalidArgument when it is
-// missing, shorter than the bytes that are asked for, no file, or outside the folder once links are followed.
+// Reads files within the folder of the model at `path`. Errors name the file. InvalidArgument: the file is missing, is
+// shorter than the requested bytes, is not a regular file, or is outside the folder once links are followed.
 ExternalData files_beside(const std::string& path);
 
 }  // namespace wl

@@ -1,5 +1,5 @@
-// Files of the client: whole reads and writes whose failures name the path and the reason, and folders that appear
-// whole or not at all.
+// Files of the client: reads and writes of whole files whose errors name path and reason, and folders that appear
+// completely or not at all.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace wl {
 
-// Errors: InvalidArgument "cannot read PATH: reason".
+// InvalidArgument: "cannot read PATH: reason".
 absl::StatusOr<std::string> read_file(const std::string& path);
 
-// A full disk is ResourceExhausted, anything else InvalidArgument; both name the path.
+// ResourceExhausted: the disk is full. InvalidArgument: any other reason. Both name the path.
 absl::Status write_file(const std::string& path, std::string_view bytes);
 
 bool is_folder(const std::string& path);
@@ -20,7 +20,7 @@ bool is_folder(const std::string& path);
 // Creates the folder and its parents.
 absl::Status make_folders(const std::string& path);
 
-// A folder under construction beside its final place: removed unless commit() gave it its name.
+// A folder under construction beside its final place. It is removed unless commit() has renamed it.
 class PendingFolder {
  public:
   // `path` is the final name. Nothing is created there before commit().
@@ -30,7 +30,7 @@ class PendingFolder {
   ~PendingFolder();
 
   const std::string& path() const { return temporary_; }  // where to write
-  // Replaces what is at the final name; an observer sees the old folder or the new one, whole.
+  // Replaces the folder of the final name. A reader sees either the complete old folder or the complete new one.
   absl::Status commit();
 
  private:

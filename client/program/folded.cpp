@@ -63,7 +63,8 @@ absl::Status FoldedWeights::finish(Executor& executor) {
   return absl::OkStatus();
 }
 
-// Operands that no unfinished weight waits with; small ones stay, as the bundle has a value for them that may be old.
+// Forgets large operands that no unfinished weight needs. Small ones stay, since the bundle has a value for them that
+// may be outdated.
 void FoldedWeights::forget() {
   std::set<std::string> needed;
   for (const Folded& folded : all_) {

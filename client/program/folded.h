@@ -1,5 +1,5 @@
-// Weights that a model computes from others before its first run (ir/fold_weights.h): their operands are collected
-// until all are there, the weight is computed, in double precision, and large operands are forgotten.
+// Weights that a model computes from others before its first run (ir/fold_weights.h). Operands are collected until all
+// are known; then the weight is computed in double precision, and large operands are freed.
 #pragma once
 
 #include <map>
@@ -20,18 +20,19 @@ class FoldedWeights {
   explicit FoldedWeights(const Program& program);
 
   bool is_folded(const std::string& name) const;
-  // Whether it is the name of a folded weight, or some folded weight is made from the weight of that name.
+  // Whether the name is that of a folded weight or of an operand of one.
   bool reads(const std::string& name) const { return operands_.contains(name) || is_folded(name); }
-  // Keeps the value; stores every folded weight to `executor`, which runs a program with these, whose operands have all
-  // been set since it was last computed. Errors: InvalidArgument for another dtype or shape than the weight has.
+  // Keeps the value of an operand, and stores every folded weight whose operands have all been set since it was last
+  // computed to `executor`, which runs a program with these weights. InvalidArgument: dtype or shape differ from the
+  // weight's.
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes,
                    Executor& executor);
-  // Ends a round of set(): computes those of which only some operands were set, where the others are known.
+  // Ends a round of set(): computes the weights of which only some operands were set, if the others are known.
   absl::Status finish(Executor& executor);
-  // Random values for those without any, from their own fills.
+  // Gives operands without a value random values, as their own fills say.
   absl::Status generate(uint64_t seed, Executor& executor);
-  // Operands without a value, of the folded weights that are not computed; if `begun`, of those only of which some
-  // operand was set.
+  // Returns the operands without a value that folded weights still need; if `begun`, only those of weights of which
+  // some operand was set.
   std::set<std::string> missing(bool begun = false) const;
   // Names, dtypes and shapes of all operands.
   std::vector<TensorInfo> operands() const;
@@ -40,15 +41,15 @@ class FoldedWeights {
   struct Folded {
     const FoldedWeight* weight = nullptr;
     int buffer = -1;
-    bool computed = false;      // ever; the bundle computed small ones
-    std::set<std::string> set;  // operands, since it was computed
+    bool computed = false;      // whether it was ever computed; the bundle has small ones computed
+    std::set<std::string> set;  // operands that were set since it was last computed
   };
   absl::Status compute(Folded& folded, Executor& executor);
   bool is_known(const Node& operand) const;
   void forget();
 
-  std::vector<Folded> all_;                              // in the order of the program's
-  std::map<std::string, std::vector<size_t>> operands_;  // by name, those that read it
+  std::vector<Folded> all_;                              // in the order of the program's folded weights
+  std::map<std::string, std::vector<size_t>> operands_;  // for each operand, the weights that read it
   std::map<std::string, Array> held_;
 };
 

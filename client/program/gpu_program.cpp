@@ -8,7 +8,7 @@
 namespace wl {
 namespace {
 
-// The device to use and its handle's name, or what there is instead.
+// Returns the device to use and its API's name, or an error that lists the devices there are.
 absl::StatusOr<std::string> choose(const Program& program, const std::string& wanted) {
   const std::string& target = program.kernels[0].source.target;
   const std::string family = target.substr(0, target.find(':'));
@@ -123,7 +123,7 @@ absl::Status GpuProgram::launch(int step) const {
   return absl::OkStatus();
 }
 
-// A graph pays once a program is run again.
+// Capturing a graph pays from the second run on.
 absl::Status GpuProgram::launch_all() {
   const auto plainly = [&]() -> absl::Status {
     for (int step = 0; step < static_cast<int>(program_->steps.size()); ++step) WL_RETURN_IF_ERROR(launch(step));

@@ -1,4 +1,4 @@
-// JSON as the client writes it: members in the order in which they were added, one indentation for files and reports.
+// JSON as the client writes it: members in the order in which they were added, with one style for files and reports.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace wl {
 
 using Json = nlohmann::ordered_json;
 
-// One line per member and a final newline; bytes that are not UTF-8 are replaced.
+// One line per member, and a final newline. Bytes that are not UTF-8 are replaced.
 std::string text_of(const Json& json);
 
 }  // namespace wl

@@ -17,11 +17,11 @@ struct Model::Impl {
   ModelOptions options;
   std::vector<Bucket> buckets;
   std::mutex mutex;
-  // Of each bucket, from its first use on; the first one's from loading on.
+  // One per bucket, loaded at its first use; the first one is loaded with the model.
   std::vector<std::unique_ptr<Program>> programs;
   std::vector<std::optional<Executor>> executors;
   Shared shared;
-  std::set<std::string> missing;  // weights of the program without values
+  std::set<std::string> missing;  // weights of the program that have no value
   std::optional<FoldedWeights> folded;
 
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
@@ -43,7 +43,7 @@ absl::Status Model::Impl::open(size_t bucket) {
   return absl::OkStatus();
 }
 
-// Of the program: folded ones too.
+// Whether the program has a weight of that name; folded ones count too.
 bool Model::Impl::is_weight(const std::string& name) const {
   const std::vector<std::string>& weights = programs[0]->weights;
   return std::find(weights.begin(), weights.end(), name) != weights.end();
@@ -84,7 +84,7 @@ absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions&
   impl->programs.resize(impl->buckets.size());
   impl->executors.resize(impl->buckets.size());
   WL_RETURN_IF_ERROR(impl->open(0));
-  // Small weights lie in the bundle.
+  // The bundle contains the values of small weights.
   const Program& first = *impl->programs[0];
   impl->folded.emplace(first);
   for (size_t i = 0; i < first.buffers.size(); ++i) {

@@ -1,11 +1,11 @@
-// A tuned model for programs: what `warploom tune --out DIR` wrote, loaded and run in this process. Needs no compiler,
-// no coordinator and no store.
+// A tuned model for use in programs: loads what `warploom tune --out DIR` wrote and runs it in this process. Needs no
+// compiler, no coordinator and no store.
 //
-//   absl::StatusOr<wl::Model> model = wl::Model::load("tuned");
-//   model->load_weights("model.onnx");
-//   auto outputs = model->run({{"x", array}});
+//     absl::StatusOr<wl::Model> model = wl::Model::load("tuned");
+//     model->load_weights("model.onnx");
+//     auto outputs = model->run({{"x", array}});
 //
-// examples/run_model.cpp is a whole program.
+// examples/run_model.cpp is a complete program.
 #pragma once
 
 #include <map>
@@ -19,38 +19,39 @@
 namespace wl {
 
 struct ModelOptions {
-  int threads = 0;          // at most so many; 0: what the kernels were tuned with
-  bool pin = false;         // pin the threads to CPUs, the one that loads the model among them
-  std::string device = {};  // of GPU bundles: "cuda:1"; empty: the first that the kernels run on
+  int threads = 0;          // limit of threads; 0: as many as the kernels were tuned with
+  bool pin = false;         // whether to pin the threads to CPUs, including the one that loads the model
+  std::string device = {};  // for GPU bundles: "cuda:1"; empty: the first device that runs the kernels
 };
 
-// Threads: every function may be called from any thread at any time. Calls of run() on one Model take turns, each using
-// all of its threads; for runs side by side load the bundle more than once, with fewer threads each.
+// Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model take turns, and
+// each uses all of its threads. For concurrent runs load the bundle several times, with fewer threads each.
 class Model {
  public:
-  // Errors: those of load_bundle(), ResourceExhausted, Unavailable when the kernels are a GPU's that is not
-  // here.
+  // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
+  // this machine lacks.
   static absl::StatusOr<Model> load(const std::string& folder, const ModelOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // The sizes it was tuned for, never empty: one empty Bind for a graph without symbolic dimensions.
+  // Returns the sizes it was tuned for, at least one: an empty Bind if the graph has no symbolic dimensions.
   std::vector<Bind> sizes() const;
-  // In the graph's order, at the given size (an index of sizes()). Inputs without the weights.
+  // Return inputs and outputs in the graph's order at the given size (an index of sizes()). Weights are not among the
+  // inputs.
   std::vector<TensorInfo> inputs(size_t size = 0) const;
   std::vector<TensorInfo> weights() const;
   std::vector<TensorInfo> outputs(size_t size = 0) const;
 
   // Copies the values. InvalidArgument when there is no such weight, or it has another dtype or shape.
   absl::Status set_weight(const std::string& name, const Array& value);
-  // Every weight that the .onnx, .npz or .npy file, or the folder of .npy files, has a value for.
+  // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value.
   absl::Status load_weights(const std::string& path);
-  // Random values for what has none yet, the same for the same seed: for tests and timing.
+  // Gives every weight without a value random values, the same for the same seed; for tests and timing.
   absl::Status generate_weights(uint64_t seed);
 
-  // Computes all outputs, by name. The shapes of the inputs decide which of the tuned sizes is used; none fits:
-  // InvalidArgument lists them. FailedPrecondition names a weight that has no value.
+  // Computes all outputs, by name. The shapes of the inputs select one of the tuned sizes. InvalidArgument: none fits;
+  // the message lists them. FailedPrecondition names a weight that has no value.
   absl::StatusOr<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs);
 
  private:

@@ -28,7 +28,7 @@ uint64_t little_endian(std::string_view bytes, size_t at, int count) {
   return value;
 }
 
-// The text after `'key':` in the header's dictionary.
+// Returns the text after `'key':` in the header's dictionary.
 std::optional<std::string_view> entry(std::string_view header, std::string_view key) {
   size_t at = header.find(cat("'", key, "':"));
   if (at == std::string_view::npos) return std::nullopt;
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<int64_t>> parse_shape(std::string_view text, std::str
 }
 
 absl::StatusOr<std::string> inflate_raw(std::string_view bytes, size_t size, std::string_view name) {
-  // A size that the compressed bytes cannot expand to (deflate: at most 1032 to 1) is not worth its memory.
+  // Deflate compresses at most 1032 to 1, so a larger size is wrong and memory must not be allocated for it.
   if (size / 1100 > bytes.size()) return invalid(name, ": the zip entry's size cannot be right");
   std::string out(size, '\0');
   z_stream stream{};
@@ -137,7 +137,7 @@ std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::strin
 }
 
 absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name) {
-  // The central directory, found from its end record; see PKWARE's APPNOTE 4.3.
+  // The central directory is found from its end record; see PKWARE's APPNOTE 4.3.
   constexpr std::string_view kEnd("PK\x05\x06", 4), kCentral("PK\x01\x02", 4), kLocal("PK\x03\x04", 4);
   size_t end = bytes.rfind(kEnd);
   if (end == std::string_view::npos || bytes.size() - end < 22) return invalid(name, ": not a .npz file");
@@ -155,7 +155,7 @@ absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, s
     std::string entry_name(bytes.substr(at + 46, name_size));
     std::string_view extra = bytes.substr(at + 46 + name_size, extra_size);
     if (packed == 0xffffffff || size == 0xffffffff || local == 0xffffffff) {
-      // Zip64: the fields that do not fit follow in this order in extra field 1.
+      // Zip64: extra field 1 has the fields that do not fit, in this order.
       while (extra.size() >= 4 && little_endian(extra, 0, 2) != 1) {
         extra.remove_prefix(std::min<size_t>(extra.size(), 4 + little_endian(extra, 2, 2)));
       }

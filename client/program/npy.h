@@ -1,7 +1,6 @@
-// NumPy's file formats, as far as arrays of our dtypes need them: .npy versions 1 to 3 and .npz (a zip of .npy, stored
-// or deflated). bf16 and float8 have no NumPy type: they are written
-// the way ml_dtypes saves them, bf16 as "|V2", f8e4m3fn as "|V1", f8e5m2 as "|f1". Format:
-// numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// NumPy's file formats, as far as arrays of our dtypes need them: .npy versions 1 to 3, and .npz (a zip of .npy, stored
+// or deflated). bf16 and float8 have no NumPy type. They are written as ml_dtypes saves them: bf16 as "|V2", f8e4m3fn
+// as "|V1", f8e5m2 as "|f1". The format is at numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #pragma once
 
 #include <cstdint>
@@ -21,11 +20,11 @@ struct Array {
   std::string bytes;  // row-major, little endian
 };
 
-// Never crashes, whatever the bytes. `name` goes into messages. Fortran order and big endian are Unimplemented.
+// Accepts any bytes without crashing. `name` appears in error messages. Fortran order and big endian are Unimplemented.
 absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name);
 std::string npy_bytes(DType dtype, const std::vector<int64_t>& shape, std::string_view bytes);
 
-// Arrays by name, without the ".npy" of the zip's entries.
+// Returns arrays by name, without the ".npy" of the zip's entries.
 absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, std::string_view name);
 
 }  // namespace wl

@@ -41,7 +41,7 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
   if (path.ends_with(".onnx")) {
     std::ifstream file(path, std::ios::binary);
     if (!file) return invalid("cannot read ", path, ": ", std::strerror(errno));
-    // Never the whole file at once: it is as large as the weights, which have their memory already.
+    // The file is never read as a whole, since it is as large as the weights, which have their own memory.
     const auto read = [&](char* to, int most) {
       file.read(to, most);
       return file.bad() ? -1 : static_cast<int>(file.gcount());

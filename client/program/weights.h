@@ -1,4 +1,4 @@
-// Arrays by name from wherever weights are kept: an ONNX file, an .npz, a folder of .npy files or one .npy.
+// Reads arrays by name from any file of weights: an ONNX file, an .npz, a folder of .npy files or one .npy.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace wl {
 using ArrayVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
-// Calls `visit` once for every array; its bytes last for the call. Errors name the file: InvalidArgument,
-// Unimplemented, or what `visit` returned.
+// Calls `visit` once for every array. Its bytes are valid during the call. Errors name the file: InvalidArgument,
+// Unimplemented, or the error of `visit`.
 absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit);
 
 }  // namespace wl
