@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Seconds that a search of N candidates of one group takes: enumerated, compiled, checked and timed on this machine.
 
-The search: from the last default kernel (one per op; they are measured first) to the last candidate. The whole: planning, reference
-values, default kernels, the search, and the final in which the best are compiled and measured again side by side.
+"The search" is the time from the last default kernel (one per op; these are measured first) to the last candidate.
+"The whole" includes planning, reference values, default kernels and the promotion, in which the best are
+compiled and measured again side by side.
 
-  bench/candidates.py                        softmax, residual + layer norm, bias + GELU
-  bench/candidates.py FILE.onnx --trials 48  another graph; all its groups are searched
+    bench/candidates.py                        softmax, residual + layer norm, bias + GELU
+    bench/candidates.py FILE.onnx --trials 48  another graph; all its groups are searched
 """
 
 import argparse
@@ -22,7 +23,7 @@ NAMES = ("softmax", "layer_norm", "bias_gelu")
 
 
 def search(model, trials, folder):
-    """(seconds of the search, seconds in all, last line of the progress)."""
+    """Returns (seconds of the search, seconds in all, last line of the progress)."""
     store = pathlib.Path(folder) / "store.db"
     command = [BIN / "warploom", "tune", model, "--store", store, "--retune", "--trials", str(trials), "--strategy", "random"]
     begin, phases, last = time.monotonic(), {}, ""

@@ -1,4 +1,4 @@
-// How long the compiler takes before it searches, stage by stage: import, folding of weights, canonicalise, cover,
+// The time that the compiler takes before it searches, by stage: import, folding of weights, canonicalisation, cover,
 // keys, loop domains.
 //
 //   compile_scale [--rules] MODEL.onnx...    one JSON object per file on stdout:
@@ -6,7 +6,7 @@
 //    "stages": {"import": {"s": seconds, "cpu_s": of this process, "peak_mb": its largest resident memory}, ...},
 //    "rules": {"commute": {...}, ...}}        with --rules: each rule alone, to its fixpoint
 //
-// Where the kernel lets a process reset its peak, a stage's peak is its own; otherwise it is that of all stages so far.
+// Where the kernel lets a process reset its peak, a stage's peak is its own. Otherwise it is that of all stages so far.
 #include <chrono>
 #include <cstdio>
 #include <ctime>

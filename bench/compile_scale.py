@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""How import, canonicalisation and partition grow with the graph: writes bench/results/compile-scale-MACHINE-TIME.json.
+"""How import, canonicalisation and partition grow with the graph.
 
-usage: compile_scale.py [--tool build/release/bin/compile_scale] [--sizes 1000,10000,100000] [--rules] [--models FILE...]
+Writes bench/results/compile-scale-MACHINE-TIME.json.
 
-Every mix is a graph of about so many ONNX nodes: transformer blocks, residual convolutions, elementwise chains, one value
-read by everybody, dense concatenations. The models of tests/data and those given come first. Everything runs in one thread
-and waits for nothing, so the processor's time is what an idle machine takes; `slope` is the exponent p of that time ~
-nodes^p between the two largest sizes: 1 is linear, n log n a little more.
+usage: compile_scale.py [--tool build/release/bin/compile_scale] [--sizes 1000,10000,100000] [--rules]
+                        [--models FILE...]
+
+Every mix is a graph of about the given number of ONNX nodes: transformer blocks, residual convolutions, elementwise
+chains, one value that every node reads, dense concatenations. The models of tests/data and those given come first.
+Everything runs in one thread and never waits, so the processor's time is what an idle machine takes. `slope` is the
+exponent p of time ~ nodes^p between the two largest sizes: 1 is linear, and n log n is slightly more.
 """
 
 import argparse
@@ -108,7 +111,7 @@ def elementwise_chain(nodes):
 
 
 def wide_fan_out(nodes):
-    """One dear value that everybody reads, and a sum of all."""
+    """One expensive value that every node reads, and the sum of all results."""
     m = Maker()
     x = m.op("Exp", m.input(64, 128))
     level = []
@@ -120,7 +123,8 @@ def wide_fan_out(nodes):
 
 
 def dense_concatenation(nodes, block=24, growth=4):
-    """DenseNet's blocks: every layer reads the concatenation of all before it; and plain lists that are concatenated."""
+    """DenseNet's blocks, in which every layer reads the concatenation of all layers before it, and plain lists that
+    are concatenated."""
     m = Maker()
     x = m.input(32, growth)
     while len(m.nodes) < nodes:
@@ -134,7 +138,7 @@ def dense_concatenation(nodes, block=24, growth=4):
 
 
 def different_shapes(nodes):
-    """No two blocks alike: nothing that is learnt about one holds for the next."""
+    """Blocks of different shapes, so that nothing cached for one applies to the next."""
     m = Maker()
     outputs = []
     i = 0
@@ -186,7 +190,7 @@ def show(name, result):
 
 
 def slopes(runs):
-    """Exponents between the two largest sizes, of whole and of each stage that takes long enough to tell."""
+    """Exponents between the two largest sizes, of the whole and of each stage that takes long enough to measure."""
     done = [run for run in runs if "error" not in run]
     if len(done) < 2:
         return {}

@@ -1,4 +1,4 @@
-// What the planned cover makes of models, against the greedy one and one kernel per op; nothing is run.
+// Compares the planned cover of models with the greedy one and with one kernel per op. Nothing is run.
 //
 //   cover [--target NAME]... [--half] [--library N] [--random OPS] MODEL.onnx...
 //   One JSON object per file and target on stdout:
@@ -37,7 +37,7 @@
 namespace wl {
 namespace {
 
-// Of this thread's work: what else the machine runs does not count.
+// CPU time of this thread, so that other load on the machine does not count.
 double now_s() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
@@ -74,7 +74,7 @@ std::string figures(const Graph& graph, const Cover& cover, const Machine& machi
   return cat("{\"kernels\": ", cover.groups.size(), ", \"bytes\": ", bytes, ", \"micros\": ", micros, "}");
 }
 
-// The planned cover, were no kernels packed, beside what the packed ones are.
+// Compares the packed kernels with the planned cover without packing.
 absl::StatusOr<std::string> packed_figures(const ColumnPool& pool, const PlannedCover& planned) {
   std::vector<double> apart = form_times(pool, {});
   for (size_t f = 0; f < apart.size(); ++f)
@@ -106,7 +106,7 @@ absl::StatusOr<Graph> in_half(Graph graph) {
   return simplify(graph);
 }
 
-// Elementwise ops, reductions over rows with what they are combined with, and products, each of recent values.
+// A graph of elementwise ops, row reductions combined with their operands, and products. Every op reads recent values.
 Graph random_model(int ops, uint64_t seed) {
   std::mt19937_64 random(seed);
   Builder b;

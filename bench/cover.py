@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Covers of models as a table: kernels, bytes and modelled time of one kernel per op, of greedy fusion around library calls
-for contractions, greedy and planned, and what packing independent kernels into one launch makes of the last. Nothing is
-run.
+"""Covers of models as a table: kernels, bytes and modelled time of one kernel per op, of greedy fusion around
+library calls for contractions, of greedy and of planned covers, and the gain of packing independent kernels into
+one launch. Nothing is run.
 
 cover.py [--bin DIR] [--target NAME]... [--half] [--library N] [--random OPS] MODEL.onnx...
 
@@ -71,7 +71,7 @@ def main():
             command += ["--random", str(arguments.random)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
-            sys.exit(done.returncode)  # it has said why
+            sys.exit(done.returncode)  # it has printed the reason
         lines = done.stdout.splitlines()
         table(target + (", every f32 as bf16" if arguments.half else ""), list(map(json.loads, lines)))
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """How well the calibrated cost of CPU contractions ranks schedules that were never run.
 
-  bench/cpu_model.py                  judge the committed recording again; measures nothing
-  bench/cpu_model.py --record         compile and time on this machine, keep the samples in bench/results, calibrate and judge
-  bench/cpu_model.py --record --only square_512 ...    some shapes, beside the micro-kernels and the calibration shapes
+    bench/cpu_model.py                  judge the committed recording again; measures nothing
+    bench/cpu_model.py --record         compile and time on this machine, keep the samples in bench/results,
+                                        calibrate and judge
+    bench/cpu_model.py --record --only square_512 ...    some shapes, besides micro-kernels and calibration shapes
 
 Every schedule is timed in rounds over all schedules of its shape, every other round backwards, and the least of its
 samples counts. Calibration sees the micro-kernels and seven schedules of each calibration shape (at most 200 points), never a

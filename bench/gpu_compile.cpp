@@ -1,7 +1,9 @@
-// How many GPU kernels a second this machine makes, by the same processes and the same judgement as a worker's:
+// How many GPU kernels a second this machine compiles, with the processes and the judgement of a worker:
+//
 //   gpu_compile RUNNER TARGET JOBS KERNELS [UNIT]
-// prints one JSON object. The kernels are schedules of memory-bound groups (softmax, norms, GELU, transposes, sums),
-// all of them different. Nothing runs on a GPU.
+//
+// prints one JSON object. The kernels are distinct schedules of memory-bound groups (softmax, norms, GELU, transposes,
+// sums). Nothing runs on a GPU.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +29,7 @@ const std::set<std::string> kMemoryBound = {
     "softmax",       "residual_layer_norm", "log_softmax_gather", "group_norm_silu", "bias_gelu",
     "transpose_add", "column_sum",          "causal_mask",        "concat_add",      "padded_average_pool"};
 
-// Equal shares of every group's space, the default schedules first.
+// Takes equally many points of every group's space, default schedules first.
 std::vector<Candidate> candidates_for(const Machine& machine, size_t wanted) {
   std::vector<std::vector<Candidate>> by_group;
   for (const testing::Golden& golden : testing::kGoldens) {
@@ -77,7 +79,7 @@ int run(const std::string& runner, const std::string& target, int jobs, size_t k
   options.folder = folder;
   options.unit = unit;
   CompilePool pool(runner, jobs);
-  // Processes start and libraries load once for a worker's life.
+  // Processes are started and libraries loaded once in a worker's life, so they do not count.
   const std::vector<Candidate> first(candidates.begin(), candidates.begin() + std::min<ptrdiff_t>(jobs, 2));
   (void)pool.compile(first, code_limits((*row)->gpu), options);
   const int64_t begin = monotonic_ns();

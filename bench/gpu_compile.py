@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""How many memory-bound GPU kernels a second this machine compiles and judges, one to a translation unit and several.
+"""How many memory-bound GPU kernels a second this machine compiles and judges, with one kernel per translation unit
+and with several.
 
-  bench/gpu_compile.py [--targets cuda:sm_90a,hip:gfx90a] [--jobs 2] [--kernels 96] [--json FILE]
+    bench/gpu_compile.py [--targets cuda:sm_90a,hip:gfx90a] [--jobs 2] [--kernels 96] [--json FILE]
 
-No GPU is needed: NVRTC and clang make the code. A target whose compiler is missing is named and left out.
+No GPU is needed: NVRTC and clang compile the code. A target whose compiler is missing is reported and left out.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-// The machine's own limits, to divide every figure of the benchmarks by: copying memory with plain and with
-// non-temporal vector stores, reading it, and in registers and the first cache fused multiply-adds, exp and erf. Built
-// with -O3 -march=native by bench/run.py.
+// The limits of this machine, by which every figure of the benchmarks is divided: copying memory with plain and with
+// non-temporal vector stores, reading it, and, in registers and the first-level cache, fused multiply-adds, exp and
+// erf. bench/run.py builds it with -O3 -march=native.
 //
 //   machine_limit THREADS SECONDS    then one request per line of stdin, one JSON object per line of stdout:
 //   copy BYTES   -> {"plain": [ns...], "nt": [ns...]}   one sample per copy that reads BYTES/2 and writes BYTES/2
@@ -8,7 +8,7 @@
 //   fma          -> {"gflops": [...]}                   one sample per few milliseconds
 //   exp, erf     -> {"gelements": [...]}                of floats to about single precision, likewise
 //
-// Every thread works on its own contiguous part, as a kernel would; THREADS counts the calling one.
+// Every thread works on its own contiguous part, as in a kernel. THREADS includes the calling thread.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -43,7 +43,7 @@ int64_t now_ns() {
       .count();
 }
 
-// Stores past the caches where the machine can.
+// Stores that bypass the caches, where the machine has them.
 void store_nt(Vector* to, Vector value) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(reinterpret_cast<float*>(to), reinterpret_cast<__m512>(value));
@@ -64,7 +64,7 @@ void fence() {
 __attribute__((noinline)) void copy_plain(const Vector* __restrict from, Vector* __restrict to, int64_t n) {
   for (int64_t i = 0; i < n; i += 4) {
     for (int64_t k = 0; k < 4; ++k) to[i + k] = from[i + k];
-    asm volatile("" ::: "memory");  // keeps this a vector loop: no call of memcpy, which chooses its own stores
+    asm volatile("" ::: "memory");  // prevents a call of memcpy, which would choose its own kind of stores
   }
 }
 
@@ -75,7 +75,7 @@ __attribute__((noinline)) void copy_nt(const Vector* __restrict from, Vector* __
   fence();
 }
 
-// 2 * kLanes * kChains operations per turn; the chains hide the latency of one multiply-add.
+// Makes 2 * kLanes * kChains operations per turn. The independent chains hide the latency of a multiply-add.
 constexpr int kChains = 20;
 __attribute__((noinline)) float multiply_add(int64_t turns, float seed) {
   Vector chain[kChains];
@@ -102,7 +102,7 @@ __attribute__((noinline)) float sum_of(const Vector* from, int64_t n) {
 
 using Integers = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
 
-// 2^k * e^r with |r| <= ln 2 / 2 and a polynomial of degree 6.
+// exp(x) = 2^k * e^r with |r| <= ln 2 / 2, and a polynomial of degree 6 for e^r.
 inline Vector exp_of(Vector x) {
   const Vector magic = Vector{} + 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
   const Vector shifted = x * 1.44269504f + magic;
@@ -133,7 +133,7 @@ __attribute__((noinline)) void apply(const Vector* __restrict from, Vector* __re
   for (int64_t i = 0; i < n; ++i) to[i] = F(from[i]);
 }
 
-// Threads that wait for the next piece of work, so that starting one is no part of a sample.
+// Threads that wait for work, so that a sample does not include starting them.
 class Team {
  public:
   explicit Team(int threads) : threads_(threads) {
@@ -184,9 +184,9 @@ class Team {
   std::vector<std::thread> members_;
 };
 
-// Calls `sample` for about `seconds`, at least five times, and returns what it returned.
+// Calls `sample` for about `seconds`, at least five times, and returns its results.
 std::vector<double> repeat(double seconds, const std::function<double()>& sample) {
-  sample();  // touches the pages, wakes the vector units
+  sample();  // touches the pages and wakes the vector units
   std::vector<double> samples;
   const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9);
   while (samples.size() < 5 || (now_ns() < end && samples.size() < 500)) samples.push_back(sample());
@@ -194,7 +194,7 @@ std::vector<double> repeat(double seconds, const std::function<double()>& sample
 }
 
 std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt) {
-  const int64_t block = 4;  // vectors per loop turn
+  const int64_t block = 4;  // vectors per iteration
   const int64_t per_thread = bytes / 2 / team.size() / static_cast<int64_t>(sizeof(Vector)) / block * block;
   if (per_thread == 0) return {};
   const size_t size = static_cast<size_t>(per_thread) * sizeof(Vector) * static_cast<size_t>(team.size());
@@ -203,7 +203,7 @@ std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt
   if (from == nullptr || to == nullptr) return {};
   std::memset(from.get(), 1, size);
   std::memset(to.get(), 2, size);
-  // Short copies are timed several at a time, so that waking the team does not count.
+  // Short copies are timed several at a time, so that waking the threads does not count.
   const int64_t inner = std::max<int64_t>(1, 20'000'000 / std::max<int64_t>(bytes, 1));
   return repeat(seconds, [&] {
     const int64_t start = now_ns();
@@ -245,7 +245,7 @@ std::vector<double> time_read(Team& team, double seconds, int64_t bytes) {
   });
 }
 
-// 10^9 elements a second, within the first cache.
+// Returns 10^9 elements a second, with data in the first-level cache.
 template <Vector (*F)(Vector)>
 std::vector<double> rate_of(Team& team, double seconds) {
   constexpr int64_t kVectors = 4096 / sizeof(Vector), kTurns = 2000;

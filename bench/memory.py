@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Peak memory of running a whole model, beside onnxruntime's.
+"""Peak memory of running a whole model, compared with onnxruntime's.
 
-  bench/memory.py [FOLDER] [--only NAME ...] [--trials 4]
+    bench/memory.py [FOLDER] [--only NAME ...] [--trials 4]
 
-Both read the weights from one ONNX file that holds them, and run the model three times with the same number of threads, each in a
-process of its own. Two figures for each:
+Both programs read the weights from one ONNX file that contains them, and run the model three times with the same
+number of threads, each in its own process. There are two figures for each:
 
-*arena*: what a run needs beside its weights. Warploom: intermediate values, inputs, outputs, and every thread's scratch, as the
-bundle lays them out. onnxruntime: "Total allocated bytes" of the BFC arena of its CPU provider (default options), from its log; that
-has initializers only where they were not repacked, and not the buffers that hold those that were, nor the inputs.
+*arena*: the memory of a run besides its weights. Warploom: intermediate values, inputs, outputs, and every thread's
+scratch, as the bundle lays them out. onnxruntime: "Total allocated bytes" of the BFC arena of its CPU provider
+(default options), from its log. That includes initializers only where they were not repacked, and neither the
+buffers of repacked ones nor the inputs.
 
-*process*: the largest resident set less that of the same program before it has loaded a model (`warploom --version`; Python with
-onnxruntime and numpy imported). It has the weights, and everything that loading them took.
+*process*: the largest resident set, less that of the same program before it has loaded a model (`warploom
+--version`; Python with onnxruntime and numpy imported). It includes the weights and everything that loading them
+took.
 
 Writes bench/results/memory-DATE.json and .md; exits 1 when a figure of ours is above 1.2 of onnxruntime's.
 """
@@ -35,7 +37,7 @@ CALLS = 3
 LIMIT = 1.2
 
 
-# A process begins with the largest resident set of the one that started it: this one's is small.
+# A process inherits the largest resident set of its parent, so the parent must be small.
 START = """
 import os, sys
 process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
@@ -46,7 +48,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def peak_of(command):
-    """Largest resident set of a process in bytes, and what it wrote."""
+    """Returns the largest resident set of a process in bytes, and its output."""
     said = WORK / "peak"
     words = [sys.executable, "-S", "-E", "-c", START, said, *command]
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -89,7 +91,7 @@ def theirs(model, inputs, threads):
 
 
 def peer(model, inputs, threads):
-    """onnxruntime in this process: how far its resident set grows from here."""
+    """Runs onnxruntime in this process and returns how much its resident set grows."""
     import numpy as np
     import onnxruntime
 
@@ -98,7 +100,7 @@ def peer(model, inputs, threads):
     options.intra_op_num_threads = int(threads)
     options.inter_op_num_threads = 1
     base = status("VmRSS")
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # VmHWM begins anew
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     folder = pathlib.Path(inputs)
     values = {i.name: np.load(folder / f"{i.name.replace('/', '_')}.npy") for i in session.get_inputs()}
@@ -113,7 +115,7 @@ def status(field):
 
 
 def with_weights(model, inputs, to):
-    """The model with its weights in the file."""
+    """Saves the model with its weights in the file."""
     import numpy as np
     import onnx
     import peers

@@ -1,6 +1,8 @@
-"""One framework running one ONNX file in a process of its own, on request: the protocol of peers.py for any model.
+"""Runs one ONNX file with one framework in a process of its own: the protocol of peers.py for any model.
 
-model_peers.py PEER MODEL INPUTS THREADS    INPUTS: a folder with NAME.npy of every graph input; results go to INPUTS/../PEER
+    model_peers.py PEER MODEL INPUTS THREADS
+
+INPUTS is a folder with NAME.npy of every graph input; results go to INPUTS/../PEER.
 """
 
 import pathlib
@@ -50,8 +52,8 @@ class OnnxRuntime:
 
 
 def count_traffic():
-    """What Inductor schedules from now on: kernels that it generates, calls of libraries, and bytes that both move, counted
-    as its own `num_bytes_accessed`: each buffer of a kernel once."""
+    """Counts what Inductor schedules from now on: kernels that it generates, calls of libraries, and the bytes that
+    both move. Bytes are Inductor's own `num_bytes_accessed`, in which each buffer of a kernel counts once."""
     import torch
     from torch._inductor import graph, scheduler
 
@@ -63,7 +65,8 @@ def count_traffic():
         for node in lowering.scheduler.nodes:
             accesses = node.get_read_write_buffer_accesses(include_reads=True, include_writes=True)
             moved = sum(accesses.values())
-            # It counts no constants. MKL is handed a weight twice, packed and (not read) as it was, which says the bytes better.
+            # Inductor does not count constants. MKL gets a weight twice, packed and in its original form, and does not
+            # read the latter, so the packed one is counted.
             named = {read.name for read in node.read_writes.reads} & set(lowering.constants) - set(accesses)
             twice = "_mkl_linear" in str(getattr(node.node, "python_kernel_name", ""))
             for tensor in map(lowering.constants.get, named):
@@ -93,7 +96,7 @@ class TorchCompile:
         module = onnx_torch.OnnxModule(model, weights).eval()
         self.names = module.outputs
         self.inputs = [torch.from_numpy(inputs[name]) for name in module.inputs]
-        torch._inductor.config.force_disable_caches = True  # what is not compiled is not counted
+        torch._inductor.config.force_disable_caches = True  # a cached result is not compiled and would not be counted
         self.counted = count_traffic()
         self.module = torch.compile(module, dynamic=False, fullgraph=True)
         self.no_grad = torch.no_grad

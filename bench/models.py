@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Whole models: every ONNX file of a folder is tuned, run whole, checked call by call against the oracle, compared with
-onnxruntime on the same inputs, and timed in interleaved rounds with two other plans of its own, tuned as well (BASELINES), with
-onnxruntime and with torch.compile (build/venv-peers). Kernels and the bytes that they move are counted for each plan and for
-torch.compile.
+"""Whole models: every ONNX file of a folder is tuned, run, checked call by call against the oracle, compared with
+onnxruntime on the same inputs, and timed in interleaved rounds with two other tuned plans of Warploom (BASELINES),
+with onnxruntime and with torch.compile (build/venv-peers). Kernels and the bytes they move are counted for each
+plan and for torch.compile.
 
-  bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
+    bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
 
-Writes bench/results/models-DATE.json and .md. A model that a step fails on is a row that says so.
+Writes bench/results/models-DATE.json and .md. If a step fails on a model, the model's row says so.
 """
 
 import argparse
@@ -24,11 +24,12 @@ from run import ROOT, Child
 
 WORK = ROOT / "build" / "bench" / "models"
 PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
-# Covers that the chosen plan is compared with: greedy fusion around contractions, each of them a kernel of its own, as compilers
-# around kernel libraries fuse (what design figures call greedy), and this compiler's own greedy fusion, which joins them too.
+# Covers with which the chosen plan is compared. "around" is greedy fusion with every contraction a kernel of its own,
+# as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion,
+# which fuses contractions too.
 BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
 HEADER = 6  # lines of a table before its first row
-BOUND = 1e-4  # of the largest magnitude of an output: both compute in f32 and add up in their own order
+BOUND = 1e-4  # relative to the largest magnitude of an output, since both compute in f32 and add in different orders
 
 
 def warploom(*arguments, deadline=3600):
@@ -40,7 +41,7 @@ def warploom(*arguments, deadline=3600):
 
 
 def differences(ours, theirs):
-    """Largest difference of each output, relative to the largest magnitude of theirs."""
+    """Largest difference of each output, relative to the largest magnitude of the reference."""
     worst = 0.0
     for path in sorted(theirs.glob("*.npy")):
         expected, found = np.load(path).astype("f8"), np.load(ours / path.name).astype("f8")
@@ -79,7 +80,8 @@ class Peer:
 
 
 def tune(model, options, row, cover):
-    """The bundle of the fastest kernels under that first cover, and which those are; the store is one for all, so that no group is tuned twice."""
+    """Tunes with `cover` as the first cover. Returns the bundle and which kernels it has. All covers share one store,
+    so that no group is tuned twice."""
     bundle = WORK / model.stem / f"bundle-{cover}"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -129,7 +131,7 @@ def one(model, options):
                 running[name] = Peer(name, model, values / "inputs", options)
                 row[f"{name}_counted"] = {k: running[name].counted[k] for k in ("generated", "calls", "bytes") if k in running[name].counted}
                 row[f"{name}_difference"] = differences(values, values / name)
-            except Exception as error:  # noqa: BLE001: a framework that cannot is left out, whatever its reason
+            except Exception as error:  # noqa: BLE001: a framework that fails for any reason is left out
                 row[f"{name}_error"] = str(error)[-200:]
         collected = {name: [] for name in running}
         names = list(running)
@@ -161,7 +163,7 @@ def megabytes(counted):
 
 
 def gains_over(rows, baseline, statistic):
-    """By how much the chosen plan is faster than a baseline, for each model; 1 where the kernels are the same."""
+    """How many times faster the chosen plan is than a baseline, for each model; 1 where the kernels are the same."""
     return {
         r["model"]: 1.0 if r[baseline]["same_kernels"] else r[baseline][statistic]
         for r in rows

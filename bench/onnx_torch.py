@@ -1,5 +1,5 @@
-"""An ONNX graph as a torch module, so that torch.compile can be timed on any model of the table. Node by node, by a table of
-op -> torch calls; the ops are those of the models that bench/models.py runs."""
+"""An ONNX graph as a torch module, so that torch.compile can be timed on any model of the table. It is executed
+node by node, by a table of op -> torch calls for the ops of the models that bench/models.py runs."""
 
 import numpy as np
 import onnx
@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
 OPS = {}
-SHAPED = set()  # whose constants after the first input are numbers of the program, not tensors
+SHAPED = set()  # ops whose constants after the first input become numbers of the program rather than tensors
 
 
 def op(name, shaped=False):
@@ -168,7 +168,7 @@ def reduce_sum(a, x, axes=None):
 
 
 class OnnxModule(torch.nn.Module):
-    """`weights`: arrays by name, of graph inputs that are weights; initializers are constants."""
+    """`weights`: arrays by name, for graph inputs that are weights. Initializers are constants."""
 
     def __init__(self, model, weights):
         super().__init__()
@@ -177,7 +177,7 @@ class OnnxModule(torch.nn.Module):
             raise NotImplementedError(f"no torch call for {', '.join(sorted(missing))}")
         self.inputs = [i.name for i in model.graph.input if i.name not in weights]
         self.outputs = [o.name for o in model.graph.output]
-        # torch.compile is to see one graph with static shapes: shapes and axes are numbers, and so are attributes.
+        # torch.compile should see one graph with static shapes, so shapes, axes and attributes are numbers.
         known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer} | dict(weights)
         for node in model.graph.node:
             if node.op_type == "Constant":

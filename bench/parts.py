@@ -1,6 +1,7 @@
-"""The memory-bound parts of models, cut out as workloads of their own: what lies between the contractions.
+"""The memory-bound parts of models, cut out as workloads of their own: the ops between the contractions.
 
-Each row of PARTS has its ONNX form, TORCH and JAX say how users of those frameworks write it. Shapes exceed the last-level cache.
+Each row of PARTS has its ONNX form. TORCH and JAX have the form in which users of those frameworks write it. Shapes
+exceed the last-level cache.
 """
 
 import numpy as np
@@ -42,7 +43,8 @@ def rotary(heads, tokens, size):
 
 
 def kv_concat(batch, heads, tokens, size):
-    """A step of decoding: the new token's keys come as the projection leaves them, heads within the token."""
+    """A step of decoding: the new token's keys have the layout that the projection produces, with heads within the
+    token."""
     nodes = [
         helper.make_node("Reshape", ["new", "split"], ["by_head"]),
         helper.make_node("Transpose", ["by_head"], ["turned"], perm=[0, 2, 1, 3]),
@@ -54,7 +56,7 @@ def kv_concat(batch, heads, tokens, size):
 
 
 def channel_shuffle(batch, channels, side):
-    """Two branches of half of the channels each, interleaved."""
+    """Two branches with half of the channels each, interleaved."""
     nodes = [
         helper.make_node("Concat", ["a", "b"], ["both"], axis=1),
         helper.make_node("Reshape", ["both", "grouped"], ["g"]),
@@ -70,7 +72,7 @@ def channel_shuffle(batch, channels, side):
 
 
 def involution(batch, channels, side, groups, window):
-    """The multiply and sum of an involution: a window of its own for every pixel and group of channels."""
+    """The multiply and sum of an involution, which has its own window for every pixel and group of channels."""
     taps, pad = window * window, window // 2
     nodes = [helper.make_node("Pad", ["x", "pads"], ["padded"])]
     constants = [constant("pads", np.array([0, 0, pad, pad, 0, 0, pad, pad])), constant("axes", np.array([2, 3]))]
@@ -118,7 +120,7 @@ PARTS = (
     Workload("involution", "involution 7x7 multiply-sum 32x64x56x56", involution(*INVOLUTION), "copy"),
     Workload("cross_entropy", "log-softmax + gather 2048x32000", cross_entropy(2048, 32000), "read", {"exp": 2048 * 32000}),
 )
-# Of workloads.WORKLOADS, those that are such parts too.
+# Members of workloads.WORKLOADS that are such parts too.
 ALSO = ("layer_norm", "bias_gelu", "group_norm_silu")
 
 

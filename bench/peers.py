@@ -1,9 +1,11 @@
-"""One framework running one workload in a process of its own, on request.
+"""Runs one workload with one framework in a process of its own.
 
-peers.py PEER WORKLOAD THREADS    prepares (imports, compiles, runs once), then prints one JSON object per line of stdin:
-  (at start)     {"ready": version, "prepare_s": s, "sample": [...]}   values of the output at the places of workloads.sample
-  time SECONDS   {"ns": [...]}                                         one entry per call, output included
-Weights are constants wherever a framework can use that; inputs and outputs are allocated once where it allows it.
+    peers.py PEER WORKLOAD THREADS    prepares (imports, compiles, runs once), then prints JSON objects, one per line:
+    (at start)     {"ready": version, "prepare_s": s, "sample": [...]}   with the output at places of workloads.sample
+    time SECONDS   {"ns": [...]}                                         one entry per call, output included
+
+Weights are constants wherever a framework can make use of that. Inputs and outputs are allocated once where the
+framework allows it.
 """
 
 import glob
@@ -57,7 +59,7 @@ class OpenVino:
         options = {
             "INFERENCE_NUM_THREADS": threads,
             "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",  # otherwise bf16 where the machine has it
+            "INFERENCE_PRECISION_HINT": "f32",  # the default is bf16 where the machine has it
         }
         self.compiled = core.compile_model(network, "CPU", options)
         self.request = self.compiled.create_infer_request()
@@ -73,7 +75,7 @@ class OpenVino:
 
 
 class Torch:
-    mode = None  # of torch.compile
+    mode = None  # mode of torch.compile
 
     def __init__(self, workload, made, inputs, threads):
         import torch
@@ -88,7 +90,7 @@ class Torch:
         if self.mode:
             import torch._inductor.config
 
-            torch._inductor.config.freezing = True  # weights are constants
+            torch._inductor.config.freezing = True  # makes weights constants
             self.module = torch.compile(self.module, mode=self.mode, dynamic=False)
         self.no_grad = torch.no_grad
         self.output = None
@@ -110,7 +112,7 @@ class TorchMaxAutotune(Torch):
 
 
 def torch_module(name, weights):
-    """The workload as its users write it."""
+    """The workload as users of torch write it."""
     import torch
     import torch.nn.functional as F
 
@@ -237,7 +239,7 @@ TITLES = {
 
 
 def with_constant_weights(made, inputs):
-    """The model with its weights as initializers, which lets ONNX runtimes pack them ahead."""
+    """The model with its weights as initializers, so that ONNX runtimes can pack them in advance."""
     from onnx import numpy_helper
 
     weights = set(workloads.weight_names(made))
@@ -249,7 +251,7 @@ def with_constant_weights(made, inputs):
 
 
 def environment(peer, threads):
-    """What a peer's process has to be started with."""
+    """The environment variables with which a peer's process is started."""
     count = str(threads)
     started_with = {
         **os.environ,
@@ -260,8 +262,9 @@ def environment(peer, threads):
         "CUDA_VISIBLE_DEVICES": "",
         "TF_CPP_MIN_LOG_LEVEL": "3",
     }
-    # torch and XLA allocate their output in every call. The C library's malloc returns it to the system each time, and
-    # page faults then cost two to three times the kernel; the others keep theirs (and OpenVINO cannot bear another malloc).
+    # torch and XLA allocate their output in every call. The C library's malloc returns the memory to the system each
+    # time, and page faults then take two to three times as long as the kernel. A malloc that keeps memory avoids that.
+    # Other peers keep their outputs, and OpenVINO does not work with another malloc.
     keeping = glob.glob("/usr/lib/*/libjemalloc.so.2")
     if keeping and (peer.startswith("torch") or peer == "xla"):
         started_with["LD_PRELOAD"] = keeping[0]
@@ -270,16 +273,16 @@ def environment(peer, threads):
 
 
 def begin(threads):
-    """Confines this process to `threads` cores; returns where its replies go."""
+    """Confines this process to `threads` cores; returns the file for its replies."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-    # Frameworks print what they like: only our own lines may reach stdout.
+    # Frameworks print messages, but stdout may only contain replies.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return replies
 
 
 def serve(contender, ready, replies):
-    """Says that the contender is ready, then answers requests until stdin ends."""
+    """Reports that the contender is ready, then answers requests until stdin ends."""
     print(json.dumps({"ready": contender.version, **ready}), file=replies, flush=True)
     for line in sys.stdin:
         seconds = float(line.split()[1])

@@ -1,10 +1,14 @@
-// Judges the learned ranker (compiler/model/ranker.h) on recorded times; nothing is measured:
-//   ranker judge RECORDING TABLE...            every group by a ranker trained on all others, beside the other models
-//   ranker judge-store STORE                   groups of a store, by kind: each by a ranker trained without a fifth of
-//   all ranker train OUT GROUP RECORDING TABLE...  a ranker of all groups but GROUP ("-": of all), for `replay
-//   --ranker`
-// RECORDING is bench/cpu_model's, TABLEs are our own recorded spaces. A model that says nothing of a group's kernels is
-// counted as drawing at random.
+// Judges the learned ranker (compiler/model/ranker.h) on recorded times. Nothing is measured.
+//
+//   ranker judge RECORDING TABLE...            judges every group by a ranker trained on all others, beside other
+//   models
+//   ranker judge-store STORE                   judges groups of a store, by kind, each by a ranker trained on the other
+//                                              four fifths of the groups
+//   ranker train OUT GROUP RECORDING TABLE...  trains a ranker on all groups but GROUP ("-": on all), for
+//                                              `replay --ranker`
+//
+// RECORDING is a file of bench/cpu_model; TABLEs are spaces recorded by bench/record.py. A model without a prediction
+// for a group's kernels is counted as drawing at random.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -21,8 +25,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kFolds = 5;         // of a store's groups
-constexpr size_t kLeastKernels = 8;  // of a group that is judged
+constexpr size_t kFolds = 5;         // number of cross-validation folds over a store's groups
+constexpr size_t kLeastKernels = 8;  // groups with fewer kernels are not judged
 
 absl::StatusOr<JudgedShape> open_table(const std::string& path) {
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> table, read_t4(path));
@@ -107,7 +111,8 @@ absl::StatusOr<std::string> judge_store(const std::string& path) {
   options.file = path;
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::open(options));
   WL_ASSIGN_OR_RETURN(const TrainingRows training, training_rows(*store));
-  // A group that several environments know is one: it is judged by none of them.
+  // A group that several environments have in common counts as one, so that no ranker is trained on the group that it
+  // is judged by.
   std::map<std::string, std::map<std::string, JudgedShape>> keys;
   for (const RankRow& row : training.rows) {
     JudgedShape& shape = keys[row.group.substr(0, row.group.find(' '))][row.group];

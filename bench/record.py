@@ -1,6 +1,7 @@
-"""Records the schedule spaces of bench/replay/kernels.json on this machine into bench/replay/spaces/NAME.T4.json.gz.
+"""Records the schedule spaces of bench/replay/kernels.json on this machine into
+bench/replay/spaces/NAME.T4.json.gz.
 
-Takes up where it was stopped; the objects and raw samples lie in build/bench/record meanwhile.
+Continues where it was stopped. Until then the objects and raw samples are in build/bench/record.
 """
 
 import argparse
@@ -13,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 KERNELS = ROOT / "bench" / "replay" / "kernels.json"
 BIN = ROOT / "build" / "release" / "bin"
 WORK = ROOT / "build" / "bench" / "record"
-TOGETHER = 48  # points of one line of samples, as record_space.cpp has it
+TOGETHER = 48  # points per line of samples; must equal kTogether of record_space.cpp
 
 
 def record_space(*words):

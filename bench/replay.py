@@ -1,7 +1,8 @@
-"""Judges every search strategy on recorded spaces, without a device (bench/replay/replay.cpp): ours in bench/replay/spaces and
-the tables of ../shared/data/replay. Constants of strategies were chosen on the first half of each; the second half says
-what that is worth elsewhere. Then again with what a fleet's store would know: the winners of the other tables (of similar groups, or of
-the same kernel on other devices) are the first trials. Writes bench/results/replay-DATE.json.
+"""Judges every search strategy on recorded spaces, without a device (bench/replay/replay.cpp): ours in
+bench/replay/spaces and the tables of ../shared/data/replay. Constants of strategies were chosen on the first half
+of each; the second half shows how well they generalise. A second run adds the knowledge of a fleet's store: its
+first trials are the winners of the other tables (of similar groups, or of the same kernel on other devices). Writes
+bench/results/replay-DATE.json.
 """
 
 import argparse
@@ -15,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 OWN = ROOT / "bench" / "replay" / "spaces"
 SHARED = ROOT.parent / "shared" / "data" / "replay"
 WORK = ROOT / "build" / "bench"
-FLEET = 2  # known winners that a search begins with, as in the service
+FLEET = 2  # number of known winners with which a search begins, as in the service
 
 
 def main():
@@ -41,7 +42,7 @@ def main():
                 words += ["--strategies", options.strategies or "random,portfolio"]
             done = subprocess.run([ROOT / "build" / "release" / "bin" / "replay", *map(str, words), *tables])
             if done.returncode != 0:
-                sys.exit(done.returncode)  # it has said why
+                sys.exit(done.returncode)  # it has printed the reason
             result[name] = json.loads(part.read_text())
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"replay-{result['date'][:10].replace('-', '')}.json"

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """The figures that the README quotes.
 
-Every contender runs in a process of its own; after all have prepared, rounds over them are interleaved with gaps, because some
-frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in the same rounds: the
-better of plain and non-temporal copy of the same bytes (or reading them), or the peak rate of multiply-adds or of exp and erf.
+Every contender runs in its own process. When all have prepared, they are measured in interleaved rounds with gaps,
+because some frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in
+the same rounds: the better of plain and non-temporal copy of the same bytes (or reading them), or the peak rate of
+multiply-adds or of exp and erf.
 
-  bench/run.py                    Warploom and the machine's limit
-  bench/run.py --peers            and the other frameworks, from build/venv-peers
-  bench/run.py --only sgemm ...   some workloads
-  bench/run.py --parts            the memory-bound parts of models
+    bench/run.py                    Warploom and the machine's limit
+    bench/run.py --peers            and the other frameworks, from build/venv-peers
+    bench/run.py --only sgemm ...   some workloads
+    bench/run.py --parts            the memory-bound parts of models
 """
 
 import argparse
@@ -36,7 +37,7 @@ WARPLOOM = "warploom"
 
 
 class Limit:
-    """The machine's limit for one workload: bench/machine_limit, one request a round."""
+    """The machine's limit for one workload, measured by bench/machine_limit with one request per round."""
 
     title = "limit"
 
@@ -61,8 +62,8 @@ class Limit:
         return sum(self.workload.elementary[function] / max(rates) for function, rates in self.rates.items())
 
     def samples(self, collected):
-        """The copy with the better median, plain or non-temporal; the one best rate of arithmetic, as that is a peak, where it
-        takes longer."""
+        """Returns the samples of the copy with the better median, plain or non-temporal. If arithmetic takes
+        longer, returns one time computed from its best rate, since that is a peak."""
         samples = min(self.kinds.values(), key=statistics.median) if self.kinds else [min(collected)]
         return samples if statistics.median(samples) >= self.arithmetic_ns() else [self.arithmetic_ns()]
 
@@ -93,7 +94,7 @@ class Peer:
 
 
 class Warploom:
-    """The built programs: tuned once, then the bundle is run."""
+    """The built programs: a workload is tuned once, then its bundle is run."""
 
     title = "Warploom"
 
@@ -103,7 +104,7 @@ class Warploom:
         model = folder / "model.onnx"
         onnx.save(workload.model(), model)
         self.bundle = folder / "bundle"
-        # A store of the benchmark's own, so that it neither reads nor fills the user's.
+        # The benchmark has its own store, so that it neither reads nor fills the user's.
         tune = [str(model), "--store", str(WORK / "store.db"), "--out", str(self.bundle), "--trials", str(options.trials)]
         start = time.perf_counter()
         report = warploom("tune", *tune, "--json", "-")
@@ -128,7 +129,7 @@ class Warploom:
 
 
 class Child:
-    """A process that answers one line of JSON to each line it is sent."""
+    """A process that answers each line that it gets with one line of JSON."""
 
     def __init__(self, command, env=None):
         self.name = pathlib.Path(command[0]).name if len(command) < 4 else command[2]
@@ -161,7 +162,7 @@ class Child:
 
 
 def machine_limit():
-    """bench/machine_limit.cpp, built for this very machine."""
+    """Builds bench/machine_limit.cpp for this machine."""
     program, source = WORK / "machine_limit", ROOT / "bench" / "machine_limit.cpp"
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         flags = ["-std=c++20", "-O3", "-march=native", "-pthread"]
@@ -178,7 +179,7 @@ def warploom(*arguments):
 
 
 def start_contenders(workload, options):
-    """Starts and prepares them one after the other; one that cannot is said and left out."""
+    """Starts and prepares the contenders one after the other; reports and leaves out those that fail."""
     makers = {LIMIT: lambda: Limit(workload, options)}
     if "warploom" in options.contenders:
         makers[WARPLOOM] = lambda: Warploom(workload, options)
@@ -195,7 +196,7 @@ def start_contenders(workload, options):
 
 
 def disagreement(running):
-    """The largest difference between two peers' outputs, relative to the outputs' size."""
+    """The largest difference between two peers' outputs, relative to the size of the outputs."""
     samples = {name: c.sample for name, c in running.items() if isinstance(c, Peer)}
     if len(samples) < 2:
         return {}
@@ -205,7 +206,7 @@ def disagreement(running):
 
 
 def measure(running, options):
-    """Interleaved rounds; the order turns by one each time, so that nobody always follows the same neighbour."""
+    """Measures in interleaved rounds. The order rotates, so that no contender always follows the same one."""
     collected = {name: [] for name in running}
     names = list(running)
     for turn in range(options.rounds):
@@ -251,7 +252,7 @@ def bench(workload, options):
 
 
 def rate(row, nanoseconds):
-    """What the limit's kind is measured in."""
+    """The unit of the limit."""
     return f"{row['flops'] / nanoseconds:.0f} GF/s" if row["limit"]["kind"] == "fma" else f"{row['bytes'] / nanoseconds:.1f} GB/s"
 
 
@@ -278,7 +279,7 @@ def print_summary(rows):
 
 
 def print_ratios(rows):
-    """Against the best of the others, part by part and as a geometric mean."""
+    """Prints the ratio to the best of the other frameworks, for each part and as a geometric mean."""
     ratios = []
     for row in rows:
         figures = {name: c["median_ns"] for name, c in row["contenders"].items()}

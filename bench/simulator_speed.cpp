@@ -1,5 +1,5 @@
-// How fast the simulated GPU is: a softmax of 4096 rows of 1024, default schedule, on one core. One line of JSON for
-// each simulator on stdout: {"target": ..., "compile_s": ..., "run_s": ...}.
+// Speed of the simulated GPU: a softmax of 4096 rows of 1024 with the default schedule, on one core. Prints one line of
+// JSON for each simulator: {"target": ..., "compile_s": ..., "run_s": ...}.
 #include <unistd.h>
 
 #include <algorithm>

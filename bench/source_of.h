@@ -1,4 +1,4 @@
-// A kernel's source from the text of its group's plan, for benches that compile candidates themselves.
+// Makes a kernel's source from the text of its group's plan, for benches that compile candidates themselves.
 #pragma once
 
 #include "compiler/cover/stitching.h"

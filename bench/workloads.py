@@ -1,8 +1,9 @@
 """The workloads of the benchmarks: fp32, static shapes, one ONNX file each.
 
-A workload's `bytes` are what a perfect single kernel moves: every input read once, every output written once. Its figure is
-the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the machine's peak, over the time it took.
-To add one: append to WORKLOADS, and say in peers.py how each framework writes it. parts.py has the parts of models.
+A workload's `bytes` are the bytes that a perfect single kernel moves: every input read once, every output written
+once. Its figure is the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the
+machine's peak, divided by the measured time. To add one, append it to WORKLOADS, and add the form of each framework
+to peers.py. parts.py has the parts of models.
 """
 
 import dataclasses
@@ -22,11 +23,12 @@ OPSET = 18
 class Workload:
     name: str
     title: str
-    build: object  # () -> onnx.ModelProto, what Warploom tunes
-    limit: str  # "copy", "read" (little is written) or "fma"
-    elementary: dict = dataclasses.field(default_factory=dict)  # how many of "exp" or "erf" it takes; the limit where they are slower
-    flops: int = 0  # multiply and add counted apart; contractions only
-    build_peer: object = None  # () -> onnx.ModelProto in the form that ONNX runtimes do best, when it is another one
+    build: object  # () -> onnx.ModelProto that Warploom tunes
+    limit: str  # "copy", "read" (if little is written) or "fma"
+    elementary: dict = dataclasses.field(default_factory=dict)  # numbers of "exp" or "erf", which are the limit where
+                                                                # they are slower
+    flops: int = 0  # a multiply and an add count as two; contractions only
+    build_peer: object = None  # () -> onnx.ModelProto in the form that suits ONNX runtimes best, if it is another one
 
     def model(self, peer=False):
         return self.build_peer() if peer and self.build_peer else self.build()
@@ -177,8 +179,8 @@ def weight_names(made):
 
 
 def make_inputs(made, seed=7):
-    """Normal data for every input, by name; weights as the file's own statistics say; integers below 1000. Equal in every
-    process."""
+    """Returns normal data for every input, by name; weights are distributed as the file's statistics say, and
+    integers are below 1000. The same in every process."""
     stats = json.loads({e.key: e.value for e in made.metadata_props}.get("warploom.weight_stats", "{}"))
     inputs, kinds = {}, dtypes(made.graph.input)
     for position, (name, shape) in enumerate(shapes(made.graph.input).items()):
@@ -192,7 +194,7 @@ def make_inputs(made, seed=7):
 
 
 def sample(output, count=1000):
-    """Values at fixed places of an output, to compare what the peers computed."""
+    """Returns values at fixed places of an output, to compare the results of the peers."""
     flat = np.ascontiguousarray(output).reshape(-1)
     places = np.random.default_rng(3).integers(0, flat.size, count)
     return flat[places].astype(np.float64)

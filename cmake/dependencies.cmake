@@ -1,4 +1,4 @@
-# Debian 12 packages; tools/packages.txt names them.
+# All dependencies are Debian 12 packages; tools/packages.txt lists them.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
@@ -20,7 +20,7 @@ target_include_directories(warploom_onnx SYSTEM INTERFACE ${WARPLOOM_ONNX_INCLUD
 target_compile_definitions(warploom_onnx INTERFACE ONNX_ML=1 ONNX_NAMESPACE=onnx)
 target_link_libraries(warploom_onnx INTERFACE ${WARPLOOM_ONNX_PROTO} protobuf::libprotobuf)
 
-# The integer program of a cover; its headers find each other by folder.
+# Solves the integer program of a cover. Its headers include each other by folder.
 find_path(WARPLOOM_CBC_INCLUDE CbcModel.hpp PATH_SUFFIXES coin REQUIRED)
 add_library(warploom_cbc INTERFACE)
 target_include_directories(warploom_cbc SYSTEM INTERFACE ${WARPLOOM_CBC_INCLUDE})
@@ -29,15 +29,15 @@ foreach(library Cbc Cgl OsiClp Clp Osi CoinUtils)
   target_link_libraries(warploom_cbc INTERFACE ${WARPLOOM_CBC_${library}})
 endforeach()
 
-# Trains rankers. Programs that do not train leave it out at run time.
+# Trains rankers. A program that does not train needs no xgboost at run time.
 find_path(WARPLOOM_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
 find_library(WARPLOOM_XGBOOST xgboost REQUIRED)
 add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
-# wl_onnx_schema(LIBRARY): compiler/import/schema.h as the installed onnx package has it, generated into the library. The
-# tests' environment is asked first, then the system's Python.
+# wl_onnx_schema(LIBRARY): generates the tables of compiler/import/schema.h from the installed onnx package into the
+# library. The Python of the tests' environment is used if it exists, otherwise the system's.
 function(wl_onnx_schema library)
   foreach(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python python3)
     execute_process(COMMAND ${python} -c "import onnx" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
@@ -51,12 +51,12 @@ function(wl_onnx_schema library)
   endif()
   set(output ${PROJECT_BINARY_DIR}/generated/onnx_schema.cpp)
   set(script ${PROJECT_SOURCE_DIR}/tools/onnx_schema.py)
-  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # changes with the package
+  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # changes when the package does
   add_custom_command(OUTPUT ${output} COMMAND ${with_onnx} ${script} ${output} DEPENDS ${script} ${installed} VERBATIM)
   target_sources(wl_${library} PRIVATE ${output})
 endfunction()
 
-# The protocol: *.proto -> one library of generated code, without our warnings.
+# The protocol: compiles *.proto to one library of generated code, without our warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
@@ -78,7 +78,7 @@ if(proto_sources)
   add_library(warploom_protos STATIC ${proto_sources})
   target_include_directories(warploom_protos SYSTEM PUBLIC ${generated})
   target_link_libraries(warploom_protos PUBLIC gRPC::grpc++ protobuf::libprotobuf)
-  set_target_properties(warploom_protos PROPERTIES UNITY_BUILD OFF)  # every generated file defines the same static names
+  set_target_properties(warploom_protos PROPERTIES UNITY_BUILD OFF)  # all generated files define the same static names
 else()
   add_library(warploom_protos INTERFACE)
 endif()

@@ -5,7 +5,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(text)
   foreach(input ${inputs})
     file(READ ${input} content)
-    # A string literal may be limited to 64 KiB: one literal a file, joined by the compiler.
+    # Compilers may limit a string literal to 64 KiB, so each file is one literal, and adjacent literals are joined.
     string(APPEND text "R\"WL_EMBED(${content})WL_EMBED\"\n")
   endforeach()
   string(REGEX REPLACE "::[^:]*$" "" namespace ${symbol})

@@ -4,12 +4,14 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(WARPLOOM_WARNINGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  list(APPEND WARPLOOM_WARNINGS -Wno-stringop-overflow)  # g++ 12 sees overflows in std::vector::insert that are not there
+  # g++ 12 reports overflows in std::vector::insert that do not exist.
+  list(APPEND WARPLOOM_WARNINGS -Wno-stringop-overflow)
   if(WARPLOOM_SANITIZE)
-    list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized)  # nor is what it says of std::regex between the checks
+    # g++ 12 reports variables in std::regex as uninitialised that are not.
+    list(APPEND WARPLOOM_WARNINGS -Wno-maybe-uninitialized)
   endif()
 endif()
-# Dev: quick to compile, checks on. The compiler's own CHECKs stay on in every build type.
+# Dev compiles quickly and has checks enabled. The compiler's own CHECKs are enabled in every build type.
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
@@ -34,7 +36,7 @@ if(WARPLOOM_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# GPU toolkits are opened at run time and never needed to build: say once what this machine lacks.
+# GPU toolkits are opened at run time and never needed to build. A message lists those that this machine lacks.
 find_path(WARPLOOM_CUDA_HEADERS cuda.h PATHS /usr/local/cuda/include)
 find_path(WARPLOOM_HIP_HEADERS hip/hip_runtime.h PATHS /opt/rocm/include)
 foreach(toolkit CUDA HIP)

@@ -1,9 +1,9 @@
-# One rule per kind of target: some folders are a library (every *.cpp in them except programs' mains), a program is one
+# One function per kind of target. A library is every *.cpp of some folders except programs' mains; a program is one
 # main.
 
 set(WARPLOOM_MAINS "warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
 
-# wl_library(NAME FOLDERS... [DEPS warploom libraries] [LIBS others]): the folders inside a folder are named too.
+# wl_library(NAME FOLDERS... [DEPS warploom libraries] [LIBS others]). Subfolders must be listed too.
 function(wl_library name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
   set(globs)
@@ -27,7 +27,7 @@ function(wl_library name)
   target_link_libraries(wl_${name} ${scope} ${arg_DEPS} ${arg_LIBS})
 endfunction()
 
-# wl_program(NAME MAIN LIBRARIES...): skipped, and said so, while its main does not exist.
+# wl_program(NAME MAIN LIBRARIES...). Skipped with a message while its main does not exist.
 function(wl_program name main)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})
     message(STATUS "warploom: no ${main} yet, not building ${name}")
@@ -40,15 +40,15 @@ function(wl_program name main)
   target_link_libraries(${name} PRIVATE ${libraries})
 endfunction()
 
-# After so many seconds a test hangs.
+# A test that takes longer than this many seconds hangs.
 set(WARPLOOM_TEST_SECONDS 900)
 if(WARPLOOM_SANITIZE)
   set(WARPLOOM_TEST_SECONDS 3600)
 endif()
 
-# wl_test(NAME FOLDER [LABEL null] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/.
-# Labels: null needs nothing but the machine, cpu compiles and runs kernels, e2e starts the real programs, lint reads the
-# tree; long is left out of `make test`.
+# wl_test(NAME FOLDER [LABEL null] LIBRARIES...): one gtest program from every *.cpp of a folder under tests/. Labels:
+# null tests need only the machine, cpu tests compile and run kernels, e2e tests start the real programs, lint tests
+# read the tree; tests labelled long are left out of `make test`.
 function(wl_test name folder)
   cmake_parse_arguments(arg "" "LABEL" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
@@ -67,7 +67,7 @@ function(wl_test name folder)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${WARPLOOM_TEST_SECONDS})
 endfunction()
 
-# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. The tests' own environment runs it where it was made.
+# wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. It runs in the tests' environment if that exists.
 function(wl_script_test name label script)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
   if(NOT EXISTS ${python})
@@ -79,8 +79,8 @@ function(wl_script_test name label script)
     ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
 
-# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target tests/fuzz/FILE, in the fuzz preset only, which builds nothing but
-# the target `fuzzers` of them all; tools/fuzz.sh runs them.
+# wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target for tests/fuzz/FILE, in the fuzz preset only, which builds
+# nothing but the target `fuzzers` of them all. tools/fuzz.sh runs them.
 function(wl_fuzzer name file)
   if(NOT WARPLOOM_FUZZ)
     return()

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Checks Warploom's GPU kernels on a machine that has a GPU and nothing else of ours.
+"""Checks Warploom's GPU kernels on a machine that has a GPU but no Warploom.
 
-  tools/device_check.py build FOLDER [--target cuda:sm_90a] [--quick]
-      here, without a GPU: compiled and judged candidates of every workload with the oracle's values, the programs and
-      every library they need. At most 64 MiB.
-  FOLDER/run.sh [RESULT]
-      there: needs the GPU's driver alone. Checks values, times kernels beside a copy kernel in the same run, and, where
-      python3 has torch with a device, torch eager, torch.compile(max-autotune), cuDNN and cuBLAS. Writes RESULT, JSON.
+    tools/device_check.py build FOLDER [--target cuda:sm_90a] [--quick]
+        on this machine, without a GPU: writes compiled and judged candidates of every workload with the oracle's
+        values, the programs and every library they need. At most 64 MiB.
+    FOLDER/run.sh [RESULT]
+        on the machine with the GPU: needs only the GPU's driver. Checks values, times kernels beside a copy kernel
+        in the same run, and, where python3 has torch with a device, torch eager, torch.compile(max-autotune), cuDNN
+        and cuBLAS. Writes RESULT, JSON.
 
 Exit code of run.sh: 0 measured, 3 no such device (RESULT says why), 7 failed.
 """
@@ -24,8 +25,8 @@ BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release"
 MOST_BYTES = 64 << 20
 PROGRAMS = ("device_check", "warploom-runner")
 
-# Started by the loader that was built against: the machine's own C library may be older. What the driver brings lies in
-# the machine's folders.
+# Programs are started by the loader they were built with, since the machine's C library may be older. The driver's
+# libraries are in the machine's folders.
 RUN = """#!/bin/sh
 # Checks this machine's GPU; see tools/device_check.py. usage: run.sh [RESULT]
 here=$(cd "$(dirname "$0")" && pwd)
@@ -64,7 +65,7 @@ def write_script(path, text):
 
 
 def libraries_of(program):
-    """Path of every library that the loader would load, the loader itself last."""
+    """Returns the paths of the libraries that the loader would load, by name, and the path of the loader."""
     listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
     found, loader = {}, None
     for line in listing.splitlines():
@@ -93,7 +94,7 @@ def build(options):
         for name, path in found.items():
             shutil.copy(path, folder / "lib" / name)
     shutil.copy(loader, folder / "lib" / pathlib.Path(loader).name)
-    # The runner asks for it by name, and drivers expect it.
+    # The copied loader keeps its name, under which the libraries refer to it.
     write_script(folder / "start", START.replace("LOADER", pathlib.Path(loader).name))
     write_script(folder / "runner", RUNNER)
     write_script(folder / "run.sh", RUN)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs every fuzz target of the fuzz preset for SECONDS each, as many at a time as there are processors; a crash leaves its
-# input in build/fuzz/crashes and fails. What a target printed is in build/fuzz/log.
+# Runs every fuzz target of the fuzz preset for SECONDS each, as many at a time as there are processors. A crash leaves
+# its input in build/fuzz/crashes and fails. The output of the targets is in build/fuzz/log.
 #   tools/fuzz.sh SECONDS
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes what the importer must know of the standard ONNX operators (compiler/import/schema.h), as the installed onnx
-package defines them, to a C++ file: tools/onnx_schema.py OUTPUT. The build runs it."""
+"""Writes what the importer needs to know of the standard ONNX operators (compiler/import/schema.h), as the
+installed onnx package defines them, to a C++ file: tools/onnx_schema.py OUTPUT. The build runs it."""
 import json
 import pathlib
 import sys
@@ -11,11 +11,11 @@ FIELDS = {"INT": "i", "FLOAT": "f", "STRING": "s"}
 
 
 def text(value):
-    return json.dumps(value)  # ASCII, and for what schemas hold the same escapes as C++
+    return json.dumps(value)  # ASCII; for the texts in schemas JSON has the same escapes as C++
 
 
 def attribute(schema, name):
-    """{name, type, required, default given, integer, number, text}"""
+    """Returns {name, type, required, default given, integer, number, text}."""
     given = schema.attributes[name]
     kind = str(given.type).rpartition(".")[2]
     default = given.default_value
@@ -28,7 +28,7 @@ def attribute(schema, name):
 
 
 def takes(schema):
-    """[{name, needed}] of the inputs, the last of them any number of times?"""
+    """Returns [{name, needed}] of the inputs, and whether the last one may be repeated."""
     option = onnx.defs.OpSchema.FormalParameterOption
     rows = [f"    {{{text(i.name)}, {str(i.option == option.Single).lower()}}}," for i in schema.inputs]
     return rows, any(i.option == option.Variadic for i in schema.inputs)

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Makes this machine ready. Does nothing, quickly, when nothing is missing, so every make target can afford to call it.
-#   tools/setup.sh packages   the Debian packages of tools/packages.txt (root, or a user who may sudo)
+# Installs what Warploom needs on this machine. Takes no time when nothing is missing, so that every make target can
+# call it.
+#   tools/setup.sh packages   the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
 #   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
 set -euo pipefail
@@ -31,20 +32,21 @@ install_packages() {
     as_root=(sudo)
   fi
   echo "setup: installing ${missing}"
-  # env after sudo: sudo drops the caller's environment.
+  # `env` follows sudo because sudo drops the caller's environment.
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
   # shellcheck disable=SC2086  # the list is split on purpose
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 }
 
-# make_venv FOLDER REQUIREMENTS: the stamp is the requirements' own text, so a changed pin is installed and nothing else is.
+# make_venv FOLDER REQUIREMENTS: the stamp is the text of the requirements, so that it reinstalls only after a pin has
+# changed.
 make_venv() {
   local folder=$1 requirements=$2
   if cmp -s "$requirements" "$folder/.installed" && "$folder/bin/python" -c '' 2>/dev/null; then
     return 0
   fi
   echo "setup: Python environment $folder from $requirements"
-  # Debian's own interpreter, so that another python3 earlier in PATH changes nothing.
+  # Debian's own interpreter is used even if PATH has another python3 first.
   local python=/usr/bin/python3
   [ -x "$python" ] || python=python3
   "$python" -m venv --clear "$folder"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """torch on the device check's workloads, in the same run: torch_peers.py INDEX RESULT adds its figures to RESULT.
 
-Each contender runs in a CUDA graph of many calls over rotated arguments whose bytes are three times the L2, after a warm-up;
-the figure is the median of repeated graphs. cuBLAS and cuDNN are torch's matmul and convolution, as a yardstick of the
-machine."""
+Each contender runs in a CUDA graph of many calls over rotated arguments whose bytes are three times the L2, after a
+warm-up. The figure is the median over repeated graphs. cuBLAS and cuDNN are measured as torch's matmul and
+convolution, to show what the machine can do."""
 
 import json
 import statistics
@@ -41,7 +41,7 @@ OPS = {
 
 
 def median_ns(function, sets):
-    """ns of one call, from graphs that go over all argument sets in turn."""
+    """Returns the ns of one call, from graphs that use all argument sets in turn."""
     for arguments in sets:
         function(*arguments)
     torch.cuda.synchronize()
@@ -77,7 +77,7 @@ def measure(row, l2_bytes):
         try:
             torch._dynamo.reset()
             figures[name] = median_ns(make(), sets)
-        except Exception as error:  # a contender that fails is reported as such, the others go on
+        except Exception as error:  # a contender that fails is reported, and the others continue
             figures[name] = None
             figures[f"{name}_error"] = str(error)[:300]
     return figures

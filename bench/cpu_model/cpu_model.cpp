@@ -26,7 +26,7 @@ absl::Status run(const std::vector<std::string>& args) {
     return out;
   };
   if (command == "shapes") {
-    // "shapes calibration": without those that are ranked.
+    // "shapes calibration" prints the shapes without those that are ranked.
     const std::vector<CpuShape> ranked = args.size() > 1 ? ranked_shapes() : std::vector<CpuShape>();
     for (const CpuShape& shape : all_shapes())
       if (std::none_of(ranked.begin(), ranked.end(), [&](const CpuShape& r) { return r.name == shape.name; }))

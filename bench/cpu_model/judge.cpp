@@ -124,7 +124,8 @@ Score score_of_random(const JudgedShape& shape) {
   std::sort(ns.begin(), ns.end());
   const size_t n = ns.size(), k = five_percent(n);
   Score score;
-  double chance = static_cast<double>(k) / static_cast<double>(n);  // that the i-th is the best of k drawn
+  double chance = static_cast<double>(k) / static_cast<double>(n);  // probability that the i-th schedule is the best of
+                                                                    // k drawn ones
   for (size_t i = 0; i < n; ++i) {
     score.top1 += best / ns[i] / static_cast<double>(n);
     score.top5percent += chance * best / ns[i];

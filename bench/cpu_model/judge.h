@@ -1,4 +1,4 @@
-// Judges rankings of CPU schedules by replay of a recording: nothing is measured again.
+// Judges rankings of CPU schedules by replay of a recording. Nothing is measured again.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// Schedules of each calibration shape that are fitted; with the micro-kernels no more than 200.
+// Number of schedules of each calibration shape used for the fit; with the micro-kernels no more than 200 in all.
 inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
@@ -29,21 +29,21 @@ struct JudgedShape {
 };
 absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording);
 
-// The model fitted to the micro-kernels and the first kFitted schedules of each calibration shape.
+// Returns the model fitted to the micro-kernels and the first kFitted schedules of each calibration shape.
 CpuCost fit(const std::vector<JudgedShape>& shapes, const CpuRecording& recording, int* measured = nullptr);
 
-// How a ranking did on one shape, all as fractions of the speed of the fastest schedule.
+// The quality of a ranking on one shape; speeds are fractions of the fastest schedule's.
 struct Score {
   double top1 = 0, top5percent = 0;
   double rank_correlation = 0;
 };
-// Scores of some rankings over shapes.
+// Collects the scores of several rankings over shapes.
 class ScoreSummary {
  public:
   explicit ScoreSummary(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
-  void add(const std::vector<Score>& scores);  // of every ranking, for one shape
+  void add(const std::vector<Score>& scores);  // one score per ranking, for one shape
   double shapes() const { return shapes_; }
-  std::vector<Score> means() const;  // geometric; of rank correlations arithmetic
+  std::vector<Score> means() const;  // geometric means; arithmetic ones for rank correlations
   const std::vector<Score>& worst() const { return worst_; }
 
  private:
@@ -52,12 +52,13 @@ class ScoreSummary {
 };
 // `predicted`: lower is better.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
-std::vector<double> polydl_order(const JudgedShape& shape);  // places, as `predicted`
-Score score_of_random(const JudgedShape& shape);             // expected
+std::vector<double> polydl_order(const JudgedShape& shape);  // places in the order, as `predicted`
+Score score_of_random(const JudgedShape& shape);             // expected values
 
-// Markdown: one row a shape, the geometric mean and the worst.
+// Returns Markdown: one row per shape, the geometric mean and the worst.
 std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording);
-// One line a point: shape, ns, every term's amount, the micro-kernels, both PolyDL ranks, plan; tabs between.
+// Returns one line per point: shape, ns, every term's amount, the micro-kernels, both PolyDL ranks, plan; separated by
+// tabs.
 std::string features(const std::vector<JudgedShape>& shapes);
 
 }  // namespace wl

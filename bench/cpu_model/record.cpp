@@ -22,10 +22,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kDraw = 20260101;         // seed of the uniform draw
-constexpr int64_t kSampleNs = 300'000;       // a sample of a short kernel is the mean of so much
+constexpr int64_t kSampleNs = 300'000;       // a sample of a shorter kernel is the mean over this long
 constexpr int64_t kWarmBelowNs = 4'000'000;  // shorter kernels are run once before each sample
 
-// Of this thread alone: what else runs on the machine only costs it some of its caches.
+// CPU time of this thread, since other load then costs it only some of its caches.
 int64_t thread_ns() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -51,7 +51,7 @@ absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine) {
   OpenShape open;
   open.shape = shape;
   open.machine = machine;
-  open.machine.threads = 1;  // two threads are slow whenever anything else runs
+  open.machine.threads = 1;  // with two threads, any other load slows the measurement
   WL_ASSIGN_OR_RETURN(open.graph, parse(shape.graph));
   WL_ASSIGN_OR_RETURN(open.domain, analyze(open.graph, open.machine));
   WL_ASSIGN_OR_RETURN(open.space, space_of(open.graph, open.domain, open.machine));
@@ -145,7 +145,7 @@ absl::Status time_shape(const CpuShape& shape, const std::string& folder, int ro
   }
   std::vector<std::vector<int64_t>> samples(launches.size());
   std::vector<int64_t> calls(launches.size(), 1);
-  for (int round = -1; round < rounds; ++round)  // round -1 wakes everything up and finds how many calls make a sample
+  for (int round = -1; round < rounds; ++round)  // round -1 warms up and finds how many calls make a sample
     for (size_t k = 0; k < launches.size(); ++k) {
       const size_t i = round % 2 == 0 ? k : launches.size() - 1 - k;
       if (round < 0) {

@@ -1,4 +1,4 @@
-// Compiles and times schedules of one shape, and the file that holds what came of it.
+// Compiles and times schedules of one shape, and reads and writes the recording.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// A shape with one thread of the machine that it was measured on, as every stage needs it.
+// A shape with one thread of the machine on which it was measured, as every stage needs it.
 struct OpenShape {
   CpuShape shape;
   Machine machine;
@@ -19,8 +19,8 @@ struct OpenShape {
   Space space;
 };
 absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine);
-// The schedules recorded of a shape: of a micro-kernel its own for every compiler, otherwise a uniform draw from all
-// legal schedules.
+// Returns the recorded schedules of a shape: for a micro-kernel its own schedule for every compiler, otherwise a
+// uniform draw from all legal schedules.
 std::vector<Point> recorded_points(const OpenShape& open);
 
 struct RecordedPoint {
@@ -33,16 +33,16 @@ struct RecordedShape {
 };
 struct CpuRecording {
   std::string device;  // fingerprint
-  Machine machine;     // target and caches; target null when it is not known here
+  Machine machine;     // target and caches; the target is null if it is unknown here
   std::vector<RecordedShape> shapes;
 };
 
-// Writes FOLDER/NAME.json for each shape, which lists the objects; several shapes share compiler runs.
+// Writes FOLDER/NAME.json for each shape, which lists the objects. Several shapes share runs of the compiler.
 absl::Status compile_shapes(const std::vector<CpuShape>& shapes, const std::string& folder);
-// Times what compile_shapes left, in rounds over all schedules, every other round backwards; writes
+// Times the objects of compile_shapes in rounds over all schedules, every other round backwards. Writes
 // FOLDER/NAME.samples.
 absl::Status time_shape(const CpuShape& shape, const std::string& folder, int rounds);
-// All samples of a folder as one compressed file, and back.
+// Pack all samples of a folder into one compressed file, and unpack it.
 absl::Status pack(const std::vector<CpuShape>& shapes, const std::string& folder, const std::string& file);
 absl::StatusOr<CpuRecording> unpack(const std::string& file);
 

@@ -31,7 +31,7 @@ struct Pair {
   std::string file, name;
   Graph group;
   std::string own, model;  // plans
-  double order_ms = 0;     // what choosing the model's took
+  double order_ms = 0;     // duration of choosing the model's plan
 };
 
 std::string name_of_group(const Graph& group) {
@@ -78,7 +78,7 @@ absl::Status add_groups(const std::string& path, const Machine& machine, std::ve
   return absl::OkStatus();
 }
 
-// Least ns of each plan's kernel; both in every round, alternately first.
+// Returns the least ns of each of two plans' kernels. Both run in every round, alternately first.
 absl::StatusOr<std::pair<double, double>> time_pair(Pool& pool, const Graph& group, const Json& entries, int rounds) {
   std::vector<Buffer> buffers;
   std::vector<void*> args;

@@ -7,8 +7,9 @@
 namespace wl {
 namespace {
 
-// Schedules recorded of every shape that is ranked, and of those that calibrate. Only the first kFitted of the latter
-// are fitted; the others judge a new term of the model before it meets the shapes that are ranked.
+// Numbers of recorded schedules of every ranked shape and every calibration shape. Only the first kFitted of a
+// calibration shape are fitted. The others serve to judge a new term of the model before it is applied to the ranked
+// shapes.
 constexpr int kRanked = 150, kCalibrating = 20;
 
 enum Tail { kPlain, kBias, kBiasRelu, kBiasGelu };
@@ -23,7 +24,7 @@ class Text {
     append(&text_, "  %", next_, " = input \"i", next_, "\" : f32[", type, "] normal(0,1)\n");
     return next_++;
   }
-  // The result with a bias along one of its axes.
+  // Returns the text of the graph. `tail` adds a bias along one axis of the result, and an activation.
   std::string finish(int value, const std::string& type, Tail tail, const std::string& extent, int axis) {
     if (tail != kPlain) {
       const int bias = add(cat("broadcast %", input(extent), " dims=[", axis, "]"), type);

@@ -1,5 +1,5 @@
 // The contractions that bench/cpu_model measures: those that calibrate the model, and those that it ranks. No shape is
-// in both.
+// both.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace wl {
 
 struct CpuShape {
   std::string name;
-  std::string graph;  // text
-  int points = 0;     // schedules recorded
-  // Micro-kernels: the only schedules taken have this height and width. 0: drawn from the whole space.
+  std::string graph;  // text of the graph
+  int points = 0;     // number of recorded schedules
+  // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;
 };
 
-std::vector<CpuShape> micro_kernels();  // operands in the first cache
+std::vector<CpuShape> micro_kernels();  // their operands fit in the first-level cache
 std::vector<CpuShape> calibration_shapes();
 std::vector<CpuShape> ranked_shapes();
 

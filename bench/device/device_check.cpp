@@ -1,8 +1,9 @@
-// The part of the device check that is ours (tools/device_check.py has the whole):
-//   device_check plan TARGET RUNNER FOLDER [--quick]   where Warploom is built: candidates of every workload, compiled,
-//                                                      judged, with the oracle's values; no GPU
-//   device_check run FOLDER RUNNER RESULT              where a GPU is: checks and times them; needs the driver alone
-// Exit codes: 0 done, 1 wrong usage, 3 no such device here (RESULT says so), 7 failed.
+// Plans and measures the device check (tools/device_check.py is its front end):
+//   device_check plan TARGET RUNNER FOLDER [--quick]   on the machine with Warploom: compiles and judges candidates of
+//                                                      every workload and computes the oracle's values; needs no GPU
+//   device_check run FOLDER RUNNER RESULT              on the machine with the GPU: checks and times the candidates;
+//                                                      needs only the driver
+// Exit codes: 0 done, 1 wrong usage, 3 this machine has no such device (RESULT says so), 7 failed.
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Default schedules first, then what the portfolio proposes without having measured anything.
+// Returns default schedules first, then what the portfolio proposes before any measurement.
 absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const Machine& machine, int wanted) {
   WL_ASSIGN_OR_RETURN(const Domain domain, analyze(graph, machine));
   WL_ASSIGN_OR_RETURN(const Space space, space_of(graph, domain, machine));
@@ -65,7 +66,8 @@ absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const M
   return out;
 }
 
-// What everything is compared with: as much in flight and as wide as it gets, several forms, the best one counts.
+// The copy kernel with which everything is compared: several forms with wide accesses and many of them in flight, of
+// which the best counts.
 Batch copy_batch(const Machine& machine, int64_t bytes) {
   Batch batch;
   batch.id = "copy";
@@ -110,13 +112,13 @@ Batch copy_batch(const Machine& machine, int64_t bytes) {
   return batch;
 }
 
-// Compiles and judges a batch, keeps what is accepted, and writes it all to a folder.
+// Compiles and judges a batch, keeps the accepted candidates, and writes everything to a folder.
 absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::string& folder) {
   std::filesystem::create_directories(folder);
   batch.recipe.interleave = true;
   batch.recipe.cold = true;
   batch.recipe.min_repeats = 10;
-  batch.keep_objects = true;  // one kernel an object
+  batch.keep_objects = true;  // one kernel per object
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> compiled, compile_batch(batch, options, folder, [](int) {}));
   std::vector<Candidate> kept;
   std::string facts;
@@ -127,7 +129,7 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
     std::filesystem::copy_file(compiled[i].object, object, std::filesystem::copy_options::overwrite_existing, error);
     append(&facts, code_text(compiled[i].code), "\n");
     batch.candidates[i].trial = static_cast<int64_t>(kept.size());
-    // The kernel's text stays behind, the code travels; a prelude is 50 kilobytes.
+    // Only the code is copied to the other machine: a prelude takes 50 kilobytes.
     batch.candidates[i].source.prelude.clear();
     kept.push_back(batch.candidates[i]);
   }
@@ -192,7 +194,7 @@ int plan(const std::string& target, const std::string& runner, const std::string
   return 0;
 }
 
-// A folder's batch, and its code for whoever measures it.
+// Reads a folder's batch and code, and measures it.
 absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOptions options, Batch* out) {
   WL_ASSIGN_OR_RETURN(*out, decode_batch(read_file(folder + "/batch")));
   out->keep_objects = false;
@@ -296,7 +298,7 @@ int run(const std::string& folder, const std::string& runner, const std::string&
     result["workloads"].push_back(std::move(row));
     std::fprintf(stderr, "measured %s\n", name.c_str());
   }
-  // Before and after: the better one is what there is to be had.
+  // The copy is measured before and after, and the better result counts.
   if (status.ok()) status = measure_copy();
   result["copy_gb_per_s"] = copy_rate;
   for (Json& row : result["workloads"])

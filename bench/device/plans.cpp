@@ -5,7 +5,7 @@
 namespace wl {
 namespace {
 
-// Builds graph text line by line; values are numbered.
+// Builds graph text line by line. Values are numbered.
 class Text {
  public:
   Text(int64_t rows, int64_t columns, std::string dtype)
@@ -15,7 +15,7 @@ class Text {
     append(&text_, "  %", next_, " = ", what, " : ", type, "\n");
     return next_++;
   }
-  // Inputs and outputs in the memory's dtype, arithmetic in f32.
+  // Inputs and outputs have the dtype of memory; arithmetic is in f32.
   int input(const std::string& name, const std::string& shape) {
     append(&text_, "  %", next_, " = input \"", name, "\" : ", dtype_, shape, " normal(0,1)\n");
     const int at = next_++;
@@ -29,8 +29,10 @@ class Text {
   }
   int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
   int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
-  int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }   // a value a row
-  int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }  // a value a column
+  // broadcasts one value per row
+  int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }
+  // broadcasts one value per column
+  int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }
   std::string done(int value) {
     if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));
     return cat("graph {\n", text_, "  output \"y\" %", value, "\n}\n");
@@ -73,8 +75,8 @@ std::string bias_gelu(Text t) {
   return t.done(t.full("mul", t.full("mul", x, t.constant(0.5)), t.full("add", e, t.constant(1))));
 }
 
-// x * cos + (x's second half, x's first half) * sin, heads of 128; the sine carries the sign. Halves change places in
-// memory's dtype: what is joined has to lie there.
+// x * cos + (x's second half, x's first half) * sin, for heads of 128; the sine carries the sign. The halves are
+// exchanged in the dtype of memory, since a concat reads stored values.
 std::string rotary(int64_t tokens, const std::string& dtype) {
   const std::string whole = cat("[", tokens, ",32,128]"), half = cat("[", tokens, ",32,64]");
   const std::string angles = cat("[", tokens, ",128]");
@@ -112,7 +114,7 @@ std::string transpose_add(int64_t n, const std::string& dtype) {
 }  // namespace
 
 std::vector<DeviceWorkload> device_workloads(bool quick) {
-  constexpr int64_t kElements = int64_t{1} << 25;  // 128 MiB of f32, read and written: far beyond any L2
+  constexpr int64_t kElements = int64_t{1} << 25;  // 128 MiB of f32, read and written: far larger than any L2
   const int64_t elements = quick ? int64_t{1} << 15 : kElements;
   std::vector<DeviceWorkload> out;
   const std::vector<int64_t> lengths =
@@ -136,7 +138,7 @@ std::vector<DeviceWorkload> device_workloads(bool quick) {
     const int64_t tokens = elements / 4096, side = quick ? 128 : 4096;
     out.push_back({cat("rotary_", dtype), "rotary", dtype, tokens, 4096, rotary(tokens, dtype)});
     out.push_back({cat("transpose_add_", dtype), "transpose_add", dtype, side, side, transpose_add(side, dtype)});
-    // Small enough to stay in the L2, where the launch counts.
+    // Small enough to stay in the L2, so that the cost of the launch counts.
     if (!quick) {
       out.push_back(
           {cat("small_softmax_", dtype), "softmax", dtype, 512, 1024, softmax(Text(512, 1024, dtype), false)});

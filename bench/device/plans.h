@@ -14,7 +14,7 @@ struct DeviceWorkload {
   std::string graph;
 };
 
-// `quick`: one of each op, small, for tests of the check itself.
+// `quick`: one small workload of each op, for tests of the check itself.
 std::vector<DeviceWorkload> device_workloads(bool quick);
 
 }  // namespace wl

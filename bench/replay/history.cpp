@@ -1,6 +1,9 @@
-// What a store remembers of its searches:
-//   history t4 STORE FOLDER    every search that made a record as a T4 file, for bench/replay/replay.cpp and others'
-//   tools history svg STORE OUT.svg  how the best of each group came about, trial by trial
+// The searches that a store remembers:
+//
+//   history t4 STORE FOLDER    every search that made a record as a T4 file, for bench/replay/replay.cpp and other
+//   tools
+//   history svg STORE OUT.svg  the best time of each group after every trial
+//
 // The store must not be in use.
 #include <algorithm>
 #include <cstdio>
@@ -21,7 +24,7 @@ constexpr int kWidth = 720, kHeight = 360, kMargin = 48, kLine = 16;
 
 struct History {
   KernelRecord record;
-  std::vector<Trial> trials;  // of the search, in order; no promotions
+  std::vector<Trial> trials;  // trials of the search in order, without promotions
 };
 
 absl::StatusOr<std::vector<History>> histories_of(const std::string& path) {
@@ -54,7 +57,7 @@ Json t4_of(const History& history) {
                  results);
 }
 
-// Best so far after every trial, as a part of the final best: 1 at the end; 0 while nothing was correct.
+// Returns the final best time over the best time so far, after every trial: 1 at the end, 0 while nothing was correct.
 std::vector<double> progress_of(const History& history) {
   std::vector<double> best;
   double now = 0;

@@ -1,4 +1,5 @@
-// Records the whole schedule space of a kernel on this machine, for bench/replay/replay.cpp; bench/record.py runs it:
+// Records the whole schedule space of a kernel on this machine, for bench/replay/replay.cpp. bench/record.py runs it:
+//
 //   record_space compile KERNELS NAME FOLDER SECONDS
 //   record_space time FOLDER RUNNER SECONDS
 //   record_space write FOLDER OUT
@@ -75,7 +76,7 @@ Json axes_json(const Space& space) {
   return axes;
 }
 
-// What FOLDER/index.json says before anything is compiled: every legal point, with its outcome left open.
+// Returns the contents of FOLDER/index.json before anything is compiled: every legal point without an outcome.
 absl::StatusOr<Json> new_index(const Json& row) {
   std::string text = "graph {\n";
   for (const Json& line : row["graph"]) append(&text, "  ", line.get<std::string>(), "\n");
@@ -111,7 +112,7 @@ absl::StatusOr<Json> new_index(const Json& row) {
               {"points", points}};
 }
 
-// Compiles points that are still open, for about so long. Returns how many are left.
+// Compiles points without an outcome for about `seconds`. Returns how many are left.
 absl::StatusOr<size_t> compile_some(Json& index, const std::string& folder, double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(index["graph"].get<std::string>()));
@@ -183,7 +184,7 @@ Candidate candidate_of(const Json& point, size_t number) {
   return candidate;
 }
 
-// Points in the order of a pass.
+// Returns the points in the order of a pass.
 std::vector<size_t> shuffled(const std::vector<size_t>& points, uint64_t pass) {
   std::vector<size_t> order = points;
   uint64_t state = pass * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u;
@@ -194,7 +195,8 @@ std::vector<size_t> shuffled(const std::vector<size_t>& points, uint64_t pass) {
   return order;
 }
 
-// A line of FOLDER/samples for every group of points that were timed together: {"number": [outcome, samples...]}.
+// Appends to FOLDER/samples one line for every group of points that were timed together: {"number": [outcome,
+// samples...]}.
 absl::Status time_points(const std::string& folder, const std::string& runner, double seconds) {
   WL_ASSIGN_OR_RETURN(const Json index, read_json(folder + "/index.json"));
   WL_ASSIGN_OR_RETURN(const Graph graph, parse(index["graph"].get<std::string>()));

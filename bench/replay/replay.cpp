@@ -1,4 +1,5 @@
 // Replays search strategies on recorded spaces (bench/replay/t4.h), without a device:
+//
 //   replay [--seeds N] [--trials N] [--round N] [--strategies A,B] [--noise N] [--fleet N] [--ranker FILE]
 //   [--out FILE.json] TABLE...
 // Every strategy sees what the service would show it: rounds of candidates, then their results. A figure is the best
@@ -59,8 +60,8 @@ double default_over_best(const Recording& recording) {
   return standard.correct ? standard.ns / recording.best_ns : std::numeric_limits<double>::infinity();
 }
 
-// What the service would know of a table's space if its store had the winners of all others. Tables of others have no
-// graph: those with the same axes are taken for one kernel on several devices.
+// Returns the points of a table's space that the service would know if its store had the winners of all other tables.
+// Tables of other projects have no graph: those with the same axes are taken for one kernel on several devices.
 std::vector<Point> fleet_points(const Recording& recording, const Recordings& all, int most) {
   std::vector<KnownPlan> known;
   std::vector<Point> points;
@@ -95,7 +96,7 @@ Curve replay_once(const Recording& recording, const Strategy& strategy, const Op
     std::vector<Point> points = strategy.propose(recording.space, trials, n, seed);
     if (points.empty()) break;
     if (trials.empty()) {
-      // As the service's first round: the default schedule, then what won elsewhere, then the rest.
+      // As in the service's first round: the default schedule, then winners of other tables, then new points.
       const auto known = [&](const Point& p) { return std::find(fleet.begin(), fleet.end(), p) != fleet.end(); };
       const auto rest = points.begin() + (recording.space.seeds.empty() ? 0 : 1);
       points.erase(std::remove_if(rest, points.end(), known), points.end());

@@ -1,4 +1,4 @@
-// What a replayed search is worth. Pure.
+// Scores of a replayed search. Pure.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,19 @@
 
 namespace wl {
 
-// best[t]: the best correct time after t + 1 trials, ns; the space's worst while nothing was correct.
+// best[t]: the best correct time in ns after t + 1 trials; the worst time of the space while nothing was correct.
 using Curve = std::vector<double>;
 
-// Expected curve of drawing points without replacement, exactly: from the order of all results, failures included.
+// Returns the exact expected curve of drawing points without replacement, from the order of all results, failures
+// included.
 Curve random_curve(const Recording& recording, int trials);
 
-// Trials after which random drawing is expected to have come 95 % of the way from the median of the space to its best:
-// the budget of the auto-tuning methodology (Willemsen et al., 2024).
+// Returns the number of trials after which random drawing is expected to have come 95 % of the way from the median of
+// the space to its best: the budget of the auto-tuning methodology (Willemsen et al., 2024).
 int methodology_budget(const Recording& recording);
 
-// That methodology's score: 0 = as good as random drawing, 1 = the best at once; the mean of
-// (random - curve) / (random - best) at 50 equally spaced points of the budget, `curve` being a mean over seeds.
+// Returns that methodology's score: 0 = as good as random drawing, 1 = the best at once. It is the mean of
+// (random - curve) / (random - best) at 50 equally spaced points of the budget, where `curve` is a mean over seeds.
 double methodology_score(const Recording& recording, const Curve& curve);
 
 double geometric_mean(const std::vector<double>& values);

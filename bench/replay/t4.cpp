@@ -13,14 +13,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// By Outcome.
+// Indexed by Outcome.
 constexpr const char* kInvalidity[] = {"correct", "compile", "correctness", "timeout", "runtime", "constraints"};
 
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// Values of an axis in their natural order: numbers by size, then text.
+// Orders the values of an axis: numbers by size, then text.
 bool before(const Json& a, const Json& b) {
   if (a.is_number() && b.is_number()) return a.get<double>() < b.get<double>();
   if (a.is_number() != b.is_number()) return a.is_number();
@@ -69,7 +69,7 @@ Names name_axes(const Json& file, Space& space) {
     return names;
   }
   for (auto& [name, values] : found) {
-    if (values.size() < 2) continue;  // nothing to choose
+    if (values.size() < 2) continue;  // there is no choice
     std::sort(values.begin(), values.end(), before);
     Axis out(name, {});
     std::map<std::string, int> places;
