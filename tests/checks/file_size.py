@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails on a source file that has outgrown one idea: split it by idea, not by size."""
+"""Fails on a source file that is too long to contain one idea. Split such a file by idea, not by size."""
 
 import sys
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails on a C++ file that clang-format would change (`make format` mends it)."""
+"""Fails on a C++ file that clang-format would change. `make format` fixes it."""
 
 import subprocess
 import sys

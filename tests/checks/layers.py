@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails on every #include (and word) that tests/layers.txt forbids, naming the file, the line and the edge; and on types of one
-name in two headers.
+"""Fails on every #include and word that tests/layers.txt forbids, with the file, the line and the edge, and on types
+of the same name in two headers.
 
-layers.py [--root DIR] [--layers FILE]
+    layers.py [--root DIR] [--layers FILE]
 """
 
 import argparse
@@ -14,24 +14,24 @@ import sys
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
-# Everything that is not code: comments, then literals. Newlines are kept so that line numbers stay right.
+# Matches everything that is not code: comments, then literals. Newlines are kept so that line numbers stay right.
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
-# A type at the outermost level of a header that is no template.
+# A type at the outermost level of a header that is not a template.
 TYPE = re.compile(r"^(?:struct|class|enum class) (\w+)(?: final)?(?: :.*)? \{")
 PRELUDE = "compiler/target/prelude/"
-# Programs that are no part of the layers: they may include what they test or measure.
+# Programs outside the layers, which may include whatever they test or measure.
 OUTSIDE = ("tests", "bench")
 
 
 class LayersError(Exception):
-    """tests/layers.txt itself is wrong."""
+    """An error in tests/layers.txt itself."""
 
 
 class Layers:
-    """tests/layers.txt, parsed."""
+    """The parsed tests/layers.txt."""
 
     def __init__(self, text):
-        self.edges = {}  # folder or file -> set of folders and headers
+        self.edges = {}  # folder or file -> set of folders and headers that it may include
         self.only = []  # (pattern, places)
         self.never_include = []  # (folder, pattern)
         self.never_use = []  # (folder, word)
@@ -99,7 +99,7 @@ def within(file, place):
 
 
 def check_include(layers, file, header, quoted, root):
-    """One include of one file: the messages about it."""
+    """Returns the messages about one include of one file."""
     top = header.split("/")[0]
     ours = quoted and (root / top).is_dir() and any(folder.split("/")[0] == top for folder in layers.edges)
     if quoted and ("/" not in header or header.startswith(".")) and not header.endswith(".inc"):
@@ -131,7 +131,8 @@ def check_file(layers, file, root):
 
 
 def check_names(files, root):
-    """One program holds several layers, so a type of one name in two of them has the destructor of either."""
+    """One program links several layers. If two of them had types of the same name, either destructor could run for
+    both."""
     known = {}
     for file in files:
         if not file.endswith(".h") or file.startswith(PRELUDE):

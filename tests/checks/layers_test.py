@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Each wall is broken once in a tree made for it, and layers.py has to name the file, the line and the reason."""
+"""Breaks each wall once in a temporary tree; layers.py must report the file, the line and the reason."""
 
 import pathlib
 import subprocess
@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def run(sources, layers=None):
-    """Runs layers.py over a tree of these files; returns (exit code, what it printed)."""
+    """Runs layers.py over a tree of these files; returns (exit code, output)."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in sources.items():
@@ -26,7 +26,7 @@ def run(sources, layers=None):
 
 class Layers(unittest.TestCase):
     def forbids(self, file, text, message):
-        # The folder on the other side of an edge has to exist.
+        # The folder at the other end of an edge must exist.
         there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/plan", "client", "proto")}
         code, printed = run({**there, file: "\n" + text + "\n"})
         self.assertEqual(code, 1, printed)

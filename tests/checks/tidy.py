@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over every source of the tree and fails on any finding.
 
-A file is looked at again only when it, a header of ours that it reaches, its compile command or .clang-tidy changed: the
-verdicts are kept under build/tidy. Findings are never kept.
+A file is checked again only when it, one of our headers that it includes directly or not, its compile command or
+.clang-tidy has changed. Clean results are stored under build/tidy; findings are never stored.
 
-tidy.py --build DIR [--jobs N] [--recent COMMITS] [--at-most FILES] [FILE...]
+    tidy.py --build DIR [--jobs N] [--recent COMMITS] [--at-most FILES] [FILE...]
 """
 
 import argparse
@@ -22,7 +22,7 @@ import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 CACHE = tree.ROOT / "build" / "tidy"
-# Generated code and the fuzz targets' flags are not ours to lint here.
+# Generated code and the flags of fuzz targets are not checked here.
 FOLDERS = ("compiler/", "proto/", "server/", "worker/", "client/", "runtime/", "tests/")
 
 
@@ -35,7 +35,7 @@ def text_of(path):
 
 
 def reach(file, build):
-    """The file and every header of ours that it includes, directly or not."""
+    """Returns the file and each of our headers that it includes, directly or not."""
     seen, todo = {}, [tree.ROOT / file]
     while todo:
         path = todo.pop()
@@ -55,8 +55,8 @@ def key_of(file, command, build, version):
 
 
 def tidy(file, build):
-    """Findings in one source file."""
-    # g++'s own warnings flags are unknown to clang, and warnings are the build's business.
+    """Returns the findings in one source file."""
+    # clang does not know some of g++'s warning flags, and the build checks warnings.
     command = ["clang-tidy", "-p", str(build / "tidy"), "--quiet", "--extra-arg=-Wno-everything", str(tree.ROOT / file)]
     done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, text=True)
     if done.returncode == 0:
@@ -66,7 +66,8 @@ def tidy(file, build):
 
 
 def commands_of(build):
-    """Source -> how it is compiled alone, where the build merges several sources into one; written to build/tidy as well."""
+    """Maps each source to the command that compiles it alone, where the build merges several sources into one. Also
+    writes the commands to build/tidy."""
     entries = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
@@ -78,7 +79,7 @@ def commands_of(build):
 
 
 def recent(commits):
-    """Files that the last commits or the working tree changed; everything where there is no history to ask."""
+    """Returns the files that the last commits or the working tree changed; all files where there is no history."""
     git = ["git", "-C", str(tree.ROOT)]
     count = subprocess.run([*git, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
     if count.returncode != 0:
@@ -90,7 +91,7 @@ def recent(commits):
 
 
 def drawn(files, count):
-    """As many of the files, the same ones whenever the same commit is tested."""
+    """Returns at most that many of the files, always the same ones for the same commit."""
     head = subprocess.run(["git", "-C", str(tree.ROOT), "rev-parse", "HEAD"], capture_output=True).stdout
     return sorted(files, key=lambda file: hashlib.sha256(head + file.encode()).digest())[:count]
 

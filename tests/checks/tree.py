@@ -1,4 +1,4 @@
-"""What the checks of the tree share: which files there are."""
+"""Functions that the checks of the tree share."""
 
 import pathlib
 import subprocess
@@ -7,12 +7,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def files(*patterns, root=ROOT):
-    """Files of the project that match the git patterns: tracked ones, and new ones that git does not ignore."""
+    """Returns files of the project that match the git patterns: tracked files, and new ones that git does not
+    ignore."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, capture_output=True, text=True)
     if listed.returncode == 0:
         names = [name for name in listed.stdout.split("\0") if name]
-    else:  # An unpacked archive has no git: everything but the build.
+    else:  # an unpacked archive has no git: everything except the build
         names = [
             path.relative_to(root).as_posix()
             for pattern in patterns

@@ -1,6 +1,6 @@
-// Walks kOps: every elementwise op and every reduction, for every dtype that it takes, is lowered, printed, compiled
-// and run for every CPU row of kTargets that this machine has, on numbers that are special: both zeros, denormals,
-// infinities, NaN, the largest and smallest of each type. A new row is tested the day it appears.
+// Conformance of kOps: every elementwise op and every reduction is lowered, printed, compiled and run, for every dtype
+// that it takes and for every CPU row of kTargets that this machine can run. Inputs are special numbers: both zeros,
+// denormals, infinities, NaN, the largest and smallest of each type. A new row is tested without further work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr DType kDTypes[] = {DType::f64, DType::f32, DType::f16, DType::bf16,   
                              DType::u16, DType::u8,  DType::b1,  DType::f8e4m3fn, DType::f8e5m2};
 static_assert(std::size(kDTypes) == kDTypeCount);
 
-// Numbers of a dtype that ops get wrong.
+// Returns numbers of a dtype for which ops often give wrong results.
 std::vector<double> special(DType dtype, int arity) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> out;
@@ -52,8 +52,8 @@ Node input(int number, DType dtype, Shape shape, std::vector<double> values) {
   return node;
 }
 
-// All combinations of the special numbers as `arity` inputs, and every op of that arity that takes them as an output.
-// `condition`: the first operand is b1. Empty when no op does.
+// Returns a graph with all combinations of the special numbers as `arity` inputs, and with every op of that arity that
+// takes them as an output. `condition`: the first operand is b1. The graph is empty when there is no such op.
 Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& tested) {
   Graph graph;
   const std::vector<double> values = special(dtype, arity);
@@ -77,7 +77,7 @@ Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& te
       Node node{.op = row.op, .dtype = result};
       for (int k = 0; k < arity; ++k) node.operands.push_back(k);
       if (!infer(graph.nodes, node).ok()) continue;
-      // What an integer power does beyond the integers is undefined.
+      // Integer powers with non-integer results are undefined.
       if (row.op == Op::pow && !is_float(dtype)) continue;
       graph.nodes.push_back(std::move(node));
       graph.outputs.push_back({cat(row.name, ".", name_of(result)), static_cast<NodeId>(graph.nodes.size()) - 1});
@@ -87,11 +87,11 @@ Graph elementwise_graph(DType dtype, int arity, bool condition, std::set<Op>& te
   return graph;
 }
 
-// Rows, or columns, of ordinary numbers, a special one in each.
+// Returns a graph that reduces rows, or columns, of ordinary numbers with one special number each.
 Graph reduce_graph(DType dtype, bool rows, std::set<Op>& tested) {
   Graph graph;
   std::vector<double> values = special(dtype, 1);
-  // The bound of a product does not cover every rounding of a denormal.
+  // The bound of a product does not include every rounding of a denormal.
   std::erase_if(values, [](double x) { return x != 0 && std::fabs(x) < 1e-5; });
   const int64_t kept = static_cast<int64_t>(values.size()), reduced = 37;
   std::vector<double> literal;
@@ -137,7 +137,8 @@ void expect_right(const std::vector<Graph>& graphs, const std::string& target) {
     for (const char* compiler : {"gcc", "clang"}) {
       Kernel variant = *kernel;
       variant.compiler = compiler;
-      // The other compiler sees f32 alone: what differs between them is the prelude, not the dtype.
+      // The other compiler is tested with f32 only: compilers differ in the prelude, which does not depend on the
+      // dtype.
       if (variant.compiler != kernel->compiler && graph.nodes[0].dtype != DType::f32) continue;
       const auto source = emit(variant, machine);
       ASSERT_TRUE(source.ok()) << source.status();

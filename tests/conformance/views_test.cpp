@@ -1,6 +1,6 @@
-// Every view, alone and over others, for all dtypes and every CPU row of kTargets that this machine has: pads with
-// fills that differ, joins of inputs, constants and coordinates, steps backwards, windows over padding, what reduces or
-// contracts them, and extents 0 and 1. Compiled and run as machines do.
+// Every view, alone and applied to others, for all dtypes and for every CPU row of kTargets that this machine can run:
+// pads with different fills, concats of inputs, constants and coordinates, negative steps, windows over padding,
+// reductions and contractions of them, and extents 0 and 1. They are compiled and run.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/cover.h"
@@ -33,7 +33,7 @@ constexpr Row kRows[] = {
     [](Builder& to, NodeId x, NodeId) {
       return pad(to, x, {1, 3}, {2, 20}, 1);
     },
-    [](Builder& to, NodeId x, NodeId) {  // another fill around the first; backwards
+    [](Builder& to, NodeId x, NodeId) {  // a pad around a pad with another fill; negative steps
       const NodeId twice = pad(to, pad(to, x, {1, 2}, {0, 2}, 1), {0, 5}, {1, 5}, 0);
       return to.slice(twice, {7, 45}, {-1, -2}, {8, 23});
     },
@@ -49,7 +49,7 @@ constexpr Row kRows[] = {
     [](Builder& to, NodeId x, NodeId y) {
       return concat(to, {pad(to, y, {0, 0}, {0, 32}, 1), x}, 0);
     },
-    [](Builder& to, NodeId x, NodeId y) {  // parts of extent 0 and 1, and all of them part of a padding
+    [](Builder& to, NodeId x, NodeId y) {  // parts of extent 0 and 1, and a concat inside a padding
       const NodeId none = to.slice(x, {0, 0}, {1, 1}, {6, 0}), one = to.slice(y, {0, 4}, {1, 1}, {6, 1});
       return pad(to, concat(to, {one, none, x, one}, 1), {0, 1}, {0, 1}, 1);
     },
@@ -76,7 +76,7 @@ constexpr Row kRows[] = {
       const NodeId at = pad(to, to.iota(DType::i64, {6, 35}, 1), {0, 1}, {0, 1}, -2);
       return to.take_along(x, at, 1);
     },
-    [](Builder& to, NodeId x, NodeId y) {  // a convolution along the rows
+    [](Builder& to, NodeId x, NodeId y) {  // a convolution along rows
       return to.contract(window(to, pad(to, x, {0, 2}, {0, 2}, 0), 1, 5, 1, 1), y, "cwk,ck->w");
     },
     [](Builder& to, NodeId x, NodeId y) {
@@ -97,14 +97,14 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
   for (int d = 0; d < kDTypeCount; ++d)
     for (size_t r = 0; r < std::size(kRows); ++r) {
       const DType dtype = static_cast<DType>(d);
-      // Compiling is slow: one dtype meets all rows, and a third of them meets each of the others.
+      // Compiling is slow, so one dtype runs all rows, and each other dtype runs a third of them.
       if (dtype != DType::f32 && (static_cast<int>(r) + d) % 3 != 0) continue;
       Builder builder;
       const Fill fill = {.low = 0, .high = 9};
       const NodeId x = builder.input("x", dtype, {6, 37}, fill), y = builder.input("y", dtype, {6, 5}, fill);
       builder.output("z", kRows[r](builder, x, y));
       const auto graph = builder.finish();
-      if (!graph.ok()) {  // arithmetic on a condition
+      if (!graph.ok()) {  // arithmetic on b1 is illegal
         EXPECT_TRUE(dtype == DType::b1) << graph.status();
         continue;
       }
@@ -124,7 +124,7 @@ TEST_P(Views, OfEveryDTypeMeanWhatTheGraphMeans) {
         for (const char* compiler : {"gcc", "clang"}) {
           Kernel variant = *kernel;
           variant.compiler = compiler;
-          // The other compiler sees one dtype alone: what differs between them is the prelude.
+          // The other compiler is tested with one dtype only, since compilers differ in the prelude.
           if (variant.compiler != kernel->compiler && dtype != DType::f32) continue;
           const auto source = emit(variant, machine);
           ASSERT_TRUE(source.ok()) << source.status() << "\n" << print(group);

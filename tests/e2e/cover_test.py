@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every way to decide which ops share a kernel gives a bundle that is right; `inspect --why` says what was decided, and draws it.
-A planned one is chosen again with measured times, and with thorough effort until no candidate could be better."""
+"""Every kind of cover gives a correct bundle. `inspect --why` explains the cover and draws it. A planned cover is
+chosen again with measured times, with thorough effort until no candidate could be better."""
 
 import re
 
@@ -24,7 +24,7 @@ def main():
             picture = scratch.root / f"{cover}.svg"
             why = scratch.run("warploom", "inspect", file, "--stage", "plan", "--cover", cover, "--why", "--svg", picture).out
             expect("us" in why and "KB" in why or "MB" in why, f"{cover}: {why}")
-            # Of the plan: which kernels are run in the end is for measured times to say.
+            # The number is that of the plan; measured times decide which kernels run in the end.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(kernels[cover] <= launched <= 8, f"{cover}: {launched} kernels in place of {kernels[cover]}")
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")

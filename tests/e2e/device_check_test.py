@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The device check, built and run as it would be elsewhere: without a GPU it says so; on a fake one every part of it works."""
+"""The device check, built and run as on another machine: without a GPU it reports that; on a fake one every part of
+it works."""
 
 import json
 import os
@@ -30,7 +31,7 @@ def main():
         skip("a sanitizer's libraries do not travel")
     with Scratch() as scratch:
         folder = scratch.path("check")
-        # Code of the fake kind, which the fake driver can run.
+        # The code is for the fake driver, which can run it.
         done = run(scratch, [sys.executable, SOURCE / "tools/device_check.py", "build", folder, "--quick"], 0, LD_LIBRARY_PATH=str(FAKE))
         expect("MiB, for cuda:sm_90a" in done.stdout, done.stdout)
 
@@ -39,7 +40,7 @@ def main():
         none = json.load(open(scratch.path("none.json")))
         expect(none["status"] == "no device for cuda:sm_90a here" and "libcuda" in none["missing"][0], none)
 
-        # Away from where it was built: nothing of the tree is needed.
+        # The folder is moved away from the tree, so that it cannot use anything of the tree.
         elsewhere = scratch.path("elsewhere")
         os.rename(folder, elsewhere)
         run(scratch, [f"{elsewhere}/run.sh", scratch.path("fake.json")], 0, LD_LIBRARY_PATH=str(FAKE))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Each of the five models in one process: tuned, tuned again from the store with the same bytes and no candidate, and run
-against the oracle. Prints how long the second answer took; how long it may take is a figure of the benchmarks."""
+"""Each of the five models in one process: tuned, tuned again from the store with the same bytes and without
+candidates, and checked against the oracle. Prints how long the second answer took, which the benchmarks limit."""
 
 import pathlib
 import shutil
@@ -64,7 +64,7 @@ def compare(scratch, model, bundle):
 
 
 def cached_only(scratch, model):
-    """What is not in the store is exit code 3, and `run FILE` uses what is."""
+    """If the store lacks a record, the exit code is 3; `run FILE` uses the records that there are."""
     scratch.run("warploom", "get", model, "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "tune", model, "--require-cached", "--store", scratch.path("empty.db"), expect=3)
     scratch.run("warploom", "run", model, "--store", scratch.path("empty.db"), expect=3)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The way to a GPU through the real programs, on drivers that fake one (tests/fake_gpu): found, tuned for, embedded and by a
-fleet, with the kernels' own text on simulated lanes; and what is said where there is no GPU."""
+"""GPU support of the real programs, on fake drivers (tests/fake_gpu): a GPU is found and tuned for, embedded and by
+a fleet, with the kernels' own text on simulated lanes. Also the messages on a machine without a GPU."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ def with_fake(scratch, **more):
 
 
 def without_gpu(scratch, file):
-    """Clear, quick, and telling what to do instead."""
+    """The message is clear, comes quickly, and says what to do instead."""
     scratch.environment["WARPLOOM_FAKE_ABSENT"] = "1"
     done = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", expect=4)
     for part in ("cuda:sm_90a", "no such device", "libcuda.so.1", "--server", "--target sim:cuda", "inspect --stage asm"):
@@ -44,7 +44,7 @@ def tuned(report, target="cuda:sm_90a"):
         expect(group["max_error"] <= group["bound"], group)
 
 
-# Two kernels, with an intermediate between them.
+# Two kernels with an intermediate between them.
 TWO_KERNELS = """graph {
   %0 = input "x" : f32[32,200] normal(0,1)
   %1 = reduce_max %0 axes=[1] : f32[32]
@@ -58,7 +58,8 @@ TWO_KERNELS = """graph {
 
 
 def run_bundle(scratch, bundle):
-    """On the device, through the driver alone: right, timed, and clear where there is no such device."""
+    """Runs a bundle on the device with the driver alone: results are right, it is timed, and a missing device gives
+    a clear message."""
     expect(any(path.suffix == ".cubin" for path in (pathlib.Path(bundle) / "kernels").iterdir()), "no cubin in the bundle")
     for by in "whole", "steps":
         report = scratch.run("warploom", "run", bundle, "--check", "--check-by", by, "--repeat", 4, "--profile", "--json", "-").json()
@@ -67,7 +68,7 @@ def run_bundle(scratch, bundle):
     expect(report["calls"] == 2 and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
-    model = scratch.run("run_model", bundle)  # wl::Model; its inputs are zeros
+    model = scratch.run("run_model", bundle)  # uses wl::Model; its inputs are zeros
     expect("output y f32[200]: first element 32" in model.out, model.out)
 
     def refused(code, says, *options, **environment):
@@ -85,7 +86,7 @@ def run_bundle(scratch, bundle):
 
 
 def spilling(scratch, file):
-    """Kernels of 256 lanes spill: none is launched (they would trap), and strategies and store know why."""
+    """Kernels of 256 lanes spill. None is launched (they would trap), and strategies and the store know the reason."""
     store = scratch.path("spill.db")
     scratch.environment["WARPLOOM_FAKE_SPILL"] = ", 256, WL_IN"
     report = scratch.run("warploom", "tune", file, "--target", "cuda:sm_90a", "--trials", 10, "--store", store, "--json", "-").json()
@@ -99,7 +100,7 @@ def spilling(scratch, file):
 
 
 def hip(scratch, file):
-    """The other family: hipRTC, where clang does not know the architecture, and libamdhip64."""
+    """The other family: hipRTC, for architectures that clang does not know, and libamdhip64."""
     tools = scratch.root / "tools"
     tools.mkdir()
     (tools / "clang++").write_text("#!/bin/sh\nexit 1\n")
@@ -117,7 +118,7 @@ def hip(scratch, file):
 
 
 def fleet(scratch, file):
-    """A coordinator, a worker that offers its GPU alone, and a client that has neither."""
+    """A coordinator, a worker that offers only its GPU, and a client that has neither."""
     where = f"unix:{scratch.path('s')}"
     scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", where)
     until(lambda: listening(scratch.path("s")), 30, "warploomd listens")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Disks of many sizes: whatever the first write is that does not fit, `tune` ends and says so. None may hang."""
+"""Disks of many sizes: whichever write is the first that does not fit, `tune` ends with a message. It must never
+hang."""
 
 import os
 import subprocess

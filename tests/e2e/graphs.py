@@ -29,7 +29,7 @@ SOFTMAX = """graph {
 }
 """
 
-# Two contractions with their biases, a GELU and a residual, of sizes that tiles do not divide.
+# Two contractions with their biases, a GELU and a residual, of sizes that no tile divides.
 FEED_FORWARD = """graph {
   %0 = input "x" : f32[40,72] normal(0,1)
   %1 = input "w1" : f32[72,100] normal(0,1)
@@ -50,7 +50,7 @@ FEED_FORWARD = """graph {
 }
 """
 
-# Three products of one input: kernels that need not wait for each other.
+# Three products of one input: independent kernels.
 PRODUCTS = """graph {
   %0 = input "x" : f32[96,64] normal(0,1)
   %1 = input "a" : f32[64,96] normal(0,1)
@@ -88,7 +88,7 @@ ZERO_REDUCED = """graph {
 }
 """
 
-# Nothing to compute: an output that is an input, twice.
+# No computation: one input is the output twice.
 PASS_THROUGH = """graph {
   %0 = input "x" : f32[4,4] normal(0,1)
   %1 = exp %0 : f32[4,4]

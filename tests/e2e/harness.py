@@ -1,4 +1,5 @@
-"""What the end-to-end tests share: the real programs, each test in its own folder, every child reaped, every wait bounded."""
+"""Helpers of the end-to-end tests: they run the real programs, each test in its own folder, reap every child, and
+limit every wait."""
 
 import contextlib
 import hashlib
@@ -17,7 +18,7 @@ SOURCE = pathlib.Path(os.environ.get("WARPLOOM_SOURCE_DIR", pathlib.Path(__file_
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bin"))
 MODELS = SOURCE / "tests/data"
 SKIPPED = 77
-PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # times every deadline: the sanitizers are slow
+PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # factor of every deadline, since the sanitizers are slow
 
 
 def skip(why):
@@ -26,13 +27,13 @@ def skip(why):
 
 
 class Scratch:
-    """A private folder with the processes that live in it. Use as a context manager: leaving it kills and reaps them all."""
+    """A private folder and the processes that run in it. A context manager: leaving it kills and reaps them all."""
 
     def __init__(self):
-        # Short: a Unix socket's path has at most 107 characters.
+        # The path is short, since that of a Unix socket has at most 107 characters.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="wl-"))
         self.children = []
-        self.at_end = []  # functions, called when every process is gone
+        self.at_end = []  # functions to call when all processes have ended
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.root / "cache"), HOME=str(self.root), NO_COLOR="1")
 
     def __enter__(self):
@@ -52,7 +53,7 @@ class Scratch:
         return str(self.root / name)
 
     def run(self, *command, deadline=300, expect=0, **options):
-        """Runs a program of ours to its end; fails unless its exit code is `expect` (None: any)."""
+        """Runs one of our programs to its end; fails unless its exit code is `expect` (None: any)."""
         command = [str(BIN / command[0]), *map(str, command[1:])]
         process = subprocess.Popen(
             command,
@@ -77,7 +78,7 @@ class Scratch:
         return Done(process.returncode, out, err)
 
     def start(self, *command, name=None, **options):
-        """Starts a program of ours; its output goes to NAME.log."""
+        """Starts one of our programs; its output goes to NAME.log."""
         child = Child(self, [str(BIN / command[0]), *map(str, command[1:])], name or command[0], options)
         self.children.append(child)
         return child
@@ -105,7 +106,7 @@ class Child:
         )
 
     def kill(self):
-        """kill -9 of the process, then of what it leaves in its group; waits until it is gone."""
+        """Kills the process with -9, then the rest of its group; waits until it has ended."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait(timeout=30)
@@ -143,7 +144,7 @@ def listening(path):
 
 
 def digest_of(folder):
-    """Name -> SHA-256 of every file under the folder."""
+    """Returns name -> SHA-256 of every file under the folder."""
     folder = pathlib.Path(folder)
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

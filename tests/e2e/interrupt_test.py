@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ctrl-C keeps the best so far: exit code 6 and a hint, and the same command goes on where it stopped."""
+"""Ctrl-C keeps the best kernels so far: exit code 6 and a hint, and the same command continues where it stopped."""
 
 import signal
 import sqlite3
@@ -33,7 +33,7 @@ def main():
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()
         expect(trials(store) >= stored, "trials were lost")
         expect(report["groups"], "no report")
-        # Killed, it loses nothing either, and the job that nobody waits for does not linger.
+        # Nothing is lost after a kill either, and the job for which nobody waits is cancelled.
         again = ("tune", "g.graph", "--store", store, "--strategy", "random", "--seed", 9, "--retune")
         child = scratch.start("warploom", *again, "--trials", 400, name="killed")
         until(lambda: trials(store) >= stored + 8 or child.process.poll() is not None, 120, "more trials are stored")

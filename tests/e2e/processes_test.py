@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A coordinator on a Unix socket, two workers and a client, each killed with -9 in mid-search and started again: the client
-sees its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or doubled."""
+"""A coordinator on a Unix socket, two workers and a client are each killed with -9 in mid-search and restarted. The
+client sees its job end, the candidates are those of an undisturbed run with the same seed, and no trial is lost or
+doubled."""
 
 import sqlite3
 
@@ -43,7 +44,7 @@ class Fleet:
         self.workers[worker] = self.start_worker(worker)
 
     def rows(self, query):
-        # Reading only: the coordinator alone writes.
+        # The test only reads: the coordinator alone writes.
         try:
             with sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=5) as connection:
                 return connection.execute(query).fetchall()
@@ -51,7 +52,7 @@ class Fleet:
             return []
 
     def trials(self):
-        """(key, phase, trial, plan) of every search trial, in order."""
+        """Returns (key, phase, trial, plan) of every search trial, in order."""
         return self.rows(
             "SELECT s.key, t.phase, t.trial, t.plan FROM trials t JOIN searches s ON s.id = t.search_id "
             "WHERE t.phase = 0 ORDER BY s.key, s.generation, t.trial"
@@ -63,7 +64,8 @@ class Fleet:
 
 
 def tune_command(fleet, graph):
-    # The last of the covers: whether the parts of another are tuned as well follows from times, which differ from fleet to fleet.
+    # With other covers, measured times decide whether the parts of a group are tuned too, and times differ from fleet
+    # to fleet.
     return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5)
 
 
@@ -99,7 +101,7 @@ def main():
                 return (trials or ["none"]) if len(trials) >= count or done else None
 
             trials = until(check, 240, f"{count} trials are stored")
-            # What was stored once stays, as it was.
+            # Stored trials stay unchanged.
             expect(set(acknowledged) <= set(trials), "a stored trial is gone")
             acknowledged[:] = trials
 

@@ -1,8 +1,8 @@
-"""What onnxruntime makes of a model, to compare with. Only in the environment that has it."""
+"""onnxruntime's results for a model, to compare with. Needs an environment with onnxruntime."""
 
 import pathlib
 
-BOUND = 1e-4  # of the largest magnitude of the output: both compute in f32 and add up in their own order
+BOUND = 1e-4  # relative to the largest magnitude of the output, since both compute in f32 and add in different orders
 
 
 def available():
@@ -15,8 +15,8 @@ def available():
 
 
 def largest_difference(model, folder):
-    """Largest difference of the outputs in `folder` (NAME.npy, made from inputs/NAME.npy) from onnxruntime's, relative to the
-    largest magnitude of each output."""
+    """Returns the largest difference of the outputs in `folder` (NAME.npy, made from inputs/NAME.npy) from
+    onnxruntime's, relative to the largest magnitude of each output."""
     import numpy
     import onnxruntime
 

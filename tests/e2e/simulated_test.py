@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPU kernels through the whole service path without a GPU: searched, verified, promoted and bundled on simulated lanes."""
+"""GPU kernels through the whole service without a GPU: searched, verified, promoted and bundled on simulated lanes."""
 
 import graphs
 from harness import Scratch, expect
@@ -13,7 +13,7 @@ def main():
             for target in ("sim:cuda", "sim:hip"):
                 where = f"{name} on {target}"
                 bundle = scratch.path(f"{name}_{target.replace(':', '_')}")
-                # Which cover wins is a matter of times; the products apart are what this looks at.
+                # Measured times would decide which cover wins, and this test needs separate products.
                 command = ("tune", file, "--target", target, "--trials", 6, "--cover", "greedy", "--out", bundle, "--json", "-")
                 report = scratch.run("warploom", *command).json()
                 expect(report["target"]["name"] == target, f"{where}: {report}")

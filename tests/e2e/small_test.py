@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Graphs at the edges: a scalar, nothing at all, an output that is an input, a constant. They simply work."""
+"""Edge cases of graphs: a scalar, an empty graph, an output that is an input, a constant. All of them work."""
 
 import graphs
 from harness import Scratch, digest_of, expect

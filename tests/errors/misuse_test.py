@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Misuse: every *.txt beside this file is a command, its exit code and the first line of what it says. What the command
-finds in its folder is made by the function of the same name. UPDATE_GOLDEN=1 rewrites the files."""
+"""Misuse: every *.txt beside this file has a command, its exit code and the first line of its message. The function
+of the same name makes the files that the command needs. UPDATE_GOLDEN=1 rewrites the files."""
 
 import os
 import pathlib
@@ -216,7 +216,7 @@ def full_disk_bundle(scratch):
 
 
 def small_disk(scratch, size):
-    """A disk of that size at small/, unmounted when the test ends."""
+    """Mounts a disk of that size at small/; it is unmounted when the test ends."""
     folder = scratch.root / "small"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
@@ -268,10 +268,10 @@ def run(name):
         finally:
             kill_group(process)
             process.wait()
-        # What is said before it is progress.
+        # Lines before the message show progress.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
-        # How a graph is cut into groups is the compiler's business.
+        # The number of groups is a decision of the compiler that this test does not check.
         first = re.sub(r"\b\d+ of \d+ groups", "$N of $N groups", first)
         return f"$ {command}\nexit {code}\n{first}\n"
 

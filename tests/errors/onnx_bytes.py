@@ -1,4 +1,4 @@
-"""Just enough of the ONNX wire format to write small broken models without the onnx package."""
+"""Enough of the ONNX wire format to write small broken models without the onnx package."""
 
 
 def varint(value):
@@ -10,7 +10,7 @@ def varint(value):
 
 
 def field(number, payload):
-    """Length-delimited when the payload is bytes or text, a varint when it is a number."""
+    """Length-delimited if the payload is bytes or text, a varint if it is a number."""
     if isinstance(payload, int):
         return varint(number << 3) + varint(payload)
     if isinstance(payload, str):

@@ -1,8 +1,8 @@
-// A GPU driver for machines without one: exports the functions of libcuda and of libamdhip64 that worker/drivers opens,
-// keeps device memory in host memory, and runs kernels by the shared object in their image (image.h), block after
-// block, at the launch. A kernel's FAULT makes it fail as a GPU would: an error that sticks to the process, one of the
-// launch alone, no answer for ever, a driver call that never returns, a crash. "wedge" leaves a mark in the folder
-// WARPLOOM_FAKE_STATE: from then on every process' kernels fail, until the file is gone. Built as both libraries.
+// A GPU driver for machines without one. It exports the functions of libcuda and libamdhip64 that worker/drivers opens,
+// keeps device memory in host memory, and runs a kernel at its launch, block after block, by the shared object in its
+// image (image.h). A kernel's FAULT makes it fail as on a GPU: an error that persists in the process, an error of the
+// launch alone, a kernel or a driver call that never returns, a crash. "wedge" creates a file in the folder
+// WARPLOOM_FAKE_STATE; until it is deleted, the kernels of every process fail. This file is built as both libraries.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ enum Error {
 using Block = void (*)(long, void* const*, char*);
 
 struct Kernel {
-  Block run = nullptr;  // null: the canary
+  Block run = nullptr;  // null for the canary
   int arguments = 0;
   bool numbered = false;
   std::string fault;
@@ -98,7 +98,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     return kOk;
   }
   if (const auto row = kSticky.find(kernel.fault); row != kSticky.end()) {
-    sticky = row->second;  // seen when somebody looks, as on a GPU
+    sticky = row->second;  // reported at the next synchronisation, as on a GPU
     return kOk;
   }
   if (kernel.fault == "hang") {
@@ -109,7 +109,7 @@ int run_kernel(const Kernel& kernel, unsigned grid, unsigned threads, int pass, 
     if (std::FILE* file = std::fopen(mark().c_str(), "w")) std::fclose(file);
     return sticky = kLaunchFailed;
   }
-  // What simulated lanes would refuse to do.
+  // The simulator would refuse this write, so the driver makes it.
   if (kernel.fault == "write_past_the_end") static_cast<float*>(values.back())[1025] = 1;
   if (kernel.fault == "write_to_an_input") static_cast<float*>(values.front())[7] = 1;
   if (kernel.run == nullptr) return kOk;
@@ -151,7 +151,7 @@ int load(void** out, const void* image) {
   const int file = memfd_create("kernel", 0);
   if (file < 0 || write(file, object.data(), object.size()) != static_cast<ssize_t>(object.size())) return kOutOfMemory;
   module->library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  // Left open: the loader takes a file of a name that it knows for the one it has.
+  // The descriptor stays open, since the loader takes another file under the same path for the one it has loaded.
   std::istringstream lines(kernels);
   for (std::string entry, fault; lines >> entry;) {
     Kernel& kernel = module->kernels[entry];
@@ -183,7 +183,7 @@ int release(void* at) {
   return kOk;
 }
 
-// Attributes of the fake device, by the number that each API gives them.
+// Returns attributes of the fake device, by their number in each API.
 int attribute(int* value, int number, bool cuda) {
   static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
@@ -230,7 +230,7 @@ int count_devices(int* count) {
 
 }  // namespace
 
-// X(both names, arguments, body): what is alike.
+// X(both names, arguments, body): functions that are the same in both APIs.
 #define WL_BOTH(cuda, hip, parameters, ...) \
   extern "C" int cuda parameters __VA_ARGS__ extern "C" int hip parameters __VA_ARGS__
 
@@ -280,7 +280,7 @@ WL_BOTH(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync, (void* to, void* from, size_t 
   return query();
 })
 WL_BOTH(cuMemsetD32Async, hipMemsetD32Async, (void* to, unsigned word, size_t words, void*), {
-  // A wedged HIP device shows in what its fill writes.
+  // On a wedged HIP device the fill writes wrong values.
   const unsigned value = wedged() ? ~word : word;
   std::fill_n(static_cast<unsigned*>(to), words, value);
   return query();
@@ -354,7 +354,7 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
   return 0;
 })
 
-// What is not alike.
+// Functions that differ.
 extern "C" int cuDriverGetVersion(int* version) {
   *version = 13000;
   return 0;

@@ -1,6 +1,6 @@
-// The fake machine code that the fake NVRTC makes and the fake driver runs: a cubin in form (so that whoever reads
-// cubins has one to read), whose section .wl.object is a shared object for this machine, made from the same kernel text
-// by the simulator's prelude. .wl.kernels has one line a kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
+// The fake machine code that the fake NVRTC makes and the fake driver runs. It has the form of a cubin, so that readers
+// of cubins accept it. Its section .wl.object is a shared object for this machine, compiled from the kernel's text with
+// the simulator's prelude. .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
 #pragma once
 
 #include <elf.h>
@@ -50,7 +50,7 @@ inline std::string make_image(const Sections& sections) {
   return body;
 }
 
-// The bytes of a section of an image that make_image made; "" when it has none.
+// Returns the bytes of a section of an image that make_image made; "" when it has no such section.
 inline std::string section_of(const char* image, const std::string& name) {
   Elf64_Ehdr head;
   std::memcpy(&head, image, sizeof head);

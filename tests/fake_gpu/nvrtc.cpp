@@ -1,7 +1,6 @@
-// NVRTC and hipRTC for machines where the code shall run on the fake driver: takes the prelude off a program, puts the
-// simulator's in its place, has g++ make a shared object of it and wraps that as image.h says. A line "// fault: NAME"
-// in a kernel's text is handed to the driver. Kernels whose text has what WARPLOOM_FAKE_SPILL says spill a tile, and
-// trap when somebody launches them nevertheless.
+// NVRTC and hipRTC for the fake driver: replaces the prelude of a program by the simulator's, lets g++ make a shared
+// object and wraps it as image.h describes. A line "// fault: NAME" in a kernel's text is passed to the driver. Kernels
+// whose text contains WARPLOOM_FAKE_SPILL report that they spill a tile, and trap if they are launched.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +35,12 @@ std::string read_file(const std::string& path) {
 struct Kernel {
   std::string entry, fault = "-", text;
   int arguments = 0;
-  int spill = 0;          // bytes of a lane
-  bool numbered = false;  // has several passes: a workspace, and the pass, are behind the arguments
+  int spill = 0;          // bytes per lane
+  bool numbered = false;  // whether it has several passes and so takes a workspace and the number of the pass after its
+                          // arguments
 };
 
-// What lies between "#line 1 "ENTRY"" and the next such line.
+// Returns the text between "#line 1 "ENTRY"" and the next such line, for each kernel.
 std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   constexpr const char* kMark = "\n#line 1 \"wl_";
   std::vector<Kernel> kernels;
@@ -70,7 +70,7 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   return kernels;
 }
 
-// One 16-byte load and store, as the architecture encodes them: what the text promises.
+// Returns one 16-byte load and one 16-byte store in the encoding of the architecture, as the text promises.
 std::string instructions() {
   std::string text;
   for (unsigned long opcode : {0x981UL, 0x986UL}) {
@@ -80,7 +80,7 @@ std::string instructions() {
   return text;
 }
 
-// As the libraries' manuals have them, as far as anybody here asks for them.
+// The options of the libraries' manuals, as far as Warploom uses them.
 bool is_option(std::string_view option, bool hip) {
   using List = std::vector<std::string_view>;
   static const List kBoth = {"--std=c++17", "-std=c++17", "-w"};
@@ -92,7 +92,7 @@ bool is_option(std::string_view option, bool hip) {
   return option.starts_with(hip ? "--gpu-architecture=gfx" : "--gpu-architecture=sm_");
 }
 
-// What ptxas says of a kernel, or the note that lies in an AMD code object (MessagePack; small numbers are one byte).
+// Returns what ptxas reports of a kernel, or the note of an AMD code object (MessagePack; a small number is one byte).
 std::string facts_of(const Kernel& kernel, bool hip) {
   if (hip) {
     const char registers = 32, spilled = kernel.spill > 0 ? 127 : 0;
@@ -123,11 +123,11 @@ int compile(Program& program, int count, const char* const* options) {
   close(file);
   {
     std::ofstream out(stem + ".cpp");
-    // The prelude's first lines say how wide vectors and waves are.
+    // The prelude's first lines define the widths of vectors and waves.
     std::istringstream lines(program.text);
     for (std::string line; std::getline(lines, line) && line.starts_with("#define WL_");) out << line << "\n";
     out << wl::sim_prelude();
-    // What is to fail need not be text that this machine understands.
+    // A kernel that is to fail may have text that this machine cannot compile.
     for (const Kernel& kernel : kernels)
       if (kernel.fault == "-") out << kernel.text;
   }
@@ -159,7 +159,7 @@ int give(const std::string& text, char* out) {
 
 }  // namespace
 
-// X(name without its prefix, parameters, body): what both libraries have.
+// X(name without its prefix, parameters, body): functions that both libraries have.
 #define WL_RTC(name, parameters, ...) \
   extern "C" int nvrtc##name parameters __VA_ARGS__ extern "C" int hiprtc##name parameters __VA_ARGS__
 
@@ -195,7 +195,7 @@ int code_size(void* program, size_t* bytes) {
 
 }  // namespace
 
-// NOLINTBEGIN(readability-identifier-naming): NVRTC's and hipRTC's names
+// NOLINTBEGIN(readability-identifier-naming): names of NVRTC and hipRTC
 extern "C" {
 
 int nvrtcCreateProgram(void** out, const char* text, const char*, int headers, const char* const*, const char* const*) {

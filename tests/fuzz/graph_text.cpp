@@ -1,4 +1,4 @@
-// Any text: parse() either refuses it or gives a graph that prints and parses back to itself.
+// For any text, parse() either refuses it or gives a graph that prints and parses back to itself.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

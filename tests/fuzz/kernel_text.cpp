@@ -1,4 +1,4 @@
-// Any text: parse_kernel() either refuses it or gives a kernel that prints and parses back to itself.
+// For any text, parse_kernel() either refuses it or gives a kernel that prints and parses back to itself.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any text: the manifest's reader gives a program or a Status.
+// For any text, the reader of manifests gives a program or a Status.
 #include <cstddef>
 #include <cstdint>
 #include <string>

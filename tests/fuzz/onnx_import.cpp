@@ -1,6 +1,6 @@
-// Any bytes: the importer gives a verified graph or a Status, and the weights' bytes fit their shapes. Most inputs are
-// models whose fields were changed, so that they get past the parser of protobuf; those that are no model any more are
-// replaced by the import tests' cases.
+// For any bytes, the importer gives a verified graph or a Status, and the bytes of weights fit their shapes. Most
+// inputs are models with changed fields, so that protobuf parses them; inputs that are no longer models are replaced by
+// cases of the import tests.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

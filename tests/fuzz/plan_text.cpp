@@ -1,5 +1,5 @@
-// Any text as the plan of a softmax and of a matrix product: a space refuses it, or takes it as a legal point whose
-// text is canonical.
+// For any text as the plan of a softmax and of a matrix product, a space refuses it or takes it as a legal point with
+// canonical text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

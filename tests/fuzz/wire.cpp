@@ -1,4 +1,5 @@
-// Any bytes: every decoder gives a record that survives a round trip, or a Status. The first byte picks the decoder.
+// For any bytes, every decoder gives a record that survives a round trip, or a Status. The first byte selects the
+// decoder.
 #include "proto/wire.h"
 
 #include <google/protobuf/stubs/logging.h>
@@ -25,7 +26,7 @@ void round_trip(std::string_view bytes, Decode decode) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  google::protobuf::SetLogHandler(nullptr);  // it prints every string that is not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // protobuf would print every string that is not UTF-8
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   switch (data[0] % 4) {
     case 0:

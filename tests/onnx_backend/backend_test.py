@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The onnx package's own backend tests with Warploom as the backend: every case is imported, covered, lowered with the
-default schedule, compiled and run; its outputs must be those that the package expects, within its tolerances.
+"""The onnx package's own backend tests with Warploom as the backend: every case is imported, covered, lowered with
+the default schedule, compiled and run. Its outputs must be those that the package expects, within its tolerances.
 
-  backend_test.py [-k REGEX] [--all] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
+    backend_test.py [-k REGEX] [--all] [--cover single] [--keep DIR] [--objects DIR] [--floor N] [--report FILE]
 
-Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in scope pass, and when any case takes the
-tool down. excluded.txt says what is out of scope, and why."""
+Prints "passed / in scope / total". Fails when fewer than FLOOR of the cases in scope pass, and when a case crashes
+the tool. excluded.txt lists the cases out of scope, with reasons."""
 import argparse
 import collections
 import io
@@ -28,13 +28,13 @@ except ImportError as error:
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).parent
-FLOOR = 0.975  # of the cases in scope
+FLOOR = 0.975  # as a fraction of the cases in scope
 
 
 def read_output(path):
-    """An array that run_onnx wrote. A .npy file does not tell the types of ml_dtypes apart."""
+    """Reads an array that run_onnx wrote. A .npy file does not distinguish the types of ml_dtypes."""
     data = path.read_bytes()
-    if b"'|f1'" in data[:128]:  # ml_dtypes writes that too, and NumPy cannot read it
+    if b"'|f1'" in data[:128]:  # ml_dtypes writes such headers, and NumPy cannot read them
         return np.load(io.BytesIO(data.replace(b"'|f1'", b"'|u1'", 1))).view(ml_dtypes.float8_e5m2)
     array = np.load(io.BytesIO(data))
     if array.dtype.kind == "V":
@@ -43,7 +43,7 @@ def read_output(path):
 
 
 def difference(got, expected, rtol, atol):
-    """Empty when `got` is what is expected."""
+    """Returns "" when `got` is as expected."""
     if got.dtype != expected.dtype:
         return f"is {got.dtype}, expected {expected.dtype}"
     if got.shape != expected.shape:
@@ -52,7 +52,7 @@ def difference(got, expected, rtol, atol):
         wrong = got != expected
     else:
         if got.dtype == ml_dtypes.bfloat16:
-            rtol = max(rtol, 2**-6)  # as the package does
+            rtol = max(rtol, 2**-6)  # as in the package
         got, expected = got.astype(np.float64), expected.astype(np.float64)
         with np.errstate(all="ignore"):
             wrong = ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected)

@@ -1,4 +1,4 @@
-"""The onnx package's backend test cases, as folders that run_onnx reads (tests/tools/onnx_case.h)."""
+"""The onnx package's backend test cases as folders that run_onnx reads (tests/tools/onnx_case.h)."""
 import dataclasses
 import glob
 import pathlib
@@ -11,11 +11,11 @@ import onnx.backend.test
 from onnx import numpy_helper
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
-# Graphs whose every input only says how large something is: nothing would be left to compute with.
+# Graphs in which every input is only a size or a shape, so that nothing would remain to be computed.
 SHAPES_ONLY = re.compile(r"test_(range|constantofshape|hannwindow|hammingwindow|blackmanwindow|melweightmatrix)")
-# Whose kernels take minutes to compile: joins of ever more tensors.
+# Cases whose kernels take minutes to compile, such as concats of ever more tensors.
 SLOW = {"test_densenet121"}
-FEW = 64  # elements; an input with more is no shape, no axis and no scale
+FEW = 64  # elements; an input with more of them is not a shape, an axis or a scale
 
 
 @dataclasses.dataclass
@@ -23,11 +23,11 @@ class Case:
     name: str
     kind: str
     model: onnx.ModelProto
-    inputs: list  # arrays in the order of the graph's inputs; None where an optional one is left out
+    inputs: list  # arrays in the order of the graph's inputs; None for an optional input that is left out
     outputs: list
     rtol: float
     atol: float
-    excluded: str = ""  # why
+    excluded: str = ""  # the reason, if it is excluded
 
 
 def array_of(value):
@@ -37,20 +37,20 @@ def array_of(value):
 
 
 def read_proto(path, type_proto):
-    """The value of a .pb file of a test case whose type the graph states; None for what is no tensor."""
+    """Returns the value of a .pb file of a test case, whose type the graph states; None if it is not a tensor."""
     if type_proto.WhichOneof("value") != "tensor_type":
         return None
     return numpy_helper.to_array(onnx.load_tensor(path))
 
 
 def sets_of(case, model):
-    """Pairs of inputs and expected outputs."""
+    """Returns pairs of inputs and expected outputs."""
     if case.data_sets is not None:
         yield from case.data_sets
         return
     known = {w.name for w in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in known]
-    if case.url is not None:  # the real models: the package has one output, and says how to make the input
+    if case.url is not None:  # for the real models the package has one output and says how to make the input
         value = inputs[0].type.tensor_type.shape
         shape = [d.dim_value if d.HasField("dim_value") else 1 for d in value.dim]
         count = int(np.prod(shape))
@@ -69,7 +69,7 @@ def light_model(case):
 
 
 def load():
-    """Every case, one per data set."""
+    """Returns every case, one per data set."""
     from onnx.backend.test import loader
 
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def load():
                                case.rtol, case.atol)
 
 
-# What a model consists of, for excluded.txt.
+# Properties of a model, by which excluded.txt selects cases.
 def graphs_of(model):
     todo = [model.graph]
     while todo:
@@ -136,9 +136,9 @@ def why_excluded(case, rows):
     return ""
 
 
-# Folders.
+# Writing a case into a folder.
 def fixed_shapes(model, arrays):
-    """The model with the extents that its inputs have in this case, and no value_info that might say otherwise."""
+    """Returns the model with the extents of this case's inputs, and without value_info that could contradict them."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for value in copy.graph.input:
@@ -151,7 +151,7 @@ def fixed_shapes(model, arrays):
 
 
 def with_constants(model, arrays, names):
-    """The model with some inputs as initializers."""
+    """Returns the model with some inputs as initializers."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     kept = [value for value in copy.graph.input if value.name not in names]
@@ -162,8 +162,8 @@ def with_constants(model, arrays, names):
 
 
 def constant_sets(case, arrays):
-    """Inputs that may have to be known when the model is compiled, the fewest first: what says shapes, axes and counts
-    is data in ONNX."""
+    """Returns sets of inputs that may have to be known when the model is compiled, smallest first: ONNX passes
+    shapes, axes and counts as data."""
     order = list(arrays)
     few = [n for n in order if arrays[n].ndim <= 1 and arrays[n].size <= FEW]
     integers = [n for n in few if n != order[0] and arrays[n].dtype.kind in "iub"]
@@ -181,7 +181,7 @@ def write(case, folder):
     folder.mkdir(parents=True)
     known = {w.name for w in case.model.graph.initializer}
     order = [value.name for value in case.model.graph.input if value.name not in known]
-    if len(order) != len(case.inputs):  # initializers may be given again
+    if len(order) != len(case.inputs):  # inputs may repeat initializers
         order = [value.name for value in case.model.graph.input]
     arrays = {name: value for name, value in zip(order, case.inputs) if isinstance(value, np.ndarray)}
     model = fixed_shapes(case.model, arrays)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares what the importer and the oracle make of ONNX files with onnxruntime, on the same inputs.
+"""Compares the importer and the oracle with onnxruntime, on the same inputs.
 
-Every model of tests/data (or the files named as arguments) and every case of the import table. A value passes when it
-lies within FACTOR times the oracle's bound of any correctly rounded evaluation (docs/numerics.md).
+Runs every model of tests/data (or the files given as arguments) and every case of the import table. A value passes
+when it is within FACTOR times the oracle's bound for correctly rounded evaluations (docs/numerics.md).
 """
 
 import glob
@@ -19,7 +19,8 @@ except ImportError as missing:
     print(f"skipped: {missing}; `tools/setup.sh python` makes the environment")
     sys.exit(77)
 
-# onnxruntime's kernels are not correctly rounded either: polynomials, reassociated sums, f32 where we say f64.
+# onnxruntime's kernels are not correctly rounded: they use polynomials, reassociated sums, and f32 where Warploom uses
+# f64.
 FACTOR = 2.0
 
 DTYPES = {
@@ -31,7 +32,7 @@ DTYPES = {
 def run_peer(report):
     options = ort.SessionOptions()
     options.log_severity_level = 4
-    # Fewer rewrites between the file and what is computed.
+    # With fewer rewrites, the computation is closer to the file.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     session = ort.InferenceSession(report["file"], options, providers=["CPUExecutionProvider"])
     given = {i["name"]: i for i in report["inputs"]}
@@ -43,7 +44,7 @@ def run_peer(report):
 
 
 def compare(output, got):
-    """(worst error / bound, worst relative error, complaint or None)"""
+    """Returns (worst error / bound, worst relative error, message or None)."""
     if list(got.shape) != output["shape"] or got.dtype != DTYPES[output["dtype"]]:
         return 0, 0, f"{output['name']} is {got.dtype}{list(got.shape)}, expected {output['dtype']}{output['shape']}"
     exact, bound = np.array(output["values"], dtype=np.float64), np.array(output["bounds"], dtype=np.float64)
@@ -87,7 +88,7 @@ def main():
                     continue
                 try:
                     results = run_peer(report)
-                except Exception as error:  # onnxruntime's own classes
+                except Exception as error:  # exception classes of onnxruntime
                     failures += 1
                     print(f"FAIL {name}: onnxruntime: {str(error).splitlines()[0][:300]}")
                     continue

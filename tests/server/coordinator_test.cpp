@@ -1,4 +1,4 @@
-// How a coordinator listens, and what it says when it cannot.
+// How a coordinator listens, and its messages when it cannot.
 #include "server/coordinator.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What the engine does when something is in its way: a full disk, a search cut short, another compiler.
+// The engine under failures: a full disk, an interrupted search, another compiler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,10 +18,11 @@ int64_t tried(const GroupResult& group) {
   return sum;
 }
 
-// The store has room for one page more every time: whichever write is the first that does not fit, who waits hears it.
+// The store may grow by one page more in each round. Whichever write is the first that does not fit, the waiting client
+// gets the error.
 TEST(FullDisk, EndsTheJobWhereverItStrikes) {
   Scratch scratch;
-  // Larger than a page, so that it needs pages of its own.
+  // The graph is larger than a page, so that it needs pages of its own.
   const std::string graph = cat(kGraph, "# ", std::string(10'000, 'x'), "\n");
   int refused = 0, failed = 0, succeeded = 0;
   for (int64_t pages = 20; pages < 200 && succeeded == 0; ++pages) {
@@ -64,7 +65,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     before = service.run("r1", trials(24));
     ASSERT_EQ(before.state, JobState::kSucceeded);
   }
-  // Cancelled before anything, and after the first round.
+  // Cancels before the first round and after it.
   for (int rounds : {0, 1}) {
     SCOPED_TRACE(cat(rounds, " rounds"));
     std::latch busy(1), cancelled(1);
@@ -95,7 +96,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
   EXPECT_LE(after.result->groups[0].best_ns, before.result->groups[0].best_ns) << "nor was the record displaced";
 }
 
-// Beside a load that comes with the promotion: it is timed again when the load is gone, and not for ever where it
+// The promotion is timed while other load runs. It is repeated after the load has gone, but not for ever if the load
 // stays.
 TEST(Promotion, IsRepeatedWhenEveryFinalistWasFasterBefore) {
   for (const auto& [loaded, promotions] : {std::pair(0, 1), std::pair(1, 2), std::pair(100, 4)}) {
@@ -143,7 +144,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
   EXPECT_EQ(service.watch(longer->name).back().state, JobState::kCancelled);
 }
 
-// Another compiler: neither served blindly nor thrown away.
+// Records of another compiler are neither served without a check nor discarded.
 class OtherEnvironment : public testing::Test {
  protected:
   OtherEnvironment() : service_(scratch_.path("a.db")) {
@@ -228,7 +229,7 @@ TEST(Drain, IsSaidAndEndsNoWatch) {
   ASSERT_TRUE(service.workers->AcquireLeases(&asking, request, &leases).ok());
   EXPECT_TRUE(leases.drain());
   EXPECT_EQ(leases.leases_size(), 0);
-  // The process stays up, and so does who watches: until the job ends, not until an error.
+  // The process keeps running, and so do its watchers, until the job ends.
   grpc::ClientContext watching, cancelling;
   v1::WatchJobRequest watch;
   watch.set_name(job->name);
@@ -244,7 +245,7 @@ TEST(Drain, IsSaidAndEndsNoWatch) {
   EXPECT_EQ(seen.state(), v1::JOB_STATE_CANCELLED);
 }
 
-// Outputs that are inputs, and two names of one value, over the real compiler.
+// Outputs that are inputs, and two names of one value, with the real compiler.
 TEST(Aliases, CostNoKernel) {
   const auto plan_of = [](const std::string& text) {
     TuneOptions options;
@@ -282,7 +283,7 @@ TEST(Aliases, CostNoKernel) {
   EXPECT_EQ(mixed->levels.back().launches.size(), 2u);
 }
 
-// Four ops as one kernel, as two, or one by one: the fastest mixture of what has a record.
+// Four ops can be one kernel, two, or four. The fastest combination of recorded kernels is chosen.
 TEST(Covers, TheFastestMixtureIsChosen) {
   FakeCompiler compiler;
   compiler.halves = true;
@@ -319,7 +320,7 @@ TEST(Covers, TheFastestMixtureIsChosen) {
   EXPECT_EQ(*choose_launches(*plan, records), (List{{1, 0}, {1, 1}}));
 }
 
-// Three equal layers, each with weights of its own, are one layer's work.
+// Three equal layers with different weights have the same keys, so only one is tuned.
 TEST(RepeatedBlocks, ShareTheirKeys) {
   std::string text = "graph {\n  %0 = input \"x\" : f32[64,64] normal(0,1)\n";
   int id = 1, from = 0;

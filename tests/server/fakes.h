@@ -1,4 +1,5 @@
-// A compiler and a worker that compute nothing: what they answer follows from the text of a plan, so a test knows it.
+// A compiler and a worker that compute nothing. Their answers follow from the text of a plan, so that a test can
+// predict them.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ class FakeGroup : public GroupCompiler {
   explicit FakeGroup(const Graph& graph, bool known_plans = false)
       : known_plans_(known_plans), buffers_(buffers_of(graph)), ops_(static_cast<int>(graph.nodes.size())) {}
   std::vector<std::string> seeds() const override { return {plan(0), plan(1)}; }
-  // Depends on every trial: any change in order or outcome changes all that follows.
+  // The proposals depend on every trial, so that any change of order or outcome changes all later ones.
   std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                    uint64_t seed) const override {
     std::string history = cat(strategy, seed);
@@ -39,7 +40,7 @@ class FakeGroup : public GroupCompiler {
     for (int i = 0; i < n; ++i) plans.push_back(plan(2 + number_of(cat(history, i)) % 100'000));
     return plans;
   }
-  // The same number, where it may be told from what other tests try.
+  // Proposes the winner's number in a form that no other test proposes.
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int) const override {
     if (!known_plans_ || known.empty()) return {};
     return {cat("plan ops=", ops_, known[0].plan.substr(known[0].plan.rfind(' ')))};
@@ -66,8 +67,8 @@ class FakeGroup : public GroupCompiler {
 class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
-  // One kernel for all, pairs of ops where `halves`, and one per op. Where it refines, pairs take the place of one for
-  // all once times are known.
+  // One kernel for all ops, pairs of ops if `halves`, and one kernel per op. If it refines, pairs replace the single
+  // kernel once times are known.
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&,
                                             const CoverPrices& prices) const override {
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
@@ -130,8 +131,8 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
-  bool known_plans = false;  // what won for similar groups is tried
-  // Every call of covers().
+  bool known_plans = false;  // whether winners of similar groups are tried
+  // Returns the arguments of every call of covers().
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
     const std::lock_guard lock(mutex_);
     return priced_;
@@ -152,8 +153,8 @@ inline Device fake_device() {
   return device;
 }
 
-// What a plan comes to: every 13th is wrong; fused groups (more than three nodes) take about a third of their parts'
-// time.
+// Returns the outcome of a plan: every 13th is wrong; fused groups (more than three nodes) take about a third of the
+// time of their parts.
 inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   Trial trial;
   trial.trial = candidate.trial;
@@ -169,7 +170,7 @@ inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   return trial;
 }
 
-// `judge` may change what a candidate comes to; `before` sees every batch first and may block.
+// `judge` may change the outcome of a candidate. `before` is called with every batch first and may block.
 struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};

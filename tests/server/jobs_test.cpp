@@ -1,4 +1,4 @@
-// The job state machine over the real services and a real store, with a compiler and workers that follow a script.
+// The job state machine with the real services and a real store, and with scripted compilers and workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
   const auto fewer = service.create("r3", trials(8));
   EXPECT_TRUE(fewer->cached) << "a smaller wish is answered too";
 
-  // The record serves with its object.
+  // The record is served with its object.
   grpc::ClientContext context;
   v1::GetKernelRequest request;
   request.set_digest(group.record_digest);
@@ -89,8 +89,8 @@ Measured2 search_only(const Measured2& all) {
   return out;
 }
 
-// A worker with these hooks stops at the search round of number `after` until the coordinator was restarted: it holds a
-// lease over that, and reports to the new process what the old one had handed out.
+// A worker with these hooks waits at search round `after` until the coordinator was restarted. It keeps a lease
+// meanwhile, and reports to the new process what the old one had handed out.
 struct Restart {
   explicit Restart(int at) : after(at) {}
   Hooks hooks() {
@@ -134,7 +134,7 @@ TEST(Jobs, RestartInMidSearchGoesOnWithTheSameCandidates) {
   }
 }
 
-// The covers that a job goes through, and its trials, are the same whenever its coordinator is killed.
+// A job goes through the same covers and trials whenever its coordinator is killed.
 TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
   Measured2 undisturbed;
   for (const int after : {0, 1, 3, 4, 6}) {
@@ -161,8 +161,8 @@ TEST(Refinement, MeasuredTimesMakeTheCoverAnotherOne) {
     if (after == 0) {
       undisturbed = measured;
       using enum Unmeasured;
-      // The whole, then its pairs, the same however much is hoped for, which then call for nothing new: the best of
-      // what is known.
+      // The whole is priced first, then its pairs. More hope for unmeasured groups leads to nothing new, so the last
+      // cover is the best of the measured ones.
       std::vector<std::pair<size_t, Unmeasured>> priced = {{0, kLikely}};
       priced.insert(priced.end(), 4, {1, kLikely});
       priced.insert(priced.end(), 4, {3, kLikely});
@@ -199,7 +199,7 @@ TEST(Jobs, ALostLeaseCannotReport) {
   const v1::Lease first = service.acquire("a");
   ASSERT_FALSE(first.lease_id().empty());
   v1::Lease second;
-  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // once the lease is over
+  while (second.batch().id() != first.batch().id()) second = service.acquire("b");  // ends when the lease has expired
   EXPECT_GT(second.attempt(), first.attempt());
   EXPECT_EQ(report("a", first), v1::ReportResultsResponse::STALE);
   EXPECT_EQ(report("b", second), v1::ReportResultsResponse::ACCEPTED);
@@ -209,10 +209,10 @@ TEST(Jobs, ALostLeaseCannotReport) {
 
 TEST(Jobs, AWorkerUnderItsOldNameTakesOverAtOnce) {
   Scratch scratch;
-  Service service(scratch.path("a.db"), 600);  // no lease ends by itself here
+  Service service(scratch.path("a.db"), 600);  // no lease expires in this test
   ASSERT_TRUE(service.create("r", trials(8)).ok());
   service.enlist("w");
-  const v1::Lease lost = service.acquire("w");  // and never a word again
+  const v1::Lease lost = service.acquire("w");  // this worker never answers again
   ASSERT_FALSE(lost.lease_id().empty());
   FakeWorker worker(service.channel, "w");
   EXPECT_EQ(service.watch("jobs/1").back().state, JobState::kSucceeded);
@@ -242,7 +242,7 @@ TEST(Jobs, SlowFusedGroupIsTakenApartAndItsPartsAreSearched) {
   EXPECT_TRUE(service.create("again", trials(16))->cached);
 }
 
-// What won for its parts is tried for the whole before it stays apart, whenever the coordinator is killed.
+// The winners of its parts are tried for the whole group before it is cut, whenever the coordinator is killed.
 TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
   Measured2 undisturbed;
   for (const int after : {0, 2, 5, 8, 9}) {
@@ -252,7 +252,7 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
     auto service = serve();
     Restart restart(after);
     Hooks hooks = restart.hooks();
-    // The whole is slow but for the numbers that the second rounds of its parts find, which it has not met.
+    // The whole is slow except for the numbers that the second rounds of its parts find, which the whole has not tried.
     std::set<std::string> of_parts;
     hooks.judge = [&](const Batch&, Trial* trial) {
       if (trial->outcome != Outcome::kCorrect) return;

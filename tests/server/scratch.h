@@ -1,4 +1,4 @@
-// A folder of its own for a test, removed at the end.
+// A private folder for a test, removed at its end.
 #pragma once
 
 #include <stdlib.h>

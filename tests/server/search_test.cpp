@@ -1,4 +1,4 @@
-// Rounds as pure functions of trials: what the first one holds, and where a search stands.
+// Search rounds as pure functions of trials: the contents of the first round, and the state of a search.
 #include "server/jobs/search.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ Trial timed(int64_t number, const std::string& plan, std::vector<int64_t> sample
   return trial;
 }
 
-// The plan of the record.
+// Returns the plan of the record.
 std::string winner(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
   const FakeGroup group(*parse(kOneOp));
   SearchInput input;

@@ -71,7 +71,7 @@ struct Service {
     return tuning->CancelJob(&context, request, &answer).ok();
   }
 
-  // Every state seen, the last one done.
+  // Returns every state seen; the last one is done.
   std::vector<Job> watch(const std::string& name) {
     grpc::ClientContext context;
     v1::WatchJobRequest request;
@@ -98,7 +98,7 @@ struct Service {
     return seen.empty() ? *job : seen.back();
   }
 
-  // A worker by hand, under epoch 1.
+  // Registers a worker by hand, under epoch 1.
   void enlist(const std::string& name) {
     grpc::ClientContext context;
     v1::RegisterWorkerRequest request;

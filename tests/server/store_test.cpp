@@ -1,5 +1,5 @@
-// The store's promises: what it acknowledged is there after a kill at any point, what it refused left nothing, a lease
-// that was lost cannot write, and a store that cannot be used says why.
+// The guarantees of the store: acknowledged data survives a kill at any point, a refused write leaves nothing, a worker
+// that lost its lease cannot write, and a store that cannot be used says why.
 #include "server/store/store.h"
 
 #include <gmock/gmock.h>
@@ -95,7 +95,7 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].id, "b2");
   EXPECT_EQ(open[0].first_trial, 2);
-  // A batch that is taken back takes its round's rejected trials with it.
+  // Dropping a batch also drops the rejected trials of its round.
   EXPECT_TRUE(*store->drop_batch("b2"));
   EXPECT_EQ(store->trials(search)->size(), 2u);
   EXPECT_FALSE(*store->drop_batch("b2"));
@@ -202,7 +202,7 @@ TEST(Store, SecondOpenerIsToldWho) {
   EXPECT_TRUE(Store::open({.file = scratch.path("a.db")}).ok());
 }
 
-// A file of format 1, which said nothing of what a GPU's compiler made of a kernel.
+// A file of format 1, which had no facts about a GPU kernel's code.
 TEST(Store, AnOlderFormatIsBroughtUpToDate) {
   Scratch scratch;
   const StoreOptions options{.file = scratch.path("a.db")};
@@ -240,7 +240,7 @@ TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
   const auto below = Store::open({.file = scratch.path("file/a.db")});
   EXPECT_EQ(below.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(below.status().message()), HasSubstr("name another store"));
-  // user_version lies at byte 60 of the file, big endian.
+  // user_version is at byte 60 of the file, big endian.
   { open_or_die({.file = scratch.path("new.db")}); }
   {
     std::fstream file(scratch.path("new.db"), std::ios::in | std::ios::out | std::ios::binary);
@@ -273,7 +273,7 @@ TEST(Store, AFullDiskIsSaidAndLeavesNothingHalf) {
   EXPECT_EQ(store->missing_blobs({sha256_hex(std::string(100'000, 'x'))})->size(), 1u);
 }
 
-// A story of eight acknowledged steps, told by a child that dies at the n-th point; it prints a byte after every step.
+// Eight acknowledged steps, made by a child that dies at the n-th point. It prints a byte after every step.
 int acknowledged_before_death(const std::string& file, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;
@@ -327,7 +327,7 @@ TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
     const auto job = *store->job(1);
     const auto trials = *store->trials(1);
     const auto open = *store->open_batches(1);
-    // Acknowledged: there. Not acknowledged: there as a whole or not at all.
+    // What was acknowledged is in the store; what was not is there completely or not at all.
     if (acknowledged >= 1) {
       EXPECT_TRUE(job.has_value());
     }

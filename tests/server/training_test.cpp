@@ -1,4 +1,4 @@
-// From the trials of a store to a ranker, and from a ranker to what a coordinator proposes.
+// From the trials of a store to a ranker, and from a ranker to a coordinator's proposals.
 #include "server/training.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ Graph product(int rows) {
       .value();
 }
 
-// A search whose trials like one value of one axis, as no analytic model would.
+// Stores a search whose times depend on one value of one axis, as no analytic model would predict.
 void put_search(Store& store, int number, const Graph& graph) {
   JobRow job;
   job.request_id = cat("job ", number);
@@ -83,7 +83,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
 
-  // What it learned holds for a group that nobody tuned, in what a strategy asks first.
+  // The ranker generalises to a group that nobody tuned, and changes a strategy's first proposals.
   const Machine machine = machine_of(some_device()).value();
   const Graph other = product(200);
   const auto taught = warploom_compiler(*ranker)->open(other, machine).value();
@@ -112,7 +112,7 @@ TEST(Training, ACoordinatorReadsTheRankerThatItIsGiven) {
   EXPECT_THAT(std::string(damaged.message()), HasSubstr("warploom-train"));
   std::ofstream(options.ranker) << print(Ranker());
   EXPECT_TRUE(Coordinator().start(options).ok());
-  // What merely lies beside the store is not in the way.
+  // An unrelated file beside the store does no harm.
   options.ranker.clear();
   std::ofstream(ranker_beside(options.store)) << "something else\n";
   EXPECT_TRUE(Coordinator().start(options).ok());

@@ -1,6 +1,6 @@
-// Every group of the model files that has no contraction, for three GPU targets: its kernels compile, and run on the
-// simulated GPU at reduced extents. The files of tests/data; with all models (WARPLOOM_MODELS, or the folder beside the
-// tree) in the long run.
+// Every group of the model files without a contraction, for three GPU targets: its kernels compile, and run on the
+// simulated GPU at reduced extents. Uses the files of tests/data; the long run uses all models (WARPLOOM_MODELS, or the
+// folder beside the tree).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ std::vector<std::filesystem::path> models_in(const std::filesystem::path& folder
   return files;
 }
 
-// Distinct groups of the files without a contraction, by key.
+// Returns the distinct groups of the files without a contraction, by key.
 std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>& files, const Machine& machine) {
   std::map<std::string, Graph> groups;
   for (const std::filesystem::path& path : files) {
@@ -59,9 +59,9 @@ std::map<std::string, Graph> groups_of(const std::vector<std::filesystem::path>&
   return groups;
 }
 
-constexpr int kParts = 4;  // of all models' groups, each a test
+constexpr int kParts = 4;  // all models' groups are divided into this many tests
 
-// A target, and which part of the groups.
+// The parameters are a target and the part of the groups to test.
 class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
   void check(const std::vector<std::filesystem::path>& files, int points, int parts) {
@@ -78,7 +78,7 @@ class ModelGroups : public ::testing::TestWithParam<std::tuple<std::string, int>
     testing::CompiledChecks checks("models_simulated");
     int compiled = 0, plans = 0;
     int64_t largest = 0;
-    std::map<std::string, int> known;  // reduced groups
+    std::map<std::string, int> known;  // reduced groups seen so far
     for (const auto& [key, group] : groups) {
       SCOPED_TRACE(print(group));
       const Domain domain = analyze(group, machine).value();

@@ -1,6 +1,6 @@
-// What the simulated GPU catches: kernels are broken one at a time, as a compiler bug would break them (a barrier less,
-// a bound that is off, a mask that is not there, a shuffle over the wrong distance), and must then either be reported
-// by the simulator or give wrong values. Kernels are drawn from the spaces of random groups.
+// Errors that the simulated GPU detects. Kernels are broken one at a time, as a compiler bug would break them (a
+// missing barrier, a wrong bound, a missing mask, a shuffle over the wrong distance). The simulator must then report an
+// error or give wrong values. Kernels are drawn from the spaces of random groups.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -30,10 +30,10 @@ namespace {
 const char* const kMutantRows[] = {"cuda:sm_80", "hip:gfx90a", "hip:gfx1100"};
 
 struct Breakage {
-  const char* kind;  // a kernel is broken once in every kind that it has something of
+  const char* kind;  // a kernel is broken once for every kind that applies to it
   const char* name;
   std::regex what;
-  const char* with;  // "$1": the first group
+  const char* with;  // "$1" stands for the first group
 };
 
 const std::vector<Breakage>& breakages() {
@@ -79,7 +79,7 @@ struct Case {
   Source source;
 };
 
-// What the lines that one instruction prints, one for each register, have in common: its tile, buffer and calls.
+// Returns what is common to the lines that one instruction prints for its registers: its tile, buffer and calls.
 std::string instruction_of(const std::string& line) {
   static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
       kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");
@@ -92,7 +92,7 @@ std::string instruction_of(const std::string& line) {
   return out;
 }
 
-// Every instruction that a breakage fits, broken wherever it is printed; shuffles and barriers one by one.
+// Breaks every instruction to which a breakage applies, wherever it is printed; shuffles and barriers one at a time.
 void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < source.text.size();) {
@@ -120,7 +120,7 @@ void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants
   }
 }
 
-// "" when the kernel runs and is right; else what is wrong with it.
+// Returns "" when the kernel runs and is right, otherwise the error.
 std::string judge(const Case& one, const Source& source, const std::string& path) {
   const auto object = SharedObject::open(path);
   if (!object.ok()) return object.status().ToString();
@@ -162,7 +162,7 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// A kernel of a random group, or every so often of a contraction, and its values.
+// Returns a kernel of a random group, sometimes a contraction, with its values.
 std::optional<Case> random_case(uint64_t seed) {
   const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
   const Graph graph =
@@ -205,7 +205,7 @@ TEST(Simulated, CatchesBrokenKernels) {
     Mutant* const mutant = &one;
     Candidate& candidate = candidates.emplace_back();
     candidate.trial = static_cast<int64_t>(candidates.size());
-    // Mutants of one kernel share a translation unit: each needs a name of its own.
+    // Mutants of one kernel share a translation unit, so each needs its own name.
     const std::string name = cat(mutant->source.entry, "_", candidates.size());
     std::string& text = mutant->source.text;
     text.replace(text.find(mutant->source.entry), mutant->source.entry.size(), name);
@@ -220,7 +220,7 @@ TEST(Simulated, CatchesBrokenKernels) {
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  std::map<std::string, std::pair<int, int>> tally;  // caught, of
+  std::map<std::string, std::pair<int, int>> tally;  // per kind: number caught, number made
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Compiled& one = (*compiled)[i];

@@ -1,4 +1,4 @@
-// Packed groups as compiled code: on this machine's CPU, and as GPU targets print them on the simulated GPU.
+// Packed groups as compiled code: on this machine's CPU, and as GPU targets print them, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"
@@ -22,14 +22,14 @@ std::vector<Machine> machines() {
           testing::machine_named(testing::runnable_targets().back())};
 }
 
-// The group's kernels at these points; false where it is not packed.
+// Adds the group's kernels at these points; false if it is not a packed group.
 bool add(const Graph& group, const Machine& machine, int count, testing::CompiledChecks& checks) {
   const auto domain = analyze_group(group, machine);
   if (!domain.ok() || domain->cls != LoopClass::kPacked) return false;
   const Space space = space_of(group, *domain, machine).value();
   const int number = checks.group(group).value();
   std::vector<Point> points = testing::sample_points(space, count, 3);
-  // The default, and what was drawn at random: of one point the latter.
+  // Keeps the default and random points; of one point, a random one.
   points.erase(points.begin() + (count > 1 ? 1 : 0), points.end() - std::max(1, count - 1));
   for (const Point& point : points) {
     auto kernel = lower(group, *domain, space.schedule(point), machine);

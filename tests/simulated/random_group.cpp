@@ -21,7 +21,7 @@ class Generator {
       if (chance(40)) axes_.push_back(i);
     wide_.push_back(input(shape_));
     const int64_t stages = axes_.empty() ? 0 : below(4);
-    bool powers = false;  // of exp(v - max v) the sum comes next
+    bool powers = false;  // whether exp(v - max v) was made, after which comes a sum
     for (int64_t stage = 0; stage <= stages; ++stage) {
       for (int64_t i = powers ? -1 : below(4); i >= 0; --i) wide_.push_back(elementwise());
       if (stage == stages) break;
@@ -76,18 +76,18 @@ class Generator {
     return add({.op = Op::broadcast, .shape = shape_, .operands = {x}, .ints = std::move(dims)});
   }
 
-  // Something of the whole shape that is read.
+  // Returns a value of the whole shape that is read from an input.
   NodeId operand() {
     const auto rank = static_cast<int64_t>(shape_.size());
     switch (below(8)) {
-      case 0: {  // along some axes
+      case 0: {  // broadcast along some axes
         Shape shape;
         std::vector<int64_t> dims;
         for (int64_t i = 0; i < rank; ++i)
           if (chance(50)) dims.push_back(i), shape.push_back(shape_[i]);
         return repeated(input(shape), dims);
       }
-      case 1: {  // stored the other way round
+      case 1: {  // stored transposed
         std::vector<int64_t> perm(rank);
         std::iota(perm.begin(), perm.end(), 0);
         std::shuffle(perm.begin(), perm.end(), random_);
@@ -95,7 +95,7 @@ class Generator {
         for (int64_t i = 0; i < rank; ++i) shape[perm[i]] = shape_[i];
         return add({.op = Op::transpose, .operands = {input(shape)}, .ints = perm});
       }
-      case 2: {  // cut out of something longer, now and then backwards or every other
+      case 2: {  // sliced from a longer value, sometimes with step -1 or 2
         const int64_t axis = below(rank), step = chance(70) ? 1 : chance(50) ? 2 : -1, start = below(5);
         Shape from = shape_;
         std::vector<int64_t> starts(rank, 0), steps(rank, 1);
@@ -116,7 +116,7 @@ class Generator {
         result.value = static_cast<double>(below(2));
         return add(std::move(result));
       }
-      case 4: {  // joined
+      case 4: {  // concatenated
         const int64_t axis = below(rank), first = shape_[axis] / 2;
         if (first == 0) return input(shape_);
         Shape one = shape_, other = shape_;
@@ -124,7 +124,7 @@ class Generator {
         other[axis] -= first;
         return add({.op = Op::concat, .operands = {input(one), input(other)}, .ints = {axis}});
       }
-      case 5: {  // picked
+      case 5: {  // gathered by an index
         const int64_t axis = below(rank);
         Shape table = shape_;
         table[axis] = 2 + below(9);
@@ -145,11 +145,11 @@ class Generator {
     const NodeId x = any(chance(70) ? std::vector<NodeId>{wide_.back()} : wide_);
     if (chance(40)) {
       const Op op = kOne[below(std::size(kOne))];
-      // Integers have arithmetic only; an exponential of an exponential says nothing.
+      // Integers only have arithmetic. An exponential of an exponential would overflow.
       if (!is_float(dtype_)) return apply(Op::neg, {x});
       return apply(op, {op == Op::exp ? apply(Op::tanh, {x}) : x});
     }
-    // Of a value and itself nothing may be left; integers keep away from the ends of their range.
+    // The difference of a value and itself would be zero. Integers stay away from the ends of their range.
     NodeId y = any(wide_);
     if (y == x || chance(60)) y = operand();
     const Op op = kTwo[below(std::size(kTwo))];
@@ -161,7 +161,7 @@ class Generator {
     return add({.op = op, .operands = {wide_.back()}, .ints = axes_});
   }
 
-  // A result along the axes that were reduced.
+  // Broadcasts a result along the axes that were reduced.
   NodeId back(NodeId result) {
     std::vector<int64_t> dims;
     for (int64_t i = 0; i < static_cast<int64_t>(shape_.size()); ++i)
@@ -177,7 +177,7 @@ class Generator {
   const int64_t largest_;
   DType dtype_ = DType::f32;
   Shape shape_;
-  std::vector<int64_t> axes_;  // that are reduced
+  std::vector<int64_t> axes_;  // the reduced axes
   std::vector<NodeId> wide_, narrow_, outputs_;
   Graph graph_;
 };

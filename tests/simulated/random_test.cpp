@@ -1,4 +1,4 @@
-// Random fused groups and random plans, as GPU targets print them, on the simulated GPU against the oracle.
+// Random fused groups with random plans, as GPU targets print them, on the simulated GPU against the oracle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,12 +18,13 @@
 namespace wl {
 namespace {
 
-// Waves of 32 and 64, and shared memory of 64 KB and more.
+// Targets with waves of 32 and 64, and with shared memory of 64 KB and more.
 const char* const kRows[] = {"cuda:sm_80", "cuda:sm_90a", "hip:gfx90a", "hip:gfx1100", "cuda:sm_75"};
 
 class SimulatedFuzz : public testing::Sharded {
  protected:
-  // Adds the group's kernels at `points` schedules drawn from its space; false when there is none without contraction.
+  // Adds the group's kernels at `points` schedules drawn from its space. Returns false if the group has none without a
+  // contraction.
   bool add(const Graph& group, const Machine& machine, int points, uint64_t seed) {
     const auto domain = analyze(group, machine);
     EXPECT_TRUE(domain.ok()) << domain.status() << "\n" << print(group);
@@ -70,7 +71,7 @@ class SimulatedFuzz : public testing::Sharded {
 };
 INSTANTIATE_TEST_SUITE_P(Shards, SimulatedFuzz, ::testing::Range(0, testing::kShards));
 
-// A schedule of each: seeds and drawn ones.
+// Tries proposed schedules and drawn ones.
 TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   const auto [first, last] = seeds(100, 20260601);
   std::set<std::string> seen;
@@ -79,7 +80,7 @@ TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   for (const uint64_t wanted = last - first; static_cast<uint64_t>(groups) < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Machine machine = testing::machine_named(kRows[seed % std::size(kRows)]);
-    // The fused part of anything, or something that GPUs are good at.
+    // Every other seed takes the fused part of a general graph, the others a group that suits GPUs.
     const Graph graph = seed % 2 == 0 ? testing::random_group(seed)
                                       : random_graph(seed, {.nodes = 14, .largest = 6000, .f32_only = seed % 3 != 0});
     const auto cover = cover_greedy(graph, machine);

@@ -24,7 +24,7 @@ absl::StatusOr<Kernel> lowered(const Graph& group, const std::string& plan, cons
 }  // namespace
 
 std::string skeleton(const Kernel& kernel, const Machine& machine) {
-  // However many repeats a tile has, its instructions are the same.
+  // The instructions of a tile do not depend on its number of repeats.
   static const std::regex kRepeats("r\\d+( r\\d+| \\d+r)*");
   const std::string text = std::regex_replace(print(kernel), kRepeats, "r");
   std::string out;
@@ -38,7 +38,7 @@ std::string skeleton(const Kernel& kernel, const Machine& machine) {
       out += number == "0" || number == "1" ? number : "#";
     i = std::max(i, end);
   }
-  // What the text calls tells tails and widths apart.
+  // The functions that the text calls differ between tails and widths.
   static const std::regex kCall("\\bwl_[a-z0-9_]+(<[0-9]+>)?");
   const Source source = emit(kernel, machine).value();
   const std::sregex_iterator first(source.text.begin(), source.text.end(), kCall), last;

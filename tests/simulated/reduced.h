@@ -1,6 +1,6 @@
-// Kernels of GPU targets on the simulated GPU: a group of any size is lowered for the target at its full shape, then
-// shrunk to the smallest group for which the same schedule gives the same instructions, with other numbers only. That
-// kernel's text is the target's own; the simulator's prelude runs it.
+// Kernels of GPU targets on the simulated GPU. A group of any size is lowered for the target at its full shape, then
+// shrunk to the smallest group for which the same schedule gives the same instructions apart from numbers. That
+// kernel's text is the target's own, and the simulator's prelude runs it.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace wl::testing {
 
-// A kernel's instructions without their numbers, but for 0 and 1, and the functions that its text calls.
+// Returns a kernel's instructions without numbers other than 0 and 1, and the functions that its text calls.
 std::string skeleton(const Kernel& kernel, const Machine& machine);
 
-// The simulator's row for a GPU target: the one with its wave.
+// Returns the simulator's row for a GPU target: the one with the same wave.
 Machine simulator_of(const Machine& gpu);
 
 struct Reduced {
   Graph graph;
   std::string plan;
-  Source source;  // for simulator_of the machine
+  Source source;  // for the machine that simulator_of returns
 };
-// Fails when the group cannot be lowered, or when its text on the target differs from the simulator's.
+// Fails when the group cannot be lowered, or when its text on the target differs from that on the simulator.
 absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, const Machine& machine);
 
 }  // namespace wl::testing

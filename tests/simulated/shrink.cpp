@@ -12,7 +12,7 @@
 namespace wl::testing {
 namespace {
 
-// The factors of every axis of every node, and what the graph is when they have other extents.
+// The factors of every axis of every node, and the graph that results from other extents.
 class Extents {
  public:
   explicit Extents(const Graph& graph) : graph_(graph) {
@@ -24,10 +24,11 @@ class Extents {
     for (int leaf : leaves) sizes_[leaf] = factors_.extent(leaf);
   }
 
-  using Sizes = std::map<int, int64_t>;  // by factor
+  using Sizes = std::map<int, int64_t>;  // extent by factor
   const Sizes& sizes() const { return sizes_; }
 
-  // nullopt when an op does not allow these extents. An axis that follows from others takes what follows.
+  // Returns nullopt when an op does not allow these extents. An axis that is determined by others gets the extent that
+  // follows.
   std::optional<Graph> with(Sizes& sizes) const {
     for (size_t repairs = 0; repairs <= sizes.size(); ++repairs) {
       int follows = -1;
@@ -46,7 +47,7 @@ class Extents {
     for (int64_t extent : shape) axes.push_back(factors_.axis(extent));
     return axes;
   }
-  // Axes that do not nest keep the extents they have.
+  // Axes whose factors do not nest keep their extents.
   void equate(const FactorList& a, const FactorList& b) {
     if (!factors_.unify(a, b)) rigid_.insert(rigid_.end(), {a, b});
   }
@@ -117,7 +118,7 @@ class Extents {
           if (!std::count(n.ints.begin(), n.ints.end(), static_cast<int64_t>(i))) axes[i] = x[i];
         for (size_t i = x.size(); i < axes.size(); ++i) rigid_.push_back(axes[i]);  // taps
         return axes;
-      default:  // slice, pad: an axis that is whole stays what it is
+      default:  // slice, pad: an axis that is not cut keeps its extent
         for (size_t i = 0; i < axes.size(); ++i) {
           const bool whole = n.shape[i] == from[i] && n.ints[i] == 0 && n.ints2[i] == (n.op == Op::slice ? 1 : 0);
           if (whole) axes[i] = x[i];
@@ -166,7 +167,7 @@ class Extents {
     return out;
   }
 
-  // A start is some parts of the slice's extent and a rest, which stays; one at the end stays at the end.
+  // A slice's start is a multiple of its extent plus a rest, and the rest is kept. A slice at the end stays at the end.
   static void place_slice(Node& slice, const Shape& from, const Shape& shape, const Shape& to) {
     for (size_t i = 0; i < shape.size(); ++i) {
       if (slice.shape[i] == shape[i] && from[i] == to[i]) continue;
@@ -202,7 +203,8 @@ class Extents {
   Sizes sizes_;
 };
 
-// What an extent may become, smallest first: it keeps some of its powers of two, and whether it is one of them.
+// Returns the possible extents, smallest first. Some of the powers of two that divide the extent are kept, and so is
+// whether it is a power of two.
 std::vector<int64_t> smaller(int64_t extent) {
   const int64_t even = extent & -extent;
   std::set<int64_t> out;
@@ -220,7 +222,7 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same) 
   const Extents extents(graph);
   Extents::Sizes sizes = extents.sizes();
   Graph best = graph;
-  // The smallest of `values` that every one of `factors` may have.
+  // Gives `factors` the smallest of `values` that they may have.
   const auto try_values = [&](const std::vector<int>& factors, const std::vector<int64_t>& values) {
     for (int64_t value : values) {
       Extents::Sizes fewer = sizes;
@@ -235,7 +237,7 @@ Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same) 
   };
   for (bool changed = true; changed;) {
     changed = false;
-    // Equal extents first go together, as the parts of a split do, then each for itself.
+    // Equal extents are shrunk together first, as the parts of a split must be, then one by one.
     std::map<int64_t, std::vector<int>, std::greater<>> equal;
     for (const auto& [factor, size] : sizes) equal[size].push_back(factor);
     for (const auto& [size, factors] : equal) {

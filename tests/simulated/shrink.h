@@ -1,7 +1,7 @@
-// The same group at smaller extents. Axes of a graph are products of factors that its ops equate or cut (plan/factors),
-// and each factor may have another extent: what pads, windows and concats make of an axis follows, slices begin at the
-// same place within a part. Nothing but `same` decides how far a group may shrink, so a test can ask that a schedule
-// still fits, or that the kernel is the same instructions.
+// Shrinks a group to smaller extents. Axes of a graph are products of factors that its ops equate or cut
+// (plan/factors), and each factor may get another extent. The extents of pads, windows and concats follow, and slices
+// begin at the same place within a part. Only `same` decides how far a group may shrink, so a test can require that a
+// schedule is still legal or that the kernel has the same instructions.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace wl::testing {
 
-// A graph that computes the same on less, with which `same` agrees: every extent is as small as that allows, one after
-// the other. The graph itself when nothing can shrink. `same` is asked about verified graphs only.
+// Returns a graph of the same computation on smaller extents that `same` accepts. Every extent in turn is made as small
+// as that allows. Returns the graph itself when nothing can shrink. `same` is called with verified graphs only.
 Graph shrink(const Graph& graph, const std::function<bool(const Graph&)>& same);
 
 }  // namespace wl::testing

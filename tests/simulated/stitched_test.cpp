@@ -1,4 +1,4 @@
-// Stitched groups as compiled code: on this machine's CPU, and as GPU targets print them on the simulated GPU.
+// Stitched groups as compiled code: on this machine's CPU, and as GPU targets print them, on the simulated GPU.
 #include <gtest/gtest.h>
 
 #include "compiler/cover/stitching.h"

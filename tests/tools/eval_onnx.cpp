@@ -1,13 +1,12 @@
-// What the oracle says about ONNX files, for comparison with another runtime:
-//   eval_onnx DIR FILE...   imports each file, writes its generated inputs below DIR as raw little-endian arrays, and
-//                           prints one JSON object a line: inputs, and sampled outputs with their values and bounds;
-//                           or the error
-//   eval_onnx --cases DIR   writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each line
-//                           a file and whether onnxruntime has a kernel for it
-//   eval_onnx --given DIR...  imports DIR/model.onnx, whose inputs have the names of the lines of DIR/names and lie in
-//                           DIR/0.bin and so on; writes all elements of all outputs, then all their bounds, as doubles
-//                           into DIR/out.0.bin and so on, and prints "DIR<tab>ok<tab>dtype:extents<tab>..." or
-//                           "DIR<tab>message"
+// Writes the oracle's results for ONNX files, for comparison with another runtime:
+//
+//   eval_onnx DIR FILE...    imports each file, writes its generated inputs below DIR as raw little-endian arrays, and
+//   prints one JSON object per line: inputs, and sampled outputs with their values and bounds; or the error
+//   eval_onnx --cases DIR    writes the one-node models of tests/unit/import/cases.cpp into DIR, and prints on each
+//   line a file and whether onnxruntime has a kernel for it
+//   eval_onnx --given DIR... imports DIR/model.onnx, whose inputs have the names in the lines of DIR/names and the
+//   values in DIR/0.bin and so on; writes all elements of all outputs, then all their bounds, as doubles into
+//   DIR/out.0.bin and so on, and prints "DIR<tab>ok<tab>dtype:extents<tab>..." or "DIR<tab>message"
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -37,7 +37,7 @@ absl::StatusOr<Source> default_source(const Graph& group, const Machine& machine
   return source.ok() ? std::move(source) : at_stage("emit", source.status());
 }
 
-// Arrays by the name that inputs.txt gives them.
+// Reads arrays, named as in inputs.txt.
 absl::StatusOr<std::map<std::string, Array>> read_arrays(const std::string& folder) {
   std::map<std::string, Array> arrays;
   std::ifstream list(folder + "/inputs.txt");
@@ -50,7 +50,7 @@ absl::StatusOr<std::map<std::string, Array>> read_arrays(const std::string& fold
   return arrays;
 }
 
-// Memory of every value that a step reads or writes and of every output.
+// Memory of every value that a step reads or writes, and of every output.
 class Memory {
  public:
   explicit Memory(const Graph& graph) : graph_(graph), buffers_(graph.nodes.size()), there_(graph.nodes.size()) {}

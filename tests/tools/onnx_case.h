@@ -1,9 +1,10 @@
 // One test case of the ONNX backend tests as Warploom runs it: import, cover, default schedule, sources; then the
-// kernels in sequence over real memory. A folder is a case:
-//   model.onnx, model1.onnx, ...   the model; the later ones have more inputs as initializers, and are tried when the
-//                                  ones before cannot be imported
-//   inputs.txt                     a line "NAME<tab>FILE" per array that is given; FILE is a .npy in the folder
-//   outputs.txt, out0.npy, ...     what the run leaves: a line "NAME<tab>FILE" per output
+// kernels in sequence over real memory. A case is a folder:
+//
+//   model.onnx, model1.onnx, ...   the model; later ones have more inputs as initializers, and are tried when the ones
+//                                  before them cannot be imported
+//   inputs.txt                     a line "NAME<tab>FILE" for each array that is given; FILE is a .npy in the folder
+//   outputs.txt, out0.npy, ...     written by the run: a line "NAME<tab>FILE" for each output
 #pragma once
 
 #include <map>
@@ -18,10 +19,10 @@
 
 namespace wl::testing {
 
-// Every kernel of all cases, each once.
+// The distinct kernels of all cases.
 class Kernels {
  public:
-  // The number of `source`, whose entry names it.
+  // Returns the number of `source`, which its entry identifies.
   int number_of(Source source);
   const std::vector<Candidate>& all() const { return candidates_; }
   const Source& operator[](int number) const { return candidates_[static_cast<size_t>(number)].source; }
@@ -37,20 +38,20 @@ struct OnnxCase {
     std::vector<NodeId> args;  // values of `graph`, in call order
   };
   std::string folder;
-  int variant = 0;  // which model could be imported
-  Graph graph;      // simplified
+  int variant = 0;  // the model that could be imported
+  Graph graph;      // the simplified graph
   std::vector<Step> steps;
 };
 
 using CoverFunction = absl::StatusOr<Cover> (*)(const Graph&, const Machine&);
 
-// Pure but for reading the folder and adding to `kernels`. The message of an error begins with the stage that failed:
-// "import: ", "cover: ", "plan: ", "lower: " or "emit: ".
+// Pure except for reading the folder and adding to `kernels`. Error messages begin with the stage that failed: "import:
+// ", "cover: ", "plan: ", "lower: " or "emit: ".
 absl::StatusOr<OnnxCase> prepare_case(const std::string& folder, CoverFunction cover, const Machine& machine,
                                       Kernels& kernels);
 
-// Runs the case with the objects (paths, one per kernel) and writes its outputs. In memory with red zones, outputs
-// poisoned first. Meant for a child process: a wrong kernel may take it down.
+// Runs the case with the objects (paths, one per kernel) and writes its outputs. Memory has red zones, and outputs are
+// poisoned first. Meant for a child process, since a wrong kernel may crash it.
 absl::Status run_case(const OnnxCase& the_case, const Kernels& kernels, const std::vector<std::string>& objects);
 
 }  // namespace wl::testing

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""What the importer knows of ONNX, against the installed `onnx` package.
+"""Compares the importer with the installed `onnx` package.
 
-  onnx_coverage.py table          ops and versions of onnx.defs that the table lacks, most tested first
-  onnx_coverage.py oracle [PART]  the package's backend tests (those whose name contains PART) through eval_onnx: imported,
-                                  computed by the oracle on the test's inputs, compared with the test's outputs
+    onnx_coverage.py table          ops and versions of onnx.defs that the table lacks, most tested first
+    onnx_coverage.py oracle [PART]  runs the package's backend tests (those whose name contains PART) through
+    eval_onnx:
+                                    imported, computed by the oracle on the test's inputs, compared with its outputs
 
-Cases, what is out of scope and which inputs may be constants are those of tests/onnx_backend, which compiles and runs the
-same cases; here nothing is compiled. A case that fails with those constants is tried with all inputs constant, last.
+The cases, their scope and the inputs that may be constants are those of tests/onnx_backend, which compiles and runs
+the same cases; here nothing is compiled. A case that fails with those constants is finally tried with all inputs
+constant.
 """
 
 import collections
@@ -76,7 +78,7 @@ def given_arrays(case):
 
 
 def write(folder, model, arrays):
-    """What eval_onnx --given reads."""
+    """Writes what eval_onnx --given reads."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.onnx").write_bytes(model.SerializeToString())
     (folder / "names").write_text("".join(name + "\n" for name in arrays))
@@ -97,7 +99,7 @@ def compare(case, folder, report):
             return f"output {i} is {dtype}{list(shape)}, expected {want.dtype}{list(want.shape)}"
         got, bound = np.fromfile(folder / f"out.{i}.bin", dtype=np.float64).reshape((2, *shape))
         want = want.astype(np.float64)
-        # Roundings between ops, of bfloat16 say, are not in the double-precision values but in their bounds.
+        # Roundings between ops, such as those of bfloat16, are not in the double-precision values but in their bounds.
         with np.errstate(all="ignore"):
             got = np.where(np.isfinite(bound) & (np.abs(got - want) <= bound), want, got)
         try:
@@ -108,7 +110,7 @@ def compare(case, folder, report):
 
 
 def evaluate(jobs, base):
-    """The line that eval_onnx prints on each folder."""
+    """Returns the line that eval_onnx prints for each folder."""
     reports = {}
     for begin in range(0, len(jobs), 50):
         run = subprocess.run([TOOL, "--given", *[base / case.name for case in jobs[begin:begin + 50]]],

@@ -1,11 +1,15 @@
 // Runs the ONNX backend tests' cases through compiled kernels:
+//
 //   run_onnx [--cover greedy|single] [--jobs N] [--objects DIR] [--target NAME] DIR
-// DIR/cases.txt names the cases, folders of DIR (onnx_case.h says what is in them). Prints one line per case:
+//
+// DIR/cases.txt lists the cases, which are folders of DIR (onnx_case.h describes them). Prints one line per case:
+//
 //   NAME<tab>ok<tab>VARIANT<tab>KERNELS      its outputs are written
 //   NAME<tab>failed<tab>MESSAGE              "import: ...", "compile: ...", ...
-//   NAME<tab>crashed<tab>MESSAGE             it took a process down, or too long
-// All cases are prepared in one child process, their kernels compiled together, and each is run in a child of its own.
-// --objects keeps compiled kernels there for the next run.
+//   NAME<tab>crashed<tab>MESSAGE             it crashed its process, or took too long
+//
+// All cases are prepared in one child process, and their kernels are compiled together. Each case runs in its own
+// child. --objects keeps compiled kernels there for the next run.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +34,7 @@ namespace wl::testing {
 namespace {
 
 constexpr unsigned kPrepareSeconds = 60, kRunSeconds = 120;
-constexpr size_t kPart = 192;  // kernels
+constexpr size_t kPart = 192;  // kernels per part
 
 absl::StatusOr<Cover> greedy(const Graph& graph, const Machine& machine) {
   return cover_greedy(graph, machine);
@@ -43,7 +47,7 @@ struct Settings {
   std::string target;
 };
 
-// Written by the child that prepares, read by its parent when it has died.
+// Written by the child that prepares the cases, and read by its parent after the child died.
 struct Progress {
   std::atomic<int> preparing{-1};
 };
@@ -72,7 +76,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// The object of every kernel, empty where it does not compile; `messages` says why.
+// Returns the object of every kernel, empty where it does not compile; `messages` has the reasons.
 absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, const Settings& settings,
                                                      std::map<int, std::string>& messages) {
   std::map<std::string, std::string> known;
@@ -100,7 +104,7 @@ absl::StatusOr<std::vector<std::string>> compile_all(const Kernels& kernels, con
   options.deadline_ns = 300'000'000'000;
   std::ofstream out(index, std::ios::app);
   double seconds = 0;
-  // In parts, so that a run that is stopped leaves something for the next one.
+  // Compiles in parts, so that an interrupted run leaves objects for the next one.
   for (size_t begin = 0; begin < fresh.size(); begin += kPart) {
     const std::vector<Candidate> part(
         fresh.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -145,7 +149,7 @@ std::string run_in_child(const OnnxCase& the_case, const Kernels& kernels, const
   return lines.empty() ? "run: no message" : lines[0];
 }
 
-// Prepares, compiles, runs and reports all cases but those in `crashed`.
+// Prepares, compiles, runs and reports all cases except those in `crashed`.
 int do_cases(const std::vector<std::string>& names, const std::map<int, std::string>& crashed, const Settings& settings,
              const Machine& machine, Progress& progress) {
   Reports reports;

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes the files beside it: one BERT layer (post-norm, hidden 768, 12 heads, erf GELU, 512 tokens, batch 1, additive mask)
-as different sources write it down. Needs torch, onnxscript and onnx; the committed files are from torch 2.15, onnxscript 0.7
-and onnx 1.23.
+"""Writes the files beside it: one BERT layer (post-norm, hidden 768, 12 heads, erf GELU, 512 tokens, batch 1,
+additive mask) as different exporters write it. Needs torch, onnxscript and onnx; the committed files are from torch
+2.15, onnxscript 0.7 and onnx 1.23.
 
-  torchscript_13, torchscript_17    torch.onnx.export(dynamo=False): LayerNormalization decomposed; fused
-  dynamo_18, dynamo_20              torch.onnx.export(dynamo=True): GELU decomposed; fused
-  decomposed_13, fused_20           written by hand: everything in small steps and other orders; everything fused
-  flat_18                           written by hand: [512,768] instead of [1,512,768], Gemm instead of MatMul and Add
+    torchscript_13, torchscript_17    torch.onnx.export(dynamo=False): LayerNormalization decomposed; fused
+    dynamo_18, dynamo_20              torch.onnx.export(dynamo=True): GELU decomposed; fused
+    decomposed_13, fused_20           written by hand: everything in small steps and other orders; everything fused
+    flat_18                           written by hand: [512,768] instead of [1,512,768], Gemm instead of MatMul and
+    Add
 
-Weights are stripped: every initializer above 1 KiB becomes an input of its name, listed in metadata "warploom.weights". All
-store weights as [in,out]: a transposed weight is another access, and so rightly another key.
+Weights are stripped: every initializer above 1 KiB becomes an input of its name, listed in metadata
+"warploom.weights". All files store weights as [in,out]. A transposed weight would be another access, and so rightly
+another key.
 """
 
 import math
@@ -67,7 +69,7 @@ def from_torch():
                 setattr(self, name, nn.Linear(WIDTH, WIDTH))
             self.up, self.down = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
             self.ln1, self.ln2 = nn.LayerNorm(WIDTH, eps=EPSILON), nn.LayerNorm(WIDTH, eps=EPSILON)
-            for norm in (self.ln1, self.ln2):  # equal ones would become one
+            for norm in (self.ln1, self.ln2):  # equal weights would become one
                 nn.init.normal_(norm.weight)
                 nn.init.normal_(norm.bias)
 
@@ -98,7 +100,7 @@ def from_torch():
 
 
 class Maker:
-    """A graph by hand. Names count up, so every value has its own."""
+    """Builds a graph by hand. Names are numbered, so that every value has its own."""
 
     def __init__(self, opset, *shape):
         self.opset, self.shape = opset, list(shape)
@@ -161,7 +163,7 @@ def norm_fused(m, x, name):
 
 
 def norm_decomposed(m, x, name):
-    """Means as sums, squares as products, the root's reciprocal as a division."""
+    """Layer normalisation with means as sums, squares as products, and the reciprocal of the root as a division."""
 
     def mean(value):
         return m.op("Div", m.op("ReduceSum", value, m.ints(-1), keepdims=1), m.constant(float(WIDTH)))
@@ -174,7 +176,7 @@ def norm_decomposed(m, x, name):
 
 
 def gelu_decomposed(m, x):
-    """0.5 x (1 + erf(x * 1/sqrt 2))"""
+    """0.5 x (1 + erf(x * 1/sqrt 2))."""
     erf = m.op("Erf", m.op("Mul", m.constant(math.sqrt(0.5)), x))
     return m.op("Mul", m.op("Mul", m.constant(0.5), x), m.op("Add", m.constant(1.0), erf))
 

@@ -37,7 +37,7 @@ TEST(Fill, RangeAgreesWithValueBitForBitWhateverTheCut) {
   }
 }
 
-// Keys and recorded trials depend on these numbers: they may never change.
+// Keys and recorded trials depend on these numbers, so they must never change.
 TEST(Fill, GoldenValues) {
   Fill fill;
   EXPECT_EQ(std::bit_cast<uint32_t>(static_cast<float>(fill_value(fill, DType::f32, 1, 0, 0))), 0xbf170360u);
@@ -123,7 +123,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);            // tie: to even
   EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);        // tie: to even, upwards
-  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);  // would be lost by rounding through f32 first
+  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);  // rounding through f32 first would lose this
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65520), 0x7c00);
@@ -134,7 +134,7 @@ TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::bf16, 3.0), 0x4040);
   EXPECT_EQ(bits_of(DType::bf16, 3.4e38), 0x7f80);
   EXPECT_EQ(bits_of(DType::bf16, std::numeric_limits<float>::denorm_min()), 0x0000);
-  for (int shift = -30; shift < 20; ++shift) {  // f32 -> bf16 by the usual bit trick, as an independent check
+  for (int shift = -30; shift < 20; ++shift) {  // independent check: f32 -> bf16 by the usual bit manipulation
     const float f = std::ldexp(1.2345678f, shift);
     const auto word = std::bit_cast<uint32_t>(f);
     EXPECT_EQ(bits_of(DType::bf16, f), static_cast<uint16_t>((word + 0x7fff + (word >> 16 & 1)) >> 16));

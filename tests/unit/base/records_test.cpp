@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-TEST(Sha256, PublishedVectors) {  // FIPS 180-4
+TEST(Sha256, PublishedVectors) {  // from FIPS 180-4
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
@@ -55,7 +55,7 @@ TEST(Records, FingerprintTellsMachinesApart) {
   b.threads = 2;
   EXPECT_NE(a.fingerprint(), b.fingerprint());
   b = a;
-  b.compiler_versions = "another";  // environment, not machine
+  b.compiler_versions = "another";  // compilers belong to the environment, not to the machine
   EXPECT_EQ(a.fingerprint(), b.fingerprint());
 }
 

@@ -1,4 +1,4 @@
-// The T4 reader and writer, and the scores that replayed searches get.
+// The T4 reader and writer, and the scores of replayed searches.
 #include <gtest/gtest.h>
 
 #include "bench/replay/score.h"
@@ -6,7 +6,7 @@
 namespace wl {
 namespace {
 
-// Two axes of values 1..4 and "a"/"b"; the time grows with both; one point failed and one was never there.
+// Two axes, 1..4 and "a"/"b". The time grows with both. One point failed, and one is missing.
 std::string others_table() {
   nlohmann::json results = nlohmann::json::array();
   for (int x = 4; x >= 1; --x)
@@ -56,7 +56,7 @@ TEST(T4, ReadsWhatItWrites) {
 TEST(Score, RandomCurveIsTheExpectedMinimum) {
   const auto table = parse_t4("other", others_table());
   ASSERT_TRUE(table.ok()) << table.status();
-  // Every set of two of the seven results, by hand; the failure counts for nothing but the draw.
+  // Enumerates every set of two of the seven results. A failed result uses up a draw.
   std::vector<double> times;
   for (const auto& [point, result] : (*table)->results) times.push_back(result.correct ? result.ns : 1e300);
   double sum = 0;

@@ -1,4 +1,4 @@
-// Models whose values lie in files beside them.
+// Models whose values are in files beside them.
 #include "client/program/external.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class ExternalTest : public ProgramsTest {
  protected:
-  // z = x + w, w : float[2,3] in `location`, from `offset` on; root_/m holds the model.
+  // z = x + w, with w : float[2,3] in `location` at `offset`. root_/m holds the model.
   std::string model(const std::string& location, const std::string& offset = "", const std::string& length = "") {
     onnx::ModelProto model;
     model.set_ir_version(8);
@@ -60,7 +60,7 @@ class ExternalTest : public ProgramsTest {
     return path;
   }
 
-  // What importing the model and reading its weights say; the same.
+  // Importing the model and reading its weights fail with the same message, which is returned.
   std::string error(const std::string& path) {
     const auto graph = read_graph(path, {});
     const auto weights = visit_arrays(path, [](const auto&...) { return absl::OkStatus(); });

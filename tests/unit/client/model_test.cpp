@@ -32,7 +32,7 @@ float at(const Array& array, size_t index) {
 
 class ModelTest : public ProgramsTest {
  protected:
-  // A bundle for 6 rows, or for 6 and 2.
+  // Writes a bundle for 6 rows, or for 6 and 2.
   std::string bundle(bool two = false) {
     std::vector<TunedProgram> programs = {{program_of("y[i] = x[i] + w[i];"), "{}"}};
     if (two) programs.push_back({program_of("y[i] = x[i] + w[i];", 2), "{}"});
@@ -146,7 +146,7 @@ TEST(Buckets, OnlyWhatFitsExactlyServes) {
   }
 }
 
-// The program's weight w is a * b; both have no value in the bundle.
+// The program's weight w is a * b, neither of which has a value in the bundle.
 TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);
@@ -175,7 +175,7 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   ASSERT_TRUE(model->set_weight("a", a).ok());
   EXPECT_EQ(first(), 12) << "twice 2 * 3";
 
-  // Both are forgotten: half of a new pair does not make a weight.
+  // Both operands were freed, so half of a new pair does not determine the weight.
   ASSERT_TRUE(model->set_weight("a", array_of({32}, 5)).ok());
   EXPECT_EQ(model->run({{"x", x}}).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(model->set_weight("b", b).ok());

@@ -39,7 +39,7 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_NE(message(big).find("Fortran order"), std::string::npos);
 }
 
-// Written by numpy.savez_compressed(a=arange(3, dtype=int32), b=float64(2.5)).
+// Made by numpy.savez_compressed(a=arange(3, dtype=int32), b=float64(2.5)).
 std::string npz_sample();
 
 TEST(Npy, DamagedBytesNeverCrash) {

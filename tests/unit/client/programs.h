@@ -1,4 +1,4 @@
-// Small programs with real kernels, for tests: a folder of their own and the machine's C compiler.
+// Small programs with real kernels, for tests. They need a private folder and the machine's C compiler.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class ProgramsTest : public testing::Test {
   ~ProgramsTest() override { std::filesystem::remove_all(root_); }
 
   // y = (x + w) + w over rows of 32, in two calls of one kernel with an intermediate between them. `body` is the
-  // kernel's inner statement, over float *x, *w, *y and long i. No steps where there is no C compiler.
+  // kernel's inner statement, over float *x, *w, *y and long i. The program has no steps if there is no C compiler.
   Program program_of(const std::string& body, int64_t rows = 6) {
     const std::string stem = root_ + "/k" + std::to_string(++number_), source = stem + ".c", object = stem + ".so";
     EXPECT_TRUE(write_file(source,
@@ -72,7 +72,7 @@ class ProgramsTest : public testing::Test {
   int number_ = 0;
 };
 
-// Ends a test where there is no C compiler.
+// Skips a test if there is no C compiler.
 #define NEEDS_COMPILER(program) \
   if ((program).steps.empty()) GTEST_SKIP() << "no C compiler on this machine"
 

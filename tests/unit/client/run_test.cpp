@@ -37,7 +37,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   ASSERT_EQ(result->steps_ns.size(), program.steps.size());
   for (const std::vector<int64_t>& step : result->steps_ns) EXPECT_EQ(step.size(), 4u);
 
-  // What was saved can be given again, and gives the same.
+  // Saved inputs can be given again, and give the same result.
   auto y = parse_npy(read_file(root_ + "/out/y.npy").value(), "y");
   options.inputs = {{"x", root_ + "/out/inputs/x.npy"}, {"w", root_ + "/out/inputs/w.npy"}};
   options.seed = 99;
@@ -47,7 +47,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_EQ(again->given, (std::vector<std::string>{"w", "x"}));
   EXPECT_EQ(parse_npy(read_file(root_ + "/out/y.npy").value(), "y")->bytes, y->bytes);
 
-  // As a folder of weights too.
+  // The same files as a folder of weights.
   options.inputs.clear();
   options.weights = {root_ + "/out/inputs"};
   again = run_program(program, options);
@@ -87,7 +87,7 @@ TEST_F(RunTest, ChecksEveryStepOnWhatItRead) {
   EXPECT_EQ(result->checks[1].name, "y");
   EXPECT_GT(result->checks[1].samples, 30);
 
-  // The second step right, the first one not: its error is not the second's.
+  // The second step is right and the first one is not. The second must not be blamed.
   program.kernels.push_back(program_of("y[i] = x[i] + 2 * w[i];").kernels[0]);
   program.steps[0].kernel = 1;
   result = run_program(program, options);
@@ -101,7 +101,7 @@ TEST_F(RunTest, KnowsWhetherTheStepsAreTheGraph) {
   NEEDS_COMPILER(program);
   const Graph whole = parse(program.graph_text).value();
   EXPECT_TRUE(steps_make(program, whole).value());
-  // Every step right on what it reads, and yet another program: the second reads x again.
+  // Every step is right on its inputs, but the program is another one: the second step reads x again.
   program.steps[1].args[0] = 0;
   EXPECT_FALSE(steps_make(program, whole).value());
   program.steps[0].args[0] = 2;

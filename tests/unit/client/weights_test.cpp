@@ -70,7 +70,7 @@ TEST_F(WeightsTest, ComeOutOfAnOnnxFileInEveryEncoding) {
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("initializer short: f32[5] needs 20 bytes"));
 }
 
-// The file is as large as the weights: it is never held whole.
+// The file is as large as the weights, so it is never read as a whole.
 TEST(VisitWeights, ReadsOneInitializerAtATime) {
   onnx::ModelProto model;
   for (const char* name : {"first", "second", "third"}) {

@@ -38,7 +38,7 @@ std::vector<std::string> classes(const Graph& graph, const Cover& cover) {
   return names;
 }
 
-// `layers` transformer layers over `t` tokens, `h` heads of `d`; the shape of BERT.
+// `layers` transformer layers over `t` tokens with `h` heads of `d`, in the shape of BERT.
 Graph transformer(int layers, int64_t t, int64_t h, int64_t d) {
   Builder b;
   const int64_t e = h * d;
@@ -113,7 +113,7 @@ TEST(Cover, EqualLayersShareKeys) {
   const Cover cover = greedy(graph);
   for (const Group& group : cover.groups) keys.insert(graph_hash(extract(graph, group)));
   EXPECT_EQ(cover.groups.size(), 44u);
-  // q, k, v alike; two norms alike; scores, softmax, context, o, up, down.
+  // q, k and v are alike, and so are the two norms; then scores, softmax, context, o, up, down.
   EXPECT_EQ(keys.size(), 8u);
 }
 
@@ -154,7 +154,7 @@ TEST(Cover, DearWorkIsNotRepeatedAndCheapWorkIs) {
 }
 
 TEST(Cover, ValuesThatMeetAgainDoNotMakeACycle) {
-  // x -> a -> column sum -> b(a, sum): the sum cannot join a row of a's kernel with b.
+  // x -> a -> column sum -> b(a, sum): the sum cannot be in a kernel with rows of a and b.
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[16,32]
     %1 = tanh %0 : f32[16,32]
@@ -202,8 +202,8 @@ TEST(Cover, AViewThatNobodyCanAbsorbIsAKernel) {
   EXPECT_EQ(check_cover(graph, greedy(graph)), "");
 }
 
-// Stored as its transpose, which is its only use, the value could not be read as it was: %4 undoes that and cuts the
-// axes.
+// If the value were stored transposed, as its only direct use reads it, %4 could not be read in the same kernel: it
+// undoes the transpose and cuts the axes.
 TEST(Cover, AStoredViewLeavesItsReadersKernels) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,6]
@@ -230,7 +230,7 @@ TEST(Cover, PadsAndConcatsOfInputsNeedNoKernel) {
   EXPECT_EQ(one_per_op(graph).groups.size(), 1u);
 }
 
-// The padded values are stored; the pad itself is how they are read.
+// The padded values are stored, and the pad itself is part of the read.
 TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[4]
@@ -245,7 +245,7 @@ TEST(Cover, PadsAndConcatsOfComputedValuesCut) {
   EXPECT_EQ(greedy(graph).groups.size(), 3u);
 }
 
-// Half of each row turns its sign and place: as rewritten, nothing of that is stored.
+// Half of each row changes sign and place. After rewriting, no intermediate is stored.
 TEST(Cover, RotaryEmbeddingIsOneKernel) {
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[8,32,16]

@@ -1,4 +1,5 @@
-// What a group is called must not depend on where it stands; what may be merged must not depend on how it is found out.
+// The name of a group must not depend on its place, and the groups that may be merged must not depend on the method of
+// finding them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -79,7 +80,7 @@ TEST(GroupOrder, ExtractedGroupsAreInOrder) {
   EXPECT_EQ(print(extract(once, whole(once))), print(once));
 }
 
-// Whether a path of two steps or more leads from one to the other.
+// Whether a path of at least two steps leads from one to the other.
 bool detour(const PartGraph& graph, int from, int to) {
   std::vector<int> todo;
   for (int next : graph.after(from))

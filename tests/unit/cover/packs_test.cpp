@@ -22,7 +22,7 @@ Machine gpu() {
   return machine;
 }
 
-// Queries, keys and values of 512 tokens, and a product that waits for the keys.
+// Queries, keys and values of 512 tokens, and a product that depends on the keys.
 constexpr const char* kProducts = R"(graph {
   %0 = input "x" : f32[512,768] normal(0,1)
   %1 = input "a" : f32[768,768] normal(0,1)
@@ -69,7 +69,7 @@ TEST(PoolPacks, KernelsOfAPathDoNot) {
   EXPECT_GE(packs, 4);
 }
 
-// The queries are as early as the keys, but nobody waits for them.
+// The queries can run as early as the keys, but no kernel depends on them.
 TEST(PoolPacks, AnEarlyKernelMayRunWithALateOne) {
   const Graph graph = parse(kProducts).value();
   const ColumnPool pool = candidate_pool(graph, gpu()).value();
@@ -93,7 +93,7 @@ TEST(PoolPacks, SaveALaunchEachAtLeast) {
   EXPECT_TRUE(with.proven());
 }
 
-// A kernel that fills the machine and takes long gains nothing.
+// Packing a long kernel that fills the machine gains nothing.
 TEST(PoolPacks, LongKernelsStayApart) {
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[16896,4096] normal(0,1)

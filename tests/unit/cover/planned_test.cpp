@@ -24,8 +24,8 @@
 namespace wl {
 namespace {
 
-// The least time of any cover, found without rows: Dijkstra's shortest path over what is stored so far and which of the
-// ops that may run once did.
+// Returns the least time of any cover, computed without the program's rows: Dijkstra's shortest path over the sets of
+// stored values and of ops already executed as single kernels.
 double shortest(const CoverProgram& program) {
   uint64_t wanted = 0, once = 0;
   for (int op = 0; op < program.ops; ++op) {
@@ -67,8 +67,8 @@ double shortest(const CoverProgram& program) {
   return -1;
 }
 
-// Every op alone, then convex sets of two to four with random stores dropped: times that no model would give, so that
-// recomputing pays and chosen columns wait for each other.
+// Columns for every op alone, then for convex sets of two to four ops with random stores dropped. Their times are
+// unlike any model's, so that recomputing pays and chosen columns depend on each other.
 CoverProgram random_program(uint64_t seed) {
   uint64_t state = seed * kGolden + 1;
   const auto below = [&](int n) { return static_cast<int>(split_mix(state) % static_cast<uint64_t>(n)); };
@@ -83,7 +83,7 @@ CoverProgram random_program(uint64_t seed) {
     program.once.push_back(below(6) == 0);
     program.wanted.push_back(readers[op].empty() || below(8) == 0);
   }
-  const auto convex = [&](unsigned set) {  // what reads from the set feeds nothing of it
+  const auto convex = [&](unsigned set) {  // an op that reads from the set must not feed the set
     unsigned after = 0;
     for (int op = 0; op < program.ops; ++op) {
       const bool inside = (set >> op & 1) != 0;
@@ -142,14 +142,14 @@ TEST(CoverProgram, IsWhatTheShortestPathFinds) {
       EXPECT_NEAR(answer.micros, least, 1e-6) << "seed " << seed;
       EXPECT_NEAR(solve_regions(program, {start}).micros, least, 1e-6) << "seed " << seed;
     }
-    unproven += !answer.proven();  // cycles upon cycles: the limit of rounds
+    unproven += !answer.proven();  // repeated cycles reach the limit of rounds
     cuts += answer.cuts;
     size_t ops = 0;
     for (int g : answer.chosen) ops += program.columns[g].ops.size();
     repeats += ops > static_cast<size_t>(program.ops);
   }
   std::printf("%d loop rows, %d covers that compute an op twice\n", cuts, repeats);
-  if (count >= 30) {  // fewer need not meet both
+  if (count >= 30) {  // smaller samples need not contain both cases
     EXPECT_GT(cuts, 0);
     EXPECT_GT(repeats, 0);
   }
@@ -161,7 +161,7 @@ TEST(CoverProgram, WaitingColumnsAreNoCover) {
   program.ops = 4;
   program.once = {0, 0, 0, 0};
   program.wanted = {0, 1, 0, 1};
-  // 0 -> 3 and 2 -> 1: {0, 1} and {2, 3} each need what the other stores.
+  // 0 -> 3 and 2 -> 1: {0, 1} and {2, 3} each need a value that the other stores.
   program.columns = {{{0, 1}, {0, 1}, {2}, 1}, {{2, 3}, {2, 3}, {0}, 1}, {{0}, {0}, {}, 1}};
   EXPECT_FALSE(is_cover(program, {0, 1}));
   std::vector<int> waiting;
@@ -186,8 +186,8 @@ TEST(CoverRegions, SegmentsMakeACoverNoWorse) {
 class PlannedRandom : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, PlannedRandom, ::testing::Range(0, testing::kShards));
 
-// The whole way: pool, program, regions, groups. 500 graphs of at most ten ops against the shortest path, each cover
-// against the meaning of its graph.
+// All stages: pool, program, regions, groups. 500 graphs of at most ten ops are compared with the shortest path, and
+// each cover with the meaning of its graph.
 TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
   const Seeds range = seeds(500, 1);
   double lost_model = 0, lost_times = 0, worst = 0;
@@ -200,7 +200,7 @@ TEST_P(PlannedRandom, CoversAreOptimalAndMeanTheGraph) {
     const absl::StatusOr<ColumnPool> sparse = candidate_pool(graph, test_machine(), /*enumerated=*/0);
     ASSERT_TRUE(sparse.ok());
     for (const bool random_times : {false, true}) {
-      // Of a form by what it is, so that both pools agree on it.
+      // The time depends on the form's contents, so that both pools agree on it.
       const auto times = [&](const ColumnPool& of) {
         std::vector<double> micros = form_times(of, {});
         if (!random_times) return micros;
@@ -269,7 +269,7 @@ TEST(CoverPlanned, IsPricedNoHigherThanGreedyAndProven) {
     }
 }
 
-// Times that are not the model's, 0.6 to 1.6 of them at random.
+// Times that differ from the model's by random factors of 0.6 to 1.6.
 struct Refining {
   Graph graph;
   ColumnPool pool;
@@ -284,15 +284,15 @@ struct Refining {
     find_least();
   }
 
-  // As a job would that had measured everything.
+  // As in a job that has measured everything.
   void find_least() {
     CoverPrices all;
     for (size_t f = 0; f < truth.size(); ++f) all.measured.emplace(pool.forms[f].hash, truth[f]);
     least = solve_cover(pool, form_times(pool, all))->total;
   }
 
-  // Measures what kCoversOfARound covers have, each for more hope than the one before. False: all of it was measured,
-  // whatever is hoped for.
+  // Measures the groups of kCoversOfARound covers, each made with more hope for unmeasured groups than the one before.
+  // Returns false when all of them had been measured.
   bool round() {
     std::map<std::string, double> measured = prices.measured;
     int covers_with_news = 0;
@@ -313,7 +313,7 @@ struct Refining {
     return news;
   }
 
-  // The best cover of what was measured, above the optimum.
+  // Returns how far the best cover of measured groups is above the optimum.
   double above() {
     CoverPrices known = prices;
     known.otherwise = Unmeasured::kNever;
@@ -327,7 +327,7 @@ TEST(CoverPlanned, RefinementEndsCloseToTheOptimum) {
   for (const std::string& name : kModels)
     for (uint64_t seed = 1; seed <= static_cast<uint64_t>(testing::scaled(6)); ++seed) {
       Refining refining(model(name), seed);
-      refining.solve_and_measure(refining.prices.measured);  // the first cover is of no times at all
+      refining.solve_and_measure(refining.prices.measured);  // the first cover is made without any times
       first += refining.above();
       for (int round = 1; round <= 5 && refining.round();) ++round;
       sum += refining.above();
@@ -344,7 +344,7 @@ TEST(CoverPlanned, BoundsForWhatIsUnmeasuredEndAtTheOptimum) {
   for (const char* name : {"gelu_ffn.onnx", "mha_s512.onnx", "softmax_xent.onnx"}) {
     Refining refining(model(name), 3);
     refining.prices.otherwise = Unmeasured::kBound;
-    // A time of less than the bound would be none.
+    // A time below the lower bound is impossible.
     for (size_t f = 0; f < refining.truth.size(); ++f)
       refining.truth[f] = std::max(refining.truth[f], refining.pool.forms[f].cost.bound);
     refining.find_least();
@@ -362,7 +362,7 @@ TEST(CoverPlanned, WithoutAMeasuredCoverThereIsNone) {
 }
 
 TEST(Explain, SaysWhyNeighboursAreNoOneKernel) {
-  // All blocks would wait for the largest of all elements.
+  // A stitched kernel would have to wait for the largest of all elements.
   const Graph graph = parse(R"(graph {
   %0 = input "x" : f32[64,64] normal(0,1)
   %1 = input "w" : f32[64,64] normal(0,1)

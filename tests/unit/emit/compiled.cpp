@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreads = 2;
 
-// What is being run, for the last words of a kernel that faults.
+// The kernel that runs now, for the message when it faults.
 const char* volatile running = "";
 
 void report_fault(int signal) {
@@ -39,9 +39,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 Machine machine_named(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // few, so that small groups keep all of them busy
+  machine.units = 3;  // so few that small groups keep all of them busy
   machine.threads = kThreads;
-  machine.part_elements = 16;  // small groups have parts
+  machine.part_elements = 16;  // so small that small groups have parts
   static const Device* const kDevice = new Device(describe_cpu());
   for (const std::string& compiler : kDevice->compilers) {
     machine.gcc = machine.gcc || compiler == "gcc";
@@ -80,7 +80,7 @@ void CompiledChecks::add(int group, Source source, std::string plan) {
   cases_.push_back({group, {kernels(), std::move(plan), std::move(source)}});
 }
 
-// All kernels of one group, over one set of buffers.
+// Runs all kernels of one group on one set of buffers.
 std::string CompiledChecks::run_group(int number, const std::vector<std::pair<const Case*, std::string>>& objects,
                                       std::vector<std::string>& wrong) {
   const Problem& problem = problems_[number];
@@ -168,7 +168,7 @@ std::vector<std::string> CompiledChecks::run() {
   }
   const auto old_segv = ::signal(SIGSEGV, report_fault);
   const auto old_ill = ::signal(SIGILL, report_fault);
-  const auto old_abort = ::signal(SIGABRT, report_fault);  // how the simulated GPU ends a wrong kernel
+  const auto old_abort = ::signal(SIGABRT, report_fault);  // the simulated GPU aborts a wrong kernel
   const auto middle = std::chrono::steady_clock::now();
   for (const auto& [problem, objects] : by_problem) {
     const std::string message = run_group(problem, objects, wrong);

@@ -1,6 +1,6 @@
-// Printed kernels as a machine meets them: compiled by the real compilers, loaded, run on two threads in memory with
-// red zones, and compared with the double-precision oracle at every output element. Kernels are collected first and
-// compiled together, many to a translation unit.
+// Runs printed kernels on this machine: compiled by the real compilers, loaded, run on two threads in memory with red
+// zones, and compared with the double-precision oracle at every output element. Kernels are collected first and
+// compiled together, many in one translation unit.
 #pragma once
 
 #include <deque>
@@ -14,12 +14,12 @@
 
 namespace wl::testing {
 
-// A row of kTargets with two threads and every compiler that this machine has.
+// Returns a row of kTargets with two threads and every compiler that this machine has.
 Machine machine_named(std::string_view target);
-// Rows of kTargets of the CPU family that this machine can run.
+// Returns the rows of kTargets of the CPU family that this machine can run.
 std::vector<std::string> runnable_targets();
 
-// "" when `got` is what the oracle expects.
+// Returns "" when `got` is what the oracle expects.
 std::string difference(double got, const Value& want);
 
 class CompiledChecks {
@@ -27,14 +27,14 @@ class CompiledChecks {
   // `folder` (below the test's temporary folder) receives the objects.
   explicit CompiledChecks(std::string folder) : folder_(std::move(folder)) {}
 
-  // A group whose kernels follow; its inputs are generated from `seed`. Fails when the oracle does.
+  // Adds a group whose kernels follow. Its inputs are generated from `seed`. Fails when the oracle does.
   absl::StatusOr<int> group(const Graph& graph, uint64_t seed = 7);
-  // One kernel of the group; `plan` is shown when it is wrong. Equal sources are run once.
+  // Adds one kernel of the group. `plan` is shown when the kernel is wrong. Equal sources run once.
   void add(int group, Source source, std::string plan);
   int kernels() const { return static_cast<int>(cases_.size()); }
 
-  // Compiles and runs everything added: one message for every kernel that is not right. Seconds spent compiling and
-  // running go to standard output.
+  // Compiles and runs all kernels. Returns one message for every kernel that is not right. Prints the seconds spent
+  // compiling and running.
   std::vector<std::string> run();
 
  private:

@@ -1,5 +1,5 @@
-// Every legal way to print a group means what the group's graph means: the compiled counterpart of the interpreter's
-// differential test, over both compilers and every row of kTargets that this machine can run.
+// Every legal way to print a group computes what the group's graph says. This is the compiled counterpart of the
+// interpreter's differential test, with both compilers and every row of kTargets that this machine can run.
 #include "tests/unit/emit/compiled.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds `points` schedules of a group, drawn from its space, beside its seeds; with 0, one of its seeds or a drawn one.
+// Adds `points` schedules drawn from a group's space besides its seeds; with 0, one of its seeds or a drawn one.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
                Tally& tally, uint64_t seed) {
   const auto number = checks.group(group);
@@ -75,7 +75,7 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
 class CompiledFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
 
-// One schedule of every group: the graphs are many.
+// Tests one schedule of every group, since there are many graphs.
 TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   const auto [first, last] = seeds(1000, 20260201);
   const std::vector<std::string> targets = testing::runnable_targets();
@@ -85,7 +85,7 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
     CompiledChecks checks("compiled_random");
     for (const uint64_t batch = std::min(last, seed + 125); seed < batch; ++seed) {
       SCOPED_TRACE(cat("seed ", seed));
-      // Some large enough for several vectors, tiles and rows a block.
+      // Some graphs are large enough for several vectors, tiles and rows per block.
       const Graph graph =
           random_graph(seed, {.nodes = 14, .largest = seed % 4 == 0 ? 6000 : 200, .f32_only = seed % 3 != 0});
       const std::string& target = targets[seed % targets.size()];
@@ -103,7 +103,8 @@ TEST_P(CompiledFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// The text of GPU kernels, on threads that are fibers: it knows bounds, races and who meets at a barrier.
+// Runs the text of GPU kernels on threads that are fibers. It checks bounds, races, and which threads arrive at a
+// barrier.
 const std::vector<std::string> kSimulated = {"sim:cuda", "sim:hip"};
 
 class SimulatedClasses : public ::testing::TestWithParam<int> {};

@@ -1,5 +1,6 @@
 // Kernels of GPU targets through the real compilers, which need no GPU: they compile for every row that the compilers
-// know, spill nothing, and move 16 bytes an access where rows are aligned. What is not known is skipped and said.
+// know, spill nothing, and move 16 bytes per access where rows are aligned. Targets unknown to the compilers are
+// skipped with a message.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -55,7 +56,7 @@ std::vector<std::string> gpu_targets() {
   return names;
 }
 
-// One kernel on its own.
+// Compiles one kernel alone.
 absl::StatusOr<GpuCode> compile_one(const Source& source, const std::string& folder) {
   WL_ASSIGN_OR_RETURN(GpuUnit unit, compile_gpu({&source, 1}, folder));
   return std::move(unit.kernels.front());
@@ -93,7 +94,7 @@ TEST_P(DeviceCode, OfASoftmaxIsWideAndSpillsNothing) {
   std::printf("%s: %s\n", GetParam().c_str(), code_text(*code).c_str());
 }
 
-// What `blocks` asks for is kept: registers are left for so many.
+// The number of resident blocks that `blocks` asks for leaves enough registers for them.
 TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   const Machine machine = testing::machine_named(GetParam());
   const Gpu& gpu = machine.target->gpu;
@@ -112,7 +113,7 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   }
 }
 
-// Every first choice, and the largest register tile with everything around it.
+// Tests every first choice, and the largest register tile with all options around it.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -153,7 +154,7 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
 
 using DeviceCodeOfFamilies = DeviceCode;
 using DeviceCodeOfMoves = DeviceCode;
-// Loads of what is read once tell the caches so, and are as wide.
+// Loads of data that is read once carry a streaming hint and have the same width.
 TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kSoftmax).value();
@@ -177,8 +178,8 @@ TEST_P(DeviceCodeOfMoves, OfStreamingLoadsGoesPastTheCaches) {
   EXPECT_NE(binaries[0], binaries[1]);
 }
 
-// Operands on their way while others are multiplied: no registers between, 16 bytes where columns are neighbours, 4
-// where they are put across.
+// Asynchronous copies of operands during the products: no registers between, 16 bytes where columns are adjacent in
+// memory, 4 where the operand is transposed.
 TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
@@ -201,7 +202,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
     EXPECT_EQ(code->narrowest_load, 4);
     EXPECT_NE(code->assembly.find("cp.async.cg.shared.global"), std::string::npos);
     EXPECT_NE(code->assembly.find(cat("cp.async.wait_group ", stages - 2, ";")), std::string::npos) << code->assembly;
-    // Before sm_80 the same text copies at once.
+    // Before sm_80 the same text copies synchronously.
     source.target = "cuda:sm_75";
     const auto older = compile_one(source, folder_);
     ASSERT_TRUE(older.ok()) << older.status();
@@ -209,7 +210,7 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   }
 }
 
-// Every dtype, cast and op that random graphs come up with has a spelling.
+// Every dtype, cast and op of random graphs has a spelling.
 TEST_P(DeviceCodeOfFamilies, OfRandomGraphsCompiles) {
   const Machine machine = testing::machine_named(GetParam());
   const uint64_t first = testing::test_seed(20260501);

@@ -1,6 +1,6 @@
-// What is asserted of memory-bound kernels where there is no GPU to time them: the default schedule of each golden
-// group compiles to code that spills nothing, moves 16 bytes an access wherever rows are aligned, keeps a unit busy,
-// and moves every byte of its large arguments once.
+// Properties of memory-bound kernels that are checked without a GPU: the default schedule of each golden group compiles
+// to code that spills nothing, moves 16 bytes per access wherever rows are aligned, keeps a unit busy, and moves every
+// byte of its large arguments once.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,11 +22,12 @@ namespace {
 
 struct Judged {
   const char* golden;
-  int load = 16, store = 16;    // narrowest access; 0: not said
-  int64_t reads = 1, more = 0;  // of a large argument: how often it is read, and how many elements beside
+  int load = 16, store = 16;    // narrowest access; 0: not checked
+  int64_t reads = 1, more = 0;  // of a large argument: how often it is read, and how many elements are read besides
 };
-// The ten without a matrix product. Loads at every offset: windows, pads, labels. A transpose's lanes move four bytes
-// each, side by side. A group norm's rows have loops around them and are read once for each of its three phases.
+// The ten groups without a matrix product. Windows, pads and labels are loaded at every offset. The lanes of a
+// transpose move four bytes each, side by side. The rows of a group norm have loops around them and are read once for
+// each of its three phases.
 const Judged kJudged[] = {{"softmax"},
                           {"residual_layer_norm"},
                           {"log_softmax_gather", 4, 4, 1, 16},
@@ -52,7 +53,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
   const std::string folder = cat(::testing::TempDir(), "/static_judgement.", getpid());
   std::filesystem::create_directories(folder);
   Machine machine = testing::machine_named(GetParam());
-  machine.units = 0;  // as large as it is: small groups are not shared out
+  machine.units = 0;  // no known units, so that small groups are not divided among blocks
   machine.part_elements = Machine().part_elements;
   const CodeLimits limits = code_limits(machine.target->gpu);
   for (const Judged& judged : kJudged) {
@@ -87,7 +88,7 @@ TEST_P(StaticJudgement, OfTheGoldenKernels) {
     for (size_t i = 0; i < kernel.buffers.size(); ++i) {
       const KernelBuffer& buffer = kernel.buffers[i];
       if (buffer.level != Level::kGlobal) continue;
-      // What is broadcast along rows is read by each of them, and comes from a cache.
+      // A value that is broadcast along rows is read for each row, mostly from a cache.
       if (buffer.output) {
         EXPECT_EQ(moved[i], elements(buffer.shape)) << buffer.name;
       } else if (2 * elements(buffer.shape) > largest) {
@@ -105,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, StaticJudgement, ::testing::Values("cuda:sm_80
                            return name;
                          });
 
-// Several kernels in one translation unit have the facts that each has alone.
+// Several kernels in one translation unit have the same facts as each alone.
 TEST(GpuUnits, HaveTheFactsOfTheirKernels) {
   if (const std::string missing = gpu_compiler_missing("cuda:sm_90a"); !missing.empty()) GTEST_SKIP() << missing;
   const Machine machine = testing::machine_named("cuda:sm_90a");

@@ -1,4 +1,4 @@
-// Bodies of nodes take the node's place: functions, branches, and loops of known length.
+// Bodies are inlined in place of their node: functions, branches, and loops of known length.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A body, written as the graph of a model of its own.
+// Returns the graph of a model as a body.
 onnx::GraphProto graph_of(onnx::ModelProto model) {
   model.mutable_graph()->set_name("body");
   return model.graph();
@@ -46,7 +46,7 @@ void expect_values(const onnx::ModelProto& model, std::vector<double> x, const s
   EXPECT_EQ(*values, expected);
 }
 
-// One op on the outer value x, called y inside.
+// Returns a body with one op on the outer value x; its result is y.
 onnx::GraphProto branch(const std::string& op) {
   onnx::ModelProto model;
   add_node(model, op, {"x"}, {"y"});

@@ -1,4 +1,4 @@
-// Cases as ONNX models.
+// Converts cases to ONNX models.
 #include "compiler/base/status.h"
 #include "tests/unit/import/cases.h"
 
@@ -105,7 +105,7 @@ std::string case_name(const Case& c, size_t index) {
 
 onnx::ModelProto model_of(const Case& c) {
   onnx::ModelProto model;
-  // The oldest IR version that both the opset and today's runtimes take.
+  // The oldest IR version that supports the opset and that present runtimes accept.
   model.set_ir_version(c.opset >= 24 ? 11 : 8);
   set_opset(model, "", c.domain.empty() ? c.opset : 18);
   if (!c.domain.empty()) set_opset(model, c.domain, c.opset);
@@ -143,7 +143,7 @@ onnx::ModelProto model_of(const Case& c) {
                                      : onnx::TensorProto::FLOAT;
   for (size_t i = 0; i < outputs.size(); ++i) {
     add_output(model, outputs[i], type);
-    // Of another type, perhaps; whoever reads the file infers it.
+    // The type may differ from the declared one, so a reader of the file should infer it.
     if (i > 0) model.mutable_graph()->mutable_output(static_cast<int>(i))->clear_type();
   }
   return model;

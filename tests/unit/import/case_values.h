@@ -45,7 +45,7 @@ inline CaseInput floats(Ints shape, Reals values) {
 }
 inline const CaseInput kNone;
 
-// More groups of cases, see cases.cpp.
+// Further groups of cases; see cases.cpp.
 std::vector<Case> attention_cases();
 std::vector<Case> signal_cases();
 std::vector<Case> sampling_cases();

@@ -1,5 +1,5 @@
-// One-node ONNX models, at least one for each row of the import table: the conformance test imports them all, and the
-// onnxruntime comparison (tests/python) computes them all. A new row gets its case here and is tested by both.
+// One-node ONNX models, at least one for each row of the import table. The conformance test imports them all, and the
+// onnxruntime comparison (tests/python) computes them all. The case of a new row is added here, and both tests run it.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace wl::testing {
 struct CaseInput {
   int type = 0;  // onnx::TensorProto::DataType; 0: an absent optional input
   std::vector<int64_t> shape = {};
-  std::vector<double> values = {};  // not empty: an initializer
-  double mean = 0, stddev = 1;      // how a float input is drawn
-  int64_t low = 0, high = 2;        // and an integer one
+  std::vector<double> values = {};  // if not empty, the input is an initializer
+  double mean = 0, stddev = 1;      // distribution of a float input
+  int64_t low = 0, high = 2;        // range of an integer input
 };
 
 struct CaseAttribute {
@@ -31,20 +31,21 @@ struct Case {
   int opset;
   std::vector<CaseInput> inputs;
   std::vector<CaseAttribute> attributes;
-  std::string result;  // dtype and shape of the first output, as graph text has them
+  std::string result;  // dtype and shape of the first output, as in graph text
   int outputs = 1;
   std::string domain = "";
-  bool peer = true;  // false: onnxruntime has no kernel for it
+  bool peer = true;  // whether onnxruntime has a kernel for it
 };
 
 std::vector<Case> import_cases();
 std::string case_name(const Case& c, size_t index);
 onnx::ModelProto model_of(const Case& c);
 
-// The parts, for other tests.
+// Parts of the above, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
 onnx::ModelProto empty_model(int opset = 17);
-std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});  // of its import
+std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});  // Returns the error of
+                                                                                         // importing the model.
 void set_opset(onnx::ModelProto& model, const std::string& domain, int version);
 void add_input(onnx::ModelProto& model, const std::string& name, int type, const std::vector<int64_t>& shape);
 void add_initializer(onnx::ModelProto& model, const std::string& name, const CaseInput& tensor);

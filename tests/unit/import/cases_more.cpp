@@ -106,7 +106,7 @@ std::vector<Case> signal_cases() {
 
 std::vector<Case> sampling_cases() {
   std::vector<Case> cases;
-  // onnxruntime takes coordinates in f32: compared only where they are simple.
+  // onnxruntime computes coordinates in f32, so cases are compared only where coordinates are exact.
   for (const char* mode : {"nearest", "linear", "cubic"}) {
     cases.push_back({"Resize",
                      13,

@@ -1,4 +1,4 @@
-// Misuse: each mistake has its message, which names the place and says what to do.
+// Misuse: each mistake has an error message that names the place and says what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using onnx::TensorProto;
 using ::testing::HasSubstr;
 
-// x, y: float[2,3] -> z = x + y, to be broken by each test.
+// Returns x, y: float[2,3] -> z = x + y, which each test breaks.
 onnx::ModelProto sum_model() {
   onnx::ModelProto model;
   model.set_ir_version(8);

@@ -1,5 +1,5 @@
-// Whatever the bytes, importing ends with a verified graph or a Status. tests/fuzz/onnx_import.cpp is the same property
-// under libFuzzer.
+// For any bytes, importing ends with a verified graph or a Status. tests/fuzz/onnx_import.cpp checks the same property
+// with libFuzzer.
 #include "tests/unit/fuzz.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace wl::testing {
 namespace {
 
-// Returns whether it was a graph.
+// Returns whether the result was a graph.
 bool import_survives(const std::string& bytes) {
   const auto imported = import_onnx(bytes);
   if (!imported.ok()) {
@@ -39,7 +39,7 @@ TEST_P(ImportFuzz, MutatedModels) {
     graphs += import_survives(bytes);
     ASSERT_FALSE(::testing::Test::HasFailure()) << "repeat with WARPLOOM_TEST_SEED=" << seed;
   }
-  // Too few: the mutations no longer get past the parser, and test nothing.
+  // With fewer graphs, the mutations would rarely pass the parser and would test nothing.
   EXPECT_GT(graphs, (last - first) / 20);
 }
 

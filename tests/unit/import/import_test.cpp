@@ -1,4 +1,4 @@
-// What importing does besides decomposing: order, constants, weights, symbolic dimensions, and the small cases.
+// Importing apart from decomposing: order, constants, weights, symbolic dimensions, and edge cases.
 #include "compiler/import/import.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The model files: copies of the first five are in tests/data, the rest are looked for and skipped when absent.
+// The model files. Copies of the first five are in tests/data; the rest are skipped when absent.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ void import_file(const std::filesystem::path& path) {
   EXPECT_TRUE(verify(imported->graph).ok()) << verify(imported->graph);
   onnx::ModelProto model;
   ASSERT_TRUE(model.ParseFromString(bytes));
-  // What the file says its outputs are.
+  // Compares with the outputs that the file declares.
   ASSERT_EQ(static_cast<int>(imported->graph.outputs.size()), model.graph().output_size());
   for (int i = 0; i < model.graph().output_size(); ++i) {
     const auto& output = imported->graph.outputs[static_cast<size_t>(i)];

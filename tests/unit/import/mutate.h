@@ -1,4 +1,4 @@
-// Broken models: fields of a good one changed at random, so that what parses still reaches deep into the importer.
+// Broken models: random changes of fields in a good model, so that those that parse reach deep into the importer.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace wl::testing {
 
-// `count` mutations of the message or of those inside it.
+// Makes `count` mutations of the message or of messages inside it.
 void mutate(google::protobuf::Message& message, int count, std::mt19937_64& rng);
 
-// Bytes changed, removed or doubled.
+// Changes, removes or duplicates bytes.
 void mutate_bytes(std::string& bytes, int count, std::mt19937_64& rng);
 
 }  // namespace wl::testing

@@ -1,4 +1,4 @@
-// The schemas that the build takes from the installed onnx package, and what they refuse.
+// The schemas that the build takes from the installed onnx package, and the errors they cause.
 #include "compiler/import/schema.h"
 
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 namespace wl::testing {
 namespace {
 
-using namespace onnx_import;  // NOLINT(google-build-using-namespace): what is tested
+using namespace onnx_import;  // NOLINT(google-build-using-namespace): the namespace under test
 
 TEST(Schema, ListsVersionsInForce) {
   ASSERT_GE(newest_opset(), kNewestOpset) << schema_source();
@@ -30,13 +30,13 @@ TEST(Schema, ListsVersionsInForce) {
 
 TEST(Schema, HasEveryStandardOpOfTheTable) {
   for (const Row& row : rows()) {
-    // The latter is onnxruntime's, and exporters write it without a domain.
+    // SimplifiedLayerNormalization is onnxruntime's, and exporters write it without a domain.
     if (!row.domain.empty() || row.op == "SimplifiedLayerNormalization") continue;
     EXPECT_NE(schema_of(row.op, std::min(row.until, newest_opset())), nullptr) << row.op << " since " << row.since;
   }
 }
 
-// x : float[2,3] -> z, by one node.
+// Returns x : float[2,3] -> z with one node.
 onnx::ModelProto model_of(const std::string& op) {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -80,7 +80,7 @@ TEST(Schema, RefusesInputsThatAreNotTheOps) {
 }
 
 TEST(Schema, GivesTheValueOfWhatIsLeftOut) {
-  // The axis is 1 until version 12, the last one from 13 on: of three axes these differ.
+  // The default axis is 1 until version 12, and the last one from version 13 on. For three axes these differ.
   for (const int version : {12, 13}) {
     auto model = model_of("Softmax");
     model.mutable_graph()

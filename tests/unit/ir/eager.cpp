@@ -1,5 +1,5 @@
-// An evaluator that shares nothing with the oracle but the scalar functions of ops.def: coordinates instead of index
-// maps, whole tensors instead of demand.
+// An evaluator that shares only the scalar functions of ops.def with the oracle. It uses coordinates instead of index
+// maps, and computes whole tensors instead of demanded elements.
 #include <cmath>
 #include <functional>
 
@@ -38,13 +38,13 @@ struct Eager {
   double get(const Node& node, int operand, const Coordinates& at) const {
     return values[node.operands[operand]][offset(shape(node, operand), at)];
   }
-  // Sums as a kernel takes them: in the accumulator's dtype, one after the other.
+  // Adds as a kernel does: in the accumulator's dtype, one term after the other.
   double accumulate(DType dtype, double sum, double term) const {
     double result = sum + term;
     if (is_float(dtype)) return rounded && dtype != DType::f64 ? static_cast<float>(result) : result;
     return to_integer(dtype, DType::i64, result);
   }
-  // sum + x * y, whose product may exceed a double.
+  // Returns sum + x * y, where the product may exceed a double.
   static double multiply_add(DType dtype, double sum, double x, double y) {
     auto bits = [](double v) { return static_cast<uint64_t>(as_integer(v)); };
     const int64_t total = wrap(dtype, static_cast<int64_t>(bits(x) * bits(y) + bits(sum)));
@@ -52,7 +52,7 @@ struct Eager {
   }
   double store(DType dtype, double value) const {
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
-    const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;  // infinity, or the largest number
+    const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;  // infinity, or saturates
     return rounded || beyond ? nearest : value;
   }
 
@@ -61,7 +61,7 @@ struct Eager {
     for (size_t i = 0; i < node.operands.size(); ++i) x[i] = get(node, static_cast<int>(i), at);
     double r = info(node.op).value(x[0], x[1], x[2]);
     if (is_float(node.dtype)) return store(node.dtype, r);
-    // Undefined: what the oracle says too.
+    // Undefined results, for which the oracle's bound is infinite.
     const bool divides = node.op == Op::div || node.op == Op::mod || node.op == Op::fmod;
     if ((divides && x[1] == 0) || (node.op == Op::pow && x[0] == 0 && x[1] < 0)) return 0;
     if (node.op == Op::mul || node.op == Op::fma) return multiply_add(node.dtype, x[2], x[0], x[1]);

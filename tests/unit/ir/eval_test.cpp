@@ -183,7 +183,7 @@ TEST(Eval, AJumpInsideTheIntervalIsCovered) {
   Builder b;
   NodeId x = literal(b, "x", {2}, {1.0, 2.5});
   NodeId third = b.mul(x, b.constant(1.0 / 3, DType::f32, {}));
-  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // 1 and 2.5, give or take
+  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // about 1 and 2.5
   b.output("y", b.elementwise(Op::floor, {near}));
   auto values = all_of(*b.finish());
   EXPECT_NEAR(values[0].bound, 1, 1e-6);
@@ -213,7 +213,7 @@ TEST(Eval, OverflowIsInfinityAndItsEdgeIsUntestable) {
   EXPECT_EQ(values[0].bound, 0);
   EXPECT_TRUE(std::isfinite(values[1].value) && std::isfinite(values[1].bound));
   EXPECT_EQ(values[2].bound, INFINITY);
-  EXPECT_EQ(values[3].bound, INFINITY);  // a rewrite may take a factor out on the way
+  EXPECT_EQ(values[3].bound, INFINITY);  // a rewrite may move a factor out of an intermediate value
 }
 
 TEST(Eval, EmptyTensorsAndScalarsWork) {

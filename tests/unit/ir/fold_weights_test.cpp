@@ -1,4 +1,4 @@
-// Folding of weights: what is folded, what is not, and that the values stay.
+// Folding of weights: which values are folded, which are not, and that the results stay the same.
 #include "compiler/ir/fold_weights.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ std::vector<std::string> names_of(const WeightFolding& folding) {
   return names;
 }
 
-// All elements of an output, from the inputs that `read` gives by name.
+// Reads an element of an input, which is given by name.
 using ByName = std::function<double(const std::string& name, int64_t index)>;
 std::vector<Value> values_of(const Graph& graph, const Output& output, const ByName& read) {
   Query query{output.node, {}};
@@ -39,7 +39,7 @@ std::vector<Value> values_of(const Graph& graph, const Output& output, const ByN
   return values.ok() ? (*values)[0] : std::vector<Value>(query.indices.size());
 }
 
-// The outputs of `graph` and of what folding leaves of it agree.
+// Checks that the outputs of `graph` and of the folded graph agree.
 void expect_same_values(const Graph& graph, const WeightFolding& folding, uint64_t seed) {
   const InputReader generated = generated_inputs(graph, seed);
   std::map<std::string, NodeId> inputs;
@@ -72,7 +72,7 @@ void expect_same_values(const Graph& graph, const WeightFolding& folding, uint64
   }
 }
 
-// relu(batch norm(convolution)) in primitives; the product's channels are axis 1 of [1,6,5,5].
+// relu(batch norm(convolution)) in primitives. The product's channels are axis 1 of [1,6,5,5].
 struct Normalised {
   Builder b;
   NodeId product, result;
@@ -97,7 +97,7 @@ TEST(FoldWeights, ABatchNormMovesIntoTheProductBeforeIt) {
     n.b.output("y", n.result);
     const Graph graph = n.b.finish().value();
     const WeightFolding folding = fold_weights(graph, n.weights).value();
-    // The factor is in w, mean and shift are one sum: the same graph as that of a model whose exporter folds.
+    // The factor has moved into w, and mean and shift are one sum. The graph equals that of an exporter that folds.
     EXPECT_THAT(names_of(folding), ElementsAre("w:folded", "mean:folded"));
     EXPECT_THAT(folding.weights, ElementsAre("w:folded", "mean:folded"));
     const std::string text = print(folding.graph);

@@ -1,4 +1,4 @@
-// Random graphs against the oracle, the text form, the rules and the verifier. A failure names its seed.
+// Random graphs against the oracle, the text form, the rules and the verifier. A failure prints its seed.
 #include "tests/unit/fuzz.h"
 
 #include <gtest/gtest.h>
@@ -140,7 +140,8 @@ void expect_same_values(const Graph& before, const Outputs& a, const Graph& afte
   for (size_t o = 0; o < a.size(); ++o) {
     ASSERT_EQ(a[o].size(), b[o].size()) << "seed " << seed << " rule " << rule;
     for (size_t i = 0; i < a[o].size(); ++i) {
-      // What overflows on its way to a denormal may become zero (docs/numerics.md); narrower floats overflow in doubt.
+      // A value that overflows before it becomes a denormal may become zero (docs/numerics.md). Narrower floats may
+      // overflow too.
       const DTypeInfo& type = info(before.nodes[before.outputs[o].node].dtype);
       const double denormal = type.is_float && type.bytes >= 4 ? 1 / type.largest : 0;
       ASSERT_TRUE(std::isinf(a[o][i].bound) ||
@@ -154,7 +155,7 @@ void expect_same_values(const Graph& before, const Outputs& a, const Graph& afte
 
 using Names = std::set<std::string, std::less<>>;
 
-// Of every rule, the names of all others.
+// Returns, for every rule, the names of all others.
 std::map<std::string, Names> all_but_each() {
   Names all;
   for (const Rule& rule : rules()) all.emplace(rule.name);
@@ -249,7 +250,7 @@ TEST_P(Fuzz, VerifierRefusesCorruptedGraphsOrTheyAreStillEvaluable) {
     }
     absl::Status status = verify(graph);
     if (status.ok()) {
-      // Must return; an index may be out of range.
+      // Only checks that the call returns; an index may be out of range.
       (void)evaluate(graph, generated_inputs(graph, seed), {{graph.outputs[0].node, {}}, {0, {}}});
       (void)make_check(graph, seed);
     } else {

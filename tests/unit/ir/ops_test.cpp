@@ -1,4 +1,4 @@
-// Conformance: every row of kOps, as it stands today.
+// Conformance: tests every row of kOps.
 #include "compiler/ir/ops.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ bool is_jump(Op op) {
          op == Op::logical_or || op == Op::logical_xor || is_bitwise(op);
 }
 
-// Points inside the domain of every op: positive, away from poles and jumps.
+// Returns a point inside the domain of every op: positive, away from poles and jumps.
 double point(std::mt19937_64& random) {
   return 0.05 + static_cast<double>(random() % 1000) / 250;
 }
@@ -104,8 +104,8 @@ TEST(Ops, ErrorsOfOperandsStayInsideThePropagatedBound) {
         double at[3];
         for (int i = 0; i < 3; ++i) at[i] = x[i].value + x[i].worst * unit();
         const double got = row.value(at[0], at[1], at[2]);
-        if (std::isnan(got)) continue;  // the interval reaches out of the domain
-        // First order: a few percent beyond it are allowed for, and two errors at once.
+        if (std::isnan(got)) continue;  // the interval extends beyond the domain
+        // The bound is of first order, so a few percent more are allowed, and the product of two errors.
         EXPECT_LE(std::fabs(got - result.value), result.bound() * 1.2 + 1e-9)
             << row.name << " at " << x[0].value << " " << x[1].value << " +- " << x[0].worst << " " << x[1].worst;
       }

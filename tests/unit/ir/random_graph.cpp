@@ -37,7 +37,7 @@ class Generator {
   DType random_dtype() {
     if (options_.f32_only || chance(60)) return DType::f32;
     auto dtype = static_cast<DType>(below(kDTypeCount));
-    return dtype == DType::u64 ? DType::u32 : dtype;  // -1 as u64 is beyond what a double holds
+    return dtype == DType::u64 ? DType::u32 : dtype;  // -1 as u64 exceeds what a double holds exactly
   }
 
   NodeId add(Node node) {
@@ -57,12 +57,12 @@ class Generator {
     result.value = kSpecial[below(std::size(kSpecial))];
     return add(std::move(result));
   }
-  // The last node half of the time: chains.
+  // Returns the last node half of the time, so that chains form.
   NodeId pick() {
     auto n = static_cast<int64_t>(graph_.nodes.size());
     return static_cast<NodeId>(chance(50) ? n - 1 : below(n));
   }
-  // A node of this type: an existing one, a repeated smaller one, a constant or a new input.
+  // Returns a node of this type: an existing one, a broadcast smaller one, a constant or a new input.
   NodeId like(DType dtype, const Shape& shape) {
     std::vector<NodeId> fitting;
     for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
@@ -81,7 +81,7 @@ class Generator {
     return add(std::move(result));
   }
 
-  // Shapes of code that occur in models, but hardly ever by chance.
+  // Adds patterns that occur in models but hardly ever by chance.
   void idiom() {
     NodeId x = pick();
     if (!is_float(node(x).dtype)) return;
@@ -99,7 +99,7 @@ class Generator {
     }
   }
 
-  // Windows, slice by slice; now and then two of them in the wrong order.
+  // Writes windows as slices, sometimes with two of them exchanged.
   void taps(NodeId x) {
     const Shape shape = node(x).shape;
     const size_t rank = shape.size();
@@ -140,7 +140,7 @@ class Generator {
     return add({.op = op, .operands = std::move(operands)});
   }
 
-  // Sums and products with constants, in the orders in which exporters write them.
+  // Writes sums and products with constants in the orders of exporters.
   void forms(NodeId x) {
     const Shape shape = node(x).shape;
     const NodeId other = like(node(x).dtype, shape);
@@ -277,7 +277,7 @@ class Generator {
     add(std::move(result));
   }
 
-  // Axes merged, split, and extents of 1 put in and taken out.
+  // Merges and splits axes, and adds and removes extents of 1.
   Shape reshaped(const Shape& shape) {
     if (chance(10)) return shape;
     Shape result;

@@ -1,5 +1,5 @@
-// Random small graphs of every class of op, for tests of anything that takes a Graph. Always verified; the same seed
-// gives the same graph. Favours chains of views and special constants, so that rewrite rules find something.
+// Random small graphs with every class of op, for tests of anything that takes a Graph. They are always verified, and
+// the same seed gives the same graph. Chains of views and special constants are frequent, so that rewrite rules apply.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 namespace wl {
 
 struct RandomGraphOptions {
-  int nodes = 14;            // attempts; about as many nodes come out
-  int64_t largest = 200;     // elements of any node
+  int nodes = 14;            // number of attempts, which is about the number of nodes
+  int64_t largest = 200;     // limit of elements per node
   bool f32_only = false;     // floats are f32; indices and conditions still occur
-  bool zero_extents = true;  // now and then an empty tensor
+  bool zero_extents = true;  // whether empty tensors occur
 };
 Graph random_graph(uint64_t seed, const RandomGraphOptions& options = {});
 
-// The graph's outputs computed eagerly, node by node, every element, without the lazy oracle. `rounded`: as a plain
-// kernel would, each node rounded to its dtype and sums of f32, f16 and bf16 taken in float; otherwise in double.
+// Computes the graph's outputs eagerly, node by node and every element, without the lazy oracle. `rounded`: as a plain
+// kernel would, each node is rounded to its dtype and sums of f32, f16 and bf16 are accumulated in float; otherwise
+// everything is in double.
 std::vector<std::vector<double>> eager_outputs(const Graph& graph, uint64_t seed, bool rounded);
 
 }  // namespace wl

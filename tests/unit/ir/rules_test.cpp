@@ -12,7 +12,7 @@ namespace {
 struct Case {
   std::string rule;
   std::function<NodeId(Builder&, NodeId)> build;  // from x : f32[4,6]
-  std::string expected;                           // the text of the output node, and of what it needs beyond x
+  std::string expected;                           // the text of the output node and of the nodes it needs besides x
 };
 
 NodeId pad(Builder& b, NodeId x, std::vector<int64_t> low, std::vector<int64_t> high) {
@@ -262,7 +262,7 @@ TEST(Rules, EachAloneRewritesItsExample) {
     std::string got;
     for (NodeId id = 1; id < static_cast<NodeId>(simple->nodes.size()); ++id) got += print_node(*simple, id) + "\n";
     EXPECT_EQ(got, c.expected);
-    // Switched off, nothing happens.
+    // A disabled rule changes nothing.
     auto untouched = simplify(*graph, all);
     ASSERT_TRUE(untouched.ok());
     EXPECT_EQ(*untouched, *graph);
@@ -270,7 +270,7 @@ TEST(Rules, EachAloneRewritesItsExample) {
   EXPECT_EQ(covered, all) << "a rule without an example";
 }
 
-// Softmax cross-entropy: after simplification, log-softmax is never materialised.
+// Softmax cross-entropy: after simplification, log-softmax is never stored.
 TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
   Builder b;
   NodeId x = b.input("x", DType::f32, {128, 1000});
@@ -306,7 +306,7 @@ TEST(Rules, EqualNodesMergeAndDeadOnesGo) {
   EXPECT_EQ(simple->nodes.size(), 3u);
 }
 
-// Work moves to the reader of a concat only from values that lie in memory whatever happens.
+// Work moves behind a concat only from values that are in memory anyway.
 TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   const auto joins = [](const std::function<std::vector<NodeId>(Builder&, NodeId, NodeId)>& operands) {
     Builder b;
@@ -326,11 +326,11 @@ TEST(Rules, WorkThatItsProducerCouldDoStaysBeforeAConcat) {
   EXPECT_FALSE(joins([&](Builder& b, NodeId, NodeId product) {
     return Operands{neg(b, part(b, product, 2)), part(b, product, 0)};
   }));
-  // What takes longer than storing it and reading it back.
+  // The work takes longer than storing its result and reading it back.
   EXPECT_TRUE(joins([&](Builder& b, NodeId x, NodeId) { return Operands{b.elementwise(Op::exp, {x}), x}; }));
 }
 
-// 5 / 10 is a tie, 5 * 0.1f is beyond it.
+// 5 / 10 is a tie, and 5 * 0.1f is above it.
 TEST(Rules, QuotientsThatAreRoundedToIntegersStayQuotients) {
   const auto simple_of = [](bool rounds) {
     Builder b;

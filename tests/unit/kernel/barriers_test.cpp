@@ -1,4 +1,4 @@
-// Barriers follow from hazards: none is missing, none is more than the slots of a ring ask for.
+// Barriers follow from hazards: none is missing, and there are no more than the slots of a ring require.
 #include "compiler/kernel/barriers.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Kernel product_in(int64_t stages, int64_t unroll) {
   return lower(graph, domain, schedule, machine).value();
 }
 
-// By depth of loops.
+// Counts barriers by depth of loops.
 void count(const std::vector<Instr>& body, size_t depth, std::vector<int>& barriers) {
   barriers.resize(std::max(barriers.size(), depth + 1));
   for (const Instr& instr : body) {
@@ -66,7 +66,7 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
     erase_barriers(kernel.body);
     EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
   }
-  // A ring whose next slot is this one: what is put for the next step is read by those still at this one.
+  // A ring with one slot: the operands of the next step overwrite those that some threads still read.
   Kernel kernel = product_in(2, 8);
   for (Var& var : kernel.vars)
     if (var.name == "next_slot") var.of[0].base = 2;

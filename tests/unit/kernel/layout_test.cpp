@@ -1,4 +1,4 @@
-// Layouts against brute force: what count, lanes and repeats say is what walking every position shows.
+// Layouts against brute force: count, lanes and repeats agree with a walk over every position.
 #include "compiler/kernel/layout.h"
 
 #include <gmock/gmock.h>
@@ -10,8 +10,8 @@
 namespace wl {
 namespace {
 
-// Coordinates of a position: bit i of every kind's number selects that kind's i-th base, what is left of the number its
-// outermost repeats (axis by axis, the last axis fastest). Independent of layout.cpp.
+// Returns the coordinates of a position. Bit i of each kind's number selects that kind's i-th base; the rest of the
+// number counts its outermost repeats (axis by axis, the last axis fastest). Independent of layout.cpp.
 std::vector<int64_t> place_of(const Layout& layout, const std::string& kinds, std::vector<int64_t> position) {
   uint64_t vector = 0;
   for (const Layout::Base& base : layout.bases) {
@@ -48,7 +48,7 @@ TEST(Layout, CpuLayoutsCoverEveryElementOnce) {
             for (int64_t v = 0; v < lanes; ++v) {
               const std::vector<int64_t> place = place_of(layout, "vr", {v, r});
               EXPECT_TRUE(met.insert(place).second);
-              // Lanes are neighbours along the vector axis.
+              // Lanes are adjacent along the vector axis.
               for (int a = 0; a < 2; ++a) EXPECT_EQ(place[a], start[a] + (a == axis ? v : 0));
             }
           }
@@ -90,7 +90,7 @@ Layout random_layout(std::mt19937_64& random) {
   return layout;
 }
 
-// A grid of threads: every element has one register of one thread, and first_of and reach say where.
+// A grid of threads: every element is in one register of one thread, which first_of and reach locate.
 TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
   for (int wave : {4, 8})
     for (int64_t each : {1, 2, 4}) {
@@ -115,7 +115,7 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
             }
       EXPECT_EQ(static_cast<int64_t>(seen.size()), 8 * each * 48);
     }
-  // An operand has the bits of its own axis; the others are there as long as later ones need their number.
+  // An operand has the bits of its own axis. Other bits remain only where later ones need their number.
   EXPECT_EQ(dealt_layout({1, 8}, {{}, {2, 'v', {0, 1}}}, 8, 4).text(), "[1,8] dim1=v0 l0 l1");
   EXPECT_EQ(dealt_layout({4, 1}, {{1, 'r', {1, 2}}, {}}, 8, 4).text(),
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
@@ -125,7 +125,7 @@ TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
     const Layout layout = random_layout(random);
-    // The numbers of each kind from the definition: two values a bit, and the outer repeats.
+    // The numbers of each kind by definition: two values per bit, and the outer repeats.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
     for (size_t i = 0; i < layout.bases.size(); ++i) product *= 2;

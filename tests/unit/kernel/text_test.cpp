@@ -1,4 +1,4 @@
-// parse_kernel(print(k)) == k, and what parsing says about texts that are no kernels.
+// parse_kernel(print(k)) == k, and the errors for texts that are not kernels.
 #include "compiler/ir/text.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST(KernelText, ReadsBackKernelsOfRandomGraphs) {
   EXPECT_GT(kernels, 100);
 }
 
-// Expressions as no lowering makes them: shared, in any order, of unusual types, deeper than any text may nest.
+// Expressions that no lowering makes: shared, in any order, of unusual types, nested more deeply than a text may be.
 TEST(KernelText, ReadsBackAnyExpression) {
   std::mt19937_64 random(5);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
@@ -131,7 +131,7 @@ TEST(KernelText, SaysWhereAndWhat) {
   EXPECT_THAT(parse_kernel(wrong).status().ToString(), HasSubstr("expected an integer from 0 to 2, found '9["));
 }
 
-// Damaged texts are refused or read; nothing else happens.
+// Damaged texts are read or refused, without a crash.
 TEST(KernelText, SurvivesDamage) {
   std::mt19937_64 random(11);
   int read = 0, refused = 0;

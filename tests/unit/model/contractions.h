@@ -11,7 +11,7 @@
 
 namespace wl::testing {
 
-// Extents that tiles divide: boxes are then exact.
+// Extents that tiles divide, so that boxes are exact.
 inline constexpr const char* kEven = R"(graph {
   %0 = input "a" : f32[48,64] normal(0,1)
   %1 = input "b" : f32[64,192] normal(0,1)
@@ -24,7 +24,7 @@ inline constexpr const char* kTransposed = R"(graph {
   %2 = contract %0 %1 "bmk,bnk->bmn" : f32[2,24,192]
   output "y" %2
 })";
-// Extents that nothing divides.
+// Extents that no tile divides.
 inline constexpr const char* kOdd = R"(graph {
   %0 = input "a" : f32[37,70] normal(0,1)
   %1 = input "b" : f32[70,101] normal(0,1)
@@ -46,7 +46,7 @@ struct Scheduled {
   std::string plan;
   Kernel kernel;
 };
-// `count` kernels of legal schedules, drawn uniformly, for one or two threads.
+// Returns `count` kernels of uniformly drawn legal schedules, for one or two threads.
 inline std::vector<Scheduled> scheduled(const char* text, int threads, int count, uint64_t seed) {
   const Graph graph = parse(text).value();
   Machine machine;

@@ -26,7 +26,7 @@ Cost map_of(int64_t elements) {
                     "]\n  output \"y\" %1\n}"));
 }
 
-// What a kernel keeps busy is what it takes where its blocks fill the machine, and less where they do not.
+// A kernel's busy time is its whole time if its blocks fill the machine, and less otherwise.
 TEST(Cost, BusyIsLessThanTheTimeOfWhatLeavesUnitsIdle) {
   const double launch = rates_of({.target = target_named("cuda:sm_90a").value()}).launch_us;
   for (const Cost& cost : {map_of(1 << 24), product(1 << 16)}) {

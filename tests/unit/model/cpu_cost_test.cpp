@@ -22,7 +22,7 @@ TEST(CpuCost, CountsEveryStepOnce) {
       const CpuWork work = cpu_work(each.kernel, one_thread());
       double products = 0;
       for (const auto& [micro, steps] : work.micro) products += steps * micro.height;
-      // Rows times depth, once for each panel of columns.
+      // The number of rows times the depth, once for each panel of columns.
       const double rows = text == testing::kEven ? 48 * 64 : text == testing::kOdd ? 37 * 70 : 16 * 72;
       EXPECT_NEAR(products / rows, std::round(products / rows), 1e-6) << each.plan << "\n" << print(each.kernel);
       EXPECT_GE(products, rows);
@@ -43,7 +43,7 @@ TEST(CpuCost, TextReadsBack) {
   EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call -1").ok());
 }
 
-// The kernel of a contraction with this schedule.
+// Returns the kernel of a contraction with this schedule.
 Kernel kernel_of(const char* text, const std::string& choices) {
   const Graph graph = parse(text).value();
   Machine machine = one_thread();
@@ -57,7 +57,7 @@ Kernel kernel_of(const char* text, const std::string& choices) {
   return lower(graph, domain, space.schedule(point), machine).value();
 }
 
-// 784 columns by 768: twelve whole tiles of four vectors, and one vector of a thirteenth.
+// 784 columns by 768: twelve whole tiles of four vectors, and a thirteenth with one vector.
 TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   constexpr const char* kColumns = R"(graph {
   %0 = input "a" : f32[6,64] normal(0,1)
@@ -73,8 +73,8 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
-// Rows of an operand that no cache holds: clang masks every load of a tile that does not divide the columns, gcc the
-// second vector at most; packed rows are whole.
+// An operand whose rows no cache holds. If a tile does not divide the columns, clang masks all its loads, and gcc only
+// those of the second vector. Packed rows are always whole.
 TEST(CpuCost, MaskedLoadsAreClangs) {
   constexpr const char* kLarge = R"(graph {
   %0 = input "a" : f32[8,4096] normal(0,1)
@@ -88,10 +88,10 @@ TEST(CpuCost, MaskedLoadsAreClangs) {
   EXPECT_NEAR(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=clang"), 4096 * 4112 / 16, 4096 * 16);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=gcc"), 0);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=1 compiler=clang"), 0);
-  EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);  // divides
+  EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);  // the tile divides the columns
 }
 
-// What made the samples is found again, and what no sample has stays as it was.
+// Calibration finds the costs that made the samples; costs that no sample determines stay unchanged.
 TEST(CpuCost, CalibrationFindsTheCostsOfAMachine) {
   const Machine machine = one_thread();
   CpuCost truth = default_cpu_cost(machine);
@@ -136,7 +136,7 @@ TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost), alone + 500 * cost.ns[kFromL2]);
 }
 
-// The baseline prefers what has small working sets, however often they move.
+// The baseline prefers small working sets, regardless of how often they move.
 TEST(Polydl, RanksSmallWorkingSetsFirst) {
   const Machine machine = one_thread();
   std::vector<std::pair<PolydlRank, double>> ranked;
@@ -145,7 +145,7 @@ TEST(Polydl, RanksSmallWorkingSetsFirst) {
     const PolydlRank rank = polydl_rank(reuse, machine);
     EXPECT_GT(rank.cycles, 0);
     EXPECT_GT(rank.tie, 0);
-    // Everything fits the first cache here: four cycles a byte.
+    // Everything fits in the first cache here: four cycles per byte.
     double all = 0;
     for (size_t loop = 0; loop < reuse.loops().size(); ++loop) all += reuse.run_bytes(static_cast<int>(loop)) * 2;
     EXPECT_LE(rank.cycles, 60 * all);

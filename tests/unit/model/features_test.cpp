@@ -25,7 +25,7 @@ Machine machine_named(std::string_view target) {
   return machine;
 }
 
-// y = x * 3 over rows of 64, each row loaded twice: sixteen lanes, four vectors a row, eight rows of a block.
+// y = x * 3 over rows of 64, each row loaded twice: sixteen lanes, four vectors per row, eight rows per block.
 constexpr const char* kTwice =
     R"(kernel "map" target="cpu:avx512" grid=4 threads=1 unroll=2 accumulators=1 compiler="clang" {
   p0 = in "x" : f32 [32,64]
@@ -45,7 +45,7 @@ TEST(Features, CountWhatAKernelDoes) {
   const Features features = features_of(*kernel, machine_named("cpu:avx512"));
   ASSERT_EQ(features.values.size(), feature_names().size());
   EXPECT_EQ(features.kind, "cpu/map");
-  EXPECT_EQ(features.analytic_ns, 0);  // the cost of contractions says nothing of it
+  EXPECT_EQ(features.analytic_ns, 0);  // contractions alone have an analytic cost
   const double bytes = 32 * 64 * 4;
   EXPECT_NEAR(value(features, "read"), std::log2((2 * bytes + 1) / (2 * bytes + 1)), 1e-5);
   EXPECT_NEAR(value(features, "written"), std::log2((bytes + 1) / (2 * bytes + 1)), 1e-5);
@@ -55,7 +55,7 @@ TEST(Features, CountWhatAKernelDoes) {
   EXPECT_EQ(value(features, "clang"), 1);
   EXPECT_EQ(value(features, "loads"), 2);
   EXPECT_EQ(value(features, "strided"), 0);
-  // 32 rows of 4 vectors: two loads and a store against a multiplication and an addition.
+  // 32 rows of 4 vectors: two loads and a store, against a multiplication and an addition.
   EXPECT_NEAR(value(features, "moves"), std::log2((3 * 128.0 + 1) / (2 * 128.0 + 1)), 1e-5);
   EXPECT_NEAR(value(features, "turns"), std::log2((32.0 + 1) / (2 * 128.0 + 1)), 1e-5);
 }
@@ -90,12 +90,12 @@ TEST(Features, CountAllMembersOfAPackedKernel) {
     const Features features =
         features_of(lower(graph, domain, space.schedule(space.seeds[0]), machine).value(), machine);
     EXPECT_EQ(features.kind, cat(machine.target->family, "/packed"));
-    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // half of what is moved
+    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // half of the moved bytes
     EXPECT_NEAR(value(features, "written"), -1, 0.1) << target;
   }
 }
 
-// A reduction for lanes: occupancy and teams count, caches of a CPU do not.
+// A reduction on a GPU: occupancy and teams of lanes count, CPU caches do not.
 TEST(Features, OfAGpu) {
   const Graph graph = parse(R"(graph {
     %0 = input "x" : f32[4096,1024] normal(0,1)

@@ -15,7 +15,7 @@ namespace wl {
 namespace {
 
 #ifdef WARPLOOM_ISL
-// Points of the set that `text` describes.
+// Returns the number of points in the set that `text` describes.
 double isl_count(const std::string& text) {
   isl_ctx* ctx = isl_ctx_alloc();
   isl_set* set = isl_set_read_from_str(ctx, text.c_str());
@@ -27,7 +27,8 @@ double isl_count(const std::string& text) {
   return n;
 }
 
-// The elements (granule 1) or lines of a reference while the loops inside `stop` turn, as a set of isl.
+// Returns the elements (granule 1) or lines that a reference touches while the loops inside `stop` run, as a set of
+// isl.
 std::string isl_set_of(const Reuse& reuse, int r, int stop, int64_t granule) {
   const Reuse::Reference& reference = reuse.references()[r];
   const Kernel& kernel = reuse.kernel();
@@ -66,7 +67,7 @@ TEST(Isl, CountsTheSameElementsAndLines) {
       for (int r = 0; r < static_cast<int>(reuse.references().size()); ++r) {
         const Reuse::Reference& reference = reuse.references()[r];
         const auto& terms = reference.instr->slice.offset.terms;
-        // Loops of a fixed number of turns, whole tiles, no digits: what the set above says.
+        // The set above only describes loops of a fixed number of turns, whole tiles, and no digits.
         const bool plain =
             reference.instr->guards.empty() &&
             each.kernel.tiles[reference.store ? reference.instr->args[0] : reference.instr->result].bound.empty() &&
@@ -81,7 +82,7 @@ TEST(Isl, CountsTheSameElementsAndLines) {
           const Touched touched = reuse.touched(r, loop);
           EXPECT_EQ(touched.elements, isl_count(isl_set_of(reuse, r, loop, 1))) << each.plan << " reference " << r;
           const double lines = isl_count(isl_set_of(reuse, r, loop, kLineBytes / 4));
-          // A run that starts anywhere in a line touches one more than it need.
+          // A run that starts in the middle of a line may touch one more line.
           EXPECT_NEAR(touched.lines, lines, 0.5 * lines) << each.plan << " reference " << r;
           ++compared;
         }

@@ -10,10 +10,10 @@ namespace {
 
 TEST(Pipeline, HidesLoadsBehindWhatIsComputedMeanwhile) {
   EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 1), 320);  // nothing is loaded ahead
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // half of the latency shows
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead are enough
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // as are three others
-  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // and more do not help
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 2, 1), 160);  // half of the latency is hidden
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 4, 1), 80);   // three steps ahead hide all of it
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 1, 4), 80);   // so do three other loads
+  EXPECT_DOUBLE_EQ(pipelined_ns(30, 10, 8, 9, 9), 80);   // more do not help
 }
 
 struct Product {
@@ -53,7 +53,7 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(few, 1, 0), 1.3 * staged(few, 2, 0));
   EXPECT_GT(staged(few, 2, 0), 1.1 * staged(few, 4, 1));
   EXPECT_LT(staged(many, 1, 0), 1.2 * staged(many, 4, 1));
-  // No faster than its multiplications.
+  // The kernel is no faster than its multiplications.
   const double flops_per_ns = 2 * 64 * 108 * 1.7;
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }

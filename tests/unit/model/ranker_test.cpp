@@ -10,7 +10,7 @@
 namespace wl {
 namespace {
 
-// A made-up kind whose time depends on three features, differently scaled in every group.
+// A synthetic kind of kernel whose time depends on three features, scaled differently in every group.
 std::vector<RankRow> made_up(const std::string& kind, int groups, uint64_t seed, double analytic = 0) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> unit(0, 1);
@@ -32,7 +32,7 @@ std::vector<RankRow> made_up(const std::string& kind, int groups, uint64_t seed,
   return rows;
 }
 
-// Share of pairs of a group that are put in the right order.
+// Returns the share of a group's pairs that are ordered correctly.
 double right_pairs(const Ranker& ranker, const std::vector<RankRow>& rows) {
   double right = 0, all = 0;
   for (const RankRow& a : rows)
@@ -57,7 +57,7 @@ TEST(Ranker, LeavesTheAnalyticModelAloneWhereItKnowsNothing) {
   const Ranker none;
   const std::vector<RankRow> rows = made_up("cpu/contract", 2, 5, 3.0);
   for (const RankRow& row : rows) EXPECT_EQ(none.log_ns(row.features), std::log(row.features.analytic_ns));
-  // One group is no data either, and another kind's trees are not asked.
+  // A single group gives no training data, and the trees of another kind are not used.
   const auto ranker = train_ranker(made_up("cpu/rows", 1, 1));
   ASSERT_TRUE(ranker.ok()) << ranker.status();
   EXPECT_FALSE(ranker->knows("cpu/rows"));
@@ -66,7 +66,7 @@ TEST(Ranker, LeavesTheAnalyticModelAloneWhereItKnowsNothing) {
   for (const RankRow& row : rows) EXPECT_EQ(other->log_ns(row.features), std::log(row.features.analytic_ns));
 }
 
-// Trained from a model that is nearly right, it stays nearly right where rows are few.
+// If it starts from a nearly correct model, it stays nearly correct with few rows.
 TEST(Ranker, StartsFromTheAnalyticModel) {
   std::vector<RankRow> rows = made_up("cpu/contract", 2, 8, 2.0);
   const auto ranker = train_ranker(rows);
@@ -86,7 +86,7 @@ TEST(Ranker, IsTheSameEveryTimeAndReadsBack) {
 TEST(Ranker, RefusesOtherVersionsAndDamage) {
   const std::string text = print(train_ranker(made_up("cpu/map", 2, 4)).value());
   const auto code_of = [](const std::string& changed) { return parse_ranker(changed).status(); };
-  // Another list of features, by number or by name.
+  // Files with another list of features, by version or by name, are refused.
   for (const auto& [from, to] : {std::pair{cat("features ", kFeaturesVersion), cat("features ", kFeaturesVersion + 1)},
                                  {cat(" ", feature_names()[5], " "), std::string(" something ")}}) {
     std::string other = text;
@@ -98,7 +98,7 @@ TEST(Ranker, RefusesOtherVersionsAndDamage) {
   EXPECT_EQ(code_of("").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of("warploom ranker 9" + text.substr(17)).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code_of(text.substr(0, text.size() / 2)).code(), absl::StatusCode::kInvalidArgument);
-  // A child before its parent would never end.
+  // A child that precedes its parent could make a cycle.
   const std::string head = text.substr(0, text.find("forest"));
   EXPECT_TRUE(parse_ranker(head + "forest k 2 1 1\ntree 3\nsplit 0 0.5 1 2\nleaf 1\nleaf 2\n").ok());
   for (const char* bad :

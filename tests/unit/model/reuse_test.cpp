@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSize = 4;  // every buffer is f32
 
-// Distinct elements and lines of every reference in one turn of a loop, and lines of all of them together.
+// Distinct elements and lines of every reference in one turn of a loop, and the lines of all of them together.
 struct Counted {
   std::map<int, std::set<int64_t>> elements, lines;
   std::set<std::pair<BufferId, int64_t>> all_lines;
@@ -33,7 +33,7 @@ Counted count_turn(const Kernel& kernel, int loop) {
   return out;
 }
 
-// Loops of the body, outermost first, as Reuse numbers them: after the launch and the digits of the block.
+// Returns the index of the body's first loop in Reuse, where the launch and the digits of the block come first.
 int first_loop_of_body(const Reuse& reuse) {
   int loop = 0;
   while (loop < static_cast<int>(reuse.loops().size()) && reuse.loops()[loop].body == &reuse.kernel().body) ++loop;
@@ -78,7 +78,7 @@ TEST(Reuse, BoxesOfTailsAndWindowsAreClose) {
   EXPECT_LT(std::exp(worst), 1.7);
 }
 
-// A fully associative cache that forgets what was used least recently.
+// Counts the misses of a fully associative cache with least-recently-used replacement.
 int64_t lru_misses(const Kernel& kernel, int64_t lines) {
   std::list<int64_t> order;
   std::unordered_map<int64_t, std::list<int64_t>::iterator> where;
@@ -117,7 +117,7 @@ TEST(Reuse, MissesAreThoseOfASimulatedCache) {
         n += 1;
       }
     }
-  // A cache's edge is not soft: where a working set is just about its size, the two differ.
+  // The model treats the size of a cache as a sharp limit, so it differs where a working set is about that size.
   std::printf("mean factor %.3f, %.0f of %.0f off by more than 2\n", std::exp(sum / n), far, n);
   EXPECT_LT(std::exp(sum / n), 1.25);
   EXPECT_LT(far, 0.1 * n);
@@ -134,7 +134,7 @@ TEST(Reuse, WhatFitsIsNotFetchedByTheNextLaunch) {
   }
 }
 
-// Rows 4096 bytes apart share the sets of a cache of 4096 bytes a way: eight ways hold eight of them.
+// Rows that are 4096 bytes apart map to the same sets if a way has 4096 bytes, so eight ways hold eight of them.
 TEST(Reuse, StridesOfPagesConflict) {
   const std::string text = R"(graph {
   %0 = input "a" : f32[28,1024] normal(0,1)
@@ -160,7 +160,7 @@ TEST(Reuse, StridesOfPagesConflict) {
       if (reuse.references()[r].buffer == 0) lines[tall] += reuse.misses(static_cast<int>(r), {32768, 8}, true);
   }
   EXPECT_EQ(lines[0], 28 * 64);    // each line once
-  EXPECT_EQ(lines[1], 28 * 1024);  // each element
+  EXPECT_EQ(lines[1], 28 * 1024);  // each element once
 }
 
 }  // namespace

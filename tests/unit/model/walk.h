@@ -1,4 +1,4 @@
-// The oracle of reuse analysis: a kernel's first thread, walked access by access.
+// The oracle of the reuse analysis: walks the accesses of a kernel's first thread one by one.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace wl::testing {
 
-// Calls visit(reference, buffer, element) for every element that the first thread's loads and stores touch, in order.
-// References are numbered as they stand in the body. `turns` limits each loop to its first turns; 0: all.
+// Calls visit(reference, buffer, element) in order for every element that the first thread's loads and stores touch.
+// References are numbered in the order of the body. `turns` limits each loop to its first turns; 0: all.
 class Walk {
  public:
   using Visit = std::function<void(int reference, BufferId buffer, int64_t element)>;
@@ -24,8 +24,8 @@ class Walk {
       body(kernel_.body);
     }
   }
-  // One turn of the `loop`-th loop of the body (outermost first, as they stand), everything around it at its first
-  // turn.
+  // Walks one turn of the `loop`-th loop of the body (outermost first, in order), with all loops around it at their
+  // first turn.
   void run_turn(int loop) {
     vars_.set(0, 0);
     next_ = 0;

@@ -241,7 +241,8 @@ TEST(Domain, GemmWithBiasAndGelu) {
   EXPECT_THAT(d.varies[3], ElementsAre(0, 2));
 }
 
-// Without rows or without columns a contraction is a reduction of products, walked as its matrix lies in memory.
+// A contraction without rows or without columns is a reduction of products, and walks the matrix in the order of
+// memory.
 TEST(Domain, MatrixTimesVectorIsAReduction) {
   const auto product = [](std::string_view matrix, std::string_view einsum) {
     return domain_of(cat(R"(graph {

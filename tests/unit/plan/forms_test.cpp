@@ -1,4 +1,4 @@
-// Ways in which exporters write the same computation: after simplify(), as a group, all have one text.
+// Different ways in which exporters write the same computation have the same text after simplify(), as a group.
 #include <gtest/gtest.h>
 
 #include <cmath>

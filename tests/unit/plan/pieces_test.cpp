@@ -1,4 +1,4 @@
-// Pads and concats of inputs: which guards remain, and in what order the pieces are tried.
+// Pads and concats of inputs: the guards that remain, and the order in which pieces are tried.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The text of the domain of a graph whose domain is right.
+// Checks the domain of a graph and returns its text.
 std::string domain_text(std::string_view text) {
   const Graph graph = graph_of(text);
   const absl::StatusOr<Domain> domain = analyze(graph, test_machine());

@@ -46,7 +46,7 @@ double identity(Op op) {
   return op == Op::reduce_max ? -INFINITY : op == Op::reduce_min ? INFINITY : op == Op::reduce_prod ? 1 : 0;
 }
 
-// The operand and its element that an element of a view is; operand -1: the pad's value.
+// Returns the operand, and its element, that an element of a view reads; operand -1 is the pad's value.
 std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int64_t index) {
   const Shape& from = graph.nodes[view.operands[0]].shape;
   const Shape at = coordinates(index, view.shape);
@@ -91,7 +91,7 @@ std::pair<int, int64_t> viewed_element(const Graph& graph, const Node& view, int
 
 }  // namespace
 
-// Every node in full, straight from the meaning of the ops.
+// Computes every node completely from the meaning of the ops.
 std::vector<std::vector<double>> reference(const Graph& graph, const InputValues& inputs) {
   std::vector<Values> all(graph.nodes.size());
   for (NodeId id = 0; id < static_cast<NodeId>(graph.nodes.size()); ++id) {
@@ -159,7 +159,7 @@ std::vector<std::vector<double>> reference(const Graph& graph, const InputValues
 
 namespace {
 
-// The same values as the domain's loops and addresses give them.
+// Computes the same values from the domain's loops and addresses.
 class Loops {
  public:
   Loops(const Graph& graph, const Domain& domain) : graph_(graph), domain_(domain), memo_(graph.nodes.size()) {}
@@ -187,7 +187,7 @@ class Loops {
     });
   }
 
-  // The value that a store or operand takes at one iteration.
+  // Returns the value that a store or operand has at one iteration.
   double leaf(const Domain::Operand& operand, const Shape& at) {
     return leaf(operand.source, operand.access, operand.pieces, at);
   }
@@ -232,7 +232,7 @@ class Loops {
     }
     double sum = node.op == Op::contract ? 0 : identity(node.op);
     std::vector<AtomId> atoms = domain_.reduced;
-    if (elements_summed(id) == 1) atoms.clear();  // over axes of extent 1
+    if (elements_summed(id) == 1) atoms.clear();  // a sum over axes of extent 1
     const std::function<void(size_t)> loop = [&](size_t depth) {
       if (depth < atoms.size()) {
         for (at[atoms[depth]] = 0; at[atoms[depth]] < domain_.atoms[atoms[depth]].extent; ++at[atoms[depth]])
@@ -292,7 +292,7 @@ std::string check_domain(const Graph& graph, const Domain& domain) {
       if (!close(got, want)) return cat("output ", store.output, "[", index, "] is ", got, ", expected ", want);
     }
   }
-  // A sum over nothing: its loop has no iterations, its store is outside that loop.
+  // An empty sum: its loop has no iterations, and its store is outside that loop.
   const bool empty = std::any_of(domain.reduced.begin(), domain.reduced.end(),
                                  [&](AtomId atom) { return domain.atoms[atom].extent == 0; });
   for (size_t o = 0; o < written.size() && !empty; ++o)

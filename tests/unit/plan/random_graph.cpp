@@ -41,7 +41,7 @@ class PlanGenerator {
   NodeId fit(NodeId x, const Shape& to) {
     if (shape(x) == to) return x;
     if (elements(shape(x)) == elements(to)) return builder_.reshape(x, to);
-    // Broadcast along whatever matches from the right, else from the left.
+    // Broadcasts along the axes that match from the right, or else from the left.
     const Shape from = shape(x);
     std::vector<int64_t> dims;
     for (size_t i = to.size(), k = from.size(); i-- > 0 && k > 0;)
@@ -142,7 +142,7 @@ class PlanGenerator {
     }
   }
 
-  static constexpr int64_t kLargest = 600;  // elements of any value
+  static constexpr int64_t kLargest = 600;  // limit of elements per value
 
   void pad(NodeId x) {
     const Shape s = shape(x);
@@ -184,7 +184,7 @@ class PlanGenerator {
         builder_.add_node({.op = Op::window, .operands = {x}, .ints = {axis}, .ints2 = {size, stride, dilation}}));
   }
 
-  // The coordinates themselves, two of them, or the last: whatever is there to be taken.
+  // Takes the coordinates themselves, two of them, or the last one, whichever exist.
   void take(NodeId x) {
     const Shape s = shape(x);
     const int axis = random_.below(static_cast<int>(s.size()));

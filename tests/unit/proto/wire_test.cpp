@@ -1,4 +1,4 @@
-// Every record survives the wire: random records, there and back, and by way of bytes.
+// Every record survives conversion: random records are converted to messages and back, and to bytes and back.
 #include "proto/wire.h"
 
 #include <gmock/gmock.h>

@@ -86,7 +86,7 @@ TEST(Pool, WakesAfterSleeping) {
   std::atomic<int> sum{0};
   for (int round = 0; round < 3; ++round) {
     pool.each(2, [&](int) { ++sum; });
-    const timespec nap{0, 2'000'000};  // longer than the spin: the worker is asleep at the next launch
+    const timespec nap{0, 2'000'000};  // longer than the spin, so that the worker sleeps at the next launch
     nanosleep(&nap, nullptr);
   }
   EXPECT_EQ(sum, 6);

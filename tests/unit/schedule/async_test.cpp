@@ -1,4 +1,4 @@
-// Copies on their way to shared memory: what their place in a kernel must be, and what lowering makes of it.
+// Asynchronous copies to shared memory: where the verifier allows them, and what lowering generates.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -65,10 +65,10 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // What is sent before the first step.
+    // Copies that are issued before the first step.
     EXPECT_EQ(count(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
-    // Nothing is sent beyond the last step: each element of the operands is read once.
+    // No copy goes beyond the last step: each element of the operands is read once.
     const std::vector<int64_t> moved = elements_moved(kernel);
     EXPECT_EQ(moved[0], 64 * 200);
     EXPECT_EQ(moved[1], 64 * 200);
@@ -100,7 +100,7 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
   }
 }
 
-// An operand with work on it passes through registers, into the same ring.
+// An operand that needs elementwise work passes through registers, into the same ring.
 TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
   const Kernel kernel = product(3, R"(graph {
   %0 = input "a" : f32[64,200] normal(0,1)

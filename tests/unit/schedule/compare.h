@@ -1,4 +1,4 @@
-// A kernel's interpreter against the oracle.
+// Compares a kernel's interpreter with the oracle.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline Graph parsed(const std::string& text) {
   return *graph;
 }
 
-// The interpreter's outputs against the oracle's; "" when all are within the bound.
+// Compares the interpreter's outputs with the oracle's; returns "" when all are within the bound.
 inline std::string compare(const Graph& group, const Kernel& kernel) {
   const uint64_t seed = 7;
   const InputReader inputs = generated_inputs(group, seed);
@@ -52,7 +52,7 @@ inline std::string compare(const Graph& group, const Kernel& kernel) {
   return "";
 }
 
-// Lowers every point and compares what it means; `and_of` sees each kernel too. Counts kernels.
+// Lowers every point and compares its results. `and_of` is called with each kernel too. Counts kernels.
 template <typename F>
 void expect_meanings(const Graph& group, const Domain& domain, const Space& space, const Machine& machine,
                      const std::vector<Point>& points, int* kernels, F&& and_of) {

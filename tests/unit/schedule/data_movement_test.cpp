@@ -1,4 +1,4 @@
-// How data moves, as schedules say: which loads are streaming.
+// How schedules move data: which loads have the streaming hint.
 #include "compiler/schedule/data_movement.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ std::vector<std::string> once(const char* text) {
 
 TEST(InputsReadOnce, AreThoseThatMoveAlongEveryLoop) {
   EXPECT_EQ(once(kNorm), (std::vector<std::string>{"x", "r"}));
-  // Two views of one input, windows that overlap, and rows picked by an index.
+  // Two views of one input, overlapping windows, and rows selected by an index.
   EXPECT_EQ(once(R"(graph {
   %0 = input "x" : f32[40,40] normal(0,1)
   %1 = transpose %0 perm=[1,0] : f32[40,40]
@@ -138,14 +138,14 @@ TEST(PersistentBlocks, TakeRowAfterRowAndKeepWhatRowsShare) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "gamma");
 }
 
-// 75 chunks of 4 rows for 6 blocks: the first three have 13 turns, the others 12.
+// 75 chunks of 4 rows for 6 blocks: the first three blocks have 13 turns, the others 12.
 TEST(PersistentBlocks, ShareRowsThatDoNotDivideThem) {
   const Kernel kernel = lowered(kNorm, {{kPersistent, 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;
   const std::string text = print(kernel);
   EXPECT_NE(text.find("= (block*-1 + 80) / 6"), std::string::npos) << text;
 }
 
-// What the waves of a team leave in shared memory is read before the next row's overwrites it.
+// What the waves of a team write to shared memory is read before the next row's values overwrite it.
 TEST(PersistentBlocks, MeetAtBarriersAcrossTurns) {
   const auto barriers_of = [](int64_t persistent) {
     return barriers(lowered(kNorm, {{kPersistent, persistent}, {kMinBlocks, 2}, {kVector, 1}, {kTeam, 64}, {kTeams, 2}})
@@ -163,7 +163,7 @@ constexpr const char* kBias = R"(graph {
   output "y" %3
 })";
 
-// With four tiles a row, a number of blocks that four divides meets one tile each.
+// With four tiles per row, the blocks of a number that four divides have one tile each.
 TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   const Kernel kernel =
       lowered(kBias, {{kPersistent, 1}, {kMinBlocks, 2}, {kVector, 4}, {kTeam, 32}, {kTeams, 1}}).kernel;
@@ -171,8 +171,8 @@ TEST(PersistentBlocks, OfTilesKeepToOneColumn) {
   EXPECT_EQ(kernel.buffers[kernel.body.front().slice.buffer].name, "bias") << print(kernel);
 }
 
-// Rows on their way while one is computed: each thread copies what it loads, so no barrier is needed, and nothing is
-// read twice.
+// Rows are copied asynchronously while another one is computed. Each thread copies what it loads, so no barrier is
+// needed, and nothing is read twice.
 TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   for (const int64_t ahead : {1, 2}) {
     const Kernel kernel = lowered(kNorm, {{kPersistent, ahead + 1}, {kMinBlocks, 2}, {kTeam, 32}, {kTeams, 4}}).kernel;

@@ -1,4 +1,4 @@
-// Every legal way to lower a group means what the group's graph means: kernels are interpreted, instruction by
+// Every legal way to lower a group computes what the group's graph says. Kernels are interpreted, instruction by
 // instruction, and compared with the double-precision oracle at every output element.
 #include <gtest/gtest.h>
 
@@ -72,8 +72,8 @@ TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   EXPECT_EQ(tally.unimplemented, 0);
 }
 
-// Tables that a small cache does not hold, read again for every turn of a loop: the outermost one, one around tiles of
-// a row, one within another loop.
+// Tables larger than a small cache that every turn of a loop reads again: the outermost loop, one around the tiles of a
+// row, and a nested one.
 TEST(Lower, BandsOfMapsMeanTheGraph) {
   constexpr const char* kMaps[] = {
       R"(graph {
@@ -123,7 +123,7 @@ TEST(Lower, BandsOfMapsMeanTheGraph) {
   }
 }
 
-// Lanes of 32 and of 64.
+// Targets with 32 and with 64 lanes.
 TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
   Tally tally;
   for (const char* target : {"sim:cuda", "sim:hip", "cuda:sm_90a", "hip:gfx1100"})
@@ -137,7 +137,7 @@ TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
   EXPECT_GT(tally.kernels, 600);
 }
 
-// Rows of infinities and NaN, where the maximum and the sum are found in one walk.
+// Rows of infinities and NaN, for which one pass finds both the maximum and the sum.
 TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   Graph group = parsed(R"(graph {
@@ -159,7 +159,7 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   values[3 * 83 + 40] = kInf;
   values[4 * 83 + 82] = kNan;
   Machine small = machine_with(2);
-  small.l1_bytes = 512;  // a row is walked in chunks
+  small.l1_bytes = 512;  // rows are computed in chunks
   for (const Machine& machine : {machine_with("sim:cuda"), small}) {
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
@@ -231,7 +231,7 @@ TEST_P(LowerFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   Machine machine = machine_with(2);
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // rows that do not fit
+    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // sometimes rows do not fit
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);

@@ -1,4 +1,4 @@
-// Groups of every loop class, and which of their schedules a test tries.
+// Groups of every loop class, and the choice of schedules that a test tries.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace wl::testing {
 // Small enough for the groups below to have parts.
 inline constexpr int64_t kPartElements = 2;
 
-// The machine of a row of targets().
+// Returns the machine of a row of targets().
 inline Machine machine_with(int target) {
   Machine machine;
   machine.target = &targets()[target];
@@ -25,14 +25,14 @@ inline Machine machine_with(int target) {
 inline Machine machine_with(std::string_view target) {
   Machine machine;
   machine.target = target_named(target).value();
-  machine.units = 3;  // few, so that small groups keep all of them busy
+  machine.units = 3;  // so few that small groups keep all of them busy
   machine.threads = 2;
   machine.clang = true;
   machine.part_elements = kPartElements;
   return machine;
 }
 
-// Sizes that divide nothing, so that every tail is met.
+// Sizes that no tile divides, so that every tail occurs.
 inline constexpr const char* kGroups[] = {
     R"(graph {
   %0 = input "x" : f32[2,5,2] normal(0,1)
@@ -111,7 +111,8 @@ inline constexpr const char* kGroups[] = {
   %5 = sub %3 %4 : f32[11,1]
   output "y" %5
 })",
-    // Convolutions: padded, strided, dilated, several images, a channel added to every pixel, and to every image.
+    // Convolutions: padded, strided, dilated, of several images, with a channel added to every pixel and to every
+    // image.
     R"(graph {
   %0 = input "x" : f32[2,3,9,11] normal(0,1)
   %1 = input "w" : f32[19,3,3,3] normal(0,1)
@@ -142,7 +143,7 @@ inline constexpr const char* kGroups[] = {
   %3 = contract %2 %1 "cpq,oc->opq" : f32[7,6,6]
   output "y" %3
 })",
-    // Two results of one row, long enough for unrolled steps, single vectors and a tail.
+    // Two results of one row that is long enough for unrolled steps, single vectors and a tail.
     R"(graph {
   %0 = input "x" : f32[3,5,277] normal(0,1)
   %1 = input "r" : f32[3,5,277] normal(0,1)
@@ -169,7 +170,7 @@ inline constexpr const char* kGroups[] = {
   %3 = log %2 : f32[3,70]
   output "y" %3
 })",
-    // Transposes with a batch and tails, both sides converted, and a reversed slice.
+    // Transposes with a batch and tails, a conversion on both sides, and a reversed slice.
     R"(graph {
   %0 = input "x" : f32[2,45,67] normal(0,1)
   %1 = input "z" : f32[67,2,45] normal(0,1)
@@ -178,7 +179,7 @@ inline constexpr const char* kGroups[] = {
   %4 = mul %2 %3 : f32[67,2,45]
   output "y" %4
 })",
-    // A matrix product of odd sizes whose second operand is stored the other way round, with a residual.
+    // A matrix product of odd sizes with a transposed second operand and a residual.
     R"(graph {
   %0 = input "a" : f32[67,131] normal(0,1)
   %1 = input "b" : f32[53,131] normal(0,1)
@@ -187,7 +188,7 @@ inline constexpr const char* kGroups[] = {
   %4 = add %3 %2 : f32[67,53]
   output "y" %4
 })",
-    // Products without one of the usual sides.
+    // Products without rows, columns or a batch.
     R"(graph {
   %0 = input "a" : f32[37,45] normal(0,1)
   %1 = input "b" : f32[45] normal(0,1)
@@ -200,7 +201,7 @@ inline constexpr const char* kGroups[] = {
   %2 = contract %0 %1 "bk,bk->b" : f32[9]
   output "y" %2
 })",
-    // The same by columns, of narrow floats, with work on both sides; and of integers.
+    // Reductions of columns, of narrow floats, with work on both sides; and of integers.
     R"(graph {
   %0 = input "a" : f16[45,87] normal(0,1)
   %1 = input "b" : f16[45] normal(0,1)
@@ -222,7 +223,7 @@ inline constexpr const char* kGroups[] = {
   %2 = contract %0 %1 "mk,k->m" : i32[37]
   output "y" %2
 })",
-    // A window of each channel; and rows that an index picks, weighted.
+    // A window of each channel, and a weighted gather of rows.
     R"(graph {
   %0 = input "x" : f32[5,9,21] normal(0,1)
   %1 = input "w" : f32[5,3,3] normal(0,1)
@@ -256,7 +257,7 @@ inline constexpr const char* kGroups[] = {
   %1 = exp %0 : f32[]
   output "y" %1
 })",
-    // A row of several loops, walked three times.
+    // A row of several loops, which is read three times.
     R"(graph {
   %0 = input "x" : f32[7,3,37] normal(0,1)
   %1 = input "g" : f32[3] normal(0,1)
@@ -272,8 +273,8 @@ inline constexpr const char* kGroups[] = {
   %11 = mul %9 %10 : f32[7,3,37]
   output "y" %11
 })",
-    // Columns of which neighbours read something in common: the weights of an involution, with what moves along them
-    // alone before and after the sum; a mask, in several phases; taken elements.
+    // Columns whose neighbours read some values in common: the weights of an involution, with values that vary only
+    // along them before and after the sum; a mask, in several phases; gathered elements.
     R"(graph {
   %0 = input "x" : f32[8,10,20] normal(0,1)
   %1 = input "w" : f32[3,3,10,20] normal(0,1)
@@ -317,7 +318,7 @@ inline constexpr const char* kGroups[] = {
   %7 = reduce_max %6 axes=[1] : f32[4,37]
   output "y" %7
 })",
-    // Rows of nothing; and a value that is stored within a loop that repeats it.
+    // Empty rows, and a value that is stored inside a loop that repeats it.
     R"(graph {
   %0 = input "x" : f32[0] normal(0,1)
   %1 = reduce_max %0 axes=[0] : f32[]
@@ -339,7 +340,7 @@ inline constexpr const char* kGroups[] = {
 })",
 };
 
-// The seeds of a space and `points` more of its legal points, drawn at random from it; the same ones every time.
+// Returns the seeds of a space and `points` more of its legal points, which are drawn at random but always the same.
 inline std::vector<Point> sample_points(const Space& space, int points, uint64_t seed = 1) {
   std::vector<Point> out = space.seeds;
   const auto draw = [&seed](size_t n) { return static_cast<int>(split_mix(seed) % n); };

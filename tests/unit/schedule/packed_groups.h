@@ -1,9 +1,9 @@
-// Groups in unconnected parts that no one loop nest holds, and one kernel none the less.
+// Groups of unconnected parts that are no single loop nest but still one kernel.
 #pragma once
 
 namespace wl::testing {
 
-// Two of one kind.
+// Products of one kind.
 inline constexpr const char* kThreeProducts = R"(graph {
   %0 = input "x" : f32[40,24] normal(0,1)
   %1 = input "a" : f32[24,48] normal(0,1)
@@ -50,7 +50,7 @@ inline constexpr const char* kTwoMaps = R"(graph {
 
 inline constexpr const char* kPacked[] = {kThreeProducts, kRowsAndColumns, kMapAndProduct, kTwoMaps};
 
-// A part of it is stitched, on machines with lanes.
+// One part is stitched on machines with lanes.
 inline constexpr const char* kScoresAndProduct = R"(graph {
   %0 = input "q" : f32[2,32,8] normal(0,1)
   %1 = input "k" : f32[2,48,8] normal(0,1)

@@ -1,4 +1,4 @@
-// Packed groups: that every sampled plan means the graph, and that no block does what is another member's.
+// Packed groups: every sampled plan computes what the graph says, and no block does the work of another member.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ TEST(Packed, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// Parts that are walked one after the other give the points that a walk over everything gives.
+// Walking the space part by part gives the same points as walking it as a whole.
 TEST(Packed, WalksByParts) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kTwoMaps);
@@ -106,7 +106,7 @@ TEST(Packed, WhatIsNoSetOfKernelsIsRefused) {
               ::testing::HasSubstr("all of the group is connected"));
 }
 
-// A block does not meet what other blocks have in the same memory; who is in both of two sections would.
+// Blocks do not access what other blocks have in the same memory. A thread that runs two sections would.
 TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   const Machine machine = machine_with("sim:cuda");
   const Graph group = parsed(testing::kThreeProducts);
@@ -121,7 +121,7 @@ TEST(Packed, SectionsNeedNoBarriersBetweenThem) {
   EXPECT_FALSE(check_barriers(kernel).ok());
 }
 
-// Any two groups side by side, half of them reading one input.
+// Any two groups side by side; in half of the cases they share an input.
 TEST(Packed, RandomPairsMeanTheirGraphs) {
   const uint64_t first = testing::test_seed(20261123);
   const auto wanted = static_cast<int>(testing::scaled(400));

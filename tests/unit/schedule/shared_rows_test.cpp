@@ -1,4 +1,4 @@
-// Kernels of several passes: what the verifier asks of them, and how rows are shared among blocks.
+// Kernels of several passes: the rules of the verifier, and how rows are divided among blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Every block leaves its element, and takes its neighbour's in the next pass.
+// Every block stores its element, and reads its neighbour's in the next pass.
 constexpr const char* kNeighbours =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -62,7 +62,7 @@ TEST(Passes, KeepNothingElse) {
               HasSubstr("a workspace for one pass"));
 }
 
-// Of two blocks the one that comes last adds both elements.
+// Of two blocks, the one that finishes last adds both elements.
 constexpr const char* kCounted =
     R"(kernel "k" target="cpu:generic" grid=4 threads=1 unroll=1 accumulators=1 compiler="gcc" {
   p0 = in "x" : f32 [4]
@@ -132,7 +132,7 @@ TEST(Parts, GiveEveryBlockSomething) {
   EXPECT_EQ(share_of(100, 8, 1), 13);
   EXPECT_EQ(share_of(100, 8, 4), 16);
   EXPECT_TRUE(shares_out(100, 8, 1));
-  EXPECT_FALSE(shares_out(100, 8, 16));  // 16 each: the eighth has none
+  EXPECT_FALSE(shares_out(100, 8, 16));  // 16 each: the eighth would have none
   EXPECT_FALSE(shares_out(9, 8, 1));
   for (int64_t extent = 1; extent < 200; ++extent)
     for (int64_t parts : {1, 2, 4, 8, 16})
@@ -143,7 +143,7 @@ TEST(Parts, GiveEveryBlockSomething) {
         }
 }
 
-// Where rows are fewer than what could work on them, the first choice is to share them; where not, there is none.
+// Where there are fewer rows than units, dividing rows is the first choice; otherwise it is not offered.
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);

@@ -1,4 +1,4 @@
-// Two random graphs in one, for what runs unconnected parts in one kernel.
+// Combines two random graphs into one, for tests of kernels that run unconnected parts.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace wl::testing {
 
-// Every other seed's graphs share an input where they have equal ones.
+// With every other seed the graphs share an input if they have equal ones.
 inline Graph side_by_side(uint64_t seed) {
   const RandomGraphOptions options = {.nodes = 6, .largest = 400, .f32_only = true, .zero_extents = false};
   Graph both = random_graph(2 * seed, options);

@@ -1,4 +1,4 @@
-// What a space calls legal can be lowered: all seeds and a spread of points, over random groups.
+// Whatever a space calls legal can be lowered: tests all seeds and a sample of points, over random groups.
 #include <gtest/gtest.h>
 
 #include "compiler/ir/text.h"

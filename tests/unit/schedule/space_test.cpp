@@ -111,8 +111,8 @@ TEST(Space, RowsOfALongSoftmaxPipelineAndStream) {
   EXPECT_LT(space.count(), 100'000u);
 }
 
-// Rows that only the second level holds: the next one is on its way in the last phase, and all phases may run at once
-// although a row is several loops.
+// Rows that only the second-level cache holds: the next row is prefetched in the last phase, and all phases may be
+// fused although a row has several loops.
 TEST(Space, LongRowsAreFetchedLateAndPipeline) {
   const std::string full = "f32[64,10,4096]";
   const Space space = space_for(cat("graph {\n%0 = input \"x\" : ", full, "\n%1 = reduce_sum %0 axes=[1,2] : f32[64]",
@@ -143,7 +143,7 @@ TEST(Space, SmallOrUnalignedGroupsDoNotStream) {
   EXPECT_FALSE(streams(space_for(softmax(8, 1024))));
 }
 
-// As many as the registers have room for, beside what the rows of a tile have in common.
+// As many rows as the registers have room for, besides the values that the rows of a tile share.
 TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
   const auto heights = [](const Space& space) {
     std::set<int64_t> found;
@@ -172,7 +172,7 @@ TEST(Space, ColumnsThatReadSomethingInCommonAreRowsOfATile) {
             std::set<int64_t>{1});
 }
 
-// What every turn of a loop reads again is read in bands where a cache does not hold all of it.
+// Values that every turn of a loop reads again are read in blocks if a cache does not hold all of them.
 TEST(Space, MapsThatReadTablesAgainHaveBands) {
   const auto bands = [](int64_t tokens) {
     const std::string full = cat("f32[8,", tokens, ",64]"), table = cat("f32[", tokens, ",64]");

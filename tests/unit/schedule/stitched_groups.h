@@ -1,4 +1,4 @@
-// Groups that are no single loop nest, and one kernel none the less.
+// Groups that are no single loop nest but still one kernel.
 #pragma once
 
 namespace wl::testing {
@@ -19,7 +19,7 @@ inline constexpr const char* kAttention = R"(graph {
   output "y" %11
 })";
 
-// As models write it: heads within tokens, before and after.
+// As in models: heads within tokens, before and after.
 inline constexpr const char* kHeads = R"(graph {
   %0 = input "q" : f32[32,24] normal(0,1)
   %1 = input "k" : f32[16,24] normal(0,1)
@@ -37,7 +37,7 @@ inline constexpr const char* kHeads = R"(graph {
   output "y" %12
 })";
 
-// q, k and v from one projection: blocks share the heads, which only the reshape of the input shows.
+// q, k and v from one projection: blocks divide the heads, which only the reshape of the input shows.
 inline constexpr const char* kHeadsOfOneInput = R"(graph {
   %0 = input "qkv" : f32[16,72] normal(0,1)
   %1 = reshape %0 : f32[16,3,3,8]
@@ -86,7 +86,7 @@ inline constexpr const char* kNormThenProduct = R"(graph {
   output "y" %10
 })";
 
-// The norm's vectors have two elements, the product's four.
+// The norm's vectors have two elements, the product's have four.
 inline constexpr const char* kTwoWidths = R"(graph {
   %0 = input "x" : f32[32,22] normal(0,1)
   %1 = input "w" : f32[22,40] normal(0,1)
@@ -107,7 +107,7 @@ inline constexpr const char* kTwoAxes = R"(graph {
   output "y" %4
 })";
 
-// A sum that later kernels want, and a norm of it; the constant is of one shape where it is cut and where it is not.
+// A sum that later kernels read, and a norm of it. The constant has the same shape whether the graph is cut or not.
 inline constexpr const char* kStoredAndRead = R"(graph {
   %0 = input "x" : f32[32,24] normal(0,1)
   %1 = input "w" : f32[24,24] normal(0,1)

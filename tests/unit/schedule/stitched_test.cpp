@@ -1,4 +1,4 @@
-// Stitched groups: what blocks share, and that every sampled plan means the graph.
+// Stitched groups: what blocks share, and that every sampled plan computes what the graph says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(Stitched, PointsAreCountedWithoutAWalk) {
   }
 }
 
-// Everything that a stitched domain says.
+// Returns the text of a whole stitched domain.
 std::string text_of(const Domain& domain) {
   std::string text;
   for (const Stitched& choice : domain.stitch->choices) {
@@ -118,7 +118,7 @@ TEST(Slab, CutsFollowViewsBackwards) {
   EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k: heads
 }
 
-// What is no single loop nest of random graphs' covers, where it can be stitched: neighbouring groups of the cover.
+// Takes neighbouring groups from covers of random graphs that are no single loop nest together but can be stitched.
 TEST(Stitched, RandomGroupsMeanTheGraph) {
   const uint64_t first = testing::test_seed(20261122);
   const auto wanted = static_cast<int>(testing::scaled(600));

@@ -51,7 +51,7 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   const std::set<Point> distinct(first.space.seeds.begin(), first.space.seeds.end());
   EXPECT_EQ(distinct.size(), first.space.seeds.size());
   for (const Point& seed : first.space.seeds) EXPECT_TRUE(first.space.is_legal(seed)) << first.space.text(seed);
-  // What the space would have tried first is still among them.
+  // The space's own first choice is still among the seeds.
   EXPECT_TRUE(std::find(first.space.seeds.begin(), first.space.seeds.end(), own) != first.space.seeds.end());
   // All threads work, and the micro-kernel is a large one.
   const Schedule best = first.space.schedule(first.space.seeds[0]);
@@ -70,7 +70,7 @@ TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
   EXPECT_NE(group.space.seeds, own);
 }
 
-// The learned model comes first where there is one; here it likes low tiles, which the other does not.
+// The learned model takes precedence if there is one. Here it prefers low tiles, which the other model does not.
 TEST(AnalyticSeeds, TheLearnedModelIsAskedFirst) {
   Opened group = open(kProduct, "cpu:avx512");
   group.space.expected_log_ns = [&space = group.space](const Point& point) {
@@ -93,7 +93,7 @@ TEST(AnalyticSeeds, OthersKeepTheirOwn) {
   }
 }
 
-// Of contractions on lanes the latency model likes the first best, and the space's own first stays.
+// For contractions on lanes, the pipeline model's favourite comes first, and the space's own first choice stays.
 TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
   for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a", "hip:gfx90a"}) {
     Opened group = open(kProduct, target);

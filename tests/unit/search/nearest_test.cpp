@@ -56,7 +56,7 @@ TEST(Nearest, OffersWhatWonNearbyOnce) {
   EXPECT_EQ(nearest_winners(here, tiles(), known, 1), (std::vector<Point>{{1}}));
 }
 
-// Another machine's winner comes after this one's, and is tried at the values that this space has.
+// The winner of another machine comes after this machine's own, and its values are rounded to those of this space.
 TEST(Nearest, OffersWhatWonOnOtherTargets) {
   const Graph here = graph_of(add_graph(64, 1024));
   const std::vector<KnownPlan> known = {

@@ -33,7 +33,7 @@ uint64_t hash_of(const Point& point, uint64_t seed) {
   return h;
 }
 
-// Separable: every axis has a best value, one trial in ten fails, and times are 3 % noisy.
+// Separable: every axis has its own best value, one trial in ten fails, and times have 3 % noise.
 Observed measure(const Point& point, uint64_t seed) {
   double ns = 100;
   for (size_t i = 0; i < point.size(); ++i)
@@ -123,8 +123,8 @@ TEST_P(EveryStrategy, GuidedOnesBeatRandom) {
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(strategies().begin(), strategies().end()),
                          [](const auto& row) { return std::string(row.param.name); });
 
-// A register file that is as in life: what the first axes multiply to is a tile, what does not fit of it spills, and
-// the more of it the larger the tile; larger is faster as long as it fits.
+// A register file: the product of the first axes is the tile, and a part that does not fit is spilled. Larger tiles are
+// faster as long as they fit, and spill more otherwise.
 Observed judged(const Point& point, bool facts) {
   const int64_t tile = int64_t{1} << (point[0] + point[1] + point[2]);
   Observed trial{point, true, 0};
@@ -163,7 +163,7 @@ TEST(Strategies, AskTheSeedsFirst) {
   EXPECT_EQ(points[1], space.seeds[1]);
 }
 
-// A model that is right up to a constant, and one that says nothing.
+// Compares a model that is right up to a constant with one that predicts nothing.
 TEST(Strategies, AskWhatAModelLikes) {
   const Space without = large_space();
   Space space = large_space();
@@ -177,7 +177,7 @@ TEST(Strategies, AskWhatAModelLikes) {
   }
   EXPECT_LT(first, 0.9 * blind);
   EXPECT_LT(best_after(ranked, space, 96, 1), best_after(ranked, without, 96, 1));
-  // Of a cluster of neighbours only some are asked at once.
+  // Only some of a cluster of neighbours are proposed at once.
   const std::vector<Point> points = ranked.propose(space, {}, 4, 1);
   ASSERT_EQ(points.size(), 4u);
   EXPECT_NE(points, ranked.propose(without, {}, 4, 1));

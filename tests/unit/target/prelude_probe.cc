@@ -53,7 +53,7 @@ __attribute__((noinline)) double error(float got, long double want) {
   return std::fabs(static_cast<double>(got - want)) / ulp(rounded);
 }
 
-// Every `step`-th float of all of them, the specials, and a denser look where the argument is ordinary.
+// Tests every `step`-th float, special values, and more arguments in the ordinary range.
 template <class F, class S, class R>
 void measure(const char* name, F vector, S scalar, R reference, uint32_t step) {
   double worst = 0, worst_absolute = 0;
@@ -119,7 +119,7 @@ bool same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || a == b;
 }
 
-// A binary function over all pairs of values, as vector-vector, vector-scalar, scalar-vector and scalar-scalar.
+// Tests a binary function on all pairs of values, as vector-vector, vector-scalar, scalar-vector and scalar-scalar.
 template <class V, class F, class R, int N>
 void pairs(const char* name, F f, R reference, const wl_e<V> (&values)[N]) {
   for (wl_e<V> x : values)

@@ -1,4 +1,4 @@
-// The CPU prelude, as kernels meet it: its text and a probe program compiled by each compiler for each width, and run.
+// The CPU prelude: its text and a probe program are compiled by each compiler for each width, and run.
 #include "compiler/target/prelude/prelude.h"
 
 #include <gmock/gmock.h>
@@ -63,12 +63,13 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Units in the last place of the correctly rounded result, over all f32: compiler/target/prelude/ACCURACY.md.
+// Errors against the correctly rounded result in units in the last place, over all f32:
+// compiler/target/prelude/ACCURACY.md.
 const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25}, {"expm1", 1.75}, {"log", 1.25},
                                                {"log2", 3},   {"log1p", 1.3}, {"erf", 2.5},    {"tanh", 3},
                                                {"sin", 2.5},  {"cos", 2.5},   {"tan", 3.5},    {"sigmoid", 2.5},
                                                {"pow", 1.25}, {"sqrt", .5},   {"rcp", .5},     {"rsqrt", 1.5}};
-// Absolute, for |x| < 1e4.
+// Absolute errors for |x| < 1e4.
 const std::map<std::string, double> kAbsoluteBounds = {{"sin", 1e-7}, {"cos", 1e-7}, {"erf", 1.2e-7}, {"tanh", 1.8e-7}};
 
 class CpuPrelude : public testing::TestWithParam<Case> {};

@@ -29,11 +29,11 @@ Source source_of(int threads) {
 TEST(Occupancy, IsBoundByWhatRunsOutFirst) {
   CodeFacts code = good();
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 1);
-  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);  // blocks
-  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // a wave is never shared
+  EXPECT_EQ(occupancy_of(code, kHopper, 32), 0.5);  // limited by the number of blocks
+  EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // a wave belongs to one block
   code.registers = 64;
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 0.5);
-  code.registers = 65;  // as good as 72
+  code.registers = 65;  // counts as 72
   EXPECT_EQ(occupancy_of(code, kHopper, 128), 7 * 128 / 2048.0);
   code = good();
   code.dynamic_shared = 100 * 1024;
@@ -71,7 +71,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.registers = 100;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(1024)), HasSubstr("not one block of 1024 threads"));
-  // Without limits only what the code itself says counts.
+  // Without limits only the facts of the code itself count.
   EXPECT_EQ(reject_reason(code, CodeLimits{}, source_of(1024)), "");
 }
 

@@ -51,7 +51,7 @@ TEST(Compile, SharesUnitsAndEqualSources) {
 }
 
 TEST(Compile, DeadlineIsATimeoutOfThatCandidate) {
-  // A template recursion that keeps the compiler busy for far longer than the deadline.
+  // A template recursion that keeps the compiler busy for much longer than the deadline.
   const char* slow =
       "template <int N, int M> struct $S { static constexpr long v = $S<N - 1, 2 * M>::v + $S<N - 1, 2 * M + 1>::v; "
       "};\n"
@@ -106,7 +106,7 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   EXPECT_EQ(process.wait(monotonic_ns() + 50'000'000, drain).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(process.kill().ok());
   EXPECT_FALSE(process.running());
-  // The members of the group are dead; init may take a moment to reap them.
+  // The processes of the group have been killed; init may take a moment to reap them.
   const int64_t until = monotonic_ns() + 5'000'000'000;
   while (::kill(-group, 0) == 0 && monotonic_ns() < until) sched_yield();
   EXPECT_EQ(::kill(-group, 0), -1);

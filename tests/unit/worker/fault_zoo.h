@@ -1,6 +1,6 @@
-// Kernels that go wrong, as CUDA text against Warploom's prelude, and what has to become of each: on a real GPU, and on
-// the fake driver (tests/fake_gpu), which is told in a comment how to fail where simulated lanes cannot. All have the
-// arguments of add_batch(1024): two inputs, one output, 1024 floats each.
+// Kernels that fail in various ways, as CUDA text for Warploom's prelude, with the outcome that each must have: on a
+// real GPU, and on the fake driver (tests/fake_gpu). A comment tells the fake driver how to fail where simulated lanes
+// cannot. All have the arguments of add_batch(1024): two inputs and one output of 1024 floats each.
 #pragma once
 
 #include <ostream>
@@ -13,9 +13,9 @@ namespace wl::testing {
 
 struct Specimen {
   const char* name;
-  const char* body;     // with `i`, the element of the thread, and the arguments p0, p1, p2
-  Outcome outcome;      // that it has to come to
-  const char* on_fake;  // what the message must hold on the fake driver
+  const char* body;     // may use `i`, the element of the thread, and the arguments p0, p1, p2
+  Outcome outcome;      // the required outcome
+  const char* on_fake;  // text that the message must contain on the fake driver
   const char* fault = "";
   const char* before = "";
   int threads = 256;
@@ -42,7 +42,7 @@ inline const std::vector<Specimen> kFaultZoo = {
     {"failed_assertion", "__assertfail(\"never\", \"zoo\", 1, \"f\", 1); p2[i] = 0;", Outcome::kRuntimeError,
      "an assertion failed", "assert",
      "extern \"C\" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);"},
-    // So much local memory for every thread that the driver cannot back it.
+    // Every thread needs more local memory than the driver can provide.
     {"out_of_memory", "volatile char x[500000]; for (int k = 0; k < 500000; k += 4096) x[k] = i; p2[i] = x[i & 4095];",
      Outcome::kRuntimeError, "out of memory", "out_of_memory"},
     {"write_past_the_end", WL_GOOD " if (i == 1023) p2[1025] = 1;", Outcome::kRuntimeError, "byte 4100 was written",
@@ -53,7 +53,7 @@ inline const std::vector<Specimen> kFaultZoo = {
     {"wrong_value", WL_GOOD " if (i < 512) wl_store<1>(p2 + i, 3.0f);", Outcome::kWrongResult, "expected"},
 };
 
-// A candidate for "cuda:sm_90a" or another CUDA target from such a body.
+// Makes a candidate for "cuda:sm_90a" or another CUDA target from such a body.
 Candidate gpu_candidate(int64_t trial, const std::string& target, const Specimen& specimen);
 Specimen good_specimen();
 

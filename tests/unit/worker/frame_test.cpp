@@ -83,7 +83,7 @@ TEST(Messages, EveryTruncationAndExtensionIsRefused) {
   EXPECT_FALSE(unpack<SetupCommand>(bytes + "x").ok());
 }
 
-// A flipped bit must never crash or allocate what a message cannot hold; most also no longer read.
+// A flipped bit must never crash, or allocate more than the message can hold. Most changed messages do not parse.
 TEST(Messages, FlippedBitsAreHarmless) {
   const std::string bytes = pack(setup());
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {

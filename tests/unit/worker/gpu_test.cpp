@@ -1,5 +1,5 @@
-// The way of a GPU candidate through the worker, on drivers that fake one (tests/fake_gpu): real processes, real
-// deadlines, the kernel's own text on simulated lanes. Where the machine has a GPU, the fault zoo runs on it too.
+// A GPU candidate's way through the worker, on fake drivers (tests/fake_gpu): real processes, real deadlines, and the
+// kernel's own text on simulated lanes. If the machine has a GPU, the faulty kernels run on it too.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -108,7 +108,7 @@ TEST(FakeGpus, TimeRightKernels) {
 
 class OnFakeGpu : public ::testing::TestWithParam<testing::Specimen> {};
 
-// Whatever it does, it costs one trial: the kernels beside it, before and after, are measured.
+// Any fault costs one trial: the kernels before it and after it are measured.
 TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
   const FakeGpu fake;
   Batch batch = batch_of({good_specimen(), GetParam(), good_specimen()});
@@ -124,7 +124,7 @@ TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
 INSTANTIATE_TEST_SUITE_P(Zoo, OnFakeGpu, ::testing::ValuesIn(testing::kFaultZoo),
                          [](const ::testing::TestParamInfo<testing::Specimen>& row) { return row.param.name; });
 
-// What only a driver can do.
+// Faults that only a driver can have.
 const std::vector<testing::Specimen> kDriverFaults = {
     {"call_that_never_returns", WL_GOOD, Outcome::kTimeout, "deadline", "driver_hang"},
     {"driver_crash", WL_GOOD, Outcome::kRuntimeError, "SIGABRT", "crash"},
@@ -138,7 +138,7 @@ TEST(FakeGpus, JudgementComesBeforeTheDevice) {
   Batch batch = batch_of({good_specimen(), good_specimen()});
   batch.limits = {32, 128, 2048, 32, 255, 65536, 227 * 1024, 228 * 1024};  // blocks of 256 do not fit
   batch.candidates[1].source.threads = 128;
-  batch.candidates[1].source.text += "// fault: crash\n";  // would be a runtime error, were it run
+  batch.candidates[1].source.text += "// fault: crash\n";  // would be a runtime error if it ran
   batch.candidates[1].source.load_bytes = 32;
   const Measured measured = run_all(batch, options_for());
   ASSERT_EQ(measured.trials.size(), 2u);
@@ -168,10 +168,10 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(measured.trials[0].clock_mhz, 1980);
   EXPECT_EQ(measured.trials[0].clocks_mhz.size(), measured.trials[0].samples_ns.size());
-  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // taken once more
+  EXPECT_THAT(measured.trials[0].message, Not(HasSubstr("at another clock")));  // the sample was repeated
 }
 
-// Options, log, code object and texts of errors are as hipRTC's manual has them.
+// Options, log, code object and error texts are those of hipRTC's manual.
 TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   const FakeGpu fake;
   const Scratch scratch;
@@ -201,8 +201,8 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
 }
 
-// A device that computes wrong things from then on is found by the canary of the next process, and nothing more is
-// blamed on candidates.
+// If a device computes wrong results from some point on, the canary of the next process finds that, and no candidate is
+// blamed.
 TEST(FakeGpus, AWedgedDeviceIsQuarantined) {
   const FakeGpu fake;
   const Scratch scratch;
@@ -234,12 +234,12 @@ TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
   const pid_t first = kept.runner.pid();
   EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&kept)).trials[0].outcome, Outcome::kCorrect);
   EXPECT_EQ(kept.runner.pid(), first);
-  // An error of any kind ends it.
+  // An error of any kind ends the runner.
   EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&kept)).trials[0].outcome, Outcome::kRuntimeError);
   EXPECT_FALSE(kept.runner.running());
 }
 
-// Cancelled in the middle of a hang, by another thread: the process is gone and nothing is judged.
+// Another thread cancels during a hang: the process is killed and nothing is judged.
 TEST(FakeGpus, CancelEndsAHang) {
   const FakeGpu fake;
   std::atomic<bool> cancel = false;
@@ -251,11 +251,11 @@ TEST(FakeGpus, CancelEndsAHang) {
   EXPECT_EQ(measured.trials.size(), 0u);
 }
 
-// The other API, by hand: its compilers make no code that the fake driver could run.
+// The other API by itself: its compilers make no code that the fake driver could run.
 TEST(FakeGpus, SpeakHipToo) {
   const FakeGpu fake;
   const Scratch scratch;
-  // A right kernel from the fake NVRTC, loaded as a module of HIP.
+  // A correct kernel from the fake NVRTC, loaded as a module of HIP.
   Batch batch = batch_of({good_specimen()});
   batch.keep_objects = true;
   const Measured made = run_all(batch, options_for());
@@ -288,14 +288,14 @@ TEST(FakeGpus, SpeakHipToo) {
 }
 
 TEST(Gpus, NoSuchDeviceIsNobodysFault) {
-  // Without its compiler a batch ends before anything asks for a device.
+  // Without a compiler the batch ends before a device is used.
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   MeasureOptions options = testing::options();
   const auto measured = measure(batch_of({good_specimen()}), options);
   ASSERT_FALSE(measured.ok());
 }
 
-// The zoo's texts are code that NVRTC takes: what goes wrong goes wrong on the device.
+// NVRTC compiles all these texts: they fail on the device.
 TEST(Zoo, Compiles) {
   if (const std::string missing = gpu_compiler_missing(kTarget); !missing.empty()) GTEST_SKIP() << missing;
   for (const testing::Specimen& specimen : testing::kFaultZoo) {
@@ -305,7 +305,7 @@ TEST(Zoo, Compiles) {
   }
 }
 
-// On this machine's own GPU: every specimen comes to its class, and the device is in order afterwards.
+// On this machine's own GPU every kernel has its outcome, and the device works afterwards.
 TEST(Zoo, IsSurvivedByARealGpu) {
   const Gpus gpus = find_gpus(testing::options().runner);
   const auto at = std::find_if(gpus.found.begin(), gpus.found.end(),

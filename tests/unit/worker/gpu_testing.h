@@ -10,7 +10,7 @@
 
 namespace wl::testing {
 
-// While it lives, runners that this process starts find the fake drivers and the fake NVRTC.
+// As long as it exists, runners that this process starts find the fake drivers and the fake NVRTC.
 class FakeGpu {
  public:
   FakeGpu() { setenv("LD_LIBRARY_PATH", WARPLOOM_FAKE_GPU, 1); }

@@ -12,14 +12,14 @@ namespace wl::testing {
 // c = a + b over `elements` floats, checked at every `stride`th element.
 Batch add_batch(int64_t elements, int64_t stride = 7);
 
-// A candidate of add_batch whose kernel has this body; `i` is the block (of 64 elements), `a`, `b`, `c` the arguments.
-// The text may use $ for a prefix unique to the candidate.
+// Makes a candidate of add_batch whose kernel has this body. `i` is the block (of 64 elements), `a`, `b`, `c` are the
+// arguments. In the text, $ stands for a prefix that is unique to the candidate.
 Candidate candidate(int64_t trial, const std::string& body, const std::string& before = "");
 
-// The body of a right one.
+// The body of a correct kernel.
 extern const char* const kAdd;
 
-// Where the runner is, and a fresh folder for the test.
+// Returns options with the path of the runner and a fresh folder for the test.
 MeasureOptions options();
 
 }  // namespace wl::testing

@@ -29,7 +29,7 @@ constexpr int64_t kElements = 1024;  // 16 blocks
 Measured run(const Batch& batch, const MeasureOptions& options = testing::options()) {
   absl::StatusOr<Measured> measured = measure(batch, options);
   EXPECT_TRUE(measured.ok()) << measured.status();
-  // No child, running or dead, is left.
+  // No child is left, running or dead.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
   return measured.ok() ? *std::move(measured) : Measured{};
@@ -112,7 +112,7 @@ TEST(Measure, EachFaultIsOneFailedTrialOfItsClass) {
   Batch batch = add_batch(kElements);
   batch.recipe.deadline_ns = 1'500'000'000;
   for (const Fault& fault : kFaults) {
-    // The sanitizers' allocator has no limit, and forgives a double free: the last two faults do not fault there.
+    // The sanitizers' allocator has no limit and tolerates a double free, so the last two faults do not fault there.
     if (kSanitized && std::string(fault.name) == "DoubleFree") break;
     const auto n = static_cast<int64_t>(batch.candidates.size());
     batch.candidates.push_back(candidate(n, fault.body, fault.before));
@@ -150,7 +150,8 @@ TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
                       candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
-  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;  // it never had a child
+  // it never had a child
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;
 }
@@ -183,7 +184,7 @@ TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
-// A byte result may equal the poison: it must not be called unwritten, and an unwritten one must.
+// A byte result may equal the poison: it must not count as unwritten, but an unwritten byte must.
 TEST(Measure, IntegerPoisonIsToldFromResults) {
   for (bool writes : {true, false}) {
     Batch batch = add_batch(kElements);
@@ -230,7 +231,7 @@ TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {
   EXPECT_EQ(measured.objects.size(), 2u);
   EXPECT_EQ(measured.trials[0].object_sha256.size(), 64u);
   EXPECT_EQ(measured.trials[0].samples_ns.size(), measured.trials[3].samples_ns.size());
-  // The object of a kernel is the same bytes wherever and with whomever it was compiled.
+  // The object of a kernel has the same bytes wherever and together with whatever it was compiled.
   batch.candidates = {batch.candidates[0]};
   const Measured again = run(batch);
   ASSERT_EQ(again.trials.size(), 1u);

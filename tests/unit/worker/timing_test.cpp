@@ -8,10 +8,10 @@
 namespace wl {
 namespace {
 
-// A machine on which slot i takes `costs[i]` ns a call, plus what `noise` says.
+// A machine on which slot i takes `costs[i]` ns per call, plus `noise`.
 struct Machine {
   std::vector<int64_t> costs;
-  std::vector<int> order;  // of the calls, as slots
+  std::vector<int> order;  // the slots of the calls
   int64_t calls = 0;
   TimedRun run(int64_t noise = 0) {
     return [this, noise](int slot, int64_t n) {
@@ -55,10 +55,10 @@ TEST(Timing, FastKernelIsAveragedOverALoop) {
   Recipe recipe;
   const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
   EXPECT_EQ(result[0].samples_ns[0], 100);
-  EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample at least 60 us
+  EXPECT_GE(machine.calls, 7 * 60'000 / 100);  // each sample takes at least 60 us
 }
 
-// A clock that says one value after the other; the last one stays.
+// Returns a clock that returns these values in turn and repeats the last one.
 std::function<int()> clock_of(std::vector<int> values) {
   return [values, at = size_t{0}]() mutable { return values[at + 1 < values.size() ? at++ : at]; };
 }
@@ -68,7 +68,8 @@ TEST(Timing, SamplesAtAnotherClockAreTakenOnceMore) {
   Recipe recipe;
   recipe.min_repeats = recipe.max_repeats = 8;
   const size_t plain = (time_slots(recipe, 1, machine.run()), machine.order.size());
-  // The third goes down; taken once more it is back, or stays marked and is not asked a third time.
+  // The third sample has a lower clock. When it is repeated, the clock is back to normal, or the sample stays marked
+  // and is not repeated again.
   for (const bool back : {true, false}) {
     machine.order.clear();
     const Samples samples = time_slots(recipe, 1, machine.run(),
@@ -100,7 +101,7 @@ TEST(Timing, HopelessStopsAfterTwo) {
   const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
   EXPECT_TRUE(result[0].hopeless);
   EXPECT_EQ(result[0].samples_ns.size(), 2u);
-  machine.costs = {1'900'000};  // behind, not hopeless: three are enough
+  machine.costs = {1'900'000};  // behind but not hopeless: three samples are enough
   const std::vector<Samples> behind = time_slots(recipe, 1, machine.run(100'000));
   EXPECT_FALSE(behind[0].hopeless);
   EXPECT_EQ(behind[0].samples_ns.size(), 3u);
@@ -110,10 +111,10 @@ TEST(Timing, RoundsAreFairAndAlternate) {
   Machine machine{{1'000'000, 2'000'000, 3'000'000}, {}};
   Recipe recipe;
   recipe.interleave = true;
-  recipe.cold = true;  // no extra warm calls: the order below is the rounds alone
+  recipe.cold = true;  // no warm-up calls, so that the order below shows the rounds alone
   recipe.min_repeats = 4;
   recipe.budget_ns = 1;
-  recipe.best_ns = 1;  // nothing is hopeless in a final
+  recipe.best_ns = 1;  // nothing is hopeless in a promotion
   const std::vector<Samples> result = time_slots(recipe, 3, machine.run());
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(result[i].samples_ns.size(), 4u);
