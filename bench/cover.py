@@ -71,7 +71,7 @@ def main():
             command += ["--random", str(arguments.random)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode != 0:
-            sys.exit(done.returncode)  # it has printed the reason
+            sys.exit(done.returncode)  # the program has printed the reason
         lines = done.stdout.splitlines()
         table(target + (", every f32 as bf16" if arguments.half else ""), list(map(json.loads, lines)))
 

@@ -194,7 +194,7 @@ std::vector<double> repeat(double seconds, const std::function<double()>& sample
 }
 
 std::vector<double> time_copy(Team& team, double seconds, int64_t bytes, bool nt) {
-  const int64_t block = 4;  // vectors per iteration
+  const int64_t block = 4;  // vectors per iteration of the copy loop
   const int64_t per_thread = bytes / 2 / team.size() / static_cast<int64_t>(sizeof(Vector)) / block * block;
   if (per_thread == 0) return {};
   const size_t size = static_cast<size_t>(per_thread) * sizeof(Vector) * static_cast<size_t>(team.size());

@@ -100,7 +100,7 @@ def peer(model, inputs, threads):
     options.intra_op_num_threads = int(threads)
     options.inter_op_num_threads = 1
     base = status("VmRSS")
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the peak of the resident set
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     folder = pathlib.Path(inputs)
     values = {i.name: np.load(folder / f"{i.name.replace('/', '_')}.npy") for i in session.get_inputs()}
@@ -115,7 +115,7 @@ def status(field):
 
 
 def with_weights(model, inputs, to):
-    """Saves the model with its weights in the file."""
+    """Saves the model with the values of its weights in the ONNX file."""
     import numpy as np
     import onnx
     import peers

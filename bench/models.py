@@ -28,7 +28,7 @@ PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
 # as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion,
 # which fuses contractions too.
 BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
-HEADER = 6  # lines of a table before its first row
+HEADER = 6  # lines of the Markdown table before its first row
 BOUND = 1e-4  # relative to the largest magnitude of an output, since both compute in f32 and add in different orders
 
 

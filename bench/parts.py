@@ -56,7 +56,7 @@ def kv_concat(batch, heads, tokens, size):
 
 
 def channel_shuffle(batch, channels, side):
-    """Two branches with half of the channels each, interleaved."""
+    """Two branches that have half of the channels each, with their channels interleaved."""
     nodes = [
         helper.make_node("Concat", ["a", "b"], ["both"], axis=1),
         helper.make_node("Reshape", ["both", "grouped"], ["g"]),
@@ -108,7 +108,7 @@ def cross_entropy(rows, columns):
     return lambda: model(nodes, [tensor("logits", rows, columns), integers("labels", rows, 1)], [tensor("y", rows, 1)])
 
 
-INVOLUTION = (32, 64, 56, 4, 7)  # batch, channels, side, groups, window
+INVOLUTION = (32, 64, 56, 4, 7)  # extents: batch, channels, side, groups, window
 SHUFFLE = (256, 116, 28)
 
 PARTS = (
@@ -120,7 +120,7 @@ PARTS = (
     Workload("involution", "involution 7x7 multiply-sum 32x64x56x56", involution(*INVOLUTION), "copy"),
     Workload("cross_entropy", "log-softmax + gather 2048x32000", cross_entropy(2048, 32000), "read", {"exp": 2048 * 32000}),
 )
-# Members of workloads.WORKLOADS that are such parts too.
+# Members of workloads.WORKLOADS that are memory-bound parts of models too.
 ALSO = ("layer_norm", "bias_gelu", "group_norm_silu")
 
 

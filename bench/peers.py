@@ -75,7 +75,7 @@ class OpenVino:
 
 
 class Torch:
-    mode = None  # mode of torch.compile
+    mode = None  # the mode that torch.compile is called with
 
     def __init__(self, workload, made, inputs, threads):
         import torch
@@ -90,7 +90,7 @@ class Torch:
         if self.mode:
             import torch._inductor.config
 
-            torch._inductor.config.freezing = True  # makes weights constants
+            torch._inductor.config.freezing = True  # lets Inductor treat weights as constants
             self.module = torch.compile(self.module, mode=self.mode, dynamic=False)
         self.no_grad = torch.no_grad
         self.output = None

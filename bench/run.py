@@ -72,7 +72,7 @@ class Limit:
 
 
 class Peer:
-    """Another framework, in build/venv-peers."""
+    """Another framework, which runs in build/venv-peers."""
 
     def __init__(self, name, workload, options):
         self.title = peers.TITLES[name]
@@ -171,7 +171,7 @@ def machine_limit():
 
 
 def warploom(*arguments):
-    """Runs the program and returns its report."""
+    """Runs the program warploom and returns its JSON report."""
     done = subprocess.run([BIN / "warploom", *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"warploom {arguments[0]} exited {done.returncode}: {done.stderr.strip()[-300:]}")
@@ -252,7 +252,7 @@ def bench(workload, options):
 
 
 def rate(row, nanoseconds):
-    """The unit of the limit."""
+    """Formats a measurement in the unit of its limit: GF/s or GB/s."""
     return f"{row['flops'] / nanoseconds:.0f} GF/s" if row["limit"]["kind"] == "fma" else f"{row['bytes'] / nanoseconds:.1f} GB/s"
 
 

@@ -23,8 +23,8 @@ OPSET = 18
 class Workload:
     name: str
     title: str
-    build: object  # () -> onnx.ModelProto that Warploom tunes
-    limit: str  # "copy", "read" (if little is written) or "fma"
+    build: object  # function without arguments that returns the onnx.ModelProto to tune
+    limit: str  # what bounds the workload: "copy", "read" (if little is written) or "fma"
     elementary: dict = dataclasses.field(default_factory=dict)  # numbers of "exp" or "erf", which are the limit where
                                                                 # they are slower
     flops: int = 0  # a multiply and an add count as two; contractions only

@@ -51,7 +51,7 @@ function(wl_onnx_schema library)
   endif()
   set(output ${PROJECT_BINARY_DIR}/generated/onnx_schema.cpp)
   set(script ${PROJECT_SOURCE_DIR}/tools/onnx_schema.py)
-  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # changes when the package does
+  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # a stamp that changes with the installed package
   add_custom_command(OUTPUT ${output} COMMAND ${with_onnx} ${script} ${output} DEPENDS ${script} ${installed} VERBATIM)
   target_sources(wl_${library} PRIVATE ${output})
 endfunction()

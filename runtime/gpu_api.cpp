@@ -21,7 +21,7 @@ void resolve(void* library, const char* name, F& function, bool needed, const ch
   if (function == nullptr && needed && *missing == nullptr) *missing = name;
 }
 
-// X(member, CUDA's name, HIP's name, needed)
+// Rows of the table: X(member, CUDA's name, HIP's name, needed)
 #define WL_GPU_FUNCTIONS(X)                                                                  \
   X(init, "cuInit", "hipInit", true)                                                         \
   X(driver_version, "cuDriverGetVersion", "hipDriverGetVersion", true)                       \
@@ -66,9 +66,10 @@ void resolve(void* library, const char* name, F& function, bool needed, const ch
 
 struct ApiRow {
   const char* family;
-  const char* provider;  // the package to install
+  const char* provider;  // name of the package to install
   const char* libraries[4];
-  // units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared, not_ready
+  // numbers of attributes, in the order units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor,
+  // unit_shared, and of the error not_ready
   int numbers[9];
 };
 constexpr ApiRow kApis[] = {
@@ -130,7 +131,7 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));
-  return api.release();  // kept for the life of the process
+  return api.release();  // the table is kept for the life of the process
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace wl {
 
 struct GpuApi {
-  std::string family;   // "cuda", "hip"
+  std::string family;   // name of the family: "cuda" or "hip"
   std::string library;  // name of the library that was opened
 
   // Every function returns 0 or an error's number. Handles are opaque; addresses of device memory are void*.
@@ -28,18 +28,18 @@ struct GpuApi {
   int (*memory_left)(size_t* left, size_t* total) = nullptr;
   int (*allocate)(void**, size_t) = nullptr;
   int (*release)(void*) = nullptr;
-  int (*to_device)(void* to, const void* from, size_t) = nullptr;  // synchronous
-  int (*to_host)(void* to, void* from, size_t) = nullptr;          // synchronous
+  int (*to_device)(void* to, const void* from, size_t) = nullptr;  // copies synchronously
+  int (*to_host)(void* to, void* from, size_t) = nullptr;          // copies synchronously
   int (*copy)(void* to, void* from, size_t, void* stream) = nullptr;
   int (*fill)(void* to, unsigned word, size_t words, void* stream) = nullptr;
   int (*stream_create)(void**, unsigned flags) = nullptr;
   int (*stream_destroy)(void*) = nullptr;
-  int (*stream_query)(void*) = nullptr;  // returns not_ready while work is pending
+  int (*stream_query)(void*) = nullptr;  // returns `not_ready` while work in the stream is pending
   int (*module_load)(void**, const void* image) = nullptr;
   int (*module_unload)(void*) = nullptr;
   int (*module_function)(void**, void* module, const char* name) = nullptr;
   int (*function_attribute)(int*, int attribute, void* function) = nullptr;
-  int (*function_set)(void* function, int attribute, int value) = nullptr;  // CUDA only
+  int (*function_set)(void* function, int attribute, int value) = nullptr;  // null for HIP
   int (*launch)(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared,
                 void* stream, void** arguments, void** extra) = nullptr;
   int (*event_create)(void**, unsigned flags) = nullptr;
@@ -57,9 +57,9 @@ struct GpuApi {
   // The name and text of an error; the two APIs return them differently.
   int (*error_name_into)(int, const char**) = nullptr;
   const char* (*error_name_of)(int) = nullptr;
-  int (*properties)(void*, int device) = nullptr;  // HIP only; larger than 2 KiB
+  int (*properties)(void*, int device) = nullptr;  // null for CUDA; the struct is larger than 2 KiB
 
-  // Numbers of device attributes and errors.
+  // The API's numbers of device attributes and of errors.
   int units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor, unit_shared;
   int not_ready;
 

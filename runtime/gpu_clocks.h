@@ -15,8 +15,8 @@ class GpuClocks {
   std::string details() const;  // those that are known, e.g. "driver=550.54 clock_max_mhz=1980 power_limit_w=700 mig=0"
 
  private:
-  void* device_ = nullptr;  // handle of NVML
-  std::string folder_;      // folder in sysfs; AMD only
+  void* device_ = nullptr;  // NVML's handle of the device
+  std::string folder_;      // the device's folder in sysfs; AMD only
 };
 
 }  // namespace wl

@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned kInOrder = 0;                 // ordered with copies from the host, which use the default stream
 constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type, so that a read past the end spoils the
                                                  // result too
-constexpr std::chrono::microseconds kSpin{200};  // longer waits sleep instead of spinning
+constexpr std::chrono::microseconds kSpin{200};  // time for which a wait spins; longer waits sleep
 
 // Returns "sm_90a" or "gfx90a". The instructions specific to Hopper and Blackwell need the full name with its suffix.
 std::string architecture_of(const GpuApi& api, int device) {

@@ -21,7 +21,7 @@ bool is_gpu_name(std::string_view name);
 // "0000:3b:00.0".
 int gpu_attribute(const GpuApi& api, int attribute, int device);
 std::string gpu_bus(const GpuApi& api, int device);
-std::string gpu_target(const GpuApi& api, int device);  // "cuda:sm_90a"
+std::string gpu_target(const GpuApi& api, int device);  // returns the target of a device, e.g. "cuda:sm_90a"
 
 // Returns the targets of a family's devices ("cuda", "hip"), by ordinal. FailedPrecondition: there is no driver or no
 // device; the message says why.
@@ -46,7 +46,7 @@ class GpuDevice {
   const GpuApi& api() const { return *api_; }
   void* stream() const { return stream_; }
   int64_t l2_bytes() const { return l2_bytes_; }
-  int clock_mhz() const { return clocks_.unit_mhz(); }  // the current clock; 0: not known
+  int clock_mhz() const { return clocks_.unit_mhz(); }  // returns the current clock; 0 = not known
 
   // Converts the result of an API function to a status. `doing` describes the operation.
   absl::Status check(int result, const std::string& doing) const { return gpu_error(*api_, result, doing); }
@@ -64,7 +64,7 @@ class GpuDevice {
 inline constexpr size_t kGpuZone = 4096;
 class GpuBuffer {
  public:
-  // ResourceExhausted when memory is short.
+  // Allocates device memory; ResourceExhausted when memory is short.
   static absl::StatusOr<GpuBuffer> create(const GpuDevice& device, int64_t bytes);
   // Creates a workspace whose counters (compiler/base/records.h, Source) are zero.
   static absl::StatusOr<GpuBuffer> workspace(const GpuDevice& device, int64_t bytes);
@@ -73,7 +73,7 @@ class GpuBuffer {
   GpuBuffer& operator=(GpuBuffer&& other) noexcept;
   ~GpuBuffer();
 
-  char* data() const { return base_ + kGpuZone; }  // address on the device; 256-byte aligned
+  char* data() const { return base_ + kGpuZone; }  // returns the device address of the data, 256-byte aligned
   int64_t bytes() const { return bytes_; }
   // DataLoss names the first changed byte of the red zones, relative to the data.
   absl::Status check_red_zones(const GpuDevice& device) const;

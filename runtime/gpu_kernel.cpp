@@ -10,7 +10,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kOptIn = 48 << 10;  // CUDA: more dynamic shared memory than this needs an explicit request
-constexpr int kMaxDynamicShared = 8;  // number of the attribute that requests it
+constexpr int kMaxDynamicShared = 8;  // number of the driver's attribute for the limit of dynamic shared memory
 constexpr int kRelaxed = 2;           // capture mode that lets other threads use the driver
 
 }  // namespace

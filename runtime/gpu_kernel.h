@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// Unloaded on destruction. The device must outlive it.
+// A loaded GPU kernel, unloaded on destruction. The device must outlive it.
 class GpuKernel {
  public:
   // Loads `entry` from `image`, a cubin or code object. Requests dynamic shared memory beyond the default limit where

@@ -76,7 +76,7 @@ class Pool {
   Scratch work_;
   int64_t scratch_bytes_ = 0, work_bytes_ = 0;
   int64_t spin_ns_ = 0;
-  std::vector<int> callers_cpus_;  // to restore the caller's affinity
+  std::vector<int> callers_cpus_;  // the caller's affinity before pinning, restored at the end
   std::thread::id caller_;
 
   void (*task_)(void*, int) = nullptr;

@@ -10,7 +10,7 @@ targets=(build/fuzz/bin/fuzz_*)
 [ ${#targets[@]} -gt 0 ] || { echo "fuzz: no target in build/fuzz/bin: build the fuzz preset first" >&2; exit 1; }
 mkdir -p build/fuzz/crashes build/fuzz/log
 
-# fuzz_one TARGET SECONDS
+# fuzz_one TARGET SECONDS: runs one fuzz target.
 fuzz_one() {
   local name corpus seeds
   name=$(basename "$1")

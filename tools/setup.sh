@@ -34,7 +34,7 @@ install_packages() {
   echo "setup: installing ${missing}"
   # `env` follows sudo because sudo drops the caller's environment.
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
-  # shellcheck disable=SC2086  # the list is split on purpose
+  # shellcheck disable=SC2086  # splitting the list into words is intended
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 }
 

@@ -203,7 +203,7 @@ class Agent {
     std::thread thread_;
   };
 
-  // Fails only if this worker cannot measure at all.
+  // Measures the batch of a lease. Fails only if this worker cannot measure at all.
   absl::Status work(const v1::Lease& lease) {
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     if (!batch.ok()) {
@@ -333,7 +333,7 @@ class Agent {
   }
 
   const AgentOptions& options_;
-  std::vector<Device> devices_;  // the devices in working order
+  std::vector<Device> devices_;  // devices in working order
   std::vector<Gpus::Gpu> gpus_;
   Kept kept_;
   std::stop_token stop_;

@@ -21,7 +21,7 @@ class Channel;
 namespace wl {
 
 struct AgentOptions {
-  std::string name;              // name of the worker; empty = HOST-PID
+  std::string name;              // name of the worker; empty: HOST-PID
   std::vector<Device> devices;   // including GPUs, whose names are then in measure.gpus
   double exit_when_idle_s = -1;  // return after this long without work; negative = never
   double wait_s = 20;            // duration of one long poll

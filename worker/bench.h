@@ -18,7 +18,7 @@ namespace wl {
 struct Kept {
   std::unique_ptr<CompilePool> pool;
   Runner runner;
-  std::string device;  // the device of the runner
+  std::string device;  // name of the device of the runner
 };
 
 // If a failed measure() means that the device, not the worker, is out of order, returns the name of the device.
@@ -34,7 +34,7 @@ class Bench {
   // Provides a runner whose inputs are generated from `seed`. Fails with Cancelled, or with Unavailable or
   // ResourceExhausted for errors that are not the candidate's.
   absl::Status ready(uint64_t seed);
-  // Loads candidate `i` unless it is loaded already.
+  // Loads candidate `i` into the runner unless it is loaded already.
   absl::Status load(size_t i, LoadCommand command, int64_t deadline_ns);
   // Ends the runner. After an error of any kind the next candidate needs a fresh one.
   absl::Status retire();
@@ -49,7 +49,7 @@ class Bench {
   absl::Status quarantine(const absl::Status& status) const;
 
   const std::string program_, device_;
-  SetupCommand setup_;  // what the present runner has set up
+  SetupCommand setup_;  // the command with which the present runner was set up
   const std::atomic<bool>* cancel_;
   Kept* kept_;
   std::function<void()> alive_;

@@ -22,9 +22,9 @@ struct CompilePool::Call {
   const CompileOptions& options;
   std::vector<Compiled> results;
   std::vector<Unit> queue;
-  size_t left = 0;  // number of unfinished candidates
+  size_t left = 0;  // number of candidates that are not finished
   size_t running = 0;
-  std::set<std::string> written;  // contents that are already in the folder
+  std::set<std::string> written;  // digests of contents already in the folder
   absl::Status failure;
 };
 

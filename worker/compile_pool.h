@@ -44,7 +44,7 @@ class CompilePool {
   const int jobs_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  Call* call_ = nullptr;  // the present call; null between calls
+  Call* call_ = nullptr;  // the present call of compile(); null between calls
   bool closing_ = false;
   std::atomic<bool> cancel_ = false;  // set by the present call's cancel, and by the destructor
   std::vector<std::thread> threads_;

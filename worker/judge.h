@@ -11,7 +11,7 @@ namespace wl {
 struct Verdict {
   bool right = true;
   double max_error = 0;  // error of the sample with the largest error/bound
-  double bound = 0;      // bound of that same sample
+  double bound = 0;      // bound of the sample with the largest error/bound
   std::string message;   // when wrong: argument, index, expected, got and bound of the worst sample
 };
 

@@ -175,7 +175,7 @@ class Measurement {
     return samples_agree(i, check, check.samples.size(), deadline);
   }
 
-  // Ordinary batches: one candidate after the other.
+  // Measuring an ordinary batch: one candidate after the other.
 
   absl::Status measure_in_turn() {
     for (size_t i : order_) {
@@ -347,7 +347,7 @@ class Measurement {
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;
-  std::vector<size_t> order_;  // the order of measuring
+  std::vector<size_t> order_;  // indices of the candidates, in the order of measuring
   Progress progress_;
   const char* phase_ = "check";
 };

@@ -27,18 +27,18 @@ Device describe_device();
 // driver may hang. `runner` is as in MeasureOptions.
 struct Gpus {
   struct Gpu {
-    std::string name;  // "cuda:0", as in MeasureOptions::gpus
+    std::string name;  // name of the device, as in MeasureOptions::gpus, e.g. "cuda:0"
     Device device;
   };
   std::vector<Gpu> found;
-  std::vector<std::string> missing;  // "CUDA: no libcuda.so.1 here; ..."
+  std::vector<std::string> missing;  // messages about missing drivers, e.g. "CUDA: no libcuda.so.1 here; ..."
 };
 Gpus find_gpus(const std::string& runner);
 
 // What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with every event,
 // so that a lease renewed with it proves progress of this candidate.
 struct Progress {
-  std::string phase;  // "compile", "check", "measure"
+  std::string phase;  // name of the phase: "compile", "check" or "measure"
   int done = 0;
   int total = 0;
   int64_t counter = 0;
@@ -48,7 +48,7 @@ struct MeasureOptions {
   std::string runner;                            // path of the warploom-runner program
   std::string work_dir;                          // an existing folder, in which a private one is made and removed again
   int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
-  int64_t compile_deadline_ns = 60'000'000'000;  // for one compiler process
+  int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
   std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
   const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
                                                     // is compiled then
@@ -64,7 +64,7 @@ struct MeasureOptions {
 struct Measured {
   std::vector<Trial> trials;               // in the order of the batch; after a cancel, only the candidates judged
                                            // before it
-  std::map<int64_t, std::string> objects;  // trial number -> shared object, filled when batch.keep_objects
+  std::map<int64_t, std::string> objects;  // shared objects by trial number, filled when batch.keep_objects
   bool cancelled = false;
 };
 

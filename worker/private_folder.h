@@ -17,7 +17,7 @@ class PrivateFolder {
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder();
 
-  const std::string& path() const { return path_; }  // an absolute path
+  const std::string& path() const { return path_; }  // returns the absolute path of the folder
   // Returns the bytes of a file; Unavailable when it cannot be read.
   static absl::StatusOr<std::string> read(const std::string& path);
 

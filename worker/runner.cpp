@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;  // ns; interval for noticing a cancel and reporting progress
+constexpr int64_t kSlice = 100'000'000;  // ns between checks for a cancel and reports of progress
 
 // The environment variables that drivers and compilers look for, except those that may change the code they make.
 std::vector<std::string> device_environment() {

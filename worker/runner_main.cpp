@@ -50,7 +50,7 @@ void catch_faults() {
 }
 
 void send_or_leave(const Frame& frame) {
-  if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker is gone
+  if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker has ended
 }
 
 template <typename Command, typename F>

@@ -16,7 +16,7 @@ inline constexpr int kFitted = 7;
 
 struct JudgedPoint {
   std::string plan;
-  double ns = 0;  // lowest decile of the samples
+  double ns = 0;  // the lowest decile of the samples, in ns
   CpuWork work;
   PolydlRank polydl;
   Features features;
@@ -41,19 +41,19 @@ struct Score {
 class ScoreSummary {
  public:
   explicit ScoreSummary(size_t rankings) : logs_(rankings), worst_(rankings, Score{1, 1, 1}) {}
-  void add(const std::vector<Score>& scores);  // one score per ranking, for one shape
+  void add(const std::vector<Score>& scores);  // adds one score per ranking, for one shape
   double shapes() const { return shapes_; }
-  std::vector<Score> means() const;  // geometric means; arithmetic ones for rank correlations
+  std::vector<Score> means() const;  // geometric means, except for rank correlations, whose means are arithmetic
   const std::vector<Score>& worst() const { return worst_; }
 
  private:
   std::vector<Score> logs_, worst_;
   double shapes_ = 0;
 };
-// `predicted`: lower is better.
+// A lower value in `predicted` means a faster schedule.
 Score score_of(const JudgedShape& shape, const std::vector<double>& predicted);
-std::vector<double> polydl_order(const JudgedShape& shape);  // places in the order, as `predicted`
-Score score_of_random(const JudgedShape& shape);             // expected values
+std::vector<double> polydl_order(const JudgedShape& shape);  // returns each schedule's place in PolyDL's order
+Score score_of_random(const JudgedShape& shape);             // returns the expected score of a random order
 
 // Returns Markdown: one row per shape, the geometric mean and the worst.
 std::string judge(const std::vector<JudgedShape>& shapes, const CpuRecording& recording);

@@ -25,14 +25,14 @@ std::vector<Point> recorded_points(const OpenShape& open);
 
 struct RecordedPoint {
   std::string plan;
-  std::vector<int64_t> samples_ns;  // one per round
+  std::vector<int64_t> samples_ns;  // one sample per round
 };
 struct RecordedShape {
   std::string name, graph;
   std::vector<RecordedPoint> points;
 };
 struct CpuRecording {
-  std::string device;  // fingerprint
+  std::string device;  // fingerprint of the device
   Machine machine;     // target and caches; the target is null if it is unknown here
   std::vector<RecordedShape> shapes;
 };

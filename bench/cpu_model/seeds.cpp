@@ -30,8 +30,8 @@ using Json = nlohmann::json;
 struct Pair {
   std::string file, name;
   Graph group;
-  std::string own, model;  // plans
-  double order_ms = 0;     // duration of choosing the model's plan
+  std::string own, model;  // plan texts: the space's own first plan, and the model's
+  double order_ms = 0;     // time that choosing the model's plan took
 };
 
 std::string name_of_group(const Graph& group) {

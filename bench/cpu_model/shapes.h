@@ -9,13 +9,13 @@ namespace wl {
 
 struct CpuShape {
   std::string name;
-  std::string graph;  // text of the graph
-  int points = 0;     // number of recorded schedules
+  std::string graph;  // canonical text of the graph
+  int points = 0;     // number of schedules that are recorded of this shape
   // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;
 };
 
-std::vector<CpuShape> micro_kernels();  // their operands fit in the first-level cache
+std::vector<CpuShape> micro_kernels();  // returns contractions whose operands fit in the first-level cache
 std::vector<CpuShape> calibration_shapes();
 std::vector<CpuShape> ranked_shapes();
 

@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const M
 Batch copy_batch(const Machine& machine, int64_t bytes) {
   Batch batch;
   batch.id = "copy";
-  const int64_t elements = bytes / 8;  // f32, read and written
+  const int64_t elements = bytes / 8;  // every element is an f32 that is read once and written once
   for (const bool output : {false, true}) {
     BufferSpec spec;
     spec.name = output ? "y" : "x";
@@ -118,7 +118,7 @@ absl::Status plan_one(Batch batch, const MeasureOptions& options, const std::str
   batch.recipe.interleave = true;
   batch.recipe.cold = true;
   batch.recipe.min_repeats = 10;
-  batch.keep_objects = true;  // one kernel per object
+  batch.keep_objects = true;  // an object is kept only if it holds one kernel
   WL_ASSIGN_OR_RETURN(const std::vector<Compiled> compiled, compile_batch(batch, options, folder, [](int) {}));
   std::vector<Candidate> kept;
   std::string facts;
@@ -194,7 +194,7 @@ int plan(const std::string& target, const std::string& runner, const std::string
   return 0;
 }
 
-// Reads a folder's batch and code, and measures it.
+// Reads a batch and its compiled code from a folder, and measures it.
 absl::StatusOr<Measured> measure_folder(const std::string& folder, MeasureOptions options, Batch* out) {
   WL_ASSIGN_OR_RETURN(*out, decode_batch(read_file(folder + "/batch")));
   out->keep_objects = false;

@@ -29,9 +29,9 @@ class Text {
   }
   int constant(double value) { return add(cat("constant ", absl::StrFormat("%.9g", value)), cat("f32", full_)); }
   int of_rows(const std::string& op, int a, int b) { return add(cat(op, " %", a, " %", b), cat("f32[", rows_, "]")); }
-  // broadcasts one value per row
+  // broadcasts a value with one element per row over the columns
   int spread(int a) { return add(cat("broadcast %", a, " dims=[0]"), cat("f32", full_)); }
-  // broadcasts one value per column
+  // broadcasts a value with one element per column over the rows
   int columns(int a) { return add(cat("broadcast %", a, " dims=[1]"), cat("f32", full_)); }
   std::string done(int value) {
     if (dtype_ != "f32") value = add(cat("cast %", value), cat(dtype_, full_));

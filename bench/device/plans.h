@@ -8,7 +8,7 @@
 namespace wl {
 
 struct DeviceWorkload {
-  std::string name;  // "softmax_f32_4096"
+  std::string name;  // name of the workload, e.g. "softmax_f32_4096"
   std::string op, dtype;
   int64_t rows = 0, columns = 0;
   std::string graph;

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Indexed by Outcome.
+// Failure classes of T4, indexed by Outcome.
 constexpr const char* kInvalidity[] = {"correct", "compile", "correctness", "timeout", "runtime", "constraints"};
 
 std::string text_of(const Json& value) {
@@ -69,7 +69,7 @@ Names name_axes(const Json& file, Space& space) {
     return names;
   }
   for (auto& [name, values] : found) {
-    if (values.size() < 2) continue;  // there is no choice
+    if (values.size() < 2) continue;  // an axis with one value offers no choice
     std::sort(values.begin(), values.end(), before);
     Axis out(name, {});
     std::map<std::string, int> places;

@@ -23,9 +23,9 @@ struct Recording {
   std::string name, device;
   Space space;  // `legal` refers to `results`, so a Recording is not movable
   std::map<Point, Result> results;
-  double best_ns = 0;       // over all correct points
-  std::string graph;        // our tables only: text of the group
-  nlohmann::json warploom;  // our tables only: that part of the metadata
+  double best_ns = 0;       // the best time of all correct points
+  std::string graph;        // canonical text of the group; only in tables recorded by Warploom
+  nlohmann::json warploom;  // metadata under "warploom"; only in tables recorded by Warploom
 };
 
 // InvalidArgument: the file is not T4, or has no correct point.

@@ -10,10 +10,10 @@ namespace wl {
 
 struct OutputCheck {
   std::string name;  // name of the output or, by steps, of the value
-  int step = -1;     // by steps: the number of the step
+  int step = -1;     // number of the step in a check by steps, otherwise -1
   int samples = 0, wrong = 0;
   double max_error = 0, bound = 0;  // of the sample with the largest error relative to its bound
-  int64_t index = 0;                // the element
+  int64_t index = 0;                // the element with that error
   double expected = 0, found = 0;
   bool operator==(const OutputCheck&) const = default;
 };

@@ -21,7 +21,7 @@ absl::Status store_error(const absl::Status& status) {
 absl::StatusOr<int> dispatch(Options options, Local& local) {
   if (options.command == "targets") return targets_command(options, local);
   bool embedded = options.server.empty();
-  bool offline = options.command == "run" && is_folder(options.input);  // a bundle needs no coordinator
+  bool offline = options.command == "run" && is_folder(options.input);  // running a bundle needs no coordinator
   std::shared_ptr<grpc::Channel> channel;
   if (embedded && !offline) {
     if (options.store.empty()) {

@@ -52,11 +52,11 @@ struct Context {
   Service service;
   bool embedded = true;
 };
-absl::StatusOr<int> tune_command(Context& context);  // for tune and watch
+absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
-absl::StatusOr<int> list_command(Context& context);  // for jobs, records, workers and cancel
+absl::StatusOr<int> list_command(Context& context);  // implements the commands jobs, records, workers and cancel
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job

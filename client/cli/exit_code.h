@@ -11,11 +11,11 @@ namespace wl {
 enum ExitCode {
   kExitDone = 0,
   kExitUsage = 1,        // wrong command line
-  kExitBadInput = 2,     // a file, graph or option value is wrong
-  kExitNotStored = 3,    // the store has no record
+  kExitBadInput = 2,     // a file, a graph or the value of an option is wrong
+  kExitNotStored = 3,    // the store has no record for the graph
   kExitUnreachable = 4,  // a coordinator or worker is unreachable
   kExitNoCandidate = 5,  // no candidate is correct, or `run --check` found a wrong result
-  kExitInterrupted = 6,  // the best kernels so far are kept
+  kExitInterrupted = 6,  // the job was interrupted, and its best kernels so far are kept
   kExitInternal = 7,
 };
 

@@ -72,7 +72,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   std::vector<std::string> digests;
   for (const GroupResult& group : result.groups) digests.push_back(group.record_digest);
   WL_ASSIGN_OR_RETURN(std::vector<KernelRecord> records, service.get_records(digests));
-  // Two groups may share a kernel.
+  // Two groups of the graph may share a kernel.
   std::map<std::string, int> by_entry;
   std::vector<int> kernel_of;
   for (KernelRecord& record : records) {

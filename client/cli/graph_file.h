@@ -13,11 +13,11 @@ namespace wl {
 
 struct GraphFile {
   Graph graph;
-  std::string text;                     // canonical text
+  std::string text;                     // canonical text of the graph
   std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
   std::vector<FoldedWeight> folded;     // how to compute the folded ones from other weights
   std::string label;                    // the file's name without its folder
-  std::map<std::string, int64_t> bind;  // extents that were given to symbolic dimensions
+  std::map<std::string, int64_t> bind;  // extents given to the symbolic dimensions, by name
 };
 
 // Reads .onnx, or canonical text (.graph, or a file that begins like it). Error messages name the file.

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-// Adds one command; its help ends with `example`.
+// Adds one command to the command line; its help ends with `example`.
 CLI::App* command(CLI::App& app, Options& options, const std::string& name, const std::string& says,
                   const std::string& example) {
   CLI::App* sub = app.add_subcommand(name, says);
@@ -54,7 +54,7 @@ CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::strin
       ->type_name(type);
 }
 
-// Parses "64,128": distinct whole numbers. Error messages quote `text`.
+// Parses a list of extents such as "64,128": distinct whole numbers. Error messages quote `text`.
 absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text) {
   std::vector<int64_t> extents;
   const std::vector<std::string> items = absl::StrSplit(list, ',');

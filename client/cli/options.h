@@ -13,20 +13,21 @@
 namespace wl {
 
 struct Options {
-  std::string command;                               // "tune", "run", ...
-  std::string input;                                 // the positional argument: FILE, DIR, KEY or job name
-  std::string server;                                // address; empty = a coordinator in this process
+  std::string command;  // name of the command: "tune", "run", ...
+  std::string input;    // the positional argument: FILE, DIR, KEY or job name
+  // address of the coordinator; empty: one is started in this process
+  std::string server;
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
-  std::string json;                                  // path of the report; "-" = stdout
-  std::string out;                                   // folder of the bundle
+  std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
+  std::string out;                                   // folder in which to write the bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   TuneOptions tune;
   RunOptions run;
-  std::string stage = "graph";  // inspect
+  std::string stage = "graph";  // stage of the compiler that `inspect` shows
   bool simplify_only = false;
-  bool why = false;  // inspect: whether to explain the groups
-  std::string svg;   // inspect: path of a picture of the groups
-  int most = 100;    // limit of rows in a listing
+  bool why = false;  // whether `inspect` explains the groups
+  std::string svg;   // file for the picture of the groups that `inspect` draws
+  int most = 100;    // largest number of rows in a listing
 };
 
 // Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to

@@ -69,7 +69,7 @@ std::vector<std::string> progress_lines(const JobProgress& progress, int rows, i
     groups.resize(room);
   }
   std::vector<std::string> lines;
-  constexpr int kFigures = 48;  // characters of a line beside the name
+  constexpr int kFigures = 48;  // characters of a progress line without the name of the group
   size_t width = static_cast<size_t>(std::clamp(columns - kFigures, 12, 40));
   for (const GroupProgress* group : groups) {
     std::string trials = group->cached ? "from the store" : cat(group->trials_done, "/", group->trials_total);

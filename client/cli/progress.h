@@ -16,7 +16,7 @@ class ProgressDisplay {
   // `terminal`: redraw in place; `colour` matters only then.
   ProgressDisplay(bool terminal, bool colour) : terminal_(terminal), colour_(colour) {}
   void show(const Job& job);
-  // Prints a permanent line above the redrawn ones.
+  // Prints a line that stays on the screen, above the redrawn lines.
   void say(const std::string& line);
   // Removes the redrawn lines. Call it before anything else is printed.
   void clear();

@@ -29,8 +29,8 @@ std::string record_json(const KernelRecord& record);
 // Describes a group's computation in a few words: "contract+add+erf f32[512,3072]".
 std::string describe_group(const std::string& graph_text);
 
-std::string time_text(double ns);   // "1.23 ms"
-std::string number_text(double x);  // "1.2e-06", three digits
+std::string time_text(double ns);   // formats a time, e.g. "1.23 ms"
+std::string number_text(double x);  // formats a number with three digits, e.g. "1.2e-06"
 
 // Returns how much the median sample of the chosen kernels exceeds the fastest, weighted by time: 0.02 to 0.1 on an
 // idle CPU. A larger spread shows that other work ran meanwhile.

@@ -39,7 +39,7 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
       WL_RETURN_IF_ERROR(executor.generate(buffer, 0));
   }
   std::set<std::string> given;
-  // Returns false if no input has that name.
+  // Returns false if no input of the program has that name.
   const auto set = [&](const std::string& name, DType dtype, const Shape& shape,
                        std::string_view bytes) -> absl::StatusOr<bool> {
     const auto found = buffer_of.find(name);

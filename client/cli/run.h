@@ -15,28 +15,28 @@ enum class CheckBy { kAuto, kWhole, kSteps };
 
 struct RunOptions {
   uint64_t seed = 1;
-  std::map<std::string, std::string> inputs;  // .npy files, by name of the input
+  std::map<std::string, std::string> inputs;  // paths of .npy files, by name of the input
   std::vector<std::string> weights;           // files or folders with arrays, by name of the input
                                               // (client/program/weights.h)
-  std::string output_dir;                     // folder for NAME.npy of every output
-  bool save_inputs = false;                   // also write inputs/NAME.npy there
+  std::string output_dir;                     // folder that receives NAME.npy of every output
+  bool save_inputs = false;                   // whether inputs/NAME.npy is written to output_dir too
   int threads = 0;
   std::string device;  // for GPU bundles: "cuda:1"; empty: the first device that runs the kernels
   int repeat = 0;
-  bool profile = false;  // `repeat` more runs in which each step is timed
+  bool profile = false;  // whether to time each step in `repeat` more runs
   bool check = false;
   CheckBy check_by = CheckBy::kAuto;  // auto: by steps if the oracle of the whole graph would take long
 };
 
 struct RunResult {
-  int threads = 1;             // 0 when the kernels ran on a GPU
-  std::string device = "cpu";  // or "cuda:0"
+  int threads = 1;             // number of CPU threads; 0 if the kernels ran on a GPU
+  std::string device = "cpu";  // "cpu", or the name of a GPU such as "cuda:0"
   std::vector<OutputCheck> checks;
   bool by_steps = false;
   bool composed = false;                       // by steps: whether simplification proves that the steps together are
                                                // the graph
-  std::vector<int64_t> samples_ns;             // one per repeat of the whole program
-  std::vector<std::vector<int64_t>> steps_ns;  // with `profile`: for every step, one per repeat
+  std::vector<int64_t> samples_ns;             // times of the whole program, one per repeat
+  std::vector<std::vector<int64_t>> steps_ns;  // times of every step, one per repeat; filled with --profile
   std::vector<std::string> given;              // names of the inputs that came from files
   bool correct() const;
 };

@@ -29,7 +29,7 @@ absl::Status status_of(const grpc::Status& status, const std::string& where) {
   return from_grpc(status);
 }
 
-// Makes one unary call and converts its answer.
+// Makes one unary call to the coordinator and converts its answer.
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const std::string& where,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

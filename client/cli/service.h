@@ -20,12 +20,12 @@ struct InspectedGroup {
   std::string key, graph, plan, text, space;
   int64_t count = 0;
   bool tuned = false;  // whether the plan is the store's rather than the default schedule
-  Source source;       // for stage "source"
+  Source source;       // the generated source, for stage "source"
 };
 struct Inspection {
-  std::string graph;  // the simplified graph
+  std::string graph;  // canonical text of the simplified graph
   std::vector<InspectedGroup> groups;
-  std::string why, picture;  // filled in on request
+  std::string why, picture;  // explanation and picture of the cover, if they were requested
 };
 
 struct WorkerSummary {
@@ -68,7 +68,7 @@ class Service {
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
 
-  // NotFound means that there is no record.
+  // NotFound means that the coordinator's store has no record of the key.
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);

@@ -9,19 +9,19 @@ namespace wl {
 
 struct TableColumn {
   std::string title;
-  bool right = false;  // numbers align right
+  bool right = false;  // whether the column is aligned right, as numbers are
 };
 
 class Table {
  public:
   Table(std::vector<TableColumn> columns, bool colour) : columns_(std::move(columns)), colour_(colour) {}
   void add(std::vector<std::string> cells);
-  void rule();  // adds a horizontal line
+  void rule();  // adds a horizontal line to the table
   std::string text() const;
 
  private:
   std::vector<TableColumn> columns_;
-  std::vector<std::vector<std::string>> rows_;  // an empty row is a horizontal line
+  std::vector<std::vector<std::string>> rows_;  // rows of cells; an empty row is a horizontal line
   bool colour_;
 };
 

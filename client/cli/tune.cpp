@@ -47,7 +47,7 @@ absl::Status end_orphans(Context& context, const std::string& mine) {
 
 struct Tuned {
   Job job;
-  const GraphFile* file = nullptr;  // null: only the job's name is known
+  const GraphFile* file = nullptr;  // null if only the job's name is known
 };
 
 // Writes tables, bundle and report of finished jobs, one per size, and returns the exit code.

@@ -123,7 +123,7 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
-  // Asks a child process, once.
+  // The GPUs of this machine; a child process finds them at the first call.
   const wl::Gpus& found() {
     if (!asked_) found_ = wl::find_gpus(runner_beside_me());
     asked_ = true;

@@ -18,7 +18,7 @@ Arena plan_arena(const std::vector<Lifetime>& values) {
 
   Arena arena;
   arena.offsets.assign(values.size(), 0);
-  std::vector<size_t> placed;  // indices of the placed values, by offset
+  std::vector<size_t> placed;  // indices of the values placed so far, by offset
   for (size_t value : order) {
     int64_t size = room(values[value].bytes);
     auto aligned = [&](int64_t lowest) { return size < kPage ? lowest : (lowest + kPage - 1) / kPage * kPage; };

@@ -15,7 +15,7 @@ absl::Status changed(const std::string& what) {
                                  "; write the bundle again with `warploom tune FILE --out DIR`"));
 }
 
-// Throws the exceptions of the JSON library.
+// Throws exceptions of the JSON library when the text is malformed.
 absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const std::string& text) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) return changed("it is not JSON");
@@ -142,7 +142,7 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
     if (fits(buckets[i], bind, inputs)) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting[0];
-  // With a single bucket, error messages are about the input itself.
+  // A single bucket is always chosen, so that a later error names the input that does not fit.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
     return invalid("the bundle was tuned for ", sizes_text(buckets), "; say which: --bind ",

@@ -15,11 +15,11 @@
 
 namespace wl {
 
-using Bind = std::map<std::string, int64_t>;  // extents by the names of symbolic dimensions
+using Bind = std::map<std::string, int64_t>;  // extents of a graph's symbolic dimensions, by name
 
 // Returns every combination of the values; one empty Bind when there are no names.
 std::vector<Bind> combinations(const std::map<std::string, std::vector<int64_t>>& values);
-std::string bind_text(const Bind& bind);  // "batch=8,n=64"; "" if empty
+std::string bind_text(const Bind& bind);  // formats extents as "batch=8,n=64"; "" if there are none
 
 struct TunedProgram {
   Program program;
@@ -31,11 +31,11 @@ absl::Status write_buckets(const std::string& folder, const std::vector<TunedPro
 struct TensorInfo {
   std::string name;
   DType dtype = DType::f32;
-  Shape shape;  // row-major
+  Shape shape;  // extents of a row-major array
 };
 struct Bucket {
   Bind bind;
-  std::string folder;  // the folder of its bundle
+  std::string folder;  // folder that contains the bundle of this size
   std::vector<TensorInfo> inputs, outputs;
 };
 // Reads the manifests only. Errors are those of load_bundle().

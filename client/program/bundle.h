@@ -16,7 +16,7 @@
 
 namespace wl {
 
-// Version 2 added folded weights, version 3 kernels of several passes.
+// Format 2 of bundles added folded weights, format 3 kernels of several passes.
 inline constexpr int kBundleFormat = 3;
 
 // Returns the error with which write_bundle() would refuse `folder`, so that it is known before a long search.
@@ -32,7 +32,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder);
 
 // The manifest alone, for fuzzers and load_bundle(). The graph_text and object_path of the result are empty.
 struct BundleFile {
-  std::string path;  // relative to the folder
+  std::string path;  // path relative to the bundle's folder
   std::string sha256;
   int64_t bytes = 0;
 };

@@ -19,7 +19,7 @@ namespace wl {
 struct Shared {
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
-  std::map<std::string, std::shared_ptr<Buffer>> weights;  // by name of the weight
+  std::map<std::string, std::shared_ptr<Buffer>> weights;  // memory of each weight, by name
 };
 
 struct ExecutorOptions {
@@ -41,18 +41,20 @@ class Executor {
 
   const Program& program() const { return *program_; }
   void* data(int buffer) const { return arguments_[buffer]; }
-  int threads() const { return pool_ ? pool_->threads() : 0; }                       // 0 on a GPU
-  std::string device() const { return gpu_ ? gpu_->device() : std::string("cpu"); }  // or "cuda:0"
+  // number of CPU threads; 0 on a GPU
+  int threads() const { return pool_ ? pool_->threads() : 0; }
+  // "cpu", or the name of the GPU such as "cuda:0"
+  std::string device() const { return gpu_ ? gpu_->device() : std::string("cpu"); }
 
   // Fills an input from the generator, or with an array of the buffer's dtype and shape. Here and below, an Internal
   // error comes from a GPU whose context is unusable afterwards.
   absl::Status generate(int buffer, uint64_t seed);
   absl::Status set(int buffer, const Array& array);
-  // The same with row-major bytes.
+  // Fills an input with row-major bytes of the buffer's dtype and shape.
   absl::Status set(int buffer, DType dtype, const Shape& shape, std::string_view bytes);
   // Poisons everything that the kernels should write, so that unwritten elements are found.
   absl::Status poison_results();
-  // Poisons only what this step should write.
+  // Poisons only the buffers that this step should write.
   absl::Status poison_step(int step);
   absl::Status run();
   absl::Status run_step(int step);
@@ -71,7 +73,7 @@ class Executor {
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // the buffers of inputs and outputs, then the arena
-  std::vector<void*> arguments_;                  // address of every buffer
+  std::vector<void*> arguments_;                  // addresses of all buffers, by number
   struct Call {
     Launch launch;
     std::vector<void*> args;
@@ -82,6 +84,6 @@ class Executor {
   std::unique_ptr<GpuProgram> gpu_;
 };
 
-std::string type_text(const ProgramBuffer& buffer);  // "f32[4,8]"
+std::string type_text(const ProgramBuffer& buffer);  // formats dtype and shape, e.g. "f32[4,8]"
 
 }  // namespace wl

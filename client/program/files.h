@@ -17,7 +17,7 @@ absl::Status write_file(const std::string& path, std::string_view bytes);
 
 bool is_folder(const std::string& path);
 
-// Creates the folder and its parents.
+// Creates a folder and its parents.
 absl::Status make_folders(const std::string& path);
 
 // A folder under construction beside its final place. It is removed unless commit() has renamed it.
@@ -29,7 +29,7 @@ class PendingFolder {
   PendingFolder& operator=(PendingFolder&&) = delete;
   ~PendingFolder();
 
-  const std::string& path() const { return temporary_; }  // where to write
+  const std::string& path() const { return temporary_; }  // returns the folder in which to write
   // Replaces the folder of the final name. A reader sees either the complete old folder or the complete new one.
   absl::Status commit();
 

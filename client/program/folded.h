@@ -34,7 +34,7 @@ class FoldedWeights {
   // Returns the operands without a value that folded weights still need; if `begun`, only those of weights of which
   // some operand was set.
   std::set<std::string> missing(bool begun = false) const;
-  // Names, dtypes and shapes of all operands.
+  // Returns names, dtypes and shapes of all operands of folded weights.
   std::vector<TensorInfo> operands() const;
 
  private:
@@ -48,8 +48,9 @@ class FoldedWeights {
   bool is_known(const Node& operand) const;
   void forget();
 
-  std::vector<Folded> all_;                              // in the order of the program's folded weights
-  std::map<std::string, std::vector<size_t>> operands_;  // for each operand, the weights that read it
+  std::vector<Folded> all_;  // the program's folded weights, in its order
+  // for each operand, the indices of the folded weights that read it
+  std::map<std::string, std::vector<size_t>> operands_;
   std::map<std::string, Array> held_;
 };
 

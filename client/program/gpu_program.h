@@ -17,9 +17,9 @@ namespace wl {
 bool is_for_gpu(const Program& program);
 
 struct GpuShared {
-  std::string name;  // name of the device, "cuda:0"
+  std::string name;  // name of the device, e.g. "cuda:0"
   std::shared_ptr<GpuDevice> device;
-  std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // by name of the weight
+  std::map<std::string, std::shared_ptr<GpuBuffer>> weights;  // device memory of each weight, by name
 };
 
 // Any thread may call it, one at a time. Its Program must outlive it.
@@ -34,7 +34,7 @@ class GpuProgram {
   // Copy all bytes of a buffer from and to the host.
   absl::Status write(int buffer, const void* from) const;
   absl::Status read(int buffer, void* to) const;
-  // Launch all steps, or one, and wait.
+  // Launch all steps, or one, and wait until they are done.
   absl::Status run();
   absl::Status run_step(int step) const;
   // Returns the ns of each of `repeats` runs by the device's clock, after two untimed ones.
@@ -50,12 +50,12 @@ class GpuProgram {
 
   const Program* program_ = nullptr;
   GpuShared shared_;
-  std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // owners of the memory in addresses_
-  std::vector<char*> addresses_;                     // addresses of all buffers on the device
-  GpuBuffer work_;                                   // the workspace for kernels of several passes
+  std::vector<std::shared_ptr<GpuBuffer>> buffers_;  // owners of the device memory that addresses_ points to
+  std::vector<char*> addresses_;                     // device addresses of all buffers, by number
+  GpuBuffer work_;                                   // the workspace of kernels with several passes
   std::vector<GpuKernel> kernels_;
   GpuTimer timer_;
-  GpuGraph graph_;  // all steps; used from the second run on
+  GpuGraph graph_;  // the launches of all steps, captured at the second run
   int runs_ = 0;
 };
 

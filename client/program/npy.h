@@ -17,7 +17,7 @@ namespace wl {
 struct Array {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
-  std::string bytes;  // row-major, little endian
+  std::string bytes;  // row-major elements in little endian
 };
 
 // Accepts any bytes without crashing. `name` appears in error messages. Fortran order and big endian are Unimplemented.

@@ -13,32 +13,32 @@
 
 namespace wl {
 
-enum class Place { kInput, kOutput, kArena };  // the memory in which a buffer lies
+enum class Place { kInput, kOutput, kArena };  // the kind of memory in which a buffer is placed
 
 struct ProgramBuffer {
   std::string name;  // of the input or output; "%12" for an intermediate
   DType dtype = DType::f32;
   Shape shape;
   Place place = Place::kArena;
-  int64_t offset = 0;   // kArena: bytes
+  int64_t offset = 0;   // offset in bytes in the arena, for kArena
   Fill fill;            // kInput: how it is generated when no data are given
-  uint64_t stream = 0;  // kInput: stream of the generator
+  uint64_t stream = 0;  // generator stream of the values, for kInput
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
 struct ProgramKernel {
   std::string key;    // problem key of the group it was tuned for
-  std::string plan;   // plan text
+  std::string plan;   // plan text of the kernel
   std::string graph;  // canonical text of that group, which the kernel computes from its inputs
   Source source;
-  int inputs = 0, outputs = 0;  // numbers of arguments: all inputs, then all outputs
+  int inputs = 0, outputs = 0;  // numbers of input and output arguments; inputs come first
   std::string object;           // bytes of the shared object; empty in a program loaded from disk
   std::string object_path;      // path of the object, in a program loaded from disk
 };
 
 struct ProgramStep {
   int kernel = 0;
-  std::vector<int> args;  // indices of buffers, in call order
+  std::vector<int> args;  // indices of the argument buffers, in call order
 };
 
 struct ProgramOutput {
@@ -50,12 +50,12 @@ struct Program {
   std::string graph_text;  // canonical text of the tuned graph, with which --check compares
   std::string graph_hash;
   std::string target, device, fingerprint;
-  std::map<std::string, int64_t> bind;  // extents of the symbolic dimensions, by name
+  std::map<std::string, int64_t> bind;  // extents of symbolic dimensions, by name
   std::vector<std::string> weights;     // names of the inputs that are weights, including folded ones
   std::vector<FoldedWeight> folded;     // how to compute the folded ones from other weights
   std::vector<ProgramBuffer> buffers;
   std::vector<ProgramOutput> outputs;
-  std::vector<ProgramKernel> kernels;  // each distinct kernel once
+  std::vector<ProgramKernel> kernels;  // each distinct kernel once, used by any number of steps
   std::vector<ProgramStep> steps;
   int64_t arena_bytes = 0;
 };
@@ -67,8 +67,8 @@ absl::Status lay_out(Program& program);
 // Sizes of a program's memory in bytes.
 struct MemoryUse {
   int64_t inputs = 0, outputs = 0;
-  int64_t arena = 0;          // size of the intermediates' arena
-  int64_t intermediates = 0;  // their total size without reuse
+  int64_t arena = 0;          // bytes of the arena that holds all intermediates
+  int64_t intermediates = 0;  // bytes that the intermediates would take without reuse
   int64_t live = 0;           // the largest total size of values that are live at the same time; no arena can be
                               // smaller
 };

@@ -12,12 +12,12 @@ inline constexpr int kDTypeCount = 15;
 
 struct DTypeInfo {
   DType dtype;
-  std::string_view name;  // as in graph text
+  std::string_view name;  // name of the dtype in graph text
   int bytes;
   bool is_float;
-  // Floats only; 0 for integers.
+  // The following facts are about floats; they are 0 for integers.
   double unit_roundoff;  // half the distance from 1 to the next number
-  double smallest;       // the smallest positive denormal
+  double smallest;       // the smallest positive denormal number
   double largest;        // the largest finite number
 };
 

@@ -47,7 +47,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
   for (uint64_t b = 0; b < blocks; ++b) normal_block(key, begin + b * kBlock, mean, scale, out + b * kBlock);
 }
 
-#if defined(__x86_64__) && !defined(__clang__)  // clang 14 cannot prefer a vector width
+#if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
 // The same loop for machines that multiply 64-bit lanes. Every build of it computes the same bits.
 [[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] void normal_blocks_avx512(
     uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
@@ -56,7 +56,7 @@ void normal_blocks_any(uint64_t key, uint64_t begin, uint64_t blocks, double mea
 #endif
 
 void normal_blocks(uint64_t key, uint64_t begin, uint64_t blocks, double mean, double scale, float* out) {
-#if defined(__x86_64__) && !defined(__clang__)  // clang 14 cannot prefer a vector width
+#if defined(__x86_64__) && !defined(__clang__)  // clang 14 lacks the prefer-vector-width target attribute
   if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return normal_blocks_avx512(key, begin, blocks, mean, scale, out);
 #endif
@@ -69,17 +69,17 @@ struct SmallFloat {
   uint32_t sign;  // the sign bit; the bits below it are the magnitude
   int mantissa;
   int emin;           // exponent of the smallest normal number
-  uint32_t overflow;  // the pattern that an overflowing magnitude becomes
+  uint32_t overflow;  // bit pattern of a magnitude that overflows
   uint32_t nan;
-  uint32_t first_nan;  // this magnitude and every larger one is NaN
-  bool has_infinity;   // whether infinity is the magnitude just before first_nan
+  uint32_t first_nan;  // smallest bit pattern that is NaN; every larger one is NaN too
+  bool has_infinity;   // whether the bit pattern before first_nan is infinity
 };
 constexpr SmallFloat kF16{0x8000, 10, -14, 0x7c00, 0x7e00, 0x7c01, true};
 constexpr SmallFloat kBf16{0x8000, 7, -126, 0x7f80, 0x7fc0, 0x7f81, true};
 constexpr SmallFloat kF8E4M3FN{0x80, 3, -6, 0x7e, 0x7f, 0x7f, false};
 constexpr SmallFloat kF8E5M2{0x80, 2, -14, 0x7b, 0x7e, 0x7d, true};
 
-// Rounds to nearest even.
+// Encodes a double in a small float format, rounded to nearest even.
 uint32_t encode(double value, const SmallFloat& to) {
   const uint32_t sign = std::signbit(value) ? to.sign : 0;
   const double magnitude = std::fabs(value);

@@ -15,12 +15,12 @@
 namespace wl {
 
 inline constexpr int kOutcomeCount = 6;
-using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // indexed by Outcome
+using OutcomeCounts = std::array<int64_t, kOutcomeCount>;  // numbers of trials, indexed by Outcome
 
 struct TuneOptions {
   std::string target = "cpu";
   int64_t trials = 0;   // per distinct group; 0 = the number that `effort` implies
-  double budget_s = 0;  // for the whole job; 0 = none
+  double budget_s = 0;  // time budget of the whole job in seconds; 0 = none
   uint64_t seed = 0;
   std::string strategy = "portfolio";
   std::string effort = "default";  // quick, default, thorough
@@ -34,16 +34,17 @@ struct TuneOptions {
 
 // Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
-  std::string digest;       // record_digest() of the rest
-  std::string key;          // problem key
-  std::string environment;  // compilers and their versions
+  std::string digest;       // digest of all other fields, by record_digest()
+  std::string key;          // problem key of the group
+  std::string environment;  // the compilers that made the kernel, with their versions
   Device device;
-  std::string graph;  // canonical text of the group
+  std::string graph;  // canonical text of the group's graph
   std::string plan, default_plan;
   Problem problem;
   Source source;
   std::string object_sha256;
-  std::vector<int64_t> samples_ns, default_samples_ns;  // both measured in the same interleaved rounds
+  // samples of the kernel and of the default schedule, measured in the same rounds
+  std::vector<int64_t> samples_ns, default_samples_ns;
   double max_error = 0, bound = 0;
   std::vector<uint64_t> check_seeds;
   std::string strategy;
@@ -52,10 +53,10 @@ struct KernelRecord {
   OutcomeCounts outcomes{};
   int64_t bytes = 0, ops = 0;
   double flops = 0;
-  double compile_s = 0, check_s = 0, measure_s = 0;  // spent on the key, over all trials
+  double compile_s = 0, check_s = 0, measure_s = 0;  // seconds spent on the key, over all trials
   bool operator==(const KernelRecord&) const = default;
 };
-// SHA-256 over every field but `digest`.
+// Returns the SHA-256 over every field but `digest`.
 std::string record_digest(const KernelRecord& record);
 
 struct GroupResult {
@@ -63,7 +64,7 @@ struct GroupResult {
   std::string graph;
   int64_t count = 0;  // how often the group occurs in the graph
   int64_t ops = 0;
-  std::string source;  // "searched", "cached", "transferred"
+  std::string source;  // where the record came from: "searched", "cached" or "transferred"
   int64_t kernels_default = 0, kernels = 1;
   int64_t bytes_default = 0, bytes = 0;
   double flops = 0;
@@ -86,7 +87,7 @@ struct ResultBuffer {
 };
 
 struct Step {
-  int group = 0;               // index in JobResult::groups
+  int group = 0;               // index of the step's group in JobResult::groups
   std::vector<int> arguments;  // indices in JobResult::buffers, in the order of the record's problem.buffers
   bool operator==(const Step&) const = default;
 };
@@ -98,10 +99,10 @@ struct Binding {
 };
 
 struct JobResult {
-  std::vector<GroupResult> groups;  // each distinct group once
-  std::vector<Step> steps;          // the whole graph, in launch order
+  std::vector<GroupResult> groups;  // results of the distinct groups
+  std::vector<Step> steps;          // the kernel launches of the whole graph, in order
   std::vector<ResultBuffer> buffers;
-  std::vector<Binding> inputs, outputs;  // every input and output, in the graph's order
+  std::vector<Binding> inputs, outputs;  // every input and output of the graph, in its order
   std::string graph_hash;
   // Totals, with each group counted as often as it occurs.
   int64_t kernels_default = 0, kernels = 0;
@@ -126,14 +127,14 @@ inline bool is_done(JobState state) {
 
 struct GroupProgress {
   std::string key;
-  std::string name;  // a label for people
+  std::string name;  // name of the group for people, with its first op and shape
   int64_t trials_done = 0, trials_total = 0;
   int64_t count = 0;
-  double best_ns = 0, default_ns = 0;  // 0 = none yet
+  double best_ns = 0, default_ns = 0;  // best time so far and time of the default kernels; 0 = none yet
   OutcomeCounts outcomes{};
   bool done = false;
   bool cached = false;
-  bool is_default = false;  // measured only for comparison
+  bool is_default = false;  // whether the kernel is measured only for comparison
   bool operator==(const GroupProgress&) const = default;
 };
 
@@ -155,7 +156,7 @@ struct Job {
   uint64_t version = 0;
   JobProgress progress;
   std::optional<JobResult> result;
-  absl::Status error;  // set when the job failed
+  absl::Status error;  // why the job failed; OK in every other state
   int64_t created_unix_ms = 0, finished_unix_ms = 0;
   std::optional<Device> device;
   bool cancelling = false;

@@ -18,8 +18,8 @@ struct BufferSpec {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   bool output = false;
-  Fill fill;            // inputs: how generated values are drawn
-  uint64_t stream = 0;  // inputs: stream of the generator
+  Fill fill;            // how the values of a generated input are drawn
+  uint64_t stream = 0;  // generator stream of a generated input
   int64_t elements() const {
     int64_t n = 1;
     for (int64_t d : shape) n *= d;
@@ -42,8 +42,8 @@ struct BufferSpec {
 inline constexpr int64_t kCounterBytes = 4096;
 
 struct Source {
-  std::string target;    // row of kTargets, e.g. "cpu:avx512"
-  std::string compiler;  // "gcc" or "clang"
+  std::string target;    // name of a row of kTargets, e.g. "cpu:avx512"
+  std::string compiler;  // name of the compiler: "gcc" or "clang"
   std::string prelude;   // text that precedes `text` in the translation unit; the same for all candidates of a compiler
   std::string text;      // the kernel; every symbol it defines starts with `entry`
   std::string entry;     // unique, since it is derived from the hash of the text
@@ -74,9 +74,9 @@ struct CodeLimits {
 // What a compiler made of a GPU kernel, known before anything runs. compiler/base/code.h has its text form. All fields
 // are unknown when `registers` is 0.
 struct CodeFacts {
-  int registers = 0;                              // per lane
-  int64_t spill_bytes = 0, stack_bytes = 0;       // per lane, in device memory
-  int64_t static_shared = 0, dynamic_shared = 0;  // bytes per block
+  int registers = 0;                              // registers per lane
+  int64_t spill_bytes = 0, stack_bytes = 0;       // bytes per lane of device memory for spills and the stack
+  int64_t static_shared = 0, dynamic_shared = 0;  // bytes of shared memory per block
   int widest_load = 0, narrowest_load = 0;        // bytes of one access of a lane to device memory; 0: no such access
   int widest_store = 0, narrowest_store = 0;      // the same for stores; 0: none, or not known
   bool compare_and_swap = false;                  // whether an atomic was compiled to a compare-and-swap loop
@@ -87,7 +87,7 @@ struct CodeFacts {
 // What a runner needs in order to run any candidate of a group, and a worker in order to judge the outcome.
 struct Problem {
   std::string key;                  // problem key of the group (SHA-256, hex)
-  std::vector<BufferSpec> buffers;  // in the call order that every candidate shares
+  std::vector<BufferSpec> buffers;  // the arguments of every candidate, in call order
   bool operator==(const Problem&) const = default;
 };
 
@@ -96,7 +96,7 @@ struct Problem {
 struct Check {
   uint64_t seed = 0;
   struct Sample {
-    int buffer = 0;  // index in Problem::buffers
+    int buffer = 0;  // index of the sampled buffer in Problem::buffers
     int64_t index = 0;
     double expected = 0;
     double bound = 0;  // passes if |got - expected| <= bound; NaN expects NaN, and infinities must match
@@ -111,13 +111,13 @@ struct Recipe {
   bool cold = false;
   int min_repeats = 5;
   int max_repeats = 200;
-  int64_t budget_ns = 150'000'000;       // for measuring one candidate
+  int64_t budget_ns = 150'000'000;       // time limit for measuring one candidate
   int64_t deadline_ns = 20'000'000'000;  // for one candidate in all; the runner is killed when it is over
   double hopeless_factor = 2.0;          // a candidate is given up when two samples both exceed this times best_ns
   int64_t best_ns = 0;                   // the best time known when the lease was made (undisturbed_ns); 0 = none
   bool interleave = false;               // promotion: rounds over all candidates instead of one candidate after the
                                          // other
-  int threads = 0;                       // 0 = the number in the Source
+  int threads = 0;                       // number of threads; 0 = as the Source says
   bool operator==(const Recipe&) const = default;
 };
 
@@ -141,11 +141,11 @@ struct Trial {
   std::vector<int64_t> samples_ns;  // raw; one per timed run; a sample of a fast kernel is the mean over an inner loop
   bool hopeless = false;            // correct, but given up early, so there are fewer samples than asked for
   double max_error = 0;             // error of the sample with the largest error/bound
-  double bound = 0;                 // bound of that same sample
+  double bound = 0;                 // bound of the sample with the largest error/bound
   std::string message;              // first lines of the compiler's or the fault's message
   double compile_s = 0, check_s = 0, measure_s = 0;
   std::string object_sha256;             // digest of the compiled object; empty when it was not kept
-  CodeFacts code;                        // GPU kernels only, whatever the outcome
+  CodeFacts code;                        // facts about a GPU kernel's code, whatever the outcome
   int clock_mhz = 0;                     // clock of the GPU's units while it was timed; 0: not known
   std::vector<int64_t> clocks_mhz = {};  // the clock right after each sample; empty: not known
   bool operator==(const Trial&) const = default;
@@ -161,21 +161,21 @@ struct Batch {
   Recipe recipe;
   std::vector<Candidate> candidates;
   bool keep_objects = false;  // whether compiled objects are uploaded with the report
-  CodeLimits limits;          // limits of the target; GPUs only
+  CodeLimits limits;          // limits of the target's units; GPUs only
 };
 
 // A machine as its worker describes it. The fingerprint is part of the problem key.
 struct Device {
   std::string target;  // best row of kTargets it can run, e.g. "cpu:avx512"
-  std::string name;    // "AMD EPYC ..."
-  int threads = 1;     // hardware threads it may use
+  std::string name;    // name of the processor, e.g. "AMD EPYC ..."
+  int threads = 1;     // number of hardware threads that may be used
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  std::vector<std::string> compilers;  // the usable ones: "gcc", "clang"
+  std::vector<std::string> compilers;  // names of the usable compilers: "gcc", "clang"
   std::string compiler_versions;       // the environment part of a record's identity
   // For a GPU `threads` counts units (SMs, CUs), l1 is a unit's shared memory and l3 is 0. `details` is provenance and
   // no part of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
   std::string details = {};
-  std::string fingerprint() const;  // "target|name|threads|caches"
+  std::string fingerprint() const;  // returns "target|name|threads|caches"
   bool operator==(const Device&) const = default;
 };
 

@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<CallValue>> Importer::add_body(const onnx::GraphProto
     values_[name] = inputs[static_cast<size_t>(i)];
   }
   for (const auto& tensor : body.initializer()) {
-    if (names.contains(tensor.name())) continue;  // the default of an input that was given
+    if (names.contains(tensor.name())) continue;  // an input that was given replaces the default
     const std::string& name = names[tensor.name()] = tensors + tensor.name();
     if (find(name) == nullptr) WL_RETURN_IF_ERROR(add_initializer(tensor, name));
   }

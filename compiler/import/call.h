@@ -31,13 +31,13 @@ class T {
  public:
   T() = default;  // no tensor; also returned by a row that has set its outputs itself
   T(Call* call, NodeId id) : call_(call), id_(id) {}
-  Call& call() const;  // fails if there is no tensor
+  Call& call() const;  // the node being imported; fails if this is no tensor
   NodeId id() const { return id_; }
   bool valid() const { return call_ != nullptr; }
   Shape shape() const;  // a copy, since the node moves as the graph grows
   DType dtype() const;
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
-  int64_t extent(int64_t axis) const;  // fails if there is no such axis
+  int64_t extent(int64_t axis) const;  // returns the extent of an axis; fails if there is no such axis
 
  private:
   Call* call_ = nullptr;
@@ -58,7 +58,7 @@ struct CallValue {
   DType dtype = DType::f32;
   Shape shape = {};
   std::optional<Literal> literal = {};
-  Fill fill = {};  // of a weight without values
+  Fill fill = {};  // how values are generated for a weight without values
   NodeId node = -1;
 };
 
@@ -87,10 +87,10 @@ class Call {
   const Shape& shape(int index) const { return value(index).shape; }
   DType dtype(int index) const { return value(index).dtype; }
   int64_t rank(int index) const { return static_cast<int64_t>(shape(index).size()); }
-  const Literal* literal(int index) const;       // null: not known while importing
-  std::vector<int64_t> ints(int index) const;    // fails if the values are not known
-  double number(int index) const;                // fails unless it is one known element
-  std::vector<double> numbers(int index) const;  // fails unless it is a known list
+  const Literal* literal(int index) const;       // the values of an input; null if they are not known while importing
+  std::vector<int64_t> ints(int index) const;    // the integers of an input; fails if they are not known
+  double number(int index) const;                // the value of an input; fails unless it is one known element
+  std::vector<double> numbers(int index) const;  // the values of an input; fails unless it is a known list
 
   // Attributes. One of the wrong type fails. One that is left out has the default of the standard, else `otherwise`.
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
@@ -107,7 +107,8 @@ class Call {
   std::optional<std::vector<int64_t>> ints_or_attr(int index, std::string_view name) const;
 
   int64_t axis(int64_t axis, int64_t rank) const;  // counted from the front; fails if out of range
-  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;  // sorted; fails on duplicates
+  // returns the axes sorted; fails on duplicates
+  std::vector<int64_t> axes(std::vector<int64_t> axes, int64_t rank) const;
 
   // Outputs. A row returns its first output or sets them all.
   int outputs() const;
@@ -133,19 +134,20 @@ class Call {
  private:
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
-  const SchemaAttribute* standard(std::string_view name) const;  // the attribute's schema, if it has a default
+  // returns the attribute's schema if that has a default, else null
+  const SchemaAttribute* standard(std::string_view name) const;
 
   const onnx::NodeProto& node_;
   int opset_;
-  const Schema* schema_;  // null outside the default domain
+  const Schema* schema_;  // schema of the node; null outside the default domain
   std::vector<CallValue*> inputs_;
   Builder& builder_;
   bool cache_;
   std::vector<Result> results_;
-  std::vector<std::pair<const CallValue*, NodeId>> made_;  // inputs that have become nodes
+  std::vector<std::pair<const CallValue*, NodeId>> made_;  // the inputs that have become nodes, with their nodes
 };
 
-// Elementwise ops. Operands broadcast.
+// Elementwise ops, whose operands broadcast.
 T apply(Op op, std::initializer_list<Arg> operands);
 inline T operator+(T a, Arg b) {
   return apply(Op::add, {a, b});
@@ -179,7 +181,7 @@ inline T select(T condition, Arg yes, Arg no) {
 }
 T cast(T x, DType dtype);  // as in ONNX: to integers towards zero, to bool "not zero"
 
-// Views.
+// Ops that change shapes and order of elements.
 Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);
 T broadcast_to(T x, const Shape& shape);
 T stretch(T reduced, const std::vector<int64_t>& axes, const Shape& shape);  // undoes a reduce: broadcasts back to
@@ -191,11 +193,11 @@ T pad(T x, std::vector<int64_t> low, std::vector<int64_t> high, double value);
 T concat(const std::vector<T>& parts, int64_t axis);
 // Each of `axes` becomes two, (positions, taps), with all taps last. Three parameters per axis: size, stride, dilation.
 T window(T x, std::vector<int64_t> axes, std::vector<int64_t> params);
-T unsqueeze(T x, const std::vector<int64_t>& axes);  // axes of the result, sorted
+T unsqueeze(T x, const std::vector<int64_t>& axes);  // adds extents of 1 at these axes of the result, which are sorted
 
-T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // keep: the reduced axes stay with extent 1
+T reduce(Op op, T x, std::vector<int64_t> axes, bool keep);  // `keep`: the reduced axes stay with extent 1
 T mean(T x, const std::vector<int64_t>& axes, bool keep);
-std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // first, ..., rank - 1
+std::vector<int64_t> axes_from(int64_t first, int64_t rank);  // returns first, first + 1, ..., rank - 1
 T contract(T a, T b, const std::string& einsum);
 T take_along(T x, T index, int64_t axis);
 

@@ -10,7 +10,7 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int64_t kMostIterations = 4096;
-const Opsets kOwnOpsets = {{"", 11}};  // of the ops that this file creates
+const Opsets kOwnOpsets = {{"", 11}};  // the opset of the ops that this file creates
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
   auto& attribute = *node.add_attribute();

@@ -32,7 +32,7 @@ class Importer {
   absl::StatusOr<Imported> run();
 
  private:
-  // Defined in import.cpp.
+  // The following functions are defined in import.cpp.
   absl::Status check_nodes() const;
   bool is_known(const onnx::NodeProto& node, const Opsets& opsets) const;
   absl::Status add_initializer(const onnx::TensorProto& tensor, const std::string& name);
@@ -56,7 +56,7 @@ class Importer {
                            const std::function<void(onnx::NodeProto&)>& change = {});
   absl::Status set_outputs(const onnx::NodeProto& node, const std::vector<CallValue>& values);
 
-  // Defined in control.cpp.
+  // The following functions are defined in control.cpp.
   absl::Status add_if(const onnx::NodeProto& node, const ImportContext& context);
   absl::Status add_loop(const onnx::NodeProto& node, const ImportContext& context);
   absl::Status add_scan(const onnx::NodeProto& node, const ImportContext& context);
@@ -65,9 +65,9 @@ class Importer {
   // Applies one ONNX op to known values by its row. `make` creates the node without inputs and outputs.
   absl::StatusOr<CallValue> compute(const std::string& op, const std::vector<CallValue>& inputs,
                                     const std::function<void(onnx::NodeProto&)>& make);
-  // along a new axis
+  // stacks tensors along a new axis
   absl::StatusOr<CallValue> stacked(const std::vector<CallValue>& parts, int64_t axis);
-  // with the axis removed
+  // takes one element along an axis, which is removed
   absl::StatusOr<CallValue> element(const CallValue& value, int64_t axis, int64_t index);
 
   const onnx::GraphProto& graph_;
@@ -75,7 +75,8 @@ class Importer {
   const ImportOptions& options_;
   Opsets opsets_;
   Metadata metadata_;
-  std::unordered_map<std::string, const onnx::FunctionProto*> functions_;  // key: domain, colon, name
+  // model functions by domain, colon and name, "domain:name"
+  std::unordered_map<std::string, const onnx::FunctionProto*> functions_;
   std::unordered_map<std::string, CallValue> values_;
   std::set<std::string> data_inputs_;
   int64_t inlined_ = 0;  // number of nodes inlined so far

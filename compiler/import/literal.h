@@ -25,12 +25,12 @@ struct Literal {
 
   bool is_splat() const { return values.size() == 1; }
   double at(int64_t index) const { return values[is_splat() ? 0 : static_cast<size_t>(index)]; }
-  int64_t int_at(int64_t index) const;  // saturates; NaN becomes 0
+  int64_t int_at(int64_t index) const;  // returns the value as an integer, saturated; NaN becomes 0
 };
 
 // Makes `values` a splat if they are all equal. An empty tensor is a splat of 0.
 Literal make_literal(DType dtype, Shape shape, std::vector<double> values);
-Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // i64
+Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // makes a literal of dtype i64
 
 // The element types that ONNX and Warploom share. `what` names the tensor in the message: "input x".
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);

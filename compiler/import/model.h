@@ -20,14 +20,14 @@ namespace wl::onnx_import {
 
 // Returns the canonical name of a domain: "" and "ai.onnx" are the same.
 std::string domain_of(const std::string& name);
-std::string domain_text(const std::string& domain);  // for messages
+std::string domain_text(const std::string& domain);  // returns the name of a domain for messages
 
 // Returns the version of each domain that the file imports. Fails on a version newer than the table supports.
 absl::StatusOr<std::map<std::string, int>> opsets_of(const onnx::ModelProto& model);
 
 struct Metadata {
   std::vector<std::string> weights;
-  std::map<std::string, Fill> fills;  // by input: mean and deviation, or range
+  std::map<std::string, Fill> fills;  // generator of each input: mean and deviation, or a range
   std::string source;
 };
 absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);

@@ -17,7 +17,7 @@ namespace wl::onnx_import {
 
 struct SchemaAttribute {
   std::string_view name;
-  int type;  // value of AttributeProto.AttributeType
+  int type;  // number of the type in AttributeProto.AttributeType
   bool required;
   bool has_default;  // for types INT, FLOAT and STRING; other defaults are not kept
   int64_t integer;
@@ -32,18 +32,18 @@ struct SchemaInput {
 
 struct Schema {
   std::string_view op;
-  int since;         // opset version
-  bool deprecated;   // true from this version on
-  int first, count;  // range of its attributes
+  int since;         // opset version in which this version of the op appeared
+  bool deprecated;   // whether the op is deprecated from this version on
+  int first, count;  // index of the op's first attribute, and number of attributes
   int first_input, inputs;
   bool variadic;  // the last input stands for any number of inputs
 };
 
-std::span<const Schema> schemas();  // by name, then version
+std::span<const Schema> schemas();  // returns all schemas, ordered by name, then version
 std::span<const SchemaAttribute> attributes_of(const Schema& schema);
 std::span<const SchemaInput> inputs_of(const Schema& schema);
 int newest_opset();
-std::string_view schema_source();  // "onnx 1.23.2"
+std::string_view schema_source();  // returns the package that the schemas come from, e.g. "onnx 1.23.2"
 
 // Returns the schema in force at an opset version; null if the op does not exist there.
 const Schema* schema_of(std::string_view op, int version);

@@ -23,7 +23,7 @@ struct Row {
   std::string_view domain = "";
 };
 
-std::span<const Row> rows();  // kRows
+std::span<const Row> rows();  // returns kRows
 // Returns null if there is no row. If there is one for other versions only, `other` is set to it.
 const Row* find_row(std::string_view domain, std::string_view op, int version, const Row** other = nullptr);
 

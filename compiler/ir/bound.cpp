@@ -215,7 +215,7 @@ Estimate Elementwise::operator()(const Estimate x[3]) const {
   bool divides = row_.op == Op::div || row_.op == Op::mod || row_.op == Op::fmod;
   const bool reciprocal_of_zero = row_.op == Op::pow && at[0] == 0 && at[1] < 0;
   if (!rounding_.floating && ((divides && at[1] == 0) || reciprocal_of_zero))
-    return {0, kInfinity, kInfinity};  // the derivative is undefined
+    return {0, kInfinity, kInfinity};  // the result is undefined
   Estimate v{value(at)};
   // The sign of a zero is not promised, and so neither is the sign of the infinity that a division by it gives.
   const double divisor = at[row_.op == Op::div ? 1 : 0];

@@ -27,7 +27,7 @@ struct Estimate {
 // Returns the integer of the dtype with these low bits.
 double from_integer(DType dtype, uint64_t bits);
 
-// How a dtype rounds a result.
+// How a dtype rounds the result of an operation.
 struct Rounding {
   explicit Rounding(DType dtype);
   // Returns the exact result `v` as it is stored. Overflow becomes infinity. The bound becomes infinite where finite
@@ -36,7 +36,7 @@ struct Rounding {
   bool floating;
   double unit, tiny, largest;
   bool wider_allowed;  // a fused kernel may keep f32 between ops, so overflow may or may not happen
-  bool infinite;       // the dtype has infinities
+  bool infinite;       // whether the dtype has infinities
 };
 
 // The error of a sum of n terms: the errors of the terms, and those of adding up in the accumulator of `dtype`

@@ -5,8 +5,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 36;  // of one tensor: 16 million pages
-constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // of all tensors: 12 GB
+constexpr int64_t kMaxElements = int64_t{1} << 36;  // limit of the elements of one tensor; needs 16 million pages
+constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // limit of the demanded elements of all tensors; needs 12 GB
 
 }  // namespace
 

@@ -49,7 +49,7 @@ class ElementSet {
     }
   }
   int64_t count() const { return count_; }
-  // `i` must be in the set.
+  // Returns the rank of element `i`, which must be in the set.
   int64_t position(int64_t i) const {
     const Page& at = pages_[static_cast<size_t>(page_of_[static_cast<size_t>(i >> 12)])];
     size_t w = static_cast<size_t>(i >> 6) & 63;

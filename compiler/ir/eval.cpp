@@ -146,7 +146,7 @@ struct Accumulator {
       case Op::reduce_prod:
         if (floating) {
           value *= x;
-        } else {  // the product may exceed a double
+        } else {  // the product of all elements may exceed a double
           value = from_integer(dtype, static_cast<uint64_t>(as_integer(value)) * static_cast<uint64_t>(as_integer(x)));
         }
         upper *= std::fabs(x) + w;

@@ -20,12 +20,12 @@ struct Value {
 
 // Returns element `index` (row-major) of input node `input`, exact in the node's dtype.
 using InputReader = std::function<double(NodeId input, int64_t index)>;
-InputReader generated_inputs(const Graph& graph, uint64_t seed);  // An input's stream is its position in
-                                                                  // graph.inputs().
+// The generator stream of an input is its position in graph.inputs().
+InputReader generated_inputs(const Graph& graph, uint64_t seed);
 
 struct Query {
   NodeId node;
-  std::vector<int64_t> indices;  // row-major elements
+  std::vector<int64_t> indices;  // row-major numbers of the requested elements
 };
 
 // Returns one vector of values per query, in the order of its indices. Time is proportional to the number of elements

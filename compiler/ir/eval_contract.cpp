@@ -10,8 +10,8 @@ namespace wl {
 namespace {
 
 struct Pair {
-  int32_t a, b;      // row numbers
-  int64_t position;  // position in the output column
+  int32_t a, b;      // numbers of a row of a and a row of b
+  int64_t position;  // position of the result in the output column
 };
 
 // The rows of both operands that the elements of a set are products of: their first elements, and a pair for each

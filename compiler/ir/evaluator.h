@@ -74,9 +74,9 @@ class Evaluator {
 
   const Graph& graph_;
   const InputReader& inputs_;
-  std::vector<std::unique_ptr<ElementSet>> sets_;  // null: no element is demanded
+  std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
   std::vector<Column> columns_;
-  std::vector<NodeId> last_user_;  // nodes that are queried have none
+  std::vector<NodeId> last_user_;  // last user of each node, after which its values are freed; none for queried nodes
   int64_t demanded_ = 0;
 };
 

@@ -33,15 +33,15 @@ std::vector<bool> known_early(const Graph& graph, const std::vector<std::string>
 // One factor for each position along some axes of a tensor.
 struct Factor {
   NodeId values;              // node of the graph being built, whose shape is the extents of `axes`
-  std::vector<int64_t> axes;  // ascending
+  std::vector<int64_t> axes;  // axes in ascending order
 };
 
 constexpr int kDeepest = 16;  // limit of adds and views between a factor and its product
 
-// A product plus one value per slice.
+// A sum of a product and one value per slice of it.
 struct Sum {
   NodeId product, values;
-  NodeId shown = -1;  // the values broadcast to the product's shape
+  NodeId shown = -1;  // node with the values broadcast to the product's shape
 };
 
 // Moves factors into weights while copying a graph.
@@ -182,7 +182,7 @@ class FactorMover {
     Shape extents;
     size_t i = 0, j = 0;
     while (i < before.size() || j < after.size()) {
-      // Finds the shortest runs of axes on both sides that have equally many elements.
+      // Finds the shortest runs of axes of the two shapes that have equally many elements.
       const size_t first = i, own = j;
       int64_t left = 1, right = 1;
       do {
@@ -285,7 +285,7 @@ class Cutter {
   }
 
   absl::StatusOr<FoldedWeight> fold(NodeId id) {
-    std::map<NodeId, NodeId> number;  // node numbers in the new graph
+    std::map<NodeId, NodeId> number;  // numbers of nodes in the new graph, by number in the old one
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
       const NodeId at = open.back();
@@ -328,13 +328,13 @@ class Cutter {
   std::vector<int64_t> read_;     // for every early value, the bytes of the weights it reads
   std::vector<NodeId> largest_;   // the largest weight that each early value reads
   std::vector<bool> late_, cut_;  // values that every run computes; values that are stored
-  std::set<std::string> names_;   // names of inputs
+  std::set<std::string> names_;   // names of all inputs
 };
 
 }  // namespace
 
 absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
-  constexpr int64_t kElements = 1 << 16;  // elements computed at a time
+  constexpr int64_t kElements = 1 << 16;  // number of elements of a weight computed at a time
   const NodeId result = weight.from.outputs[0].node;
   const Node& node = weight.from.nodes[result];
   const int64_t count = elements(node.shape);

@@ -36,7 +36,7 @@ struct OpInfo {
   Op op;
   std::string_view name;
   OpClass cls;
-  int arity;  // -1: one or more
+  int arity;  // number of operands; -1 = one or more
   std::string_view ints, ints2;
   int cost;       // issue slots per element
   ViewKind view;  // of views
@@ -86,9 +86,9 @@ struct Node {
   Shape shape = {};
   std::vector<NodeId> operands = {};
   std::vector<int64_t> ints = {}, ints2 = {};  // attributes, with the meaning that the op's row gives them
-  double value = 0;                            // constant, pad
-  std::string text = {};                       // input: name; contract: einsum
-  Fill fill = {};                              // input
+  double value = 0;                            // value of a constant, fill value of a pad
+  std::string text = {};                       // name of an input, einsum of a contract
+  Fill fill = {};                              // generator of an input
   bool operator==(const Node&) const = default;
 };
 
@@ -101,7 +101,7 @@ struct Output {
 struct Graph {
   std::vector<Node> nodes;  // in topological order: operands come before their users
   std::vector<Output> outputs;
-  std::vector<NodeId> inputs() const;  // in node order
+  std::vector<NodeId> inputs() const;  // returns the input nodes, in node order
   int64_t bytes(NodeId id) const { return elements(nodes[id].shape) * size_of(nodes[id].dtype); }
   bool operator==(const Graph&) const = default;
 };
@@ -113,9 +113,9 @@ struct Einsum {
 absl::StatusOr<Einsum> parse_einsum(std::string_view text);
 
 inline constexpr int kMaxRank = 16;
-std::string shape_text(const Shape& shape);              // "[4096,1024]"
-std::string type_text(DType dtype, const Shape& shape);  // "f32[4096,1024]"
-Shape without_units(const Shape& shape);                 // the extents that are not 1, in order
+std::string shape_text(const Shape& shape);              // formats a shape, e.g. "[4096,1024]"
+std::string type_text(DType dtype, const Shape& shape);  // formats a type, e.g. "f32[4096,1024]"
+Shape without_units(const Shape& shape);                 // returns the extents that are not 1, in order
 
 // f(x, y) == f(y, x), whatever x and y.
 inline bool is_commutative(Op op) {

@@ -13,7 +13,7 @@ namespace wl {
 
 struct IndexMap {
   Shape extents;
-  std::vector<int64_t> strides;  // in the target tensor, one for each extent
+  std::vector<int64_t> strides;  // stride in the target tensor for each extent
   int64_t offset = 0;
 
   IndexMap() = default;

@@ -10,8 +10,8 @@ namespace wl {
 
 double nan_min(double x, double y);  // NaN if either operand is NaN
 double nan_max(double x, double y);
-double floor_mod(double x, double y);  // has the sign of y, as Python's %
-double sign_of(double x);              // -1, 0, 1; NaN stays NaN
+double floor_mod(double x, double y);  // the result has the sign of y, as in Python
+double sign_of(double x);              // -1, 0 or 1; NaN stays NaN
 double safe_log(double x);             // log|x|, but finite at 0
 
 // Bit operations on 64-bit integers held in doubles: NaN counts as 0, and values beyond 2^63 are unsigned.

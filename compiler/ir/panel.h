@@ -19,7 +19,7 @@ struct ErrorPanel {
   bool exact = true;
 };
 
-// Rows of one operand.
+// Gathered rows of one operand of a contraction.
 struct Panel {
   // Gathers rows that start at elements `bases` and follow `steps`, filled up with zeros to `padded` terms. `second`:
   // this is operand b, whose factors include its own error. `literal_worst`: as in SumErrors; `worst` stays empty
@@ -29,7 +29,7 @@ struct Panel {
   std::vector<double> value;
   std::vector<float> magnitude;
   double scale = 1;
-  bool finite = true;  // whether all errors are finite
+  bool finite = true;  // whether all errors of the panel are finite
   ErrorPanel worst, spread;
 };
 

@@ -26,7 +26,7 @@ def run(sources, layers=None):
 
 class Layers(unittest.TestCase):
     def forbids(self, file, text, message):
-        # The folder at the other end of an edge must exist.
+        # layers.py requires that the folders of an edge exist, so each gets a header.
         there = {f"{folder}/x.h": "" for folder in ("compiler/base", "server", "worker", "compiler/plan", "client", "proto")}
         code, printed = run({**there, file: "\n" + text + "\n"})
         self.assertEqual(code, 1, printed)

@@ -1,4 +1,4 @@
-"""Functions that the checks of the tree share."""
+"""Functions that the checks of the source tree share."""
 
 import pathlib
 import subprocess
@@ -25,7 +25,7 @@ def files(*patterns, root=ROOT):
 
 
 def report(name, problems, checked):
-    """Prints the problems and returns the exit code."""
+    """Prints the problems found and returns the exit code."""
     for problem in problems:
         print(problem)
     print(f"{name}: {checked} files, {len(problems)} problems")

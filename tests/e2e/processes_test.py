@@ -44,7 +44,7 @@ class Fleet:
         self.workers[worker] = self.start_worker(worker)
 
     def rows(self, query):
-        # The test only reads: the coordinator alone writes.
+        # The test opens the store for reading only, since the coordinator alone writes to it.
         try:
             with sqlite3.connect(f"file:{self.store}?mode=ro", uri=True, timeout=5) as connection:
                 return connection.execute(query).fetchall()

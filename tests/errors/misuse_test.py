@@ -268,7 +268,7 @@ def run(name):
         finally:
             kill_group(process)
             process.wait()
-        # Lines before the message show progress.
+        # Lines of output before the error message show progress.
         first = next((line for line in said.splitlines() if re.match(r"warploom[a-z-]*: ", line)), "")
         first = first.replace(str(scratch.root), "$DIR").replace(str(scratch.port or "$PORT"), "$PORT")
         # The number of groups is a decision of the compiler that this test does not check.

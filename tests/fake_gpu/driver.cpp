@@ -44,7 +44,7 @@ enum Error {
 using Block = void (*)(long, void* const*, char*);
 
 struct Kernel {
-  Block run = nullptr;  // null for the canary
+  Block run = nullptr;  // null for the canary, which the driver computes itself
   int arguments = 0;
   bool numbered = false;
   std::string fault;
@@ -189,7 +189,7 @@ int attribute(int* value, int number, bool cuda) {
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
   static const std::map<int, int> kHip = {{63, 4},  {19, 1 << 20}, {5, 1'000'000}, {60, 2'000'000},
                                           {59, 64}, {23, 9},       {61, 0},        {74, 64 << 10}};
-  const char* capability = std::getenv("WARPLOOM_FAKE_CAPABILITY");  // "80"
+  const char* capability = std::getenv("WARPLOOM_FAKE_CAPABILITY");  // compute capability of the device, e.g. "80"
   if (cuda && capability != nullptr && (number == 75 || number == 76)) {
     *value = number == 75 ? std::atoi(capability) / 10 : std::atoi(capability) % 10;
     return kOk;
@@ -354,7 +354,7 @@ WL_BOTH(cuGraphExecDestroy, hipGraphExecDestroy, (void* graph), {
   return 0;
 })
 
-// Functions that differ.
+// Functions that differ between the two APIs.
 extern "C" int cuDriverGetVersion(int* version) {
   *version = 13000;
   return 0;

@@ -35,7 +35,7 @@ std::string read_file(const std::string& path) {
 struct Kernel {
   std::string entry, fault = "-", text;
   int arguments = 0;
-  int spill = 0;          // bytes per lane
+  int spill = 0;          // bytes that a kernel spills per lane
   bool numbered = false;  // whether it has several passes and so takes a workspace and the number of the pass after its
                           // arguments
 };

@@ -28,7 +28,7 @@ except ImportError as error:
     sys.exit(77)
 
 HERE = pathlib.Path(__file__).parent
-FLOOR = 0.975  # as a fraction of the cases in scope
+FLOOR = 0.975  # smallest share of the cases in scope that must pass
 
 
 def read_output(path):
@@ -52,7 +52,7 @@ def difference(got, expected, rtol, atol):
         wrong = got != expected
     else:
         if got.dtype == ml_dtypes.bfloat16:
-            rtol = max(rtol, 2**-6)  # as in the package
+            rtol = max(rtol, 2**-6)  # the package uses the same tolerance
         got, expected = got.astype(np.float64), expected.astype(np.float64)
         with np.errstate(all="ignore"):
             wrong = ~((np.abs(got - expected) <= atol + rtol * np.abs(expected)) | (got == expected)

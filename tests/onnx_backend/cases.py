@@ -27,7 +27,7 @@ class Case:
     outputs: list
     rtol: float
     atol: float
-    excluded: str = ""  # the reason, if it is excluded
+    excluded: str = ""  # why the case is excluded; empty if it is not
 
 
 def array_of(value):
@@ -136,7 +136,7 @@ def why_excluded(case, rows):
     return ""
 
 
-# Writing a case into a folder.
+# Helpers for writing a case into a folder.
 def fixed_shapes(model, arrays):
     """Returns the model with the extents of this case's inputs, and without value_info that could contradict them."""
     copy = onnx.ModelProto()
@@ -181,7 +181,7 @@ def write(case, folder):
     folder.mkdir(parents=True)
     known = {w.name for w in case.model.graph.initializer}
     order = [value.name for value in case.model.graph.input if value.name not in known]
-    if len(order) != len(case.inputs):  # inputs may repeat initializers
+    if len(order) != len(case.inputs):  # initializers may also be listed as inputs
         order = [value.name for value in case.model.graph.input]
     arrays = {name: value for name, value in zip(order, case.inputs) if isinstance(value, np.ndarray)}
     model = fixed_shapes(case.model, arrays)

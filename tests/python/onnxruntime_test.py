@@ -88,7 +88,7 @@ def main():
                     continue
                 try:
                     results = run_peer(report)
-                except Exception as error:  # exception classes of onnxruntime
+                except Exception as error:  # onnxruntime raises several classes of exceptions
                     failures += 1
                     print(f"FAIL {name}: onnxruntime: {str(error).splitlines()[0][:300]}")
                     continue

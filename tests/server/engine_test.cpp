@@ -65,7 +65,7 @@ TEST(Retune, CutShortAnswersWithTheBestThatIsKnown) {
     before = service.run("r1", trials(24));
     ASSERT_EQ(before.state, JobState::kSucceeded);
   }
-  // Cancels before the first round and after it.
+  // Cancels the job before the first round, and after it.
   for (int rounds : {0, 1}) {
     SCOPED_TRACE(cat(rounds, " rounds"));
     std::latch busy(1), cancelled(1);

@@ -41,7 +41,7 @@ TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
   EXPECT_EQ(result.buffers[result.steps[0].arguments[1]].name, "y");
   EXPECT_EQ(result.outputs, (std::vector<Binding>{{"y", result.steps[0].arguments[1]}}));
 
-  // No worker is left, and none is needed.
+  // No worker is left, and the cached answer needs none.
   const int opened = service.compiler.opened;
   const auto again = service.create("r2", trials(24));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -52,7 +52,7 @@ TEST(Jobs, SearchedOnceAnsweredFromTheStoreAfterwards) {
   const auto fewer = service.create("r3", trials(8));
   EXPECT_TRUE(fewer->cached) << "a smaller wish is answered too";
 
-  // The record is served with its object.
+  // The store serves the record together with its object.
   grpc::ClientContext context;
   v1::GetKernelRequest request;
   request.set_digest(group.record_digest);

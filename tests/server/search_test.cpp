@@ -65,7 +65,7 @@ Trial timed(int64_t number, const std::string& plan, std::vector<int64_t> sample
   return trial;
 }
 
-// Returns the plan of the record.
+// Returns the plan of the record that a promotion chooses.
 std::string winner(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
   const FakeGroup group(*parse(kOneOp));
   SearchInput input;

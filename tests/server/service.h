@@ -71,7 +71,7 @@ struct Service {
     return tuning->CancelJob(&context, request, &answer).ok();
   }
 
-  // Returns every state seen; the last one is done.
+  // Returns every state of a job that was seen; the last one is done.
   std::vector<Job> watch(const std::string& name) {
     grpc::ClientContext context;
     v1::WatchJobRequest request;

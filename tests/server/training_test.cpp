@@ -79,7 +79,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   EXPECT_EQ(training->groups, 3);
   EXPECT_EQ(training->left_out, 3);
   ASSERT_EQ(training->rows.size(), 3u * kTrials);
-  EXPECT_THAT(training->rows[0].ns, testing::AnyOf(900, 2000));  // the least sample
+  EXPECT_THAT(training->rows[0].ns, testing::AnyOf(900, 2000));  // the ranker uses the least sample
   const auto ranker = train_ranker(training->rows);
   ASSERT_TRUE(ranker.ok() && ranker->knows("cpu/contract"));
 

@@ -33,7 +33,7 @@ struct Breakage {
   const char* kind;  // a kernel is broken once for every kind that applies to it
   const char* name;
   std::regex what;
-  const char* with;  // "$1" stands for the first group
+  const char* with;  // replacement text; "$1" stands for the first group of the pattern
 };
 
 const std::vector<Breakage>& breakages() {
@@ -194,7 +194,7 @@ TEST(Simulated, CatchesBrokenKernels) {
     if (!one) continue;
     std::vector<Mutant> all;
     break_kernel(static_cast<int>(cases.size()), one->source, all);
-    if (all.empty()) continue;  // a kernel without tails, reductions and barriers
+    if (all.empty()) continue;  // the kernel has no tails, reductions or barriers to break
     cases.push_back(*std::move(one));
     std::map<std::string, std::vector<Mutant*>> by_kind;
     for (Mutant& mutant : all) by_kind[mutant.kind].push_back(&mutant);
@@ -220,7 +220,7 @@ TEST(Simulated, CatchesBrokenKernels) {
   options.deadline_ns = 300'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  std::map<std::string, std::pair<int, int>> tally;  // per kind: number caught, number made
+  std::map<std::string, std::pair<int, int>> tally;  // for each kind, the numbers of mutants caught and made
   int caught = 0;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Compiled& one = (*compiled)[i];

@@ -29,7 +29,7 @@ bool add(const Graph& group, const Machine& machine, int count, testing::Compile
   const Space space = space_of(group, *domain, machine).value();
   const int number = checks.group(group).value();
   std::vector<Point> points = testing::sample_points(space, count, 3);
-  // Keeps the default and random points; of one point, a random one.
+  // Of several points the default and random ones are tested; of one point, a random one.
   points.erase(points.begin() + (count > 1 ? 1 : 0), points.end() - std::max(1, count - 1));
   for (const Point& point : points) {
     auto kernel = lower(group, *domain, space.schedule(point), machine);

@@ -80,14 +80,14 @@ class Generator {
   NodeId operand() {
     const auto rank = static_cast<int64_t>(shape_.size());
     switch (below(8)) {
-      case 0: {  // broadcast along some axes
+      case 0: {  // an operand that is broadcast along some axes
         Shape shape;
         std::vector<int64_t> dims;
         for (int64_t i = 0; i < rank; ++i)
           if (chance(50)) dims.push_back(i), shape.push_back(shape_[i]);
         return repeated(input(shape), dims);
       }
-      case 1: {  // stored transposed
+      case 1: {  // an operand that is stored transposed
         std::vector<int64_t> perm(rank);
         std::iota(perm.begin(), perm.end(), 0);
         std::shuffle(perm.begin(), perm.end(), random_);
@@ -104,7 +104,7 @@ class Generator {
         steps[axis] = step;
         return add({.op = Op::slice, .shape = shape_, .operands = {input(from)}, .ints = starts, .ints2 = steps});
       }
-      case 3: {  // padded
+      case 3: {  // an operand that is padded
         const int64_t axis = below(rank), low = std::min<int64_t>(shape_[axis] - 1, below(3));
         const int64_t high = std::min<int64_t>(shape_[axis] - 1 - low, below(3));
         Shape from = shape_;
@@ -116,7 +116,7 @@ class Generator {
         result.value = static_cast<double>(below(2));
         return add(std::move(result));
       }
-      case 4: {  // concatenated
+      case 4: {  // an operand that is a concat
         const int64_t axis = below(rank), first = shape_[axis] / 2;
         if (first == 0) return input(shape_);
         Shape one = shape_, other = shape_;
@@ -124,7 +124,7 @@ class Generator {
         other[axis] -= first;
         return add({.op = Op::concat, .operands = {input(one), input(other)}, .ints = {axis}});
       }
-      case 5: {  // gathered by an index
+      case 5: {  // an operand that is gathered by an index
         const int64_t axis = below(rank);
         Shape table = shape_;
         table[axis] = 2 + below(9);
@@ -177,7 +177,7 @@ class Generator {
   const int64_t largest_;
   DType dtype_ = DType::f32;
   Shape shape_;
-  std::vector<int64_t> axes_;  // the reduced axes
+  std::vector<int64_t> axes_;  // the axes that are reduced
   std::vector<NodeId> wide_, narrow_, outputs_;
   Graph graph_;
 };

@@ -71,7 +71,7 @@ class SimulatedFuzz : public testing::Sharded {
 };
 INSTANTIATE_TEST_SUITE_P(Shards, SimulatedFuzz, ::testing::Range(0, testing::kShards));
 
-// Tries proposed schedules and drawn ones.
+// Tests proposed schedules and randomly drawn ones.
 TEST_P(SimulatedFuzz, RandomGroupsMeanTheirGraphs) {
   const auto [first, last] = seeds(100, 20260601);
   std::set<std::string> seen;

@@ -20,7 +20,7 @@ Machine simulator_of(const Machine& gpu);
 struct Reduced {
   Graph graph;
   std::string plan;
-  Source source;  // for the machine that simulator_of returns
+  Source source;  // text for the machine that simulator_of returns
 };
 // Fails when the group cannot be lowered, or when its text on the target differs from that on the simulator.
 absl::StatusOr<Reduced> reduce(const Graph& group, const std::string& plan, const Machine& machine);

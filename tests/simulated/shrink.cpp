@@ -24,7 +24,7 @@ class Extents {
     for (int leaf : leaves) sizes_[leaf] = factors_.extent(leaf);
   }
 
-  using Sizes = std::map<int, int64_t>;  // extent by factor
+  using Sizes = std::map<int, int64_t>;  // extents by number of the factor
   const Sizes& sizes() const { return sizes_; }
 
   // Returns nullopt when an op does not allow these extents. An axis that is determined by others gets the extent that
@@ -116,7 +116,8 @@ class Extents {
       case Op::window:
         for (size_t i = 0; i < x.size(); ++i)
           if (!std::count(n.ints.begin(), n.ints.end(), static_cast<int64_t>(i))) axes[i] = x[i];
-        for (size_t i = x.size(); i < axes.size(); ++i) rigid_.push_back(axes[i]);  // taps
+        // the taps of a window keep their extents
+        for (size_t i = x.size(); i < axes.size(); ++i) rigid_.push_back(axes[i]);
         return axes;
       default:  // slice, pad: an axis that is not cut keeps its extent
         for (size_t i = 0; i < axes.size(); ++i) {

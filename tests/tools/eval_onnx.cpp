@@ -25,7 +25,7 @@ namespace {
 using wl::cat;
 
 constexpr uint64_t kSeed = 7;
-constexpr int64_t kBlock = 1 << 20;  // elements written at once
+constexpr int64_t kBlock = 1 << 20;  // number of elements written at once
 
 std::string json_number(double value) {
   if (std::isnan(value)) return "NaN";

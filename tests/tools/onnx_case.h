@@ -19,7 +19,7 @@
 
 namespace wl::testing {
 
-// The distinct kernels of all cases.
+// Collects the distinct kernels of all cases.
 class Kernels {
  public:
   // Returns the number of `source`, which its entry identifies.
@@ -35,11 +35,11 @@ class Kernels {
 struct OnnxCase {
   struct Step {
     int kernel = 0;
-    std::vector<NodeId> args;  // values of `graph`, in call order
+    std::vector<NodeId> args;  // numbers of the argument values in `graph`, in call order
   };
   std::string folder;
-  int variant = 0;  // the model that could be imported
-  Graph graph;      // the simplified graph
+  int variant = 0;  // index of the first model that could be imported
+  Graph graph;      // the simplified graph of the model
   std::vector<Step> steps;
 };
 

@@ -34,7 +34,7 @@ namespace wl::testing {
 namespace {
 
 constexpr unsigned kPrepareSeconds = 60, kRunSeconds = 120;
-constexpr size_t kPart = 192;  // kernels per part
+constexpr size_t kPart = 192;  // number of kernels that are compiled together
 
 absl::StatusOr<Cover> greedy(const Graph& graph, const Machine& machine) {
   return cover_greedy(graph, machine);

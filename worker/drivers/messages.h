@@ -54,7 +54,7 @@ struct PeekCommand {
   std::vector<Place> places;
 };
 struct PeekAnswer {
-  std::vector<double> values;  // one per place
+  std::vector<double> values;  // one value per requested place
 };
 
 // Poisons the outputs, then times one slot, or several in rounds.
@@ -81,19 +81,19 @@ struct CanaryAnswer {
 // Compiles GPU kernels to machine code, in a runner that does nothing else. The sources share target and prelude.
 // InvalidArgument has the compiler's errors.
 struct CompileCommand {
-  std::string folder;  // for intermediate files
+  std::string folder;  // folder for intermediate files
   std::vector<Source> sources;
 };
 struct CompileAnswer {
   std::string binary;
-  std::vector<CodeFacts> kernels;  // one per source
+  std::vector<CodeFacts> kernels;  // facts about the kernels, one per source
   double seconds = 0;
 };
 
 // The GPUs that this machine's drivers show. A runner finds them too, since a driver may hang.
 struct DescribeAnswer {
   struct Found {
-    std::string name;  // "cuda:0"
+    std::string name;  // name of the device, e.g. "cuda:0"
     Device device;
   };
   std::vector<Found> found;

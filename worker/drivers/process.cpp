@@ -30,7 +30,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-// The settings of a spawn, destroyed on every path.
+// The settings of posix_spawn, destroyed on every path.
 struct SpawnSettings {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

@@ -52,7 +52,8 @@ struct Exit {
   bool signalled = false;
   int code = 0;  // exit status, or the signal's number
 };
-std::string describe(const Exit& exit);  // "killed by SIGSEGV", "exited with status 3"
+// formats the end of a process, e.g. "killed by SIGSEGV" or "exited with status 3"
+std::string describe(const Exit& exit);
 
 class Process {
  public:
@@ -60,8 +61,8 @@ class Process {
     std::vector<std::string> arguments;  // [0] is the program, which is searched on PATH
     std::vector<std::string> environment;
     bool inherit_environment = false;
-    std::string folder;  // working folder; empty = that of this process
-    int pass_fd = -1;    // becomes descriptor 3 of the child
+    std::string folder;  // working folder of the child; empty: that of this process
+    int pass_fd = -1;    // descriptor that becomes number 3 in the child
   };
   // Starts a child with empty stdin, and stdout and stderr on `output()`. NotFound when there is no such program.
   static absl::StatusOr<Process> start(const Options& options);
@@ -73,8 +74,8 @@ class Process {
 
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
-  int output() const { return output_.get(); }    // non-blocking
-  int exit_fd() const { return exit_fd_.get(); }  // readable when the child has ended
+  int output() const { return output_.get(); }    // returns the non-blocking descriptor of the child's output
+  int exit_fd() const { return exit_fd_.get(); }  // returns a descriptor that is readable when the child has ended
 
   // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
   // clock). Drains the output meanwhile.

@@ -18,7 +18,7 @@ class Session {
   using Alive = std::function<void(int64_t slot)>;
 
   virtual ~Session() = default;
-  // messages.h documents the commands.
+  // messages.h documents the commands and their answers.
   virtual absl::Status setup(const SetupCommand& command) = 0;
   virtual absl::Status load(const LoadCommand& command) = 0;
   virtual absl::StatusOr<CheckAnswer> check(const CheckCommand& command) = 0;

@@ -9,7 +9,7 @@
 namespace wl::onnx_import {
 namespace {
 
-constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // without k, m, n
+constexpr std::string_view kBatchLetters = "abcdefghijlopqrstuvwxyz";  // all letters except k, m and n
 
 struct Term {
   T tensor;

@@ -68,7 +68,7 @@ Sliding sliding_of(Call& c, const Shape& shape, std::vector<int64_t> kernel) {
   return s;
 }
 
-// [batch, channels, spatial...] -> [batch, channels, positions..., taps...]
+// Makes windows over the spatial axes: [batch, channels, spatial...] -> [batch, channels, positions..., taps...].
 T slide(T x, const Sliding& s, double padding) {
   std::vector<int64_t> low(2, 0), high(2, 0), axes, params;
   for (size_t i = 0; i < s.rank(); ++i) {
@@ -302,7 +302,7 @@ T average_pool(Call& c) {
 
 namespace {
 
-// Returns (sum |x|^p)^(1/p), where `sum` adds up the elements.
+// Returns the p-norm (sum |x|^p)^(1/p), where `sum` adds up the elements.
 template <typename Sum>
 T lp(Call& c, T x, Sum sum) {
   const auto p = static_cast<double>(c.attr("p", 2));

@@ -101,7 +101,7 @@ T attention_ms(Call& c) {
   if (c.attr("do_rotary", 0) != 0) c.missing("attribute do_rotary is not supported");
   int64_t past = 0;
   if (c.has(4)) {
-    const T before = c.in(4);  // [2, batch, heads, past, size]
+    const T before = c.in(4);  // shape: [2, batch, heads, past, size]
     if (before.rank() != 5 || before.extent(0) != 2)
       c.fail("past of shape ", shape_text(before.shape()), " does not fit");
     const Shape s = before.shape();
@@ -126,7 +126,7 @@ T multi_head_attention(Call& c) {
   const int64_t heads = c.attr("num_heads", 0);
   if (heads < 1) c.fail("attribute num_heads is needed");
   T q = c.in(0), k, v;
-  if (!c.has(1)) {  // packed: [batch, length, heads, 3, size]
+  if (!c.has(1)) {  // without keys the queries are packed: [batch, length, heads, 3, size]
     if (q.rank() != 5 || q.extent(3) != 3) c.fail("a packed input of shape ", shape_text(q.shape()), " does not fit");
     const Shape s = q.shape();
     const T all = q;

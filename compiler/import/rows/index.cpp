@@ -1,4 +1,4 @@
-// Constants, shapes, and ops that select elements by index.
+// Ops that make constants and shapes, or select elements by index.
 #include <algorithm>
 #include <cmath>
 
@@ -93,7 +93,7 @@ T one_hot(Call& c) {
   return select(hit, value(1), value(0));
 }
 
-// x[.., index, ..]: the axes of `index` replace `axis`.
+// Returns x[.., index, ..], in which the axes of `index` replace `axis`.
 T gather_axis(T x, T index, int64_t axis) {
   Call& c = x.call();
   x.extent(axis);

@@ -121,7 +121,7 @@ T is_inf(Call& c) {
 T dropout(Call& c) {
   const Literal* training = c.has(2) ? c.literal(2) : nullptr;
   if (c.has(2) && training == nullptr) c.missing("input 2, training_mode, must be constant");
-  // A ratio of 0 drops nothing.
+  // A dropout ratio of 0 drops nothing, even in training.
   const bool drops = training != nullptr && training->at(0) != 0 && (!c.has(1) || c.number(1) != 0);
   if (drops) c.missing("training_mode: only inference is supported");
   const T x = c.in(0);
@@ -139,7 +139,7 @@ T gelu_erf(T x) {
 }
 
 T gelu_tanh(T x) {
-  const double scale = 0.7978845608028654;  // sqrt(2 / pi)
+  const double scale = 0.7978845608028654;  // the value of sqrt(2 / pi)
   return x * (apply(Op::tanh, {(x + x * x * x * 0.044715) * scale}) + 1.0) * 0.5;
 }
 

@@ -14,8 +14,8 @@ T stash(Call& c, T x) {
 }
 
 struct Centred {
-  T mean, inverse;  // shapes without the reduced axes
-  T normal;         // (x - mean) * inverse
+  T mean, inverse;  // statistics in a shape without the reduced axes
+  T normal;         // the normalised input, (x - mean) * inverse
 };
 
 Centred centre(T x, const std::vector<int64_t>& axes, double epsilon) {
@@ -128,7 +128,8 @@ T mean_variance_norm(Call& c) {
   const auto axes = c.axes(c.attr_ints("axes", {0, 2, 3}), x.rank());
   const T centred = x - stretch(mean(x, axes, false), axes, x.shape());
   const T deviation =
-      apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;  // as in the function body of the standard
+      // the order of operations is that of the standard's function body
+      apply(Op::sqrt, {mean(centred * centred, axes, false)}) + 1e-9;
   return centred / stretch(deviation, axes, x.shape());
 }
 
@@ -138,7 +139,7 @@ T lp_norm(Call& c) {
   if (p != 1 && p != 2) c.missing("attribute p = ", p, "; supported are 1 and 2");
   T norm = reduce(Op::reduce_sum, p == 1 ? apply(Op::abs, {x}) : x * x, {axis}, false);
   if (p == 2) norm = apply(Op::sqrt, {norm});
-  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // a row of zeros stays zero
+  const T divisor = select(apply(Op::eq, {norm, 0.0}), 1.0, norm);  // a divisor of 1 keeps a row of zeros zero
   return x / stretch(divisor, {axis}, x.shape());
 }
 

@@ -1,4 +1,4 @@
-// Image patches and crops.
+// Ops on patches of images, and crops.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"

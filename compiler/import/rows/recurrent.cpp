@@ -71,8 +71,8 @@ struct State {
 
 // The weights of one direction: all gates in one matrix, and biases added up where that is correct.
 struct Direction {
-  T inputs;     // [steps, batch, gates * hidden], with the biases
-  T recurrent;  // [gates * hidden, hidden]
+  T inputs;     // shape: [steps, batch, gates * hidden]; biases are added
+  T recurrent;  // shape: [gates * hidden, hidden]
   T recurrent_bias;
   T peepholes;
   int number;
@@ -173,7 +173,7 @@ T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
   };
   c.set(1, last(last_hidden));
   if (cells) c.set(2, last(last_cell));
-  const T y = concat(outputs, 1);  // [steps, directions, batch, hidden]
+  const T y = concat(outputs, 1);  // shape: [steps, directions, batch, hidden]
   return batch_first ? transpose(y, {2, 0, 1, 3}) : y;
 }
 

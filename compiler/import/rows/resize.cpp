@@ -9,7 +9,7 @@ namespace wl::onnx_import {
 namespace {
 
 struct Axis {
-  double scale = 1, low = 0, high = 1;  // low, high: bounds of the region of tf_crop_and_resize
+  double scale = 1, low = 0, high = 1;  // low and high are the bounds of the region of tf_crop_and_resize
   int64_t size = 0;
 };
 

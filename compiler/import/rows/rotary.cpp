@@ -39,7 +39,7 @@ namespace {
 
 T rotary(Call& c, T x, T cosine, T sine, int64_t heads) {
   const bool interleaved = c.attr("interleaved", 0) != 0;
-  if (x.rank() == 4) return rotate(x, cosine, sine, 1, interleaved);  // [batch, heads, length, size]
+  if (x.rank() == 4) return rotate(x, cosine, sine, 1, interleaved);  // shape: [batch, heads, length, size]
   if (x.rank() != 3 || heads < 1 || x.extent(2) % heads != 0) {
     c.fail("an input of shape ", shape_text(x.shape()), " does not split into ", heads, " heads");
   }

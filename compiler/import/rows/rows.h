@@ -5,9 +5,9 @@
 
 namespace wl::onnx_import {
 
-constexpr int64_t kMostSteps = 1024;  // limit of the steps of an unrolled loop
+constexpr int64_t kMostSteps = 1024;  // largest number of steps of a loop that is unrolled
 
-// Defined in math.cpp.
+// The following rows are defined in math.cpp.
 T unary(Call& c, Op op);
 T binary(Call& c, Op op);
 T variadic(Call& c, Op op);
@@ -26,7 +26,7 @@ T sinh_of(T x);
 T quantize(Call& c);
 T dequantize(Call& c);
 
-// Defined in reduce.cpp.
+// The following rows are defined in reduce.cpp.
 T reduced(Call& c, Op op, T x);  // reads axes, keepdims and noop_with_empty_axes of any version
 T reduce_mean(Call& c);
 T reduce_log_sum_exp(Call& c);
@@ -35,7 +35,7 @@ T softmax(Call& c);
 T log_softmax(Call& c);
 T hardmax(Call& c);
 
-// Defined in norm.cpp.
+// The following rows are defined in norm.cpp.
 T layer_norm(Call& c);
 T rms_norm(Call& c);
 T batch_norm(Call& c);
@@ -47,7 +47,7 @@ T local_response_norm(Call& c);
 T skip_layer_norm(Call& c);
 T skip_rms_norm(Call& c);
 
-// Defined in contract.cpp.
+// The following rows are defined in contract.cpp.
 T mat_mul(Call& c);
 T mat_mul_integer(Call& c);
 T fused_mat_mul(Call& c);
@@ -55,8 +55,8 @@ T gemm(Call& c);
 T einsum(Call& c);
 T matmul(T a, T b);
 
-// Defined in conv.cpp.
-T convolution(Call& c, T x, T w);  // with the node's attributes
+// The following rows are defined in conv.cpp.
+T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides and groups
 T conv(Call& c);
 T conv_transpose(Call& c);
 T max_pool(Call& c);
@@ -65,7 +65,7 @@ T lp_pool(Call& c);
 T global_pool(Call& c, Op op);
 T global_lp_pool(Call& c);
 
-// Defined in view.cpp.
+// The following rows are defined in view.cpp.
 T reshape_to(Call& c);
 T flatten(Call& c);
 T squeeze(Call& c);
@@ -80,7 +80,7 @@ T concat_all(Call& c);
 T depth_to_space(Call& c);
 T space_to_depth(Call& c);
 
-// Defined in index.cpp.
+// The following rows are defined in index.cpp.
 T constant_value(Call& c);
 T constant_of_shape(Call& c);
 T shape_of(Call& c);
@@ -94,23 +94,23 @@ T gather_elements(Call& c);
 T gather_nd(Call& c);
 T gather_axis(T x, T index, int64_t axis);  // x[.., index, ..]: the axes of the index replace `axis`
 
-// Defined in bits.cpp.
+// The following rows are defined in bits.cpp.
 T bit_shift(Call& c);
 T bitwise_not(Call& c);
 T bit_cast(Call& c);
 
-// Defined in loss.cpp.
+// The following rows are defined in loss.cpp.
 T negative_log_likelihood(Call& c);
 T softmax_cross_entropy(Call& c);
 
-// Defined in attention.cpp and rotary.cpp.
+// The following rows are defined in attention.cpp and rotary.cpp.
 T attention(Call& c);
 T rotary_embedding(Call& c);
 T rotary_embedding_ms(Call& c);
 T linear_attention(Call& c);
 T causal_conv(Call& c);
 
-// Defined in resize.cpp and sample.cpp.
+// The following rows are defined in resize.cpp and sample.cpp.
 T resize(Call& c);
 T upsample(Call& c);
 T grid_sample(Call& c);
@@ -118,7 +118,7 @@ T affine_grid(Call& c);
 T roi_align(Call& c);
 T deform_conv(Call& c);
 
-// Defined in scatter.cpp and sort.cpp.
+// The following rows are defined in scatter.cpp and sort.cpp.
 T scatter_elements(Call& c);
 T scatter_nd(Call& c);
 T tensor_scatter(Call& c);
@@ -130,12 +130,12 @@ T compress(Call& c);
 T unique(Call& c);
 T non_max_suppression(Call& c);
 
-// Defined in recurrent.cpp.
+// The following rows are defined in recurrent.cpp.
 T rnn(Call& c);
 T gru(Call& c);
 T lstm(Call& c);
 
-// Defined in signal.cpp.
+// The following rows are defined in signal.cpp.
 T dft(Call& c);
 T stft(Call& c);
 T mel_weight_matrix(Call& c);
@@ -143,10 +143,10 @@ T window_of(Call& c, double a0, double a1, double a2);  // a0 - a1 cos t + a2 co
 T cumulative(Call& c, Op op);
 T determinant(Call& c);
 
-// Defined in text.cpp.
+// The following rows are defined in text.cpp.
 T count_ngrams(Call& c);
 
-// Defined in quant.cpp.
+// The following rows are defined in quant.cpp.
 T qlinear_mat_mul(Call& c);
 T qlinear_conv(Call& c);
 T conv_integer(Call& c);
@@ -157,11 +157,11 @@ T qlinear_concat(Call& c);
 T mat_mul_integer_to_float(Call& c);
 T dynamic_quantize_mat_mul(Call& c);
 
-// Defined in patch.cpp.
+// The following rows are defined in patch.cpp.
 T col_to_im(Call& c);
 T center_crop_pad(Call& c);
 
-// Defined in fused.cpp.
+// The following rows are defined in fused.cpp.
 T fused_gemm(Call& c);
 T fused_conv(Call& c);
 T bias_split_gelu(Call& c);

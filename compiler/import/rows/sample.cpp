@@ -27,7 +27,7 @@ T reflect(T x, double low, double high) {
 }
 
 struct Sampler {
-  std::string mode, padding;  // linear, cubic, nearest; zeros, border, reflection
+  std::string mode, padding;  // modes: linear, cubic, nearest; paddings: zeros, border, reflection
   bool align = false;
 
   // One neighbour along one axis: its index, its weight, and where it lies inside the image (no tensor: everywhere).
@@ -181,9 +181,9 @@ T affine_grid(Call& c) {
 namespace {
 
 struct Regions {
-  T x;      // [batch, channels, height, width]
-  T rois;   // [regions, 4]: left, top, right, bottom
-  T batch;  // i64 [regions]
+  T x;      // shape: [batch, channels, height, width]
+  T rois;   // shape: [regions, 4]; columns: left, top, right, bottom
+  T batch;  // shape: [regions], dtype i64
   int64_t height, width;
   double scale;
   bool half;
@@ -197,7 +197,7 @@ T align(const Regions& r, int64_t rows, int64_t columns) {
   struct Line {
     T low, high, fraction, inside;
   };
-  // Returns positions along one axis: [regions, bins * samples].
+  // Returns sampling positions along one axis: [regions, bins * samples].
   const auto line = [&](int64_t begin, int64_t bins, int64_t samples, int64_t extent) {
     const auto edge = [&](int64_t column) {
       return reshape(slice_axis(r.rois, 1, column, 1, 1), {regions, 1}) * r.scale - (r.half ? 0.5 : 0.0);

@@ -24,7 +24,7 @@ T scatter_rows(T data, T index, T updates, const std::string& reduction) {
   const Shape shape = data.shape();
   const int64_t m = index.extent(1), n = shape[1];
   if (m == 0) return data;
-  // [before, n, after, m]
+  // shape: [before, n, after, m]
   const T asked = transpose(index, {0, 2, 1});
   const T hit = apply(Op::eq, {c.iota(DType::i64, {1, n, 1, 1}, 1), unsqueeze(asked, {1})});
   if (reduction == "none") {

@@ -46,7 +46,7 @@ T resize_last(T x, int64_t n) {
 }
 
 struct Complex {
-  T real, imaginary;  // imaginary: no tensor if it is zero
+  T real, imaginary;  // the imaginary part is no tensor if it is zero
 };
 
 T multiply(T x, T matrix) {

@@ -66,7 +66,7 @@ T hard_sigmoid(T x, double alpha, double beta) {
 }
 
 constexpr Row kRows[] = {
-    // Elementwise ops
+    // Rows of elementwise ops.
     {"Abs", 6, one<Op::abs>},
     {"Acos", 7, [](Call& c) { return atan(sqrt((1.0 - c.in(0)) / (c.in(0) + 1.0))) * 2.0; }},
     {"Acosh", 9, [](Call& c) { return log(c.in(0) + sqrt((c.in(0) - 1.0) * (c.in(0) + 1.0))); }},
@@ -171,7 +171,7 @@ constexpr Row kRows[] = {
     {"Where", 9, [](Call& c) { return select(c.in(0), c.in(1), c.in(2)); }},
     {"Xor", 1, two<Op::logical_xor>},
 
-    // Reductions
+    // Rows of reductions.
     {"ArgMax", 1, [](Call& c) { return arg_extreme(c, Op::reduce_max); }},
     {"ArgMin", 1, [](Call& c) { return arg_extreme(c, Op::reduce_min); }},
     {"CumProd", 26, [](Call& c) { return cumulative(c, Op::reduce_prod); }},
@@ -193,7 +193,7 @@ constexpr Row kRows[] = {
     {"SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy},
     {"TopK", 1, top_k},
 
-    // Normalisations
+    // Rows of normalisations.
     {"BatchNormalization", 1, batch_norm},
     {"GroupNormalization", 18, group_norm},
     {"InstanceNormalization", 6, instance_norm},
@@ -204,7 +204,7 @@ constexpr Row kRows[] = {
     {"RMSNormalization", 23, rms_norm},
     {"SimplifiedLayerNormalization", 1, rms_norm},
 
-    // Contractions and pools
+    // Rows of contractions and pools.
     {"Attention", 23, attention},
     {"AveragePool", 1, average_pool},
     {"CausalConvWithState", 27, causal_conv},
@@ -234,7 +234,7 @@ constexpr Row kRows[] = {
     {"RotaryEmbedding", 23, rotary_embedding},
     {"STFT", 17, stft},
 
-    // Views
+    // Rows of views.
     {"CenterCropPad", 18, center_crop_pad},
     {"Concat", 4, concat_all},
     {"DepthToSpace", 1, depth_to_space},
@@ -250,7 +250,7 @@ constexpr Row kRows[] = {
     {"Transpose", 1, transpose_by},
     {"Unsqueeze", 1, unsqueeze_at},
 
-    // Indices and constants
+    // Rows of ops on indices and constants.
     {"AffineGrid", 20, affine_grid},
     {"BlackmanWindow", 17, [](Call& c) { return window_of(c, 0.42, 0.5, 0.08); }},
     {"Compress", 9, compress},

@@ -27,7 +27,7 @@ T count_ngrams(Call& c) {
   const int64_t last = x.rank() - 1, length = x.extent(last);
   Shape rows = x.shape();
   rows.pop_back();
-  std::vector<T> counts;  // [rows..., n-grams of one length]
+  std::vector<T> counts;  // shapes: [rows..., n-grams of one length]
   int64_t done = 0;
   for (int64_t n = 1; n <= static_cast<int64_t>(begins.size()); ++n) {
     const auto size = static_cast<int64_t>(pool.size());
@@ -44,7 +44,7 @@ T count_ngrams(Call& c) {
     const T wanted = c.literal_tensor(pooled, cat(":grams", n));
     for (int64_t skip = 0; n >= least && n <= most && skip <= (n == 1 ? 0 : skips); ++skip) {
       if ((n - 1) * (skip + 1) >= length) continue;
-      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});  // [rows..., places, n]
+      const T places = window(cast(x, DType::i64), {last}, {n, 1, skip + 1});  // shape: [rows..., places, n]
       const T same = apply(Op::eq, {unsqueeze(places, {last + 1}), wanted});
       sum = sum +
             reduce(Op::reduce_sum, cast(reduce(Op::reduce_min, same, {last + 2}, false), DType::i64), {last}, false);

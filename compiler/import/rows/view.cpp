@@ -1,4 +1,4 @@
-// Ops that only move elements.
+// Ops that move elements without computing.
 #include <algorithm>
 
 #include "compiler/import/rows/rows.h"

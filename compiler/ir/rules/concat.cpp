@@ -11,7 +11,7 @@ namespace wl::rule {
 namespace {
 
 // Bounds the added work: after the move every part is computed at all places of the concatenated value.
-constexpr int kMostWork = 8;  // issue slots per element
+constexpr int kMostWork = 8;  // limit of the added work, in issue slots per element
 constexpr size_t kMostParts = 4;
 
 bool is_view(const Node& node) {
@@ -158,7 +158,7 @@ class Rewrite {
   std::vector<Part> parts_;
   std::set<NodeId> in_memory_;
   int cost_ = 0;
-  int64_t low_ = 0, high_ = 0;  // range of the part that is being built
+  int64_t low_ = 0, high_ = 0;  // padding of the part that is being built
 };
 
 }  // namespace

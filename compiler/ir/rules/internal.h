@@ -1,4 +1,4 @@
-// The functions behind the rows of kRules.
+// The functions that apply the rewrite rules of kRules.
 #pragma once
 
 #include <optional>

@@ -27,7 +27,7 @@ bool is_moderate(double scale, int exponent) {
   return magnitude >= std::ldexp(1, -exponent) && magnitude <= std::ldexp(1, exponent);
 }
 
-// Returns the value behind reshapes and transposes.
+// Returns the value that a chain of reshapes and transposes views.
 const Node& behind_views(const Builder& to, NodeId id) {
   while (to.node(id).op == Op::reshape || to.node(id).op == Op::transpose) id = to.node(id).operands[0];
   return to.node(id);
@@ -55,7 +55,7 @@ Result hoist_view(Builder& to, const Node& node) {
   if (first < 0) return std::nullopt;
   Node view = to.node(first);
   const Shape from = to.node(view.operands[0]).shape;
-  if (without_units(from) != from) return std::nullopt;  // a view that removes the axes
+  if (without_units(from) != from) return std::nullopt;  // the view removes axes of extent 1
   Node inner{.op = node.op, .dtype = node.dtype};
   for (NodeId operand : node.operands) {
     const Node x = to.node(operand);
@@ -75,7 +75,7 @@ Result reduce_transpose(Builder& to, const Node& node) {
     (goes ? axes : left).push_back(moved.ints[i]);
   }
   std::sort(axes.begin(), axes.end());
-  std::vector<int64_t> perm;  // the permutation of the axes that remain
+  std::vector<int64_t> perm;  // permutation of the axes that remain
   for (int64_t axis : left)
     perm.push_back(std::count_if(left.begin(), left.end(), [&](int64_t other) { return other < axis; }));
   const NodeId x = to.reduce(node.op, moved.operands[0], axes);
@@ -116,7 +116,7 @@ Result contract_order(Builder& to, const Node& node) {
     const OpClass behind = class_of(behind_views(to, operands[k]).op);
     if (behind == OpClass::kLeaf || behind == OpClass::kView) continue;
     const std::string &mine = letters[k], &other = k == 0 ? einsum->b : einsum->a;
-    std::string ordered[2][2];  // [0: in the result, 1: in both operands]
+    std::string ordered[2][2];  // indices: whether a letter is in the result, whether it is in both operands
     for (char c : out + einsum->a + einsum->b) {
       std::string& list = ordered[in(out, c)][in(other, c)];
       if (in(mine, c) && !in(list, c)) list += c;

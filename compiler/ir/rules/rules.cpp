@@ -77,7 +77,7 @@ class Round {
     std::optional<NodeId> done = step(std::move(node));
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (done) {  // the result of the frame's next node
+      if (done) {  // the frame's next node is simplified
         if (*done != top.next) became_[top.next] = *done;
         ++top.next;
       }

@@ -22,7 +22,7 @@ struct Rule {
   // integer, where a tie would be rounded to another number.
   bool moves_ties = false;
 };
-std::span<const Rule> rules();  // kRules
+std::span<const Rule> rules();  // returns kRules
 
 // Applies all rules but `disabled` until none applies. Terminates since every rule decreases (node count, then cost,
 // then a fixed order). Common subexpressions are shared by interning, and finish() removes dead code. `fired`, if

@@ -21,7 +21,8 @@ const Node* slice_behind(const Builder& to, NodeId id) {
 }
 
 struct Taps {
-  std::vector<int64_t> axes, sizes, dilations;  // of the windows; the first axis changes slowest
+  // axes, taps and dilations of the windows; the first axis changes slowest
+  std::vector<int64_t> axes, sizes, dilations;
 };
 
 // starts[i] is where slice i begins. Returns nullopt unless the starts form a grid of at least two points, in row-major

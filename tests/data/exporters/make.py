@@ -69,7 +69,7 @@ def from_torch():
                 setattr(self, name, nn.Linear(WIDTH, WIDTH))
             self.up, self.down = nn.Linear(WIDTH, INNER), nn.Linear(INNER, WIDTH)
             self.ln1, self.ln2 = nn.LayerNorm(WIDTH, eps=EPSILON), nn.LayerNorm(WIDTH, eps=EPSILON)
-            for norm in (self.ln1, self.ln2):  # equal weights would become one
+            for norm in (self.ln1, self.ln2):  # equal weights would be interned to one
                 nn.init.normal_(norm.weight)
                 nn.init.normal_(norm.bias)
 
@@ -176,7 +176,7 @@ def norm_decomposed(m, x, name):
 
 
 def gelu_decomposed(m, x):
-    """0.5 x (1 + erf(x * 1/sqrt 2))."""
+    """GELU in primitive ops: 0.5 x (1 + erf(x * 1/sqrt 2))."""
     erf = m.op("Erf", m.op("Mul", m.constant(math.sqrt(0.5)), x))
     return m.op("Mul", m.op("Mul", m.constant(0.5), x), m.op("Add", m.constant(1.0), erf))
 

@@ -79,7 +79,7 @@ TEST(Fill, IntegersCoverTheirRangeAndNothingElse) {
     ++seen[static_cast<size_t>(v + 2)];
   }
   for (int n : seen) EXPECT_GT(n, 100);
-  EXPECT_EQ(fill_value(integers(4, 4), DType::i32, 5, 0, 0), 4);  // empty range: its lower end
+  EXPECT_EQ(fill_value(integers(4, 4), DType::i32, 5, 0, 0), 4);  // an empty range gives its lower end
 }
 
 TEST(Fill, LiteralIsTheValueItself) {
@@ -121,9 +121,10 @@ TEST(Elements, EveryHalfPatternSurvives) {
 
 TEST(Elements, HalvesRoundToNearestEvenAndOverflow) {
   EXPECT_EQ(bits_of(DType::f16, 1.0), 0x3c00);
-  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);            // tie: to even
-  EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);        // tie: to even, upwards
-  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);  // rounding through f32 first would lose this
+  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11), 0x3c00);      // a tie rounds to even
+  EXPECT_EQ(bits_of(DType::f16, 1.0 + 3 * 0x1p-11), 0x3c02);  // a tie rounds to even, here upwards
+  // rounding through f32 first would lose the last term
+  EXPECT_EQ(bits_of(DType::f16, 1.0 + 0x1p-11 + 0x1p-40), 0x3c01);
   EXPECT_EQ(bits_of(DType::f16, 65504), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65519.99), 0x7bff);
   EXPECT_EQ(bits_of(DType::f16, 65520), 0x7c00);
@@ -175,8 +176,8 @@ TEST(Elements, EveryEightBitFloatSurvives) {
 TEST(Elements, EightBitFloatsRoundToNearestEvenAndSaturate) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(byte_of(DType::f8e4m3fn, 1.0), 0x38);
-  EXPECT_EQ(byte_of(DType::f8e4m3fn, 1.0625), 0x38);   // tie: to even
-  EXPECT_EQ(byte_of(DType::f8e4m3fn, -1.1875), 0xba);  // tie: to even, away from zero
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, 1.0625), 0x38);   // a tie rounds to even
+  EXPECT_EQ(byte_of(DType::f8e4m3fn, -1.1875), 0xba);  // a tie rounds to even, here away from zero
   EXPECT_EQ(byte_of(DType::f8e4m3fn, 464), 0x7e);
   EXPECT_EQ(byte_of(DType::f8e4m3fn, 1e300), 0x7e);
   EXPECT_EQ(byte_of(DType::f8e4m3fn, -inf), 0xfe);

@@ -11,7 +11,7 @@
 namespace wl {
 namespace {
 
-TEST(Sha256, PublishedVectors) {  // from FIPS 180-4
+TEST(Sha256, PublishedVectors) {  // the vectors of FIPS 180-4
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
@@ -42,7 +42,7 @@ TEST(Records, MedianOf) {
 TEST(Records, SizesOfBuffers) {
   BufferSpec spec;
   spec.dtype = DType::f16;
-  EXPECT_EQ(spec.elements(), 1);  // a scalar
+  EXPECT_EQ(spec.elements(), 1);  // a scalar has one element
   spec.shape = {3, 0, 5};
   EXPECT_EQ(spec.bytes(), 0);
   spec.shape = {3, 7};

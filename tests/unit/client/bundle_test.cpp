@@ -82,7 +82,7 @@ TEST_F(BundleTest, EqualProgramsGiveEqualBytesAndReplaceABundle) {
   EXPECT_NE(files_of(path("a")), files_of(path("b")));
   ASSERT_TRUE(write_bundle(path("b") + "/", sample(), "{}").ok());
   EXPECT_EQ(files_of(path("a")), files_of(path("b")));
-  // No other file is left beside them.
+  // Nothing else is left in the folder that contains the bundles.
   EXPECT_EQ(std::distance(fs::directory_iterator(root_), fs::directory_iterator()), 2);
 }
 

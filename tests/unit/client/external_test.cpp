@@ -1,4 +1,4 @@
-// Models whose values are in files beside them.
+// Models whose values are in files beside the model.
 #include "client/program/external.h"
 
 #include <gmock/gmock.h>

@@ -47,7 +47,7 @@ TEST_F(RunTest, ComputesChecksAndTimes) {
   EXPECT_EQ(again->given, (std::vector<std::string>{"w", "x"}));
   EXPECT_EQ(parse_npy(read_file(root_ + "/out/y.npy").value(), "y")->bytes, y->bytes);
 
-  // The same files as a folder of weights.
+  // The same inputs are given as a folder of weights.
   options.inputs.clear();
   options.weights = {root_ + "/out/inputs"};
   again = run_program(program, options);

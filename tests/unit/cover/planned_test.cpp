@@ -44,7 +44,7 @@ double shortest(const CoverProgram& program) {
   std::vector<Step> steps;
   for (const ProgramColumn& column : program.columns)
     steps.push_back({bits(column.ops), bits(column.stores), bits(column.reads), column.micros});
-  using State = std::pair<uint64_t, uint64_t>;  // values stored, single ops done
+  using State = std::pair<uint64_t, uint64_t>;  // sets of stored values and of ops executed as single kernels
   std::map<State, double> best = {{{0, 0}, 0}};
   std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> queue;
   queue.push({0, {0, 0}});
@@ -274,7 +274,7 @@ struct Refining {
   Graph graph;
   ColumnPool pool;
   std::vector<double> truth;
-  double least = 0;  // of any cover of the pool
+  double least = 0;  // least time of any cover of the pool
   CoverPrices prices;
   std::vector<std::vector<int>> covers;
 
@@ -284,7 +284,7 @@ struct Refining {
     find_least();
   }
 
-  // As in a job that has measured everything.
+  // Finds the optimum as a job would that had measured every group.
   void find_least() {
     CoverPrices all;
     for (size_t f = 0; f < truth.size(); ++f) all.measured.emplace(pool.forms[f].hash, truth[f]);

@@ -41,7 +41,7 @@ class CompiledChecks {
   struct Problem {
     Graph graph;
     std::vector<BufferSpec> buffers;
-    std::vector<std::vector<Value>> expected;  // per output
+    std::vector<std::vector<Value>> expected;  // one list of expected values per output
     uint64_t seed = 0;
   };
   struct Case {

@@ -22,7 +22,7 @@ namespace {
 
 struct Judged {
   const char* golden;
-  int load = 16, store = 16;    // narrowest access; 0: not checked
+  int load = 16, store = 16;    // narrowest access in bytes; 0: not checked
   int64_t reads = 1, more = 0;  // of a large argument: how often it is read, and how many elements are read besides
 };
 // The ten groups without a matrix product. Windows, pads and labels are loaded at every offset. The lanes of a

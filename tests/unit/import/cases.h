@@ -14,11 +14,11 @@
 namespace wl::testing {
 
 struct CaseInput {
-  int type = 0;  // onnx::TensorProto::DataType; 0: an absent optional input
+  int type = 0;  // a number of onnx::TensorProto::DataType; 0 = an absent optional input
   std::vector<int64_t> shape = {};
-  std::vector<double> values = {};  // if not empty, the input is an initializer
-  double mean = 0, stddev = 1;      // distribution of a float input
-  int64_t low = 0, high = 2;        // range of an integer input
+  std::vector<double> values = {};  // if not empty, the input is an initializer with these values
+  double mean = 0, stddev = 1;      // mean and deviation of a generated float input
+  int64_t low = 0, high = 2;        // range of a generated integer input
 };
 
 struct CaseAttribute {
@@ -34,18 +34,18 @@ struct Case {
   std::string result;  // dtype and shape of the first output, as in graph text
   int outputs = 1;
   std::string domain = "";
-  bool peer = true;  // whether onnxruntime has a kernel for it
+  bool peer = true;  // whether onnxruntime has a kernel for this node
 };
 
 std::vector<Case> import_cases();
 std::string case_name(const Case& c, size_t index);
 onnx::ModelProto model_of(const Case& c);
 
-// Parts of the above, for other tests.
+// Short names of element types, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
 onnx::ModelProto empty_model(int opset = 17);
-std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});  // Returns the error of
-                                                                                         // importing the model.
+// returns the error of importing the model
+std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});
 void set_opset(onnx::ModelProto& model, const std::string& domain, int version);
 void add_input(onnx::ModelProto& model, const std::string& name, int type, const std::vector<int64_t>& shape);
 void add_initializer(onnx::ModelProto& model, const std::string& name, const CaseInput& tensor);

@@ -72,7 +72,7 @@ TEST(Import, SmallInitializersAreLiteralsLargeOnesAreDrawn) {
 }
 
 TEST(Import, ShapeArithmeticFolds) {
-  // reshape(x, concat(shape(x)[0:1] * 2, [-1]))
+  // The graph computes reshape(x, concat(shape(x)[0:1] * 2, [-1])).
   auto model = empty_model();
   add_input(model, "x", kFloat, {3, 4});
   add_initializer(model, "zero", {.type = TensorProto::INT64, .values = {0}});

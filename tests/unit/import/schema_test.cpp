@@ -75,7 +75,7 @@ TEST(Schema, RefusesInputsThatAreNotTheOps) {
 
   auto none = model_of("QLinearMatMul");
   auto& node = *none.mutable_graph()->mutable_node(0);
-  for (int i = 1; i < 8; ++i) node.add_input(i == 7 ? "" : "x");  // the zero point is left out
+  for (int i = 1; i < 8; ++i) node.add_input(i == 7 ? "" : "x");  // the zero point, input 7, is left out
   EXPECT_EQ(error_of(none), "node \"n\" (QLinearMatMul): input 7 (y_zero_point) is missing");
 }
 

@@ -52,7 +52,8 @@ struct Eager {
   }
   double store(DType dtype, double value) const {
     const double nearest = is_float(dtype) ? round_to(dtype, value) : value;
-    const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;  // infinity, or saturates
+    // the value becomes infinity, or saturates
+    const bool beyond = is_float(dtype) && std::fabs(value) > info(dtype).largest;
     return rounded || beyond ? nearest : value;
   }
 

@@ -155,7 +155,7 @@ TEST(Eval, TakeAlongReadsNegativeIndicesAndRefusesOthers) {
 TEST(Eval, TakeAlongOfATakenIndexWorks) {
   Builder b;
   NodeId x = literal(b, "x", {3}, {10, 20, 30}), i = literal(b, "i", {3}, {2, 0, 1}, DType::i64);
-  NodeId twice = b.take_along(i, i, 0);  // 1 2 0
+  NodeId twice = b.take_along(i, i, 0);  // the index is applied twice: 1 2 0
   EXPECT_EQ(values_of(b, b.take_along(x, twice, 0)), (std::vector<double>{20, 30, 10}));
 }
 
@@ -183,7 +183,7 @@ TEST(Eval, AJumpInsideTheIntervalIsCovered) {
   Builder b;
   NodeId x = literal(b, "x", {2}, {1.0, 2.5});
   NodeId third = b.mul(x, b.constant(1.0 / 3, DType::f32, {}));
-  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // about 1 and 2.5
+  NodeId near = b.mul(third, b.constant(3, DType::f32, {}));  // values close to 1 and 2.5
   b.output("y", b.elementwise(Op::floor, {near}));
   auto values = all_of(*b.finish());
   EXPECT_NEAR(values[0].bound, 1, 1e-6);

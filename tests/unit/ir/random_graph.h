@@ -10,7 +10,7 @@ namespace wl {
 
 struct RandomGraphOptions {
   int nodes = 14;            // number of attempts, which is about the number of nodes
-  int64_t largest = 200;     // limit of elements per node
+  int64_t largest = 200;     // limit of the elements of any node
   bool f32_only = false;     // floats are f32; indices and conditions still occur
   bool zero_extents = true;  // whether empty tensors occur
 };

@@ -11,7 +11,7 @@ namespace {
 
 struct Case {
   std::string rule;
-  std::function<NodeId(Builder&, NodeId)> build;  // from x : f32[4,6]
+  std::function<NodeId(Builder&, NodeId)> build;  // builds the output from x : f32[4,6]
   std::string expected;                           // the text of the output node and of the nodes it needs besides x
 };
 
@@ -262,7 +262,7 @@ TEST(Rules, EachAloneRewritesItsExample) {
     std::string got;
     for (NodeId id = 1; id < static_cast<NodeId>(simple->nodes.size()); ++id) got += print_node(*simple, id) + "\n";
     EXPECT_EQ(got, c.expected);
-    // A disabled rule changes nothing.
+    // If all rules are disabled, the graph does not change.
     auto untouched = simplify(*graph, all);
     ASSERT_TRUE(untouched.ok());
     EXPECT_EQ(*untouched, *graph);
@@ -287,7 +287,7 @@ TEST(Rules, GatherOfLogSoftmaxReadsRowsOnce) {
       EXPECT_EQ(simple->nodes[node.operands[0]].op, Op::input);
     }
   }
-  EXPECT_EQ(wide, 2) << print(*simple);  // x - max, exp
+  EXPECT_EQ(wide, 2) << print(*simple);  // the wide ops left are x - max and exp
 }
 
 TEST(Rules, EqualNodesMergeAndDeadOnesGo) {

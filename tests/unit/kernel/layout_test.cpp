@@ -48,7 +48,7 @@ TEST(Layout, CpuLayoutsCoverEveryElementOnce) {
             for (int64_t v = 0; v < lanes; ++v) {
               const std::vector<int64_t> place = place_of(layout, "vr", {v, r});
               EXPECT_TRUE(met.insert(place).second);
-              // Lanes are adjacent along the vector axis.
+              // The lanes of a vector are adjacent along the vector axis.
               for (int a = 0; a < 2; ++a) EXPECT_EQ(place[a], start[a] + (a == axis ? v : 0));
             }
           }

@@ -24,7 +24,7 @@ void expect_round_trip(const Kernel& kernel) {
   const auto again = parse_kernel(text);
   ASSERT_TRUE(again.ok()) << again.status() << "\n" << text;
   ASSERT_EQ(print(*again), text);
-  // NaN constants differ from themselves.
+  // Kernels with NaN constants differ from themselves.
   ASSERT_TRUE(text.find("nan") != std::string::npos || *again == kernel) << text;
 }
 

@@ -43,7 +43,7 @@ TEST(CpuCost, TextReadsBack) {
   EXPECT_FALSE(parse_cpu_cost("warploom cpu-cost 1\nterm call -1").ok());
 }
 
-// Returns the kernel of a contraction with this schedule.
+// Returns the kernel of a contraction with the schedule `choices`.
 Kernel kernel_of(const char* text, const std::string& choices) {
   const Graph graph = parse(text).value();
   Machine machine = one_thread();
@@ -88,7 +88,8 @@ TEST(CpuCost, MaskedLoadsAreClangs) {
   EXPECT_NEAR(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=clang"), 4096 * 4112 / 16, 4096 * 16);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=0 compiler=gcc"), 0);
   EXPECT_EQ(masked("mr=8 nv=3 kc=512 nc=768 pack_b=1 compiler=clang"), 0);
-  EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);  // the tile divides the columns
+  // no load is masked, since the tile divides the columns
+  EXPECT_EQ(masked("mr=8 nv=1 kc=512 nc=768 pack_b=0 compiler=clang"), 0);
 }
 
 // Calibration finds the costs that made the samples; costs that no sample determines stay unchanged.

@@ -90,7 +90,7 @@ TEST(Features, CountAllMembersOfAPackedKernel) {
     const Features features =
         features_of(lower(graph, domain, space.schedule(space.seeds[0]), machine).value(), machine);
     EXPECT_EQ(features.kind, cat(machine.target->family, "/packed"));
-    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // half of the moved bytes
+    EXPECT_NEAR(value(features, "read"), -1, 0.1) << target;  // reads are half of the moved bytes
     EXPECT_NEAR(value(features, "written"), -1, 0.1) << target;
   }
 }

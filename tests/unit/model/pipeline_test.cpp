@@ -53,7 +53,7 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(few, 1, 0), 1.3 * staged(few, 2, 0));
   EXPECT_GT(staged(few, 2, 0), 1.1 * staged(few, 4, 1));
   EXPECT_LT(staged(many, 1, 0), 1.2 * staged(many, 4, 1));
-  // The kernel is no faster than its multiplications.
+  // A kernel is never faster than its multiplications allow.
   const double flops_per_ns = 2 * 64 * 108 * 1.7;
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }

@@ -159,8 +159,8 @@ TEST(Reuse, StridesOfPagesConflict) {
     for (size_t r = 0; r < reuse.references().size(); ++r)
       if (reuse.references()[r].buffer == 0) lines[tall] += reuse.misses(static_cast<int>(r), {32768, 8}, true);
   }
-  EXPECT_EQ(lines[0], 28 * 64);    // each line once
-  EXPECT_EQ(lines[1], 28 * 1024);  // each element once
+  EXPECT_EQ(lines[0], 28 * 64);    // every line is fetched once
+  EXPECT_EQ(lines[1], 28 * 1024);  // every element is fetched once
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 struct Forms {
   std::string name;
-  std::vector<std::function<NodeId(Builder&, NodeId)>> ways;  // from x : f32[4,6]
+  std::vector<std::function<NodeId(Builder&, NodeId)>> ways;  // each builds the output from x : f32[4,6]
 };
 
 NodeId splat(Builder& b, double v) {

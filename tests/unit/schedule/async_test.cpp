@@ -65,7 +65,7 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
-    // Copies that are issued before the first step.
+    // As many groups of copies as there are stages are issued before the first step.
     EXPECT_EQ(count(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
     // No copy goes beyond the last step: each element of the operands is read once.

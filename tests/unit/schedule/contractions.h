@@ -34,7 +34,7 @@ class ContractionText {
     const std::string out = draw(3) == 0 ? shuffled(batch + m + n) : batch + m + n;
     const int left = prologue(input("a", a), a), right = prologue(input("b", b), b);
     int value = add(cat("contract %", left, " %", right, " \"", a, ",", b, "->", out, "\""), out);
-    if (draw(2) == 0) {  // a bias
+    if (draw(2) == 0) {  // adds a bias to the result
       const char along = out[draw(out.size())];
       const int bias = input("bias", std::string(1, along));
       const int spread = add(cat("broadcast %", bias, " dims=[", out.find(along), "]"), out);

@@ -185,7 +185,7 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
       EXPECT_EQ(instr.pending, ahead);
       ++waits;
     }
-    EXPECT_EQ(copies, 2);  // x and r
+    EXPECT_EQ(copies, 2);  // the inputs x and r are copied
     EXPECT_EQ(waits, 1);
     EXPECT_EQ(barriers(kernel.body), 0);
     const std::vector<int64_t> moved = elements_moved(kernel);

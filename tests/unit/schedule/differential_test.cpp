@@ -62,7 +62,7 @@ void check_group(const Graph& group, const Machine& machine, int points, Tally& 
 
 TEST(Lower, EverySampledScheduleOfTheClassesMeansTheGraph) {
   Tally tally;
-  for (int row : {0, 2})  // 16 and 4 lanes
+  for (int row : {0, 2})  // the rows with 16 and with 4 lanes
     for (const char* text : testing::kGroups) {
       const Graph group = parsed(text);
       check_group(group, machine_with(row), 24, tally);
@@ -123,7 +123,7 @@ TEST(Lower, BandsOfMapsMeanTheGraph) {
   }
 }
 
-// Targets with 32 and with 64 lanes.
+// Tests GPU targets with waves of 32 and of 64 lanes.
 TEST(Lower, EverySampledScheduleForLanesMeansTheGraph) {
   Tally tally;
   for (const char* target : {"sim:cuda", "sim:hip", "cuda:sm_90a", "hip:gfx1100"})
@@ -159,7 +159,7 @@ TEST(Lower, RunningMaximaOfSpecialRowsMeanTheGraph) {
   values[3 * 83 + 40] = kInf;
   values[4 * 83 + 82] = kNan;
   Machine small = machine_with(2);
-  small.l1_bytes = 512;  // rows are computed in chunks
+  small.l1_bytes = 512;  // a small cache makes the kernel compute rows in chunks
   for (const Machine& machine : {machine_with("sim:cuda"), small}) {
     const Domain domain = analyze(group, machine).value();
     const Space space = space_of(group, domain, machine).value();
@@ -231,7 +231,7 @@ TEST_P(LowerFuzz, CoversOfRandomGraphsMeanTheirGroups) {
   Machine machine = machine_with(2);
   for (uint64_t seed = first; seed < last; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // sometimes rows do not fit
+    machine.l1_bytes = seed % 4 == 0 ? 512 : 32 << 10;  // a small cache does not hold a row
     const Graph graph = random_graph(seed, {.nodes = 14, .largest = 200, .f32_only = seed % 2 == 0});
     for (const auto& cover : {cover_greedy(graph, machine), cover_one_per_op(graph, machine)}) {
       ASSERT_TRUE(cover.ok()) << cover.status() << "\n" << print(graph);

@@ -3,7 +3,7 @@
 
 namespace wl::testing {
 
-// Products of one kind.
+// Three products of one kind, which pack into one kernel.
 inline constexpr const char* kThreeProducts = R"(graph {
   %0 = input "x" : f32[40,24] normal(0,1)
   %1 = input "a" : f32[24,48] normal(0,1)
@@ -50,7 +50,7 @@ inline constexpr const char* kTwoMaps = R"(graph {
 
 inline constexpr const char* kPacked[] = {kThreeProducts, kRowsAndColumns, kMapAndProduct, kTwoMaps};
 
-// One part is stitched on machines with lanes.
+// The scores are stitched, on machines with lanes, and packed with a product.
 inline constexpr const char* kScoresAndProduct = R"(graph {
   %0 = input "q" : f32[2,32,8] normal(0,1)
   %1 = input "k" : f32[2,48,8] normal(0,1)

@@ -132,7 +132,7 @@ TEST(Parts, GiveEveryBlockSomething) {
   EXPECT_EQ(share_of(100, 8, 1), 13);
   EXPECT_EQ(share_of(100, 8, 4), 16);
   EXPECT_TRUE(shares_out(100, 8, 1));
-  EXPECT_FALSE(shares_out(100, 8, 16));  // 16 each: the eighth would have none
+  EXPECT_FALSE(shares_out(100, 8, 16));  // seven blocks of 16 rows leave nothing for the eighth
   EXPECT_FALSE(shares_out(9, 8, 1));
   for (int64_t extent = 1; extent < 200; ++extent)
     for (int64_t parts : {1, 2, 4, 8, 16})
@@ -147,7 +147,7 @@ TEST(Parts, GiveEveryBlockSomething) {
 TEST(Parts, AreTheFirstChoiceOfFewLongRows) {
   const auto first = [](const char* target, const char* text, bool small) {
     Machine machine = testing::machine_with(target);
-    machine.units = 0;  // as many as the target has
+    machine.units = 0;  // 0 units stand for the target's own number
     machine.part_elements = small ? testing::kPartElements : Machine().part_elements;
     const Graph group = parse(text).value();
     const Domain domain = analyze(group, machine).value();

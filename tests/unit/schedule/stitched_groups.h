@@ -19,7 +19,7 @@ inline constexpr const char* kAttention = R"(graph {
   output "y" %11
 })";
 
-// As in models: heads within tokens, before and after.
+// Attention as in models, where heads are stored within tokens before and after.
 inline constexpr const char* kHeads = R"(graph {
   %0 = input "q" : f32[32,24] normal(0,1)
   %1 = input "k" : f32[16,24] normal(0,1)
@@ -97,7 +97,7 @@ inline constexpr const char* kTwoWidths = R"(graph {
   output "y" %5
 })";
 
-// Two reductions over different axes.
+// Two reductions over different axes of one value.
 inline constexpr const char* kTwoAxes = R"(graph {
   %0 = input "x" : f32[16,12,20] normal(0,1)
   %1 = reduce_sum %0 axes=[2] : f32[16,12]

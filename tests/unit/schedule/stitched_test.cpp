@@ -39,7 +39,7 @@ void check_stitched(const char* text, const Machine& machine, uint64_t points, i
 
 TEST(Stitched, SampledPlansMeanTheGraph) {
   int kernels = 0;
-  for (int row : {0, 2})  // 16 and 4 lanes
+  for (int row : {0, 2})  // the rows with 16 and with 4 lanes
     for (const char* text : testing::kStitched) {
       check_stitched(text, machine_with(row), 12, &kernels);
       if (HasFatalFailure()) return;
@@ -114,8 +114,8 @@ TEST(Slab, CutsFollowViewsBackwards) {
   const auto slab = slab_of(group, {4, 8});
   ASSERT_TRUE(slab.ok()) << slab.status();
   EXPECT_THAT(slab->counts, ::testing::ElementsAre(8, 3));
-  EXPECT_THAT(slab->shift(group, 0), ::testing::ElementsAre(4 * 24, 8));  // q: rows and heads
-  EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k: heads
+  EXPECT_THAT(slab->shift(group, 0), ::testing::ElementsAre(4 * 24, 8));  // q moves with rows and heads
+  EXPECT_THAT(slab->shift(group, 1), ::testing::ElementsAre(0, 8));       // k moves with heads only
 }
 
 // Takes neighbouring groups from covers of random graphs that are no single loop nest together but can be stitched.

@@ -33,7 +33,7 @@ TEST(Occupancy, IsBoundByWhatRunsOutFirst) {
   EXPECT_EQ(occupancy_of(code, kHopper, 33), 1);    // a wave belongs to one block
   code.registers = 64;
   EXPECT_EQ(occupancy_of(code, kHopper, 256), 0.5);
-  code.registers = 65;  // counts as 72
+  code.registers = 65;  // registers are allocated as if there were 72
   EXPECT_EQ(occupancy_of(code, kHopper, 128), 7 * 128 / 2048.0);
   code = good();
   code.dynamic_shared = 100 * 1024;
@@ -62,7 +62,7 @@ TEST(Judgement, SaysWhy) {
   code = good();
   code.widest_store = 8;
   EXPECT_THAT(reject_reason(code, kHopper, source_of(256)), HasSubstr("stores of 16 bytes"));
-  code.widest_store = 0;  // not known
+  code.widest_store = 0;  // an unknown width never rejects a kernel
   EXPECT_EQ(reject_reason(code, kHopper, source_of(256)), "");
   EXPECT_THAT(reject_reason(good(), kHopper, source_of(2048)), HasSubstr("2048 threads; the most are 1024"));
   code = good();

@@ -124,7 +124,7 @@ TEST_P(OnFakeGpu, AFaultCostsOneTrial) {
 INSTANTIATE_TEST_SUITE_P(Zoo, OnFakeGpu, ::testing::ValuesIn(testing::kFaultZoo),
                          [](const ::testing::TestParamInfo<testing::Specimen>& row) { return row.param.name; });
 
-// Faults that only a driver can have.
+// Faults that only the driver of a GPU can have.
 const std::vector<testing::Specimen> kDriverFaults = {
     {"call_that_never_returns", WL_GOOD, Outcome::kTimeout, "deadline", "driver_hang"},
     {"driver_crash", WL_GOOD, Outcome::kRuntimeError, "SIGABRT", "crash"},

@@ -16,7 +16,7 @@ Batch add_batch(int64_t elements, int64_t stride = 7);
 // arguments. In the text, $ stands for a prefix that is unique to the candidate.
 Candidate candidate(int64_t trial, const std::string& body, const std::string& before = "");
 
-// The body of a correct kernel.
+// The body of a correct kernel, which adds its inputs.
 extern const char* const kAdd;
 
 // Returns options with the path of the runner and a fresh folder for the test.

@@ -24,7 +24,7 @@ using ::testing::IsEmpty;
 using testing::kAdd;
 using ::testing::Not;
 
-constexpr int64_t kElements = 1024;  // 16 blocks
+constexpr int64_t kElements = 1024;  // elements in 16 blocks of 64
 
 Measured run(const Batch& batch, const MeasureOptions& options = testing::options()) {
   absl::StatusOr<Measured> measured = measure(batch, options);
@@ -150,7 +150,7 @@ TEST(Measure, ForkingIsRefusedAndLeavesNothingBehind) {
                       candidate(1, "if (fork() < 0) abort(); sleep(1000);"), candidate(2, kAdd)};
   const Measured measured = run(batch);
   ASSERT_EQ(measured.trials.size(), 3u);
-  // it never had a child
+  // the candidate never had a child process
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kRuntimeError) << measured.trials[1].message;
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCorrect) << measured.trials[2].message;

@@ -11,7 +11,7 @@ namespace {
 // A machine on which slot i takes `costs[i]` ns per call, plus `noise`.
 struct Machine {
   std::vector<int64_t> costs;
-  std::vector<int> order;  // the slots of the calls
+  std::vector<int> order;  // slots of the calls, in order
   int64_t calls = 0;
   TimedRun run(int64_t noise = 0) {
     return [this, noise](int slot, int64_t n) {

@@ -29,14 +29,14 @@ struct Compiled {
   std::string message;                   // first lines of the compiler's output
   std::string object;                    // path of the object, which the candidates of a unit share
   double seconds = 0;                    // this candidate's share of the compiler's wall time
-  CodeFacts code = {};                   // GPUs only
+  CodeFacts code = {};                   // facts about the code; GPU kernels only
 };
 
 struct CompileOptions {
   std::string folder;                         // an existing folder for objects and sources
-  int jobs = 2;                               // number of concurrent compilers
+  int jobs = 2;                               // number of compilers that run concurrently
   int unit = 8;                               // limit of candidates in one translation unit
-  int64_t deadline_ns = 60'000'000'000;       // for one compiler process
+  int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process
   const std::atomic<bool>* cancel = nullptr;  // stops early; candidates that were not compiled stay kRejected
   std::function<void(int done)> progress;     // called on this thread as candidates are finished
 };

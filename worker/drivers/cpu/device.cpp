@@ -109,7 +109,7 @@ const std::vector<CpuTarget>& cpu_targets() {
 
 const std::vector<CpuCompiler>& cpu_compilers() {
   static const auto* const kCompilers = new std::vector<CpuCompiler>{
-      // The text is vectorised already. Another search takes a fifth of the compile time and finds nothing.
+      // Kernel text is vectorised already. The compiler's own vectoriser takes a fifth of the time and finds nothing.
       {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize"}, {}},
       {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}, {"-fuse-ld=lld"}},
   };

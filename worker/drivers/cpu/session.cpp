@@ -133,7 +133,7 @@ template <typename F>
 void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
   const int64_t step = 4096 / size_of(spec.dtype);
   const int64_t pages = (spec.elements() + step - 1) / step, threads = pool_->threads();
-  // One call per thread when every page is visited.
+  // If every page is visited, one call per thread is enough.
   const int64_t run = of_pages == 1 ? pages / threads + threads : 1;
   pool_->each(pool_->threads(), [&](int thread) {
     const int64_t end = thread + 1 == threads ? pages : pages / threads * (thread + 1);

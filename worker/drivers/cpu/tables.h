@@ -7,13 +7,13 @@
 namespace wl {
 
 struct CpuTarget {
-  std::string name;                // as in Source::target
-  bool (*runs_here)();             // whether this machine can run it
+  std::string name;                // name of the target, as in Source::target
+  bool (*runs_here)();             // returns whether this machine can run the target
   std::vector<std::string> flags;  // never -march=native, since a record is valid for every machine of its row
 };
 
 struct CpuCompiler {
-  std::string name;  // as in Source::compiler
+  std::string name;  // name of the compiler, as in Source::compiler
   std::string program;
   std::vector<std::string> flags;
   std::vector<std::string> link;  // flags that need a linker, used only where it is installed

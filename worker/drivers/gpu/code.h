@@ -21,7 +21,7 @@ struct GpuCode : CodeFacts {
 struct GpuUnit {
   std::string binary;  // a cubin or code object, as drivers load it
   std::vector<GpuCode> kernels;
-  double seconds = 0;  // duration of the compilation
+  double seconds = 0;  // seconds that the compilation took
 };
 
 // Returns "" when this machine can compile for a target ("cuda:sm_90a", "hip:gfx90a"), otherwise what is missing.

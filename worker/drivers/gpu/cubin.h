@@ -14,7 +14,7 @@ namespace wl {
 // not a cubin that contains it.
 absl::Status read_cubin(std::string_view binary, std::string_view entry, CodeFacts& code);
 
-// Records one load of a lane from device memory.
+// Records that a lane loads `bytes` at once from device memory.
 void note_load(int bytes, CodeFacts& code);
 void note_store(int bytes, CodeFacts& code);
 

@@ -17,12 +17,12 @@ namespace wl {
 
 struct RtcRow {
   const char* family;
-  const char* name;    // used in messages and versions
+  const char* name;    // name of the library in messages and versions
   const char* prefix;  // common prefix of the functions' names
   const char* size_of_code;
   const char* code;
   const char* libraries[6];
-  std::vector<std::string> flags;  // passed in addition to the architecture
+  std::vector<std::string> flags;  // flags besides that of the architecture
 };
 
 namespace {
@@ -72,7 +72,7 @@ struct Rtc {
   int (*architectures)(int*);
   int (*supported)(int*);
   const RtcRow* row = nullptr;
-  std::vector<int> known;  // supported architectures: 75, 80, ...; empty: not known
+  std::vector<int> known;  // numbers of supported architectures (75, 80, ...); empty: not known
 };
 
 // Returns null when this machine does not have the library.

@@ -11,7 +11,8 @@ namespace wl {
 // Returns "" when the library for a family ("cuda", "hip") is installed and knows the architecture ("sm_90a"),
 // otherwise what is missing.
 std::string rtc_missing(const std::string& family, const std::string& architecture);
-std::string rtc_version(const std::string& family);  // "nvrtc=13.0"; "" if it is not installed
+// returns name and version, e.g. "nvrtc=13.0"; "" if the library is not installed
+std::string rtc_version(const std::string& family);
 absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::string& family,
                                     const std::string& architecture);
 

@@ -31,7 +31,7 @@ class GpuSession final : public Session {
     GpuKernel kernel;
     int64_t grid = 1;
     int threads = 1, passes = 1;
-    GpuGraph graph;           // contains `graph_calls` launches
+    GpuGraph graph;           // captured graph of `graph_calls` launches
     int64_t graph_calls = 0;  // the launches use the clones in turn; -1: this driver cannot capture
   };
   using Arguments = std::vector<GpuBuffer>;
@@ -59,7 +59,7 @@ class GpuSession final : public Session {
   std::vector<Arguments> clones_;  // several when cold, so that no launch finds its data in the L2
   std::map<int64_t, Candidate> slots_;
   GpuTimer timer_;
-  GpuBuffer work_;  // workspace of the candidates that need one
+  GpuBuffer work_;  // workspace shared by the candidates that need one
   GpuBuffer canary_;
   GpuKernel canary_kernel_;
   bool ramped_ = false;

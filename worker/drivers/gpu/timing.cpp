@@ -13,7 +13,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostGraphCalls = 200;
-constexpr int64_t kRamp = 200'000'000;  // ns; about the time an idle GPU takes to reach its full clock
+constexpr int64_t kRamp = 200'000'000;  // ns that an idle GPU takes to reach its full clock, approximately
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
 constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
 constexpr int kCanarySteps = 1 << 16;
