@@ -25,8 +25,8 @@
 namespace wl {
 namespace {
 
-constexpr size_t kFolds = 5;         // number of cross-validation folds over a store's groups
-constexpr size_t kLeastKernels = 8;  // groups with fewer kernels than this are not judged
+constexpr size_t kFolds = 5;       // number of cross-validation folds over a store's groups
+constexpr size_t kMinKernels = 8;  // groups with fewer kernels than this are not judged
 
 absl::StatusOr<JudgedShape> open_table(const std::string& path) {
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Recording> table, read_t4(path));
@@ -128,7 +128,7 @@ absl::StatusOr<std::string> judge_store(const std::string& path) {
         to.push_back(shape);
     WL_ASSIGN_OR_RETURN(const Ranker ranker, train_ranker(rows_of(known, "")));
     for (const JudgedShape& shape : judged)
-      if (shape.points.size() >= kLeastKernels)
+      if (shape.points.size() >= kMinKernels)
         kinds.try_emplace(shape.points[0].features.kind, 4)
             .first->second.add({score_of_ranker(ranker, shape), score_of_ranker(Ranker(), shape), score_of_first(shape),
                                 score_of_random(shape)});

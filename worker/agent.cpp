@@ -14,7 +14,7 @@
 #include "proto/wire.h"
 #include "warploom/v1/blob.grpc.pb.h"
 #include "warploom/v1/worker.grpc.pb.h"
-#include "worker/bench.h"
+#include "worker/device_runner.h"
 
 namespace wl {
 namespace {
@@ -54,7 +54,7 @@ class Agent {
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
           if (idle_too_long(worked)) return status;
-          complain(status);
+          log_once(status);
           back_off();
           continue;
         }
@@ -96,10 +96,10 @@ class Agent {
 
   // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
   // not logged.
-  void complain(const absl::Status& status) {
-    if (absl::IsUnavailable(status) || status.message() == complaint_) return;
-    complaint_ = std::string(status.message());
-    spdlog::warn("worker {}: {}; trying again", name_, complaint_);
+  void log_once(const absl::Status& status) {
+    if (absl::IsUnavailable(status) || status.message() == last_logged_) return;
+    last_logged_ = std::string(status.message());
+    spdlog::warn("worker {}: {}; trying again", name_, last_logged_);
   }
 
   void back_off() {
@@ -219,14 +219,14 @@ class Agent {
       options.cancel = renewer.cancel();
       options.progress = [&](const Progress& progress) { renewer.progress(progress); };
       options.gpus = gpus_;
-      options.kept = &kept_;
+      options.state = &state_;
       measured = options_.measure_with ? options_.measure_with(*batch, options) : measure(*batch, options);
       lost = renewer.lost();
     }
     if (lost) return absl::OkStatus();
     if (!measured.ok()) {
       release(lease, std::string(measured.status().message()));
-      return go_on_without(measured.status());
+      return drop_device(measured.status());
     }
     if (measured->cancelled || stop_.stop_requested()) {
       release(lease, "draining");
@@ -237,7 +237,7 @@ class Agent {
   }
 
   // Stops offering a GPU that is quarantined. The worker ends with its last device.
-  absl::Status go_on_without(const absl::Status& status) {
+  absl::Status drop_device(const absl::Status& status) {
     const std::optional<std::string> name = quarantined(status);
     const auto gpu =
         std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpus::Gpu& known) { return known.name == name; });
@@ -277,7 +277,7 @@ class Agent {
         return;
       }
       if (stop_.stop_requested()) return;
-      complain(status);
+      log_once(status);
       back_off();
     }
   }
@@ -335,14 +335,14 @@ class Agent {
   const AgentOptions& options_;
   std::vector<Device> devices_;  // devices in working order
   std::vector<Gpus::Gpu> gpus_;
-  Kept kept_;
+  ReusedState state_;
   std::stop_token stop_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
   std::unique_ptr<v1::BlobStore::Stub> blobs_;
   std::string name_;
   uint64_t epoch_ = 0;
   bool registered_ = false;
-  std::string complaint_;  // the last reason that was logged
+  std::string last_logged_;  // the last reason that was logged
   milliseconds renew_{5000};
   milliseconds backoff_{kFirstBackoff};
   std::mutex mutex_;

@@ -6,7 +6,7 @@
 #include "compiler/base/status.h"
 #include "runtime/gpu_device.h"
 #include "runtime/pool.h"
-#include "worker/bench.h"
+#include "worker/device_runner.h"
 #include "worker/drivers/gpu/code_judge.h"
 
 namespace wl {
@@ -79,9 +79,9 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   compile.cancel = options.cancel;
   compile.progress = progress;
   if (!for_gpu(batch)) return compile_cpu(batch.candidates, compile);
-  if (options.kept != nullptr && options.kept->pool == nullptr)
-    options.kept->pool = std::make_unique<CompilePool>(options.runner, compile.jobs);
-  if (options.kept != nullptr) return options.kept->pool->compile(batch.candidates, batch.limits, compile);
+  if (options.state != nullptr && options.state->pool == nullptr)
+    options.state->pool = std::make_unique<CompilePool>(options.runner, compile.jobs);
+  if (options.state != nullptr) return options.state->pool->compile(batch.candidates, batch.limits, compile);
   return CompilePool(options.runner, compile.jobs).compile(batch.candidates, batch.limits, compile);
 }
 

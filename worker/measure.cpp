@@ -8,8 +8,8 @@
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
 #include "runtime/pool.h"
-#include "worker/bench.h"
 #include "worker/compile.h"
+#include "worker/device_runner.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/fake.h"
 #include "worker/drivers/timing.h"
@@ -41,15 +41,15 @@ class Measurement {
       : batch_(batch),
         options_(options),
         recipe_(batch.recipe),
-        bench_(options.runner, device_of(batch, options), setup_of(batch), options.cancel, options.kept,
-               [this] { report(phase_, judged_count()); }) {}
+        device_(options.runner, device_of(batch, options), setup_of(batch), options.cancel, options.state,
+                [this] { report(phase_, judged_count()); }) {}
 
   absl::StatusOr<Measured> run() {
     WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
     WL_RETURN_IF_ERROR(compile(folder.path()));
     const absl::Status status = batch_.recipe.interleave ? measure_in_rounds() : measure_in_turn();
     if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
-    if (!bench_.is_gpu()) WL_RETURN_IF_ERROR(bench_.retire());
+    if (!device_.is_gpu()) WL_RETURN_IF_ERROR(device_.retire());
     Measured measured;
     measured.cancelled = absl::IsCancelled(status);
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -99,7 +99,7 @@ class Measurement {
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
     fail(i, absl::IsDeadlineExceeded(status) ? Outcome::kTimeout : Outcome::kRuntimeError,
          std::string(status.message()));
-    return bench_.retire();
+    return device_.retire();
   }
 
   void report(const char* phase, int done) {
@@ -119,11 +119,11 @@ class Measurement {
 
   absl::Status load(size_t i, int64_t deadline) {
     const Source& source = batch_.candidates[i].source;
-    const int threads = recipe_.threads > 0 && !bench_.is_gpu() ? recipe_.threads : source.threads;
-    return bench_.load(i,
-                       {static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
-                        source.scratch_bytes, recipe_.deadline_ns, source.passes, source.work_bytes},
-                       deadline);
+    const int threads = recipe_.threads > 0 && !device_.is_gpu() ? recipe_.threads : source.threads;
+    return device_.load(i,
+                        {static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
+                         source.scratch_bytes, recipe_.deadline_ns, source.passes, source.work_bytes},
+                        deadline);
   }
 
   // Reads at most `most` of the sampled elements and judges them. Returns false if the candidate is wrong and now
@@ -136,7 +136,7 @@ class Measurement {
     for (size_t k = 0; k < n; ++k)
       read.samples.push_back(check.samples[k * check.samples.size() / std::max<size_t>(n, 1)]);
     for (const Check::Sample& sample : read.samples) peek.places.push_back({sample.buffer, sample.index});
-    WL_ASSIGN_OR_RETURN(const PeekAnswer answer, bench_.runner().peek(peek, deadline));
+    WL_ASSIGN_OR_RETURN(const PeekAnswer answer, device_.runner().peek(peek, deadline));
     const Verdict verdict = judge(batch_.problem, read, answer.values);
     if (verdict.right) {
       // Over several checks the trial keeps the sample that was closest to its bound.
@@ -157,7 +157,7 @@ class Measurement {
   absl::StatusOr<bool> passes(size_t i, const Check& check, int64_t deadline) {
     WL_RETURN_IF_ERROR(load(i, deadline));
     WL_ASSIGN_OR_RETURN(const CheckAnswer answer,
-                        bench_.runner().check({static_cast<int64_t>(i), batch_.recipe.interleave}, deadline));
+                        device_.runner().check({static_cast<int64_t>(i), batch_.recipe.interleave}, deadline));
     if (!answer.damage.empty()) {
       fail(i, Outcome::kRuntimeError, answer.damage);
       return false;
@@ -190,13 +190,13 @@ class Measurement {
     static const Check kNone{};
     const Check& check = batch_.checks.empty() ? kNone : batch_.checks[0];
     phase_ = "check";
-    WL_RETURN_IF_ERROR(bench_.ready(seed_of(0)));
+    WL_RETURN_IF_ERROR(device_.ready(seed_of(0)));
     const int64_t begin = monotonic_ns();
     const int64_t deadline = begin + recipe_.deadline_ns;
     const absl::StatusOr<bool> passed = passes(i, check, deadline);
     trials_[i].check_s = seconds_since(begin);
     if (!passed.ok()) return blame(i, passed.status());
-    if (!*passed) return bench_.retire();
+    if (!*passed) return device_.retire();
     phase_ = "measure";
     const int64_t measuring = monotonic_ns();
     const absl::Status status = time_one(i, check, deadline);
@@ -210,23 +210,23 @@ class Measurement {
       return absl::OkStatus();
     }
     for (int attempt = 0;; ++attempt) {
-      if (!bench_.canary) {
-        WL_ASSIGN_OR_RETURN(bench_.canary, bench_.runner().canary(deadline));
-        bench_.canary_at = monotonic_ns();
+      if (!device_.canary) {
+        WL_ASSIGN_OR_RETURN(device_.canary, device_.runner().canary(deadline));
+        device_.canary_at = monotonic_ns();
       }
-      WL_ASSIGN_OR_RETURN(TimeAnswer answer, bench_.runner().time({{static_cast<int64_t>(i)}, recipe_}, deadline));
+      WL_ASSIGN_OR_RETURN(TimeAnswer answer, device_.runner().time({{static_cast<int64_t>(i)}, recipe_}, deadline));
       if (!answer.damage.empty()) {
         fail(i, Outcome::kRuntimeError, answer.damage);
-        return bench_.retire();
+        return device_.retire();
       }
       WL_ASSIGN_OR_RETURN(const bool agree, samples_agree(i, check, kRecheckSamples, deadline));
-      if (!agree) return bench_.retire();
+      if (!agree) return device_.retire();
       double change = 0;
-      if (monotonic_ns() - bench_.canary_at > kCanaryEvery) {
-        WL_ASSIGN_OR_RETURN(const CanaryAnswer after, bench_.runner().canary(deadline));
-        change = moved(*bench_.canary, after);
-        bench_.canary = after;
-        bench_.canary_at = monotonic_ns();
+      if (monotonic_ns() - device_.canary_at > kCanaryEvery) {
+        WL_ASSIGN_OR_RETURN(const CanaryAnswer after, device_.runner().canary(deadline));
+        change = moved(*device_.canary, after);
+        device_.canary = after;
+        device_.canary_at = monotonic_ns();
       }
       const bool steady = change <= kCanaryMoved;
       // A candidate is measured again if the machine's speed changed meanwhile, as long as this is rare.
@@ -280,14 +280,14 @@ class Measurement {
   absl::Status check_all(size_t which) {
     phase_ = "check";
     for (size_t i : open()) {
-      WL_RETURN_IF_ERROR(bench_.ready(seed_of(which)));
+      WL_RETURN_IF_ERROR(device_.ready(seed_of(which)));
       const int64_t begin = monotonic_ns();
       const absl::StatusOr<bool> passed = passes(i, batch_.checks[which], begin + recipe_.deadline_ns);
       trials_[i].check_s += seconds_since(begin);
       if (!passed.ok()) {
         WL_RETURN_IF_ERROR(blame(i, passed.status()));
       } else if (!*passed) {
-        WL_RETURN_IF_ERROR(bench_.retire());
+        WL_RETURN_IF_ERROR(device_.retire());
       }
     }
     return absl::OkStatus();
@@ -303,18 +303,18 @@ class Measurement {
     // Every failure removes a candidate, so the loop ends.
     while (!open().empty()) {
       const std::vector<size_t> slots = open();
-      WL_RETURN_IF_ERROR(bench_.ready(seed_of(last)));
+      WL_RETURN_IF_ERROR(device_.ready(seed_of(last)));
       absl::StatusOr<TimeAnswer> answer = time_rounds(slots);
       if (!answer.ok()) {
-        const auto culprit = static_cast<size_t>(bench_.runner().last_slot());
-        if (bench_.runner().last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
+        const auto culprit = static_cast<size_t>(device_.runner().last_slot());
+        if (device_.runner().last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
           return answer.status();
         WL_RETURN_IF_ERROR(blame(culprit, answer.status()));
         continue;
       }
       if (!answer->damage.empty()) {
         // It is not known which candidate failed, so each is measured alone.
-        WL_RETURN_IF_ERROR(bench_.retire());
+        WL_RETURN_IF_ERROR(device_.retire());
         return measure_in_turn();
       }
       // Every candidate must still be right after it has been timed.
@@ -334,7 +334,7 @@ class Measurement {
       WL_RETURN_IF_ERROR(load(i, deadline));
       command.slots.push_back(static_cast<int64_t>(i));
     }
-    WL_ASSIGN_OR_RETURN(TimeAnswer answer, bench_.runner().time(command, deadline));
+    WL_ASSIGN_OR_RETURN(TimeAnswer answer, device_.runner().time(command, deadline));
     for (size_t i : slots) trials_[i].measure_s = seconds_since(begin) / static_cast<double>(slots.size());
     return answer;
   }
@@ -342,7 +342,7 @@ class Measurement {
   const Batch& batch_;
   const MeasureOptions& options_;
   Recipe recipe_;  // best_ns is updated as the batch proceeds
-  Bench bench_;
+  DeviceRunner device_;
   int remeasured_ = 0;
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;

@@ -16,7 +16,7 @@
 
 namespace wl {
 
-struct Kept;
+struct ReusedState;
 struct Compiled;
 
 // Describes this machine with its compilers. Asks each compiler for its version, which takes some 10 ms, so call it
@@ -52,8 +52,8 @@ struct MeasureOptions {
   std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
   const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
                                                     // is compiled then
-  Kept* kept = nullptr;                             // worker/bench.h; must outlive the call. Null: no state is kept
-                                                    // between batches
+  ReusedState* state = nullptr;  // worker/device_runner.h; must outlive the call. Null: no state is kept
+                                 // between batches
   bool fake = false;  // samples are a hash of the source text instead of times, the same on every machine and in every
                       // run
   const std::atomic<bool>* cancel = nullptr;      // another thread may set it; measuring stops within a tenth of a
@@ -69,8 +69,8 @@ struct Measured {
 };
 
 // Fails only when the worker itself is broken: no runner, no disk, no memory for the buffers, or a GPU that has to be
-// quarantined (worker/bench.h). No candidate is at fault then, and the batch should be tried elsewhere. Call it from a
-// thread that lives until it returns; one call at a time per machine.
+// quarantined (worker/device_runner.h). No candidate is at fault then, and the batch should be tried elsewhere. Call it
+// from a thread that lives until it returns; one call at a time per machine.
 absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& options);
 
 }  // namespace wl

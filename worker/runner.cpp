@@ -80,8 +80,8 @@ absl::Status Runner::gone(std::string_view why) {
   if (text.empty()) text = wl::describe(*exit);
   if (!fault_.empty()) absl::StrAppend(&text, "; ", fault_);
   if (output_open_ && process_.output() >= 0) output_open_ = output_.read_from(process_.output());
-  const std::string said(absl::StripAsciiWhitespace(output_.text()).substr(0, 300));
-  if (!said.empty()) absl::StrAppend(&text, "; it said: ", said);
+  const std::string output(absl::StripAsciiWhitespace(output_.text()).substr(0, 300));
+  if (!output.empty()) absl::StrAppend(&text, "; its output: ", output);
   return absl::AbortedError(absl::StrCat("the kernel's process ", text));
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kWrongUsage = 1, kUnreachable = 4, kInternal = 7;
 
-std::string runner_beside_me() {
+std::string default_runner() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   return (self.parent_path() / "warploom-runner").string();
@@ -55,7 +55,7 @@ std::string offer(const std::vector<std::string>& names, const std::string& runn
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string server, name, runner = runner_beside_me();
+  std::string server, name, runner = default_runner();
   std::vector<std::string> devices = {"cpu"};
   std::string work_dir = std::filesystem::temp_directory_path().string();
   double exit_when_idle_s = -1;

@@ -93,10 +93,10 @@ CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t 
 }  // namespace
 
 std::vector<CpuShape> micro_kernels() {
-  constexpr int64_t kDepth = 160, kMostRows[] = {14, 14, 9, 6};
+  constexpr int64_t kDepth = 160, kMaxRows[] = {14, 14, 9, 6};
   std::vector<CpuShape> out;
   for (int vectors = 1; vectors <= 4; ++vectors)
-    for (int height = 1; height <= kMostRows[vectors - 1]; ++height) {
+    for (int height = 1; height <= kMaxRows[vectors - 1]; ++height) {
       CpuShape shape = gemm(cat("micro_", height, "x", vectors), 2 * int64_t{height}, 16 * int64_t{vectors}, kDepth);
       shape.height = height;
       shape.vectors = vectors;

@@ -23,8 +23,8 @@
 #include "compiler/schedule/lower/lower.h"
 #include "compiler/search/strategy.h"
 #include "proto/wire.h"
-#include "worker/bench.h"
 #include "worker/compile.h"
+#include "worker/device_runner.h"
 #include "worker/measure.h"
 
 namespace wl {
@@ -163,8 +163,8 @@ int plan(const std::string& target, const std::string& runner, const std::string
   machine.target = *row;
   MeasureOptions options;
   options.runner = runner;
-  Kept kept;
-  options.kept = &kept;
+  ReusedState state;
+  options.state = &state;
   Json index = {{"format", 1}, {"target", target}, {"workloads", Json::array()}};
   Batch copy = copy_batch(machine, quick ? int64_t{1} << 20 : kCopyBytes);
   copy.limits = code_limits((*row)->gpu);
@@ -269,8 +269,8 @@ int run(const std::string& folder, const std::string& runner, const std::string&
   options.runner = runner;
   options.work_dir = std::filesystem::temp_directory_path().string();
   options.gpus = {*gpu};
-  Kept kept;
-  options.kept = &kept;
+  ReusedState state;
+  options.state = &state;
   int wrong = 0;
   double copy_rate = 0;
   const auto measure_copy = [&] {

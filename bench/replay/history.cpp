@@ -19,7 +19,7 @@ namespace wl {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int kMostRecords = 10'000;
+constexpr int kMaxRecords = 10'000;
 constexpr int kWidth = 720, kHeight = 360, kMargin = 48, kLine = 16;
 
 struct History {
@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<History>> histories_of(const std::string& path) {
   StoreOptions options;
   options.file = path;
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::open(options));
-  WL_ASSIGN_OR_RETURN(std::vector<RecordRow> rows, store->list_records(0, kMostRecords));
+  WL_ASSIGN_OR_RETURN(std::vector<RecordRow> rows, store->list_records(0, kMaxRecords));
   std::vector<History> out;
   for (RecordRow& row : rows) {
     WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store->trials(row.search_id));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kCutoff = 0.95;
 constexpr int kPoints = 50;
-constexpr int kMostTrials = 4096;
+constexpr int kMaxTrials = 4096;
 
 std::vector<double> correct_times(const Recording& recording) {
   std::vector<double> times;
@@ -41,7 +41,7 @@ int methodology_budget(const Recording& recording) {
   const std::vector<double> times = correct_times(recording);
   const double median = times[times.size() / 2];
   const double goal = median - kCutoff * (median - times.front());
-  const auto most = static_cast<int>(std::min<size_t>(recording.results.size(), kMostTrials));
+  const auto most = static_cast<int>(std::min<size_t>(recording.results.size(), kMaxTrials));
   const Curve curve = random_curve(recording, most);
   const auto at = std::find_if(curve.begin(), curve.end(), [&](double ns) { return ns <= goal; });
   return std::max(1, static_cast<int>(at - curve.begin()) + (at == curve.end() ? 0 : 1));

@@ -89,16 +89,16 @@ std::string bytes_text(int64_t bytes) {
   return absl::StrFormat("%.4g MiB", value / (1 << 20));
 }
 
-void tell(const OutputCheck& check) {
+void print_check(const OutputCheck& check) {
   std::printf("%s %s: %d samples, %d wrong, max error %s, bound %s\n", check.wrong == 0 ? "ok" : "WRONG",
               check.step < 0 ? check.name.c_str() : cat("step ", check.step, " ", check.name).c_str(), check.samples,
               check.wrong, number_text(check.max_error).c_str(), number_text(check.bound).c_str());
 }
 
 // Prints a check by steps: the wrong values and the one that is closest to its bound.
-void tell_checks(const RunResult& result) {
+void print_checks(const RunResult& result) {
   if (!result.by_steps) {
-    for (const OutputCheck& check : result.checks) tell(check);
+    for (const OutputCheck& check : result.checks) print_check(check);
     return;
   }
   int samples = 0, wrong = 0, steps = 0;
@@ -107,7 +107,7 @@ void tell_checks(const RunResult& result) {
     samples += check.samples;
     wrong += check.wrong > 0;
     steps = std::max(steps, check.step + 1);
-    if (check.wrong > 0) tell(check);
+    if (check.wrong > 0) print_check(check);
     if (check.bound > 0 &&
         (nearest == nullptr || check.max_error * nearest->bound > nearest->max_error * check.bound)) {
       nearest = &check;
@@ -118,12 +118,12 @@ void tell_checks(const RunResult& result) {
               result.composed ? "the graph" : "not proven to be the graph");
   if (nearest != nullptr) {
     std::printf("nearest to its bound: ");
-    tell(*nearest);
+    print_check(*nearest);
   }
 }
 
 // Prints the kernels by the time of all their steps, and their share of the whole.
-void tell_steps(const Program& program, const RunResult& result) {
+void print_steps(const Program& program, const RunResult& result) {
   struct Row {
     size_t kernel = 0;
     int steps = 0;
@@ -149,7 +149,7 @@ void tell_steps(const Program& program, const RunResult& result) {
 }
 
 // Runs a program and prints the results.
-absl::StatusOr<int> run_and_tell(const Program& program, const Options& options) {
+absl::StatusOr<int> run_and_report(const Program& program, const Options& options) {
   WL_ASSIGN_OR_RETURN(RunResult result, run_program(program, options.run));
   WL_RETURN_IF_ERROR(write_report(options.json, text_of(run_json(program, options.run, result))));
   if (options.json != "-") {
@@ -158,12 +158,12 @@ absl::StatusOr<int> run_and_tell(const Program& program, const Options& options)
     std::printf("ran %zu kernels on %s, %s%s%s; intermediates take %s (%s without reuse)\n", program.steps.size(),
                 where.c_str(), program.target.c_str(), size.empty() ? "" : ", tuned for ", size.c_str(),
                 bytes_text(program.arena_bytes).c_str(), bytes_text(memory_of(program).intermediates).c_str());
-    tell_checks(result);
+    print_checks(result);
     if (!result.samples_ns.empty()) {
       std::printf("time: median %s, min %s of %zu runs\n", time_text(median_of(result.samples_ns)).c_str(),
                   time_text(undisturbed_ns(result.samples_ns)).c_str(), result.samples_ns.size());
     }
-    if (!result.steps_ns.empty()) tell_steps(program, result);
+    if (!result.steps_ns.empty()) print_steps(program, result);
     if (!options.run.output_dir.empty()) std::printf("outputs: %s\n", options.run.output_dir.c_str());
   }
   if (!result.correct()) {
@@ -200,7 +200,7 @@ absl::StatusOr<int> run_command(Context& context) {
       WL_ASSIGN_OR_RETURN(bucket, pick_bucket(buckets, bind, shapes));
     }
     WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
-    return run_and_tell(program, options);
+    return run_and_report(program, options);
   }
   WL_ASSIGN_OR_RETURN(const Bind bind, one_size(options));
   WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
@@ -215,7 +215,7 @@ absl::StatusOr<int> run_command(Context& context) {
     kernel.object_path = cat(folder.path(), "/", kernel.source.entry, ".so");
     WL_RETURN_IF_ERROR(write_file(kernel.object_path, kernel.object));
   }
-  return run_and_tell(program, options);
+  return run_and_report(program, options);
 }
 
 absl::StatusOr<int> inspect_command(Context& context) {

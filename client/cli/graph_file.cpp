@@ -27,7 +27,7 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
     if (!graph.ok()) return named(graph.status());
     file.graph = *std::move(graph);
   } else {
-    auto imported = import_onnx(bytes, ImportOptions{bind, files_beside(path)});
+    auto imported = import_onnx(bytes, ImportOptions{bind, external_files_of(path)});
     if (!imported.ok()) return named(imported.status());
     WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights));
     file.graph = std::move(folding.graph);

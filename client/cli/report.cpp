@@ -165,16 +165,16 @@ std::string describe_group(const std::string& graph_text) {
     auto& list = cls == OpClass::kElementwise ? elementwise : structural;
     if (std::find(list.begin(), list.end(), name_of(node.op)) == list.end()) list.push_back(name_of(node.op));
   }
-  constexpr size_t kMost = 4;
+  constexpr size_t kMaxOps = 4;
   std::string text;
   size_t written = 0;
   for (const auto* list : {&structural, &elementwise}) {
     for (std::string_view name : *list) {
-      if (written < kMost) append(&text, written ? "+" : "", name);
+      if (written < kMaxOps) append(&text, written ? "+" : "", name);
       ++written;
     }
   }
-  if (written > kMost) append(&text, "+", written - kMost);
+  if (written > kMaxOps) append(&text, "+", written - kMaxOps);
   if (text.empty()) text = "copy";
   if (!graph->outputs.empty()) {
     const Node& node = graph->nodes[graph->outputs[0].node];
@@ -240,14 +240,14 @@ std::string report_table(const Job& job, bool colour) {
 }
 
 double spread_of(const JobResult& result) {
-  double least = 0, usual = 0;
+  double least = 0, median = 0;
   for (const GroupResult& group : result.groups) {
     if (group.samples_ns.empty()) continue;
     const auto count = static_cast<double>(group.count);
     least += count * undisturbed_ns(group.samples_ns);
-    usual += count * median_of(group.samples_ns);
+    median += count * median_of(group.samples_ns);
   }
-  return least > 0 ? usual / least - 1 : 0;
+  return least > 0 ? median / least - 1 : 0;
 }
 
 }  // namespace wl

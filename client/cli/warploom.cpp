@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Returns "" when there is no runner beside this program.
-std::string runner_beside_me() {
+std::string default_runner() {
   std::error_code error;
   const std::string runner = (fs::read_symlink("/proc/self/exe", error).parent_path() / "warploom-runner").string();
   return error || ::access(runner.c_str(), X_OK) != 0 ? "" : runner;
@@ -86,7 +86,7 @@ class ThisMachine final : public wl::Local {
 
   absl::Status start_worker() override {
     if (worker_.joinable()) return absl::OkStatus();
-    const std::string runner = runner_beside_me();
+    const std::string runner = default_runner();
     if (runner.empty()) {
       return absl::UnavailableError(
           "no worker: warploom-runner is missing; it belongs beside warploom, build or install it there");
@@ -125,7 +125,7 @@ class ThisMachine final : public wl::Local {
  private:
   // The GPUs of this machine; a child process finds them at the first call.
   const wl::Gpus& found() {
-    if (!asked_) found_ = wl::find_gpus(runner_beside_me());
+    if (!asked_) found_ = wl::find_gpus(default_runner());
     asked_ = true;
     return found_;
   }

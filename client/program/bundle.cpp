@@ -175,13 +175,13 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
 
 // Checks every number that the executor relies on.
 absl::Status check_program(const Program& program) {
-  constexpr int64_t kMostBytes = int64_t{1} << 46;
+  constexpr int64_t kMaxBytes = int64_t{1} << 46;
   auto wrong = [](const auto&... what) { return invalid("manifest.json: ", what...); };
-  if (program.arena_bytes < 0 || program.arena_bytes > kMostBytes) return wrong("arena_bytes out of range");
+  if (program.arena_bytes < 0 || program.arena_bytes > kMaxBytes) return wrong("arena_bytes out of range");
   for (const ProgramBuffer& buffer : program.buffers) {
     int64_t bytes = size_of(buffer.dtype);
     for (int64_t extent : buffer.shape) {
-      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMostBytes) {
+      if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes) || bytes > kMaxBytes) {
         return wrong("buffer ", buffer.name, ": shape out of range");
       }
     }
@@ -210,8 +210,8 @@ absl::Status check_program(const Program& program) {
     });
     if (!plain) return wrong("a kernel's entry is not an identifier");
     if (source.grid < 0 || source.threads < 1 || source.threads > 4096 || source.scratch_bytes < 0 ||
-        source.scratch_bytes > kMostBytes || source.passes < 1 || source.passes > 4096 || source.work_bytes < 0 ||
-        source.work_bytes > kMostBytes) {
+        source.scratch_bytes > kMaxBytes || source.passes < 1 || source.passes > 4096 || source.work_bytes < 0 ||
+        source.work_bytes > kMaxBytes) {
       return wrong("kernel ", source.entry, ": launch sizes out of range");
     }
   }

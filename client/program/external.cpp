@@ -37,7 +37,7 @@ absl::StatusOr<std::string> read_part(const fs::path& folder, const std::string&
 
 }  // namespace
 
-ExternalData files_beside(const std::string& path) {
+ExternalData external_files_of(const std::string& path) {
   fs::path folder = fs::path(path).parent_path();
   if (folder.empty()) folder = ".";
   return [folder](const std::string& location, int64_t offset, int64_t length) {

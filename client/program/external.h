@@ -9,6 +9,6 @@ namespace wl {
 
 // Reads files within the folder of the model at `path`. Errors name the file. InvalidArgument: the file is missing, is
 // shorter than the requested bytes, is not a regular file, or is outside the folder once links are followed.
-ExternalData files_beside(const std::string& path);
+ExternalData external_files_of(const std::string& path);
 
 }  // namespace wl

@@ -46,7 +46,7 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
       file.read(to, most);
       return file.bad() ? -1 : static_cast<int>(file.gcount());
     };
-    const absl::Status status = visit_weights(read, visit, files_beside(path));
+    const absl::Status status = visit_weights(read, visit, external_files_of(path));
     return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
   }
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));

@@ -5,8 +5,8 @@ namespace wl::onnx_import {
 namespace {
 
 constexpr int kDeepest = 24;
-constexpr int64_t kMostInlined = 100'000;  // limit of inlined nodes; functions that each call two others expand
-                                           // exponentially
+constexpr int64_t kMaxInlined = 100'000;  // limit of inlined nodes; functions that each call two others expand
+                                          // exponentially
 
 std::set<std::string> defined_in(const onnx::GraphProto& graph) {
   std::set<std::string> names;
@@ -81,8 +81,8 @@ const onnx::AttributeProto* attribute_of(const onnx::NodeProto& node, std::strin
 }
 
 absl::Status Importer::enter(const ImportContext& context) {
-  if (++inlined_ > kMostInlined) {
-    return unimplemented("bodies and functions unroll to more than ", kMostInlined, " nodes");
+  if (++inlined_ > kMaxInlined) {
+    return unimplemented("bodies and functions unroll to more than ", kMaxInlined, " nodes");
   }
   if (context.depth > kDeepest) {
     return invalid("bodies and functions lie in one another more than ", kDeepest, " deep (does one call itself?)");
@@ -96,8 +96,8 @@ std::string Importer::new_prefix(const onnx::NodeProto& node) {
 
 absl::Status Importer::add_renamed(const onnx::NodeProto& node, int index, const Names& names,
                                    const ImportContext& context, const std::function<void(onnx::NodeProto&)>& change) {
-  if (++inlined_ > kMostInlined) {
-    return unimplemented("bodies and functions unroll to more than ", kMostInlined, " nodes");
+  if (++inlined_ > kMaxInlined) {
+    return unimplemented("bodies and functions unroll to more than ", kMaxInlined, " nodes");
   }
   onnx::NodeProto copy = node;
   if (change) change(copy);

@@ -9,7 +9,7 @@
 namespace wl::onnx_import {
 namespace {
 
-constexpr int64_t kMostIterations = 4096;
+constexpr int64_t kMaxIterations = 4096;
 const Opsets kOwnOpsets = {{"", 11}};  // the opset of the ops that this file creates
 
 void set_int(onnx::NodeProto& node, const std::string& name, int64_t value) {
@@ -125,7 +125,7 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
     if (elements(value->shape) != 1) return invalid("'", value->name, "' must be one number");
   }
   const int64_t most = trips == nullptr ? std::numeric_limits<int64_t>::max() : trips->literal->int_at(0);
-  bool goes_on = condition == nullptr || condition->literal->at(0) != 0;
+  bool running = condition == nullptr || condition->literal->at(0) != 0;
   std::vector<CallValue> state;
   for (size_t i = 0; i < count; ++i) {
     const std::string& name = node.input(static_cast<int>(i) + 2);
@@ -135,8 +135,8 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
   const size_t scans = static_cast<size_t>(body->output_size()) - 1 - count;
   std::vector<std::vector<CallValue>> collected(scans);
   const std::string tensors = new_prefix(node);
-  for (int64_t i = 0; i < most && goes_on; ++i) {
-    if (i >= kMostIterations) return unimplemented("it runs more than ", kMostIterations, " times");
+  for (int64_t i = 0; i < most && running; ++i) {
+    if (i >= kMaxIterations) return unimplemented("it runs more than ", kMaxIterations, " times");
     std::vector<CallValue> inputs = {constant(int_literal({}, {i})), constant(make_literal(DType::b1, {}, {1}))};
     const std::string prefix = new_prefix(node);
     for (size_t k = 0; k < 2; ++k) inputs[k].name = cat(prefix, k == 0 ? "iteration" : "condition");
@@ -147,7 +147,7 @@ absl::Status Importer::add_loop(const onnx::NodeProto& node, const ImportContext
     if (!results[0].literal) {
       return unimplemented("its condition is computed from data; only constant trip counts are supported");
     }
-    goes_on = results[0].literal->at(0) != 0;
+    running = results[0].literal->at(0) != 0;
   }
   for (size_t k = 0; k < scans; ++k) {
     if (collected[k].empty())
@@ -182,7 +182,7 @@ absl::StatusOr<std::vector<CallValue>> Importer::scan_once(const onnx::NodeProto
     if (steps >= 0 && extent != steps) return invalid("scan inputs have ", steps, " and ", extent, " elements");
     steps = extent;
   }
-  if (steps > kMostIterations) return unimplemented("it runs more than ", kMostIterations, " times");
+  if (steps > kMaxIterations) return unimplemented("it runs more than ", kMaxIterations, " times");
   std::vector<CallValue> state(inputs.begin(), inputs.begin() + static_cast<int64_t>(states));
   std::vector<std::vector<CallValue>> collected(collected_count);
   const std::string tensors = new_prefix(node);
@@ -226,7 +226,7 @@ absl::Status Importer::add_scan(const onnx::NodeProto& node, const ImportContext
   // Until version 8 every input had a leading batch axis.
   if (!node.input(0).empty()) return unimplemented("sequence_lens are not supported");
   const int64_t batch = inputs[0].shape.empty() ? 0 : inputs[0].shape[0];
-  if (batch > kMostIterations) return unimplemented("a batch of ", batch);
+  if (batch > kMaxIterations) return unimplemented("a batch of ", batch);
   std::vector<std::vector<CallValue>> parts;
   for (int64_t b = 0; b < batch; ++b) {
     std::vector<CallValue> mine;

@@ -12,22 +12,23 @@ namespace wl {
 namespace {
 
 // For every node, whether it is computed from weights and constants alone, with at least one weight.
-std::vector<bool> known_early(const Graph& graph, const std::vector<std::string>& weights) {
+std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std::string>& weights) {
   const std::set<std::string> names(weights.begin(), weights.end());
-  std::vector<bool> early(graph.nodes.size()), fixed(graph.nodes.size());
+  std::vector<bool> precomputable(graph.nodes.size()), fixed(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    const auto leaf = [&](NodeId id) { return early[id] || fixed[id]; };
+    const auto leaf = [&](NodeId id) { return precomputable[id] || fixed[id]; };
     if (node.op == Op::input) {
-      early[i] = names.contains(node.text);
+      precomputable[i] = names.contains(node.text);
     } else if (class_of(node.op) == OpClass::kLeaf) {
       fixed[i] = true;
     } else if (std::all_of(node.operands.begin(), node.operands.end(), leaf)) {
-      early[i] = std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId id) { return early[id]; });
-      fixed[i] = !early[i];
+      precomputable[i] =
+          std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId id) { return precomputable[id]; });
+      fixed[i] = !precomputable[i];
     }
   }
-  return early;
+  return precomputable;
 }
 
 // One factor for each position along some axes of a tensor.
@@ -48,7 +49,10 @@ struct Sum {
 class FactorMover {
  public:
   FactorMover(const Graph& graph, const std::vector<std::string>& weights)
-      : graph_(graph), early_(known_early(graph, weights)), uses_(graph.nodes.size()), copy_(graph.nodes.size()) {
+      : graph_(graph),
+        precomputable_(precomputable_values(graph, weights)),
+        uses_(graph.nodes.size()),
+        copy_(graph.nodes.size()) {
     for (const Node& node : graph.nodes)
       for (NodeId operand : node.operands) ++uses_[operand];
     for (const Output& output : graph.outputs) ++uses_[output.node];
@@ -72,7 +76,7 @@ class FactorMover {
     for (int side = 0; side < 2; ++side) {
       const NodeId factor = node.operands[side], rest = node.operands[1 - side];
       const Node& stretched = graph_.nodes[factor];
-      if (!early_[factor] || early_[rest] || stretched.op != Op::broadcast) continue;
+      if (!precomputable_[factor] || precomputable_[rest] || stretched.op != Op::broadcast) continue;
       return times(rest, {copy_[stretched.operands[0]], stretched.ints});
     }
     return std::nullopt;
@@ -82,7 +86,7 @@ class FactorMover {
   // impossible.
   std::optional<NodeId> times(NodeId id, const Factor& factor, int depth = 0) {
     const Node& node = graph_.nodes[id];
-    if (early_[id]) {
+    if (precomputable_[id]) {
       // The factor is applied before the broadcast, so that the value computed in advance is small.
       if (node.op == Op::broadcast && node.ints == factor.axes)
         return to_.broadcast(to_.mul(copy_[node.operands[0]], factor.values), node.shape, node.ints);
@@ -92,11 +96,11 @@ class FactorMover {
     switch (node.op) {
       case Op::add:
       case Op::sub: {
-        if (!early_[node.operands[0]] && !early_[node.operands[1]]) return std::nullopt;
+        if (!precomputable_[node.operands[0]] && !precomputable_[node.operands[1]]) return std::nullopt;
         const auto left = times(node.operands[0], factor, depth + 1),
                    right = times(node.operands[1], factor, depth + 1);
         if (!left || !right) return std::nullopt;
-        return sum(node.op, *left, *right, early_[node.operands[0]]);
+        return sum(node.op, *left, *right, precomputable_[node.operands[0]]);
       }
       case Op::transpose: {
         std::vector<int64_t> before;
@@ -116,18 +120,18 @@ class FactorMover {
     }
   }
 
-  // Builds left + right or left - right. Where one operand is known early and the other is a product that lost its
-  // factor, all such sums per slice are merged into one.
-  NodeId sum(Op op, NodeId left, NodeId right, bool early_left) {
-    if (early_left && op == Op::add) std::swap(left, right);
-    const Node early = to_.node(right);
-    if ((early_left && op == Op::sub) || early.op != Op::broadcast) return to_.elementwise(op, {left, right});
-    const NodeId own = early.operands[0];
+  // Builds left + right or left - right. Where one operand is known before the run and the other is a product that lost
+  // its factor, all such sums per slice are merged into one.
+  NodeId sum(Op op, NodeId left, NodeId right, bool precomputable_left) {
+    if (precomputable_left && op == Op::add) std::swap(left, right);
+    const Node addend = to_.node(right);
+    if ((precomputable_left && op == Op::sub) || addend.op != Op::broadcast) return to_.elementwise(op, {left, right});
+    const NodeId own = addend.operands[0];
     Sum result{left, op == Op::add ? own : to_.elementwise(Op::neg, {own})};
     const auto known = sums_.find(left);
-    if (known != sums_.end() && to_.node(known->second.shown).ints == early.ints)
+    if (known != sums_.end() && to_.node(known->second.shown).ints == addend.ints)
       result = {known->second.product, to_.add(known->second.values, result.values)};
-    result.shown = to_.broadcast(result.values, early.shape, early.ints);
+    result.shown = to_.broadcast(result.values, addend.shape, addend.ints);
     const NodeId id = to_.add(result.product, result.shown);
     sums_[id] = result;
     return id;
@@ -136,20 +140,20 @@ class FactorMover {
   std::optional<NodeId> merge_sum(const Node& node) {
     if (node.op != Op::add && node.op != Op::sub) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
-      const NodeId early = node.operands[side], rest = node.operands[1 - side];
-      if (!early_[early] || early_[rest] || uses_[rest] > 1 || !sums_.contains(copy_[rest])) continue;
+      const NodeId addend = node.operands[side], rest = node.operands[1 - side];
+      if (!precomputable_[addend] || precomputable_[rest] || uses_[rest] > 1 || !sums_.contains(copy_[rest])) continue;
       return sum(node.op, copy_[node.operands[0]], copy_[node.operands[1]], side == 0);
     }
     return std::nullopt;
   }
 
-  // Multiplies the factor into an operand that is known early and has all axes of the factor.
+  // Multiplies the factor into an operand that is known before the run and has all axes of the factor.
   std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
     const auto einsum = parse_einsum(node.text);
     if (!einsum.ok()) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
-      if (!early_[weight] || graph_.nodes[weight].dtype != node.dtype) continue;
+      if (!precomputable_[weight] || graph_.nodes[weight].dtype != node.dtype) continue;
       const std::string& letters = side == 0 ? einsum->a : einsum->b;
       std::vector<int64_t> axes;
       for (int64_t axis : factor.axes) {
@@ -210,22 +214,22 @@ class FactorMover {
   }
 
   const Graph& graph_;
-  const std::vector<bool> early_;
+  const std::vector<bool> precomputable_;
   std::vector<int> uses_;
   std::vector<NodeId> copy_;    // the new number of every node copied so far
   std::map<NodeId, Sum> sums_;  // sums in the graph being built whose product lost a factor
   Builder to_;
 };
 
-// Cuts a graph between the values that are known early and those that are not.
+// Cuts a graph between the values that are known before the run and those that are not.
 class Cutter {
  public:
   Cutter(const Graph& graph, const std::vector<std::string>& weights)
       : graph_(graph),
-        early_(known_early(graph, weights)),
+        precomputable_(precomputable_values(graph, weights)),
         read_(graph.nodes.size()),
         largest_(graph.nodes.size(), -1),
-        late_(graph.nodes.size()),
+        run_time_(graph.nodes.size()),
         cut_(graph.nodes.size()) {}
 
   absl::StatusOr<WeightFolding> run() {
@@ -242,11 +246,11 @@ class Cutter {
         copy[i] = to.input(folded.name, node.dtype, node.shape, std::move(fill));
         result.weights.push_back(folded.name);
         result.folded.push_back(std::move(folded));
-      } else if (late_[i] || (node.op == Op::input && !early_[i])) {
+      } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
         Node own = node;
         for (NodeId& operand : own.operands) operand = copy[operand];
         copy[i] = to.add_node(std::move(own));
-        if (node.op == Op::input && early_[i]) result.weights.push_back(node.text);
+        if (node.op == Op::input && precomputable_[i]) result.weights.push_back(node.text);
       }
     }
     for (const Output& output : graph_.outputs) to.output(output.name, copy[output.node]);
@@ -258,30 +262,30 @@ class Cutter {
   void mark() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (!early_[i]) continue;
+      if (!precomputable_[i]) continue;
       if (node.op == Op::input) {
         read_[i] = graph_.bytes(static_cast<NodeId>(i));
         largest_[i] = static_cast<NodeId>(i);
       }
       for (NodeId operand : node.operands) {
         read_[i] += read_[operand];
-        if (!early_[operand]) continue;
+        if (!precomputable_[operand]) continue;
         if (largest_[i] < 0 || graph_.bytes(largest_[operand]) > graph_.bytes(largest_[i]))
           largest_[i] = largest_[operand];
       }
     }
-    for (const Output& output : graph_.outputs) late_[output.node] = true;
+    for (const Output& output : graph_.outputs) run_time_[output.node] = true;
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      late_[i] = late_[i] || (!early_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
-      if (!late_[i]) continue;
-      for (NodeId operand : graph_.nodes[i].operands) (pays(operand) ? cut_ : late_)[operand] = true;
+      run_time_[i] = run_time_[i] || (!precomputable_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
+      if (!run_time_[i]) continue;
+      for (NodeId operand : graph_.nodes[i].operands) (pays(operand) ? cut_ : run_time_)[operand] = true;
     }
   }
 
   // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.
   bool pays(NodeId id) const {
     const OpClass cls = class_of(graph_.nodes[id].op);
-    return early_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
+    return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
   }
 
   absl::StatusOr<FoldedWeight> fold(NodeId id) {
@@ -324,11 +328,11 @@ class Cutter {
   }
 
   const Graph& graph_;
-  const std::vector<bool> early_;
-  std::vector<int64_t> read_;     // for every early value, the bytes of the weights it reads
-  std::vector<NodeId> largest_;   // the largest weight that each early value reads
-  std::vector<bool> late_, cut_;  // values that every run computes; values that are stored
-  std::set<std::string> names_;   // names of all inputs
+  const std::vector<bool> precomputable_;
+  std::vector<int64_t> read_;         // for every precomputable value, the bytes of the weights it reads
+  std::vector<NodeId> largest_;       // the largest weight that each precomputable value reads
+  std::vector<bool> run_time_, cut_;  // values that every run computes; values that are stored
+  std::set<std::string> names_;       // names of all inputs
 };
 
 }  // namespace

@@ -86,7 +86,7 @@ FloatBlock pick_float_block() {
 
 // Factors that are not zero are raised to these shares of a panel's largest, so that a product of two of them, or of
 // their squares, is a normal f32. This only increases bounds.
-constexpr double kLeast = 1e-18, kLeastOfSquares = 1e-9;
+constexpr double kMinFactor = 1e-18, kMinSquareFactor = 1e-9;
 float at_least(double least, double x) {
   return static_cast<float>(x == 0 ? 0 : std::max(x, least));
 }
@@ -97,7 +97,7 @@ void finish(double factor_scale, bool squares, ErrorPanel& panel) {
   panel.factor_scale = squares ? factor_scale * factor_scale : factor_scale;
   panel.scale = squares ? static_cast<double>(largest) * largest : largest;
   if (panel.exact) return;
-  const double least = squares ? kLeastOfSquares : kLeast;
+  const double least = squares ? kMinSquareFactor : kMinFactor;
   for (size_t i = 0; i < panel.error.size(); ++i) {
     const float e = at_least(least, panel.error[i] / largest), f = at_least(least, panel.factor[i]);
     panel.error[i] = squares ? e * e : e;
@@ -132,8 +132,8 @@ void Panel::gather(const Column& from, const ElementSet& positions, std::span<co
   scale = largest > 0 && std::isfinite(largest) ? largest : 1;
   magnitude.resize(total);
   for (size_t i = 0; i < total; ++i) {
-    magnitude[i] = at_least(kLeast, std::fabs(value[i]) / scale);
-    spread.factor[i] = at_least(kLeast, spread.factor[i] / scale);
+    magnitude[i] = at_least(kMinFactor, std::fabs(value[i]) / scale);
+    spread.factor[i] = at_least(kMinFactor, spread.factor[i] / scale);
   }
   worst.exact = true;
   if (literal_worst) {

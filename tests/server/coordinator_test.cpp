@@ -42,7 +42,7 @@ TEST(Coordinator, ListensOnASocketFileAndTakesOverADeadOne) {
   }
 }
 
-TEST(Coordinator, APortInUseIsSaid) {
+TEST(Coordinator, APortInUseIsReported) {
   Scratch scratch;
   Coordinator first;
   ASSERT_TRUE(first.start(at(scratch.path("a.db"), "127.0.0.1:0")).ok());
@@ -54,7 +54,7 @@ TEST(Coordinator, APortInUseIsSaid) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
 }
 
-TEST(Coordinator, RefusesOtherMachinesUnlessTold) {
+TEST(Coordinator, RefusesOtherMachinesUnlessAllowed) {
   Scratch scratch;
   for (const char* address :
        {"0.0.0.0:0", "[::]:0", "192.0.2.1:7", "nonsense", ":1", "127.0.0.1:x", "127.0.0.1:99999", "unix:"}) {

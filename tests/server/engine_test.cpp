@@ -203,7 +203,7 @@ TEST_F(OtherEnvironment, APlanThatIsWrongThereIsSearchedAnew) {
   EXPECT_EQ(tried(job.result->groups[0]), 24);
 }
 
-TEST(Drain, IsSaidAndEndsNoWatch) {
+TEST(Drain, IsReportedAndEndsNoWatch) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   const auto job = service.create("r", trials(8));
@@ -219,7 +219,7 @@ TEST(Drain, IsSaidAndEndsNoWatch) {
   v1::DrainResponse answer;
   ASSERT_TRUE(service.admin->Drain(&context, {}, &answer).ok());
   EXPECT_TRUE(draining());
-  service.enlist("w");
+  service.register_worker("w");
   grpc::ClientContext asking;
   v1::AcquireLeasesRequest request;
   request.set_worker("w");

@@ -194,8 +194,8 @@ TEST(Jobs, ALostLeaseCannotReport) {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return answer.outcomes_size() == 1 ? answer.outcomes(0) : v1::ReportResultsResponse::OUTCOME_UNSPECIFIED;
   };
-  service.enlist("a");
-  service.enlist("b");
+  service.register_worker("a");
+  service.register_worker("b");
   const v1::Lease first = service.acquire("a");
   ASSERT_FALSE(first.lease_id().empty());
   v1::Lease second;
@@ -211,7 +211,7 @@ TEST(Jobs, AWorkerUnderItsOldNameTakesOverAtOnce) {
   Scratch scratch;
   Service service(scratch.path("a.db"), 600);  // no lease expires in this test
   ASSERT_TRUE(service.create("r", trials(8)).ok());
-  service.enlist("w");
+  service.register_worker("w");
   const v1::Lease lost = service.acquire("w");  // this worker never answers again
   ASSERT_FALSE(lost.lease_id().empty());
   FakeWorker worker(service.channel, "w");
@@ -281,7 +281,7 @@ TEST(Jobs, AWholeThatIsTakenApartTriesWhatWonForItsParts) {
   }
 }
 
-TEST(Jobs, NothingCorrectIsSaid) {
+TEST(Jobs, NothingCorrectIsReported) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
   FakeWorker worker(service.channel, "w", {.judge = [](const Batch&, Trial* trial) {

@@ -99,7 +99,7 @@ struct Service {
   }
 
   // Registers a worker by hand, under epoch 1.
-  void enlist(const std::string& name) {
+  void register_worker(const std::string& name) {
     grpc::ClientContext context;
     v1::RegisterWorkerRequest request;
     request.set_name(name);

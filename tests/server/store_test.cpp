@@ -191,7 +191,7 @@ TEST(Store, ARecordNeedsItsObjectAndABlobItsDigest) {
   EXPECT_TRUE(store->promote(record, search).ok());
 }
 
-TEST(Store, SecondOpenerIsToldWho) {
+TEST(Store, SecondOpenerGetsTheNameOfTheFirst) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
   const auto second = Store::open({.file = scratch.path("a.db")});
@@ -252,7 +252,7 @@ TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
   EXPECT_THAT(std::string(newer.status().message()), HasSubstr("format 99"));
 }
 
-TEST(Store, AFullDiskIsSaidAndLeavesNothingHalf) {
+TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
   { open_or_die({.file = file}); }

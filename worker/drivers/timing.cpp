@@ -50,7 +50,7 @@ bool is_moved(int clock, int median) {
   return std::abs(clock - median) > kClockMoved * median;
 }
 
-void repeat_at_the_usual_clock(int index, Slot& slot, const Clocked& timed) {
+void repeat_at_median_clock(int index, Slot& slot, const Clocked& timed) {
   Samples& all = slot.result;
   const int moved = clock_moved(all);
   if (moved == 0 || moved * 4 > static_cast<int>(all.samples_ns.size())) return;
@@ -125,7 +125,7 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
     }
   }
   std::vector<Samples> results;
-  for (int i : order) repeat_at_the_usual_clock(i, state[static_cast<size_t>(i)], timed);
+  for (int i : order) repeat_at_median_clock(i, state[static_cast<size_t>(i)], timed);
   for (Slot& slot : state) results.push_back(std::move(slot.result));
   return results;
 }

@@ -123,7 +123,7 @@ T run(Call& c, int64_t gates, bool cells, bool split_bias, const Step& step) {
            " do not fit an input of shape ", shape_text(x.shape()));
   }
   if (steps < 1) c.fail("a sequence needs at least one step");
-  if (steps > kMostSteps) c.missing(steps, " steps; up to ", kMostSteps, " are unrolled");
+  if (steps > kMaxSteps) c.missing(steps, " steps; up to ", kMaxSteps, " are unrolled");
   T length;
   if (c.has(4)) length = cast(c.in(4), DType::i64);
   std::vector<T> outputs, last_hidden, last_cell;

@@ -87,7 +87,7 @@ T linear_attention(Call& c) {
   const T v = split_heads(cast(c.in(2), wide), key_heads);
   const int64_t batch = q.extent(0), steps = q.extent(2), size = k.extent(3), value_size = v.extent(3);
   if (q.extent(3) != size) c.fail("queries and keys have heads of size ", q.extent(3), " and ", size);
-  if (steps > kMostSteps) c.missing(steps, " steps; up to ", kMostSteps, " are unrolled");
+  if (steps > kMaxSteps) c.missing(steps, " steps; up to ", kMaxSteps, " are unrolled");
   T decay, beta, state;
   if (gated) {
     decay = cast(c.in(4), wide);

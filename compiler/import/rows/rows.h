@@ -5,7 +5,7 @@
 
 namespace wl::onnx_import {
 
-constexpr int64_t kMostSteps = 1024;  // largest number of steps of a loop that is unrolled
+constexpr int64_t kMaxSteps = 1024;  // largest number of steps of a loop that is unrolled
 
 // The following rows are defined in math.cpp.
 T unary(Call& c, Op op);

@@ -11,8 +11,8 @@ namespace wl::rule {
 namespace {
 
 // Bounds the added work: after the move every part is computed at all places of the concatenated value.
-constexpr int kMostWork = 8;  // limit of the added work, in issue slots per element
-constexpr size_t kMostParts = 4;
+constexpr int kMaxWork = 8;  // limit of the added work, in issue slots per element
+constexpr size_t kMaxConcatParts = 4;
 
 bool is_view(const Node& node) {
   return class_of(node.op) == OpClass::kView;
@@ -63,7 +63,7 @@ class Rewrite {
   }
 
   bool applies() const {
-    return parts_.size() <= kMostParts &&
+    return parts_.size() <= kMaxConcatParts &&
            std::any_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.work; });
   }
 
@@ -112,7 +112,7 @@ class Rewrite {
     const Node& node = to_.node(id);
     if (stored(id)) return true;
     if (is_view(node)) return visit(node.operands[0]);
-    if (class_of(node.op) != OpClass::kElementwise || (cost_ += info(node.op).cost) > kMostWork) return false;
+    if (class_of(node.op) != OpClass::kElementwise || (cost_ += info(node.op).cost) > kMaxWork) return false;
     return std::all_of(node.operands.begin(), node.operands.end(), [this](NodeId operand) { return visit(operand); });
   }
 

@@ -137,7 +137,7 @@ TEST(Cover, SoftmaxIsOneKernelAndMovesEachByteOnce) {
   EXPECT_EQ(one_per_op(graph).groups.size(), 5u);
 }
 
-TEST(Cover, DearWorkIsNotRepeatedAndCheapWorkIs) {
+TEST(Cover, ExpensiveWorkIsNotRepeatedAndCheapWorkIs) {
   const auto text = [](std::string_view op) {
     return cat(R"(graph {
     %0 = input "x" : f32[64,32]
@@ -153,7 +153,7 @@ TEST(Cover, DearWorkIsNotRepeatedAndCheapWorkIs) {
   EXPECT_EQ(greedy(graph_of(text("exp"))).groups.size(), 2u);
 }
 
-TEST(Cover, ValuesThatMeetAgainDoNotMakeACycle) {
+TEST(Cover, PathsThatRejoinDoNotMakeACycle) {
   // x -> a -> column sum -> b(a, sum): the sum cannot be in a kernel with rows of a and b.
   const Graph graph = graph_of(R"(graph {
     %0 = input "x" : f32[16,32]

@@ -26,13 +26,13 @@ using ::testing::Not;
 
 constexpr const char* kTarget = "cuda:sm_90a";
 
-MeasureOptions options_for(Kept* kept = nullptr) {
+MeasureOptions options_for(ReusedState* state = nullptr) {
   MeasureOptions options = testing::options();
   options.compile_jobs = 2;
   Device device;
   device.target = kTarget;
   options.gpus = {{"cuda:0", device}};
-  options.kept = kept;
+  options.state = state;
   return options;
 }
 
@@ -68,7 +68,7 @@ TEST(FakeGpus, AreFoundAndDescribed) {
   EXPECT_EQ(gpus.found[1].device.target, "hip:gfx90a");
 }
 
-TEST(FakeGpus, AreSaidToBeMissing) {
+TEST(FakeGpus, AreReportedMissing) {
   const FakeGpu fake;
   setenv("WARPLOOM_FAKE_ABSENT", "1", 1);
   const Gpus gpus = find_gpus(testing::options().runner);
@@ -228,15 +228,15 @@ TEST(FakeGpus, ArgumentsThatDoNotFitAreNobodysFault) {
 
 TEST(FakeGpus, RunnersAndCompilersLiveOnBetweenBatches) {
   const FakeGpu fake;
-  Kept kept;
-  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&kept)).trials.size(), 1u);
-  ASSERT_TRUE(kept.runner.running());
-  const pid_t first = kept.runner.pid();
-  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&kept)).trials[0].outcome, Outcome::kCorrect);
-  EXPECT_EQ(kept.runner.pid(), first);
+  ReusedState state;
+  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&state)).trials.size(), 1u);
+  ASSERT_TRUE(state.runner.running());
+  const pid_t first = state.runner.pid();
+  EXPECT_EQ(run_all(batch_of({good_specimen()}), options_for(&state)).trials[0].outcome, Outcome::kCorrect);
+  EXPECT_EQ(state.runner.pid(), first);
   // An error of any kind ends the runner.
-  EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&kept)).trials[0].outcome, Outcome::kRuntimeError);
-  EXPECT_FALSE(kept.runner.running());
+  EXPECT_EQ(run_all(batch_of({testing::kFaultZoo[0]}), options_for(&state)).trials[0].outcome, Outcome::kRuntimeError);
+  EXPECT_FALSE(state.runner.running());
 }
 
 // Another thread cancels during a hang: the process is killed and nothing is judged.

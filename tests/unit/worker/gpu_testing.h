@@ -6,7 +6,7 @@
 
 #include "tests/unit/worker/fault_zoo.h"
 #include "tests/unit/worker/kernels.h"
-#include "worker/bench.h"
+#include "worker/device_runner.h"
 
 namespace wl::testing {
 

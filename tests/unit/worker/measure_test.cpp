@@ -185,7 +185,7 @@ TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
 }
 
 // A byte result may equal the poison: it must not count as unwritten, but an unwritten byte must.
-TEST(Measure, IntegerPoisonIsToldFromResults) {
+TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   for (bool writes : {true, false}) {
     Batch batch = add_batch(kElements);
     batch.problem.buffers[2].dtype = DType::u8;

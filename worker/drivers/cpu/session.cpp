@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostClones = 256;
+constexpr size_t kMaxClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
@@ -56,7 +56,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
   size_t clones = 1;
   const int64_t enough = 3 * command.cache_bytes;
   if (command.cold && bytes < enough)
-    clones = std::min(kMostClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
+    clones = std::min(kMaxClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
   const int64_t total = bytes * static_cast<int64_t>(clones);
   eviction_.clear();
   if (command.cold && total < enough) eviction_.resize(static_cast<size_t>(enough));

@@ -16,7 +16,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostSaid = 2000;
+constexpr size_t kMaxClangMessage = 2000;
 constexpr int64_t kClangDeadline = 60'000'000'000;
 
 // Returns the number after a key in an assembly's metadata; 0 if the key is missing.
@@ -105,14 +105,14 @@ absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& a
   }
   const int64_t begin = monotonic_ns();
   WL_ASSIGN_OR_RETURN(const auto compiled, run_clang(folder, to_assembly(architecture, stem + ".hip", stem + ".s")));
-  if (!compiled.first) return absl::InvalidArgumentError(compiled.second.substr(0, kMostSaid));
+  if (!compiled.first) return absl::InvalidArgumentError(compiled.second.substr(0, kMaxClangMessage));
   GpuUnit unit;
   GpuCode code;
   WL_ASSIGN_OR_RETURN(code.assembly, read_text(stem + ".s"));
   WL_ASSIGN_OR_RETURN(const auto linked,
                       run_clang(folder, {"-target", "amdgcn-amd-amdhsa", absl::StrCat("-mcpu=", architecture),
                                          "-fuse-ld=lld", stem + ".s", "-o", stem + ".co"}));
-  if (!linked.first) return absl::InvalidArgumentError(linked.second.substr(0, kMostSaid));
+  if (!linked.first) return absl::InvalidArgumentError(linked.second.substr(0, kMaxClangMessage));
   WL_ASSIGN_OR_RETURN(unit.binary, read_text(stem + ".co"));
   unit.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
   read_amdgpu(code);

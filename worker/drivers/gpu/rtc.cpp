@@ -27,7 +27,7 @@ struct RtcRow {
 
 namespace {
 
-constexpr size_t kMostMessage = 2000;
+constexpr size_t kMaxRtcMessage = 2000;
 
 const std::vector<RtcRow>& rows() {
   static const auto* const kRows = new std::vector<RtcRow>{
@@ -215,9 +215,9 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
   library.destroy(&program);
   if (result != 0) {
     // The log ends with a zero byte, and may consist of it alone.
-    const std::string said = log.substr(0, std::min(log.find('\0'), kMostMessage));
+    const std::string message = log.substr(0, std::min(log.find('\0'), kMaxRtcMessage));
     return absl::InvalidArgumentError(
-        !said.empty() ? said : absl::StrCat(library.row->name, ": ", library.error_string(result)));
+        !message.empty() ? message : absl::StrCat(library.row->name, ": ", library.error_string(result)));
   }
   if (unit.binary.empty()) return absl::InternalError(absl::StrCat(library.row->name, " made no code"));
   for (const Source& source : sources) {

@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostGpuClones = 16;
+constexpr size_t kMaxGpuClones = 16;
 constexpr int64_t kChunk = int64_t{4} << 20;  // bytes copied to or from the device at a time
 
 }  // namespace
@@ -53,7 +53,7 @@ absl::Status GpuSession::allocate() {
   size_t clones = 1;
   const int64_t enough = 3 * device_->l2_bytes();
   if (problem_.cold && bytes < enough)
-    clones = std::min(kMostGpuClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
+    clones = std::min(kMaxGpuClones, static_cast<size_t>(enough / std::max<int64_t>(bytes, 1)) + 1);
   size_t left = 0, total = 0;
   WL_RETURN_IF_ERROR(device_->check(device_->api().memory_left(&left, &total), "asking for the memory that is left"));
   if (static_cast<size_t>(bytes) > left / 10 * 9)

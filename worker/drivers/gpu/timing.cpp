@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kMostGraphCalls = 200;
+constexpr int64_t kMaxGraphCalls = 200;
 constexpr int64_t kRamp = 200'000'000;  // ns that an idle GPU takes to reach its full clock, approximately
 constexpr int64_t kCanaryBytes = int64_t{64} << 20;
 constexpr unsigned kWord = 0x3f800000;  // the bits of 1.0f
@@ -73,7 +73,7 @@ absl::Status GpuSession::make_graph(Candidate& candidate, int64_t calls) {
 absl::StatusOr<int64_t> GpuSession::timed(Candidate& candidate, int64_t calls) {
   const auto clones = static_cast<int64_t>(clones_.size());
   const int64_t made = (calls + clones - 1) / clones * clones;
-  const int64_t length = std::min(made, std::max(clones, kMostGraphCalls / clones * clones));
+  const int64_t length = std::min(made, std::max(clones, kMaxGraphCalls / clones * clones));
   WL_RETURN_IF_ERROR(make_graph(candidate, length));
   const int64_t repeats = (made + length - 1) / length;
   const std::string doing = absl::StrCat("timing ", candidate.kernel.entry());

@@ -1,4 +1,4 @@
-#include "worker/bench.h"
+#include "worker/device_runner.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -18,33 +18,33 @@ std::optional<std::string> quarantined(const absl::Status& status) {
   return std::string(*device);
 }
 
-Bench::Bench(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel, Kept* kept,
-             std::function<void()> alive)
+DeviceRunner::DeviceRunner(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel,
+                           ReusedState* state, std::function<void()> alive)
     : program_(std::move(program)),
       device_(std::move(device)),
       setup_(std::move(setup)),
       cancel_(cancel),
-      kept_(kept),
+      state_(state),
       alive_(std::move(alive)) {}
 
-Bench::~Bench() {
-  if (kept_ == nullptr || !is_gpu() || !runner_.running()) return;
+DeviceRunner::~DeviceRunner() {
+  if (state_ == nullptr || !is_gpu() || !runner_.running()) return;
   runner_.watch(nullptr, nullptr);  // the flag and the listener end with this measurement
-  kept_->runner = std::move(runner_);
-  kept_->device = device_;
+  state_->runner = std::move(runner_);
+  state_->device = device_;
 }
 
-absl::Status Bench::quarantine(const absl::Status& status) const {
+absl::Status DeviceRunner::quarantine(const absl::Status& status) const {
   absl::Status out =
       absl::UnavailableError(absl::StrCat("device ", device_, " is quarantined: ", std::string(status.message())));
   out.SetPayload(kQuarantine, absl::Cord(device_));
   return out;
 }
 
-absl::Status Bench::start() {
-  if (kept_ != nullptr && kept_->runner.running()) {
-    Runner old = std::move(kept_->runner);
-    if (kept_->device == device_) {
+absl::Status DeviceRunner::start() {
+  if (state_ != nullptr && state_->runner.running()) {
+    Runner old = std::move(state_->runner);
+    if (state_->device == device_) {
       runner_ = std::move(old);
       runner_.watch(cancel_, alive_);
       return absl::OkStatus();
@@ -58,7 +58,7 @@ absl::Status Bench::start() {
   return quarantine(healthy);
 }
 
-absl::Status Bench::ready(uint64_t seed) {
+absl::Status DeviceRunner::ready(uint64_t seed) {
   if (runner_.running() && set_up_ && setup_.seed == seed) return absl::OkStatus();
   setup_.seed = seed;
   set_up_ = false;
@@ -74,7 +74,7 @@ absl::Status Bench::ready(uint64_t seed) {
   loaded_.clear();
   canary.reset();
   // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
-  for (bool again = kept_ != nullptr && kept_->runner.running();; again = false) {
+  for (bool again = state_ != nullptr && state_->runner.running();; again = false) {
     WL_RETURN_IF_ERROR(start());
     const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
     set_up_ = status.ok();
@@ -87,14 +87,14 @@ absl::Status Bench::ready(uint64_t seed) {
   }
 }
 
-absl::Status Bench::load(size_t i, LoadCommand command, int64_t deadline_ns) {
+absl::Status DeviceRunner::load(size_t i, LoadCommand command, int64_t deadline_ns) {
   if (loaded_.contains(i)) return absl::OkStatus();
   WL_RETURN_IF_ERROR(runner_.load(command, deadline_ns));
   loaded_.insert(i);
   return absl::OkStatus();
 }
 
-absl::Status Bench::retire() {
+absl::Status DeviceRunner::retire() {
   canary.reset();
   loaded_.clear();
   set_up_ = false;

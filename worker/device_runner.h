@@ -15,7 +15,7 @@
 namespace wl {
 
 // The state that outlives a batch: compilers, and a GPU's runner, whose context takes long to create.
-struct Kept {
+struct ReusedState {
   std::unique_ptr<CompilePool> pool;
   Runner runner;
   std::string device;  // name of the device of the runner
@@ -24,12 +24,12 @@ struct Kept {
 // If a failed measure() means that the device, not the worker, is out of order, returns the name of the device.
 std::optional<std::string> quarantined(const absl::Status& status);
 
-class Bench {
+class DeviceRunner {
  public:
-  // `device`: "cpu" or the name of a GPU, "cuda:0". `kept` may be null.
-  Bench(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel, Kept* kept,
-        std::function<void()> alive);
-  ~Bench();
+  // `device`: "cpu" or the name of a GPU, "cuda:0". `state` may be null.
+  DeviceRunner(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel,
+               ReusedState* state, std::function<void()> alive);
+  ~DeviceRunner();
 
   // Provides a runner whose inputs are generated from `seed`. Fails with Cancelled, or with Unavailable or
   // ResourceExhausted for errors that are not the candidate's.
@@ -51,7 +51,7 @@ class Bench {
   const std::string program_, device_;
   SetupCommand setup_;  // the command with which the present runner was set up
   const std::atomic<bool>* cancel_;
-  Kept* kept_;
+  ReusedState* state_;
   std::function<void()> alive_;
   Runner runner_;
   bool set_up_ = false;
