@@ -217,7 +217,7 @@ def main():
     parser.add_argument("--mixes", default=",".join(mix.__name__ for mix in MIXES))
     parser.add_argument("--rules", action="store_true", help="time each rule alone, too")
     parser.add_argument("--models", type=pathlib.Path, nargs="*", default=[])
-    parser.add_argument("--out", type=pathlib.Path, help="the file; default bench/results/compile-scale-...; - for none")
+    parser.add_argument("--out", type=pathlib.Path, help="the file to write; default bench/results/compile-scale-...; - for none")
     options = parser.parse_args()
     report = {"machine": machine(), "time": datetime.datetime.now().isoformat(timespec="seconds"), "models": {}, "mixes": {}}
     for path in [*sorted((ROOT / "tests/data").glob("*.onnx")), *options.models]:

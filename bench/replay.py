@@ -23,7 +23,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--strategies", default="", help="names with commas between; all unless said")
+    parser.add_argument("--strategies", default="", help="names, separated by commas; default: all")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     result = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")}

@@ -312,7 +312,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3, help="per contender and round")
     parser.add_argument("--gap", type=float, default=0.15, help="seconds between contenders")
     parser.add_argument("--trials", type=int, default=64, help="per group, for Warploom's tuning")
-    parser.add_argument("--reuse", action="store_true", help="keep what an earlier run tuned")
+    parser.add_argument("--reuse", action="store_true", help="reuse what an earlier run tuned")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     every = [*parts.ALSO, *(w.name for w in parts.PARTS)] if options.parts else [w.name for w in workloads.WORKLOADS]

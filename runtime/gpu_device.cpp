@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<std::string>> gpu_targets(const std::string& family) 
   WL_ASSIGN_OR_RETURN(const GpuApi* api, gpu_api(family));
   int count = 0, device = 0;
   if (api->device_count(&count) != 0 || count == 0)
-    return absl::FailedPreconditionError(absl::StrCat(family, ": the driver is here and shows no device"));
+    return absl::FailedPreconditionError(absl::StrCat(family, ": the driver is installed but shows no device"));
   std::vector<std::string> targets;
   for (int ordinal = 0; ordinal < count; ++ordinal)
     targets.push_back(api->device_get(&device, ordinal) == 0 ? gpu_target(*api, device) : absl::StrCat(family, ":"));

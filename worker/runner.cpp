@@ -91,7 +91,7 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
     if (frame.ok()) {
-      if (frame->request != request) return gone("answered a command that nobody gave");
+      if (frame->request != request) return gone("answered a command that was not sent");
       if (frame->kind == FrameKind::kDone || frame->kind == FrameKind::kFailed) return frame;
       if (frame->kind == FrameKind::kFault) {
         fault_ = frame->payload.substr(0, 300);

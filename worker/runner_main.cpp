@@ -158,7 +158,7 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "warploom-runner is started by warploom-worker; there is nothing to call by hand\n");
+    std::fprintf(stderr, "warploom-runner is started by warploom-worker; it is not meant to be started by hand\n");
     return 1;
   }
   const std::string device = argv[2];

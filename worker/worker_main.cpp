@@ -65,15 +65,15 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", WARPLOOM_VERSION);
   app.add_option("--server", server, "the coordinator: HOST:PORT or unix:PATH")->required();
   app.add_option("--devices", devices,
-                 "what to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
+                 "devices to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
                  "invented; for tests)")
       ->delimiter(',')
       ->default_str("cpu");
   app.add_option("--name", name,
-                 "of this worker; a new process takes over an old one's work at once under the same name");
-  app.add_option("--exit-when-idle", exit_when_idle_s, "stop after so many seconds without work");
+                 "name of this worker; a new process with the same name takes over the work of the old one at once");
+  app.add_option("--exit-when-idle", exit_when_idle_s, "stop after this many seconds without work");
   app.add_option("--runner", runner, "the warploom-runner program");
-  app.add_option("--work-dir", work_dir, "where compiled candidates lie meanwhile");
+  app.add_option("--work-dir", work_dir, "folder for compiled candidates");
   app.add_flag("--quiet", quiet, "log errors only");
   try {
     app.parse(argc, argv);

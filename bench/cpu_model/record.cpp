@@ -35,7 +35,7 @@ int64_t thread_ns() {
 absl::StatusOr<Json> read_json(const std::string& path) {
   std::ifstream file(path);
   Json json = Json::parse(file, nullptr, false);
-  if (json.is_discarded()) return invalid(path, " is not there, or is no JSON: make it with `cpu_model compile`");
+  if (json.is_discarded()) return invalid(path, " is missing or not JSON: make it with `cpu_model compile`");
   return json;
 }
 
@@ -55,7 +55,7 @@ absl::StatusOr<OpenShape> open_shape(const CpuShape& shape, Machine machine) {
   WL_ASSIGN_OR_RETURN(open.graph, parse(shape.graph));
   WL_ASSIGN_OR_RETURN(open.domain, analyze(open.graph, open.machine));
   WL_ASSIGN_OR_RETURN(open.space, space_of(open.graph, open.domain, open.machine));
-  if (open.domain.cls != LoopClass::kContract) return invalid(shape.name, " is no contraction:\n", shape.graph);
+  if (open.domain.cls != LoopClass::kContract) return invalid(shape.name, " is not a contraction:\n", shape.graph);
   return open;
 }
 
@@ -194,7 +194,7 @@ absl::StatusOr<CpuRecording> unpack(const std::string& file) {
   gzclose(gz);
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || json.value("format", "") != "warploom cpu-model 1")
-    return invalid(file, " is no recording of `cpu_model pack`");
+    return invalid(file, " is not a recording made by `cpu_model pack`");
   CpuRecording out;
   out.device = json["device"];
   Device device;

@@ -113,7 +113,7 @@ void print_checks(const RunResult& result) {
       nearest = &check;
     }
   }
-  std::printf("%s %d steps, each on what it read: %d samples, %d values wrong; together they are %s\n",
+  std::printf("%s %d steps, each checked by itself: %d samples, %d values wrong; together they are %s\n",
               wrong == 0 ? "ok" : "WRONG", steps, samples, wrong,
               result.composed ? "the graph" : "not proven to be the graph");
   if (nearest != nullptr) {

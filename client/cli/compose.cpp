@@ -77,7 +77,7 @@ absl::StatusOr<Graph> compose(const Program& program, const Graph& whole) {
       Node node = group.nodes[id];
       if (node.op == Op::input) {
         const NodeId from = value[step.args[argument++]];
-        if (from < 0) return invalid("step ", s, " reads what no step before it stores");
+        if (from < 0) return invalid("step ", s, " reads a value that no earlier step stores");
         WL_ASSIGN_OR_RETURN(renamed[id], shaped(from, node.dtype, node.shape));
         continue;
       }

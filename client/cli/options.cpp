@@ -117,7 +117,7 @@ void add_search(CLI::App* sub, Options& options) {
                   )
       ->capture_default_str()
       ->type_name("S");
-  sub->add_option("--seed", options.tune.seed, "of everything random in the search")
+  sub->add_option("--seed", options.tune.seed, "seed of the random numbers in the search")
       ->capture_default_str()
       ->type_name("N");
   auto* cached = sub->add_flag("--require-cached", options.tune.require_cached,
@@ -134,12 +134,12 @@ void add_run(CLI::App* sub, Options& options) {
            run.check = true;
            run.check_by = how == "whole" ? CheckBy::kWhole : how == "steps" ? CheckBy::kSteps : CheckBy::kAuto;
          },
-         "--check of the whole graph at once, or of every step on what it reads; auto (default): by size")
+         "compare with --check the whole graph at once, or every step by itself; auto (default): by size")
       ->check(CLI::IsMember({"auto", "whole", "steps"}))
       ->type_name("HOW");
   CLI::Option* repeat =
       sub->add_option("--repeat", run.repeat, "time N runs")->check(CLI::Range(1, 1'000'000))->type_name("N");
-  sub->add_flag("--profile", run.profile, "and N more, kernel by kernel: what each takes in its place")->needs(repeat);
+  sub->add_flag("--profile", run.profile, "with --repeat: time N more runs kernel by kernel")->needs(repeat);
   add_parsed(sub, "--input", "a .npy file for one input; repeatable", "NAME=FILE",
              [&run](const std::string& text) -> absl::Status {
                WL_ASSIGN_OR_RETURN(auto assignment, parse_assignment(text));
@@ -154,11 +154,11 @@ void add_run(CLI::App* sub, Options& options) {
       ->take_all()
       ->type_name("PATH");
   sub->add_option("--output-dir", run.output_dir, "write NAME.npy of every output")->type_name("DIR");
-  sub->add_flag("--save-inputs", run.save_inputs, "and inputs/NAME.npy of every input beside them");
-  sub->add_option("--seed", run.seed, "of inputs that are not given")->capture_default_str()->type_name("N");
-  sub->add_option("--device", run.device, "the GPU that kernels for one run on (default: the first that can)")
+  sub->add_flag("--save-inputs", run.save_inputs, "with --output-dir: also write inputs/NAME.npy of every input");
+  sub->add_option("--seed", run.seed, "seed of inputs that are not given")->capture_default_str()->type_name("N");
+  sub->add_option("--device", run.device, "the GPU for GPU kernels (default: the first that can run them)")
       ->type_name("cuda:N|hip:N");
-  sub->add_option("--threads", run.threads, "at most so many (default: as tuned)")
+  sub->add_option("--threads", run.threads, "limit of threads (default: as tuned)")
       ->check(CLI::Range(1, 4096))
       ->type_name("N");
 }

@@ -229,12 +229,13 @@ std::string report_table(const Job& job, bool colour) {
   std::string text = table.text();
   if (result.cover_rounds > 0)
     append(&text, "cover: chosen again ", result.cover_rounds, result.cover_rounds == 1 ? " time" : " times",
-           result.cover_certified ? "; no other candidate can make a faster one\n"
-                                  : " by measured times; --effort thorough goes on until no other can be faster\n");
+           result.cover_certified
+               ? "; no other candidate can make it faster\n"
+               : " by measured times; --effort thorough continues until no other cover can be faster\n");
   if (const double spread = spread_of(result); spread > kBusy)
     append(&text,
-           absl::StrFormat("samples of one kernel spread by %.0f %%: something else was using the machine, and what is "
-                           "fastest may not be; tune again (--retune) when it is idle\n",
+           absl::StrFormat("samples of one kernel spread by %.0f %%: other programs were using the machine, so faster "
+                           "kernels may have been missed; tune again (--retune) when it is idle\n",
                            100 * spread));
   return text;
 }

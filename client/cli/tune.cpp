@@ -21,14 +21,14 @@ absl::StatusOr<Job> follow(Context& context, const Job& job) {
   bool colour = wants_colour(STDERR_FILENO);
   ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
   InterruptGuard guard([&] {
-    std::fprintf(stderr, "\nstopping; the best so far is kept (once more: stop at once)\n");
+    std::fprintf(stderr, "\nstopping; the best kernels so far are kept (again: stop at once)\n");
     absl::Status status = context.service.cancel_job(job.name).status();
     if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
   auto done = context.service.watch_job(
       job.name, [&](const Job& seen) { display.show(seen); },
       [&](bool lost) {
-        display.say(lost ? "the coordinator is away; waiting for it, the job goes on from its store" : "it is back");
+        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
       });
   display.clear();
   return done;
@@ -79,8 +79,8 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
                  context.embedded ? options.store.c_str() : options.server.c_str());
   }
   if (interrupted) {
-    std::fprintf(stderr, "interrupted: the best that is known is kept; %s\n",
-                 options.tune.retune ? "--retune begins anew" : "the same command goes on from here");
+    std::fprintf(stderr, "interrupted: the best kernels so far are kept; %s\n",
+                 options.tune.retune ? "--retune starts a new search" : "the same command continues from here");
     return kExitInterrupted;
   }
   return kExitDone;
@@ -109,13 +109,13 @@ absl::StatusOr<int> ask_all(Context& context, bool search) {
 absl::Status why_no_result(const Job& job) {
   switch (job.state) {
     case JobState::kFailed:
-      if (job.error.ok()) return absl::InternalError("the job failed and does not say why");
+      if (job.error.ok()) return absl::InternalError("the job failed without a reason");
       // No correct kernel was found; the status must not look like a record that the store lacks.
       if (absl::IsNotFound(job.error)) return absl::FailedPreconditionError(job.error.message());
       return job.error;
     case JobState::kCancelled:
       return absl::CancelledError(
-          "interrupted before every group had a verified kernel; what was measured is kept: run the same command "
+          "interrupted before every group had a verified kernel; the measurements are kept: run the same command "
           "again");
     case JobState::kNotCached: {
       std::string what = job.error.ok() ? "some group is not in the store" : std::string(job.error.message());

@@ -89,7 +89,7 @@ class ThisMachine final : public wl::Local {
     const std::string runner = default_runner();
     if (runner.empty()) {
       return absl::UnavailableError(
-          "no worker: warploom-runner is missing; it belongs beside warploom, build or install it there");
+          "no worker: warploom-runner is missing; build or install it in the folder of warploom");
     }
     if (device().compilers.empty() && found_.found.empty()) {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const 
   for (const Json& row : json.at("buckets")) {
     const std::string name = row.at("folder").get<std::string>();
     if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
-      return invalid("buckets.json: the folder ", name, " lies outside the bundle");
+      return invalid("buckets.json: the folder ", name, " is outside the bundle");
     }
     Bucket bucket;
     bucket.bind = row.at("bind").get<Bind>();
@@ -145,7 +145,7 @@ absl::StatusOr<size_t> pick_bucket(const std::vector<Bucket>& buckets, const Bin
   // A single bucket is always chosen, so that a later error names the input that does not fit.
   if (buckets.size() == 1 && bind.empty()) return 0;
   if (!fitting.empty()) {
-    return invalid("the bundle was tuned for ", sizes_text(buckets), "; say which: --bind ",
+    return invalid("the bundle was tuned for ", sizes_text(buckets), "; choose one: --bind ",
                    bind_text(buckets[fitting[0]].bind));
   }
   std::string asked = bind_text(bind);

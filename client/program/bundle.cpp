@@ -188,7 +188,7 @@ absl::Status check_program(const Program& program) {
     bool inside = buffer.offset >= 0 && buffer.offset % kArenaAlignment == 0 && buffer.offset <= program.arena_bytes &&
                   bytes <= program.arena_bytes - buffer.offset;
     if (buffer.place == Place::kArena && !inside) {
-      return wrong("buffer ", buffer.name, " lies outside the arena");
+      return wrong("buffer ", buffer.name, " is outside the arena");
     }
   }
   for (const FoldedWeight& folded : program.folded) {
@@ -197,7 +197,7 @@ absl::Status check_program(const Program& program) {
       return buffer.place == Place::kInput && buffer.name == folded.name && buffer.dtype == value.dtype &&
              buffer.shape == value.shape;
     });
-    if (!fits) return wrong("folded weight ", folded.name, " is no input of the type that its graph computes");
+    if (!fits) return wrong("folded weight ", folded.name, " is not an input of the type that its graph computes");
   }
   auto is_buffer = [&](int index) { return index >= 0 && static_cast<size_t>(index) < program.buffers.size(); };
   for (const ProgramOutput& output : program.outputs) {
@@ -308,7 +308,7 @@ absl::StatusOr<Program> load_bundle(const std::string& folder) {
   Program& program = manifest.program;
   for (const BundleFile& file : manifest.files) {
     if (file.path.starts_with('/') || absl::StrContains(file.path, "..")) {
-      return invalid("manifest.json: the file ", file.path, " lies outside the bundle");
+      return invalid("manifest.json: the file ", file.path, " is outside the bundle");
     }
     auto bytes = read_file(cat(folder, "/", file.path));
     if (!bytes.ok()) return changed(file.path, std::string(bytes.status().message()));

@@ -83,7 +83,8 @@ absl::StatusOr<Array> parse_npy(std::string_view bytes, std::string_view name) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) return invalid(name, ": not a .npy file");
   int version = bytes[6];
   size_t length_bytes = version == 1 ? 2 : 4;
-  if (version < 1 || version > 3) return unimplemented(name, ": .npy version ", version, "; versions 1 to 3 are known");
+  if (version < 1 || version > 3)
+    return unimplemented(name, ": .npy version ", version, "; versions 1 to 3 are supported");
   if (bytes.size() < 8 + length_bytes) return invalid(name, ": the .npy header is cut off");
   size_t length = little_endian(bytes, 8, static_cast<int>(length_bytes));
   if (bytes.size() - 8 - length_bytes < length) return invalid(name, ": the .npy header is cut off");
@@ -182,7 +183,7 @@ absl::StatusOr<std::map<std::string, Array>> parse_npz(std::string_view bytes, s
       WL_ASSIGN_OR_RETURN(inflated, inflate_raw(raw, size, label));
       raw = inflated;
     } else if (method != 0) {
-      return unimplemented(label, ": zip method ", method, "; stored and deflated are known");
+      return unimplemented(label, ": zip method ", method, "; stored and deflated are supported");
     }
     WL_ASSIGN_OR_RETURN(Array array, parse_npy(raw, label));
     if (entry_name.ends_with(".npy")) entry_name.resize(entry_name.size() - 4);

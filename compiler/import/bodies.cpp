@@ -85,7 +85,7 @@ absl::Status Importer::enter(const ImportContext& context) {
     return unimplemented("bodies and functions unroll to more than ", kMaxInlined, " nodes");
   }
   if (context.depth > kDeepest) {
-    return invalid("bodies and functions lie in one another more than ", kDeepest, " deep (does one call itself?)");
+    return invalid("bodies and functions are nested more than ", kDeepest, " deep (does one call itself?)");
   }
   return absl::OkStatus();
 }

@@ -83,7 +83,7 @@ absl::Status Importer::check_nodes() const {
       find_row(domain, node.op_type(), version, &other);
       first = cat(label(node, i), ": op ", node.op_type(), " of ", domain_text(domain), ", opset ", version,
                   ", is not supported", why_missing(domain, node.op_type(), version));
-      if (other != nullptr) first += cat(" (known since opset ", other->since, ")");
+      if (other != nullptr) first += cat(" (supported since opset ", other->since, ")");
     }
     ++missing[cat(domain.empty() ? "" : domain + ".", node.op_type())];
   }
@@ -239,7 +239,7 @@ absl::StatusOr<Imported> import_onnx(std::string_view bytes, const ImportOptions
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return invalid("not an ONNX model: the ", bytes.size(),
-                   " bytes do not parse; the file is cut short or something else");
+                   " bytes do not parse; the file is truncated or of another kind");
   }
   if (!model.has_graph()) return invalid("not an ONNX model: there is no graph in it");
   return onnx_import::Importer(model, options).run();

@@ -31,7 +31,7 @@ absl::Status check_attributes(const onnx::NodeProto& node, const Schema& schema)
     const SchemaAttribute* expected = attribute_of(schema, attribute.name());
     if (expected == nullptr) {
       return invalid(
-          "attribute ", attribute.name(), " is none of ", schema.op, ", version ", schema.since, ": it has ",
+          "attribute ", attribute.name(), " does not exist in ", schema.op, ", version ", schema.since, ": it has ",
           known.empty() ? "none" : absl::StrJoin(known, ", ", [](std::string* out, const SchemaAttribute& a) {
             out->append(a.name);
           }));

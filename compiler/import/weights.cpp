@@ -55,7 +55,7 @@ class Walk : public google::protobuf::io::CopyingInputStream {
       return inside(file, onnx::GraphProto::kInitializerFieldNumber, [&] { return initializer(file); });
     });
     if (!status_.ok() || whole) return status_;
-    return invalid("not an ONNX model: its ", file.CurrentPosition(), " bytes up to here do not parse");
+    return invalid("not an ONNX model: it does not parse at byte ", file.CurrentPosition());
   }
 
  private:

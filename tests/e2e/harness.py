@@ -130,7 +130,7 @@ def until(condition, deadline, what):
         if value:
             return value
         if time.monotonic() > end:
-            fail(f"waited {deadline * PATIENCE} s in vain until {what}")
+            fail(f"waited {deadline * PATIENCE} s for {what}")
         time.sleep(0.02)
 
 

@@ -27,7 +27,7 @@ def main():
         code = child.wait(deadline=90)
         said = (scratch.root / "tune.log").read_text()
         expect(code == 6, f"exit code {code}, expected 6:\n{said}")
-        expect("same command" in said, f"no word on how to go on:\n{said}")
+        expect("same command" in said, f"no hint how to continue:\n{said}")
         stored = trials(store)
         expect(stored >= 6, f"{stored} trials are left")
         report = scratch.run("warploom", *command, "--trials", 8, "--json", "-").json()

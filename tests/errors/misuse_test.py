@@ -162,7 +162,7 @@ def size_not_tuned(scratch):
 
 
 @case("warploom run tuned")
-def size_not_said(scratch):
+def size_not_chosen(scratch):
     size_not_tuned(scratch)
 
 

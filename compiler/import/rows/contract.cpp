@@ -38,7 +38,7 @@ std::map<char, int64_t> extents_of(Call& c, const std::vector<Term>& terms) {
       const auto [it, fresh] = extents.emplace(term.letters[i], extent);
       if (fresh || it->second == extent) continue;
       if (it->second != 1 && extent != 1) {
-        c.fail("extents ", it->second, " and ", extent, " meet in the axis '", std::string(1, term.letters[i]), "'");
+        c.fail("the axis '", std::string(1, term.letters[i]), "' has extents ", it->second, " and ", extent);
       }
       it->second = std::max(it->second == 0 || extent == 0 ? 0 : it->second, extent);
     }
@@ -232,12 +232,12 @@ T einsum(Call& c) {
     }
     widest = std::max(widest, rank - named);
     const std::string letters = expand_ellipsis(c, names[i], rank - named);
-    if (!is_letters(letters)) c.fail("equation '", equation, "' has something other than letters");
+    if (!is_letters(letters)) c.fail("equation '", equation, "' may only have letters");
     terms.push_back({tensor, letters});
     take_diagonals(c, terms.back());
   }
   const std::string out = sides.size() == 2 ? expand_ellipsis(c, sides[1], widest) : default_result(terms, widest);
-  if (!is_letters(out)) c.fail("equation '", equation, "' has something other than letters");
+  if (!is_letters(out)) c.fail("equation '", equation, "' may only have letters");
   need_distinct(c, out);
   const auto extents = extents_of(c, terms);
   Shape shape;

@@ -235,7 +235,7 @@ T pad_by(Call& c) {
     }
     // Negative padding removes elements.
     const int64_t cut_low = std::max<int64_t>(-before, 0), cut_high = std::max<int64_t>(-after, 0);
-    if (cut_low + cut_high > n) c.fail("pads ", shape_text(pads), " take more than there is");
+    if (cut_low + cut_high > n) c.fail("pads ", shape_text(pads), " remove more elements than there are");
     x = slice_axis(x, axis, cut_low, 1, n - cut_low - cut_high);
     low[static_cast<size_t>(axis)] = std::max<int64_t>(before, 0);
     high[static_cast<size_t>(axis)] = std::max<int64_t>(after, 0);

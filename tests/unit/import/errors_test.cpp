@@ -58,7 +58,7 @@ TEST(ImportErrors, OpOfAnotherVersion) {
   auto model = sum_model();
   add_node(model, "Celu", {"x"}, {"a"});
   model.mutable_opset_import(0)->set_version(11);
-  EXPECT_THAT(error_of(model), HasSubstr("the standard has no such op in that version (known since opset 12)"));
+  EXPECT_THAT(error_of(model), HasSubstr("the standard has no such op in that version (supported since opset 12)"));
   model.mutable_graph()->mutable_node(1)->set_op_type("ImageDecoder");
   model.mutable_opset_import(0)->set_version(20);
   EXPECT_THAT(error_of(model), HasSubstr("op ImageDecoder of ai.onnx, opset 20, is not supported; missing"));

@@ -59,7 +59,8 @@ TEST(Schema, RefusesAttributesThatAreNotTheOps) {
   add(softmax, "axis", onnx::AttributeProto::INT).set_i(1);
   EXPECT_EQ(error_of(softmax), "no error");
   add(softmax, "axes", onnx::AttributeProto::INT).set_i(1);
-  EXPECT_EQ(error_of(softmax), "node \"n\" (Softmax): attribute axes is none of Softmax, version 13: it has axis");
+  EXPECT_EQ(error_of(softmax),
+            "node \"n\" (Softmax): attribute axes does not exist in Softmax, version 13: it has axis");
 
   auto typed = model_of("Softmax");
   add(typed, "axis", onnx::AttributeProto::FLOAT).set_f(1);

@@ -144,10 +144,11 @@ std::string clang_version() {
 std::string gpu_compiler_missing(const std::string& target) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));
   if (parts.first == "cuda") return rtc_missing(parts.first, parts.second);
-  if (parts.first != "hip") return absl::StrCat(target, " is no GPU that code is compiled for");
+  if (parts.first != "hip") return absl::StrCat(target, " is not a GPU target");
   if (clang_knows(parts.second) || rtc_missing(parts.first, parts.second).empty()) return "";
-  const std::string clang =
-      clang_version().empty() ? "clang is not installed" : absl::StrCat("clang here does not know ", parts.second);
+  const std::string clang = clang_version().empty()
+                                ? "clang is not installed"
+                                : absl::StrCat("the installed clang does not support ", parts.second);
   return absl::StrCat(clang, ", and ", rtc_missing(parts.first, parts.second));
 }
 

@@ -51,7 +51,7 @@ DescribeAnswer describe_gpus() {
     }
     int count = 0, device = 0;
     if ((*api)->device_count(&count) != 0 || count == 0) {
-      answer.missing.push_back(absl::StrCat(family, ": the driver is here and shows no device"));
+      answer.missing.push_back(absl::StrCat(family, ": the driver is installed but shows no device"));
       continue;
     }
     for (int ordinal = 0; ordinal < count; ++ordinal)

@@ -179,7 +179,7 @@ std::string rtc_missing(const std::string& family, const std::string& architectu
   for (char c : architecture)
     if (std::isdigit(static_cast<unsigned char>(c))) wanted = 10 * wanted + (c - '0');
   const bool known = std::count(library->known.begin(), library->known.end(), wanted) != 0;
-  return known ? "" : absl::StrCat(name, " here does not know ", architecture);
+  return known ? "" : absl::StrCat("the installed ", name, " does not support ", architecture);
 }
 
 std::string rtc_version(const std::string& family) {
