@@ -57,6 +57,8 @@ absl::StatusOr<Search> Searches::open(const SearchRow& row, const PlannedGroup& 
   search.input.seed = row.seed;
   const auto alone = leases_->hold_reports();
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
+  // An older version may have written them.
+  for (PhaseTrial& each : trials) each.trial.plan = search.compiler->current(each.trial.plan);
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
   resume(search, std::move(trials), std::move(batches));
   if (search.rebuild) leases_->expect(row.id);

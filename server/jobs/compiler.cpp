@@ -96,6 +96,11 @@ class RealGroup : public GroupCompiler {
     return plans;
   }
 
+  std::string current(const std::string& plan) const override {
+    const absl::StatusOr<Point> point = space_.parse(plan);
+    return point.ok() ? space_.text(*point) : plan;
+  }
+
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int n) const override {
     std::vector<std::string> plans;
     for (const Point& point : nearest_winners(graph_, space_, known, n)) plans.push_back(space_.text(point));

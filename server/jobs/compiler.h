@@ -32,6 +32,8 @@ class GroupCompiler {
   // arguments.
   virtual std::vector<std::string> propose(const std::string& strategy, const std::vector<PlanOutcome>& trials, int n,
                                            uint64_t seed) const = 0;
+  // The same plan as this version writes it; the text itself when it is no plan of this group's space.
+  virtual std::string current(const std::string& plan) const { return plan; }
   // At most n plans that won for similar groups, nearest first.
   virtual std::vector<std::string> nearest(const std::vector<KnownPlan>& /*known*/, int /*n*/) const { return {}; }
   virtual absl::StatusOr<Source> generate(const std::string& plan) const = 0;

@@ -29,12 +29,13 @@ inline constexpr char kGraph[] = R"(graph {
 
 struct Service {
   explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
-                   int64_t max_store_pages = 0, bool refining = false, bool known_plans = false) {
+                   int64_t max_store_pages = 0, bool refining = false, bool known_plans = false,
+                   const Compiler* real = nullptr) {
     compiler.refining = refining;
     compiler.known_plans = known_plans;
     CoordinatorOptions options;
     options.store = store;
-    options.compiler = &compiler;
+    options.compiler = real != nullptr ? real : &compiler;
     options.listen = listen;
     options.lease_s = lease_s;
     options.max_store_pages = max_store_pages;

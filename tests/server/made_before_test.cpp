@@ -1,0 +1,96 @@
+// A store that an older Warploom made is served and resumed. tests/data/made_before/store_plan1.db.gz has plans of
+// version 1: job 1 is done, job 2 was killed in the middle of its searches.
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <fstream>
+
+#include "server/store/store.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+void unpack(const std::string& from, const std::string& to) {
+  const gzFile in = gzopen(from.c_str(), "rb");
+  ASSERT_NE(in, nullptr) << from;
+  std::ofstream out(to, std::ios::binary);
+  std::string bytes(1 << 16, 0);
+  int n = 0;
+  while ((n = gzread(in, bytes.data(), static_cast<unsigned>(bytes.size()))) > 0) out.write(bytes.data(), n);
+  EXPECT_EQ(gzclose(in), Z_OK);
+}
+
+class MadeBefore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    unpack(WARPLOOM_SOURCE_DIR "/tests/data/made_before/store_plan1.db.gz", file_);
+    StoreOptions options;
+    options.file = file_;
+    const auto store = Store::open(options);
+    ASSERT_TRUE(store.ok()) << store.status();
+    device_ = (*store)->devices().value().at(0);
+    const JobRow done = (*store)->job(1).value().value();
+    graph_ = done.graph;
+    before_ = *done.result;
+    options_ = done.options;
+    options_.device = device_;
+    for (int64_t search = 1; search < 40; ++search)
+      for (const PhaseTrial& each : (*store)->trials(search).value()) {
+        ++trials_;
+        EXPECT_TRUE(each.trial.plan.starts_with("plan 1 ")) << each.trial.plan;
+      }
+    (*store)->close();
+  }
+
+  std::unique_ptr<Service> reopen() {
+    auto service = std::make_unique<Service>(file_, 15, "", 0, false, false, &warploom_compiler());
+    EXPECT_TRUE(service->started.ok()) << service->started;
+    return service;
+  }
+
+  Scratch scratch_;
+  const std::string file_ = scratch_.path("store.db");
+  Device device_;
+  std::string graph_;
+  TuneOptions options_;
+  JobResult before_;
+  int trials_ = 0;
+};
+
+TEST_F(MadeBefore, RecordsAreServed) {
+  auto service = reopen();
+  const std::vector<Job> seen = service->watch("jobs/1");
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back().state, JobState::kSucceeded);
+  ASSERT_EQ(seen.back().result->groups.size(), before_.groups.size());
+  // The same request again: nothing is measured, there is no worker.
+  const Job again = service->run("again", options_, graph_);
+  ASSERT_EQ(again.state, JobState::kSucceeded) << again.error;
+  EXPECT_TRUE(again.cached);
+  EXPECT_EQ(again.result->groups[0].plan, before_.groups[0].plan);
+  EXPECT_TRUE(again.result->groups[0].plan.starts_with("plan 1 "));
+}
+
+TEST_F(MadeBefore, TheSearchGoesOnFromItsTrials) {
+  auto service = reopen();
+  Hooks hooks;
+  hooks.judge = [](const Batch&, Trial* trial) {
+    trial->outcome = Outcome::kCorrect;
+    trial->samples_ns = {static_cast<int64_t>(1000 + number_of(trial->plan) % 900)};
+  };
+  FakeWorker worker(service->channel, "w", hooks, device_);
+  const std::vector<Job> seen = service->watch("jobs/2");
+  ASSERT_FALSE(seen.empty());
+  ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
+  // It asked for 608 trials in all and had about fifty of them.
+  EXPECT_GT(trials_, 60);
+  const auto measured = worker.measured();
+  EXPECT_GT(measured.size(), 100u);
+  EXPECT_LT(measured.size(), 580u);
+  for (const auto& [batch, plan] : measured) EXPECT_TRUE(plan.starts_with("plan 2 ")) << plan;
+}
+
+}  // namespace
+}  // namespace wl
