@@ -1,7 +1,7 @@
 # The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
-#   make bench       the figures that the README quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
+#   make bench       the figures that bench/README.md quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
 #   make bench-parts   the memory-bound parts of models, beside the other frameworks
 #   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
 #   make bench-cpu-model  how the cost of CPU contractions ranks schedules; RECORD=1 measures them on this machine first

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The figures that the README quotes.
+"""The figures that bench/README.md quotes.
 
 Every contender runs in its own process. When all have prepared, they are measured in interleaved rounds with gaps,
 because some frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in

@@ -247,7 +247,8 @@ absl::StatusOr<int> inspect_command(Context& context) {
     }
     std::printf("# g%zu: %s, %s, occurs %ld times, key %s\n", i, describe_group(group.graph).c_str(),
                 group.tuned ? "tuned" : "default schedule", group.count, group.key.c_str());
-    if (options.stage == "plan" && !group.space.empty()) std::printf("# %s\n", group.space.c_str());
+    if (options.stage == "plan" && !group.space.empty())
+      std::printf("# %s; --stage space lists the choices\n", group.space.substr(0, group.space.find('\n')).c_str());
     std::fputs(text.c_str(), stdout);
     if (!text.ends_with('\n')) std::fputs("\n", stdout);
   }

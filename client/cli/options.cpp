@@ -194,9 +194,11 @@ void add_graph_commands(CLI::App& app, Options& options) {
   CLI::App* inspect = command(app, options, "inspect", "what the compiler makes of a graph; needs no device",
                               "warploom inspect model.onnx --stage source");
   inspect->add_option("FILE", options.input, "the graph")->required();
-  inspect->add_option("--stage", options.stage, "graph, plan, kernel, source or asm")
+  inspect
+      ->add_option("--stage", options.stage,
+                   "graph, space (what can be chosen for each kernel), plan, kernel, source or asm")
       ->capture_default_str()
-      ->check(CLI::IsMember({"graph", "plan", "kernel", "source", "asm"}))
+      ->check(CLI::IsMember({"graph", "space", "plan", "kernel", "source", "asm"}))
       ->type_name("STAGE");
   inspect->add_flag("--simplify-only", options.simplify_only,
                     "stage graph: rewrite rules applied, not cut into groups");

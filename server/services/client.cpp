@@ -39,7 +39,9 @@ absl::Status fill_group(const PlannedGroup& group, const std::string& stage, con
   out->set_plan(chosen);
   out->set_tuned(record.has_value());
   out->set_space(opened->space_text());
-  if (stage == "plan") {
+  if (stage == "space") {
+    out->set_text(out->space());
+  } else if (stage == "plan") {
     out->set_text(chosen);
   } else if (stage == "kernel") {
     WL_ASSIGN_OR_RETURN(std::string text, opened->kernel_text(chosen));
@@ -126,9 +128,9 @@ grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context, const v1:
 
 grpc::Status TuningServiceImpl::Inspect(grpc::ServerContext*, const v1::InspectRequest* request,
                                         v1::InspectResponse* out) {
-  static const std::set<std::string> stages = {"graph", "plan", "kernel", "source"};
+  static const std::set<std::string> stages = {"graph", "space", "plan", "kernel", "source"};
   if (!stages.contains(request->stage())) {
-    return to_grpc(invalid("stage: expected graph, plan, kernel or source, found \"", request->stage(), "\""));
+    return to_grpc(invalid("stage: expected graph, space, plan, kernel or source, found \"", request->stage(), "\""));
   }
   const auto run = [&]() -> absl::Status {
     if (request->simplify_only()) {

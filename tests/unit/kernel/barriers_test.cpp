@@ -23,9 +23,9 @@ Kernel product_in(int64_t stages, int64_t unroll) {
   const Domain domain = analyze(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
   Schedule schedule = space.schedule(space.seeds[0]);
-  schedule.set("k_step", 16);
-  schedule.set("stages", stages);
-  schedule.set("unroll", unroll);
+  schedule.set(kStepK, 16);
+  schedule.set(kStages, stages);
+  schedule.set(kUnrollK, unroll);
   return lower(graph, domain, schedule, machine).value();
 }
 
