@@ -36,26 +36,6 @@ add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
-# wl_onnx_schema(LIBRARY): generates the tables of compiler/import/schema.h from the installed onnx package into the
-# library. The Python of the tests' environment is used if it exists, otherwise the system's.
-function(wl_onnx_schema library)
-  foreach(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python python3)
-    execute_process(COMMAND ${python} -c "import onnx" RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
-    if(NOT failed)
-      set(with_onnx ${python})
-      break()
-    endif()
-  endforeach()
-  if(NOT with_onnx)
-    message(FATAL_ERROR "warploom: no Python with the package onnx, whose operator schemas the importer is built from: run tools/setup.sh python")
-  endif()
-  set(output ${PROJECT_BINARY_DIR}/generated/onnx_schema.cpp)
-  set(script ${PROJECT_SOURCE_DIR}/tools/onnx_schema.py)
-  file(GLOB installed ${PROJECT_SOURCE_DIR}/build/venv/.installed)  # a stamp that changes with the installed package
-  add_custom_command(OUTPUT ${output} COMMAND ${with_onnx} ${script} ${output} DEPENDS ${script} ${installed} VERBATIM)
-  target_sources(wl_${library} PRIVATE ${output})
-endfunction()
-
 # The protocol: compiles *.proto to one library of generated code, without our warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)

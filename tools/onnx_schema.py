@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes what the importer needs to know of the standard ONNX operators (compiler/import/schema.h), as the
-installed onnx package defines them, to a C++ file: tools/onnx_schema.py OUTPUT. The build runs it."""
+"""Writes what the importer must know of the standard ONNX operators (compiler/import/schema.h), as the installed onnx
+package defines them: tools/onnx_schema.py [OUTPUT]. Run it after a change of that package's version in tools/requirements.txt."""
 import json
 import pathlib
 import sys
 
 import onnx
 
+OUTPUT = pathlib.Path(__file__).resolve().parent.parent / "compiler/import/onnx_schema.inc"
+WIDTH = 130
 FIELDS = {"INT": "i", "FLOAT": "f", "STRING": "s"}
 
 
@@ -34,6 +36,16 @@ def takes(schema):
     return rows, any(i.option == option.Variadic for i in schema.inputs)
 
 
+def packed(rows):
+    """As many rows a line as fit."""
+    lines = [""]
+    for row in (row.strip() for row in rows):
+        if lines[-1] and len(lines[-1]) + 1 + len(row) > WIDTH:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "  ") + row
+    return lines
+
+
 def main():
     schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""]
     schemas.sort(key=lambda s: (s.name, s.since_version))
@@ -45,21 +57,13 @@ def main():
                     f"{len(attributes)}, {len(names)}, {len(inputs)}, {len(own)}, {str(variadic).lower()}}},")
         inputs += own
         attributes += [attribute(schema, name) for name in names]
-    lines = ['#include "compiler/import/schema.h"', "", "namespace wl::onnx_import {", "namespace {",
-             "constexpr SchemaAttribute kAttributes[] = {", *attributes, "};",
-             "constexpr SchemaInput kInputs[] = {", *inputs, "};",
-             "constexpr Schema kSchemas[] = {", *rows, "};", "}  // namespace", "",
-             "std::span<const Schema> schemas() { return kSchemas; }",
-             "std::span<const SchemaAttribute> attributes_of(const Schema& schema) {",
-             "  return std::span(kAttributes).subspan(static_cast<size_t>(schema.first), "
-             "static_cast<size_t>(schema.count));", "}",
-             "std::span<const SchemaInput> inputs_of(const Schema& schema) {",
-             "  return std::span(kInputs).subspan(static_cast<size_t>(schema.first_input), "
-             "static_cast<size_t>(schema.inputs));", "}",
-             f"int newest_opset() {{ return {onnx.defs.onnx_opset_version()}; }}",
-             f"std::string_view schema_source() {{ return {text('onnx ' + onnx.__version__)}; }}", "",
-             "}  // namespace wl::onnx_import", ""]
-    pathlib.Path(sys.argv[1]).write_text("\n".join(lines))
+    lines = ["// Written by tools/onnx_schema.py; tests/checks/onnx_schema.py tells whether it is current.",
+             f"constexpr std::string_view kSchemaSource = {text('onnx ' + onnx.__version__)};",
+             f"constexpr int kSchemaOpset = {onnx.defs.onnx_opset_version()};",
+             "constexpr SchemaAttribute kAttributes[] = {", *packed(attributes), "};",
+             "constexpr SchemaInput kInputs[] = {", *packed(inputs), "};",
+             "constexpr Schema kSchemas[] = {", *packed(rows), "};", ""]
+    pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else OUTPUT).write_text("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,29 @@ namespace wl::onnx_import {
 
 using onnx::AttributeProto;
 
+namespace {
+#include "compiler/import/onnx_schema.inc"
+}  // namespace
+
+std::span<const Schema> schemas() {
+  return kSchemas;
+}
+
+std::span<const SchemaAttribute> attributes_of(const Schema& schema) {
+  return std::span(kAttributes).subspan(static_cast<size_t>(schema.first), static_cast<size_t>(schema.count));
+}
+
+std::span<const SchemaInput> inputs_of(const Schema& schema) {
+  return std::span(kInputs).subspan(static_cast<size_t>(schema.first_input), static_cast<size_t>(schema.inputs));
+}
+
+int newest_opset() {
+  return kSchemaOpset;
+}
+std::string_view schema_source() {
+  return kSchemaSource;
+}
+
 const Schema* schema_of(std::string_view op, int version) {
   const auto all = schemas();
   const auto after = std::upper_bound(all.begin(), all.end(), std::pair(op, version),

@@ -1,6 +1,6 @@
-// The standard ONNX operators as the installed onnx package defines them: names, versions, attributes and inputs. The
-// build generates the tables from that package (tools/onnx_schema.py). The importer checks nodes against them and takes
-// the values of omitted attributes from them.
+// The standard ONNX operators as the onnx package defines them: names, versions, attributes and inputs.
+// tools/onnx_schema.py writes the tables (onnx_schema.inc); the importer checks nodes against them, and takes from them
+// the values of attributes that a node leaves out.
 #pragma once
 
 #include <cstdint>
