@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on every #include and word that tests/layers.txt forbids, with the file, the line and the edge, and on types
-of the same name in two headers.
+"""Fails on every #include and word that tests/layers.txt forbids, with the file, the line and the edge; on folders and
+headers that include each other in a circle, those of tests/ and bench/ too; and on types of the same name in two headers.
 
     layers.py [--root DIR] [--layers FILE]
 """
@@ -143,6 +143,57 @@ def check_names(files, root):
                 yield f"{file}:{number}: {found[1]}: {known[found[1]]} has a type of that name; rename one"
 
 
+def includes_of(file, root):
+    """(header, line) of what a file includes of the tree; from the root of the tree, or beside the file."""
+    beside = pathlib.PurePosixPath(file).parent
+    for number, line in enumerate((root / file).read_text(errors="replace").splitlines(), 1):
+        found = INCLUDE.match(line)
+        for header in (found[2], str(beside / found[2])) if found and found[1] == '"' else ():
+            if (root / header).is_file():
+                yield header, number
+                break
+
+
+def circle(edges):
+    """The first path found that ends where it began, or None."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node) :] + [node]
+        if node in done:
+            return None
+        path.append(node)
+        for to in sorted(edges.get(node, ())):
+            found = visit(to)
+            if found:
+                return found
+        done.add(path.pop())
+        return None
+
+    for node in sorted(edges):
+        found = visit(node)
+        if found:
+            return found
+    return None
+
+
+def check_circles(files, root):
+    headers, folders = {}, {}
+    for file in files:
+        folder = str(pathlib.PurePosixPath(file).parent)
+        for header, number in includes_of(file, root):
+            headers.setdefault(file, {})[header] = f"{file}:{number}"
+            to = str(pathlib.PurePosixPath(header).parent)
+            if to != folder:
+                folders.setdefault(folder, {}).setdefault(to, f"{file}:{number}")
+    for edges in (headers, folders):
+        path = circle(edges)
+        if path:
+            steps = ", ".join(f"{at} includes {to}" for at, to in ((edges[a][b], b) for a, b in zip(path, path[1:])))
+            yield f"{path[0]} includes itself in a circle: {steps}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=pathlib.Path, default=tree.ROOT)
@@ -152,9 +203,11 @@ def main():
         layers = Layers((options.layers or options.root / "tests/layers.txt").read_text())
     except LayersError as error:
         return tree.report("layers", [str(error)], 0)
-    files = [f for f in tree.files("*.h", "*.cpp", "*.inc", "*.def", root=options.root) if f.split("/")[0] not in OUTSIDE]
+    every = tree.files("*.h", "*.cpp", "*.inc", "*.def", root=options.root)
+    files = [f for f in every if f.split("/")[0] not in OUTSIDE]
     problems = [problem for file in files for problem in check_file(layers, file, options.root)]
     problems += check_names(files, options.root)
+    problems += check_circles(every, options.root)
     return tree.report("layers", problems, len(files))
 
 

@@ -42,6 +42,16 @@ class Layers(unittest.TestCase):
         self.assertEqual(code, 1, printed)
         self.assertIn("server/b.h:2: Pool: client/a.h has a type of that name", printed)
 
+    def test_circles(self):
+        headers = {"tests/a.h": '#include "tests/b.h"\n', "tests/b.h": '\n#include "b.h"\n#include "a.h"\n'}
+        code, printed = run(headers)
+        self.assertEqual(code, 1, printed)
+        self.assertIn("tests/a.h:1 includes tests/b.h, tests/b.h:3 includes tests/a.h", printed)
+        folders = {"bench/a.h": "", "bench/b.cpp": '#include "bench/x/x.h"\n', "bench/x/x.h": '#include "bench/a.h"\n'}
+        code, printed = run(folders)
+        self.assertEqual(code, 1, printed)
+        self.assertIn("bench includes itself in a circle: bench/b.cpp:1 includes bench/x, bench/x/x.h:1 includes bench", printed)
+
     def test_forbidden_edges(self):
         for file, header, edge in (
             ("compiler/base/a.h", "compiler/plan/x.h", "compiler/base -> compiler/plan"),
