@@ -91,7 +91,7 @@ format:
 
 lint: build
 	python3 tests/checks/layers.py
-	python3 tests/checks/file_size.py
+	python3 tests/checks/sizes.py
 	python3 tests/checks/format.py
 	python3 tests/checks/tidy.py --build build/release --jobs $(JOBS)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Misuse: every *.txt beside this file has a command, its exit code and the first line of its message. The function
-of the same name makes the files that the command needs. UPDATE_GOLDEN=1 rewrites the files."""
+"""Misuse: every *.txt beside this file, or in graphs/ where the graph is what is wrong, has a command, its exit code and
+the first line of its message. The function of the same name makes the files that the command needs. UPDATE_GOLDEN=1
+rewrites the files."""
 
 import os
 import pathlib
@@ -276,12 +277,16 @@ def run(name):
         return f"$ {command}\nexit {code}\n{first}\n"
 
 
+def golden_of(name):
+    return next(HERE.rglob(f"{name}.txt"), HERE / f"{name}.txt")
+
+
 def main():
     names = sys.argv[1:] or list(CASES)
     update = os.environ.get("UPDATE_GOLDEN") == "1"
     wrong = 0
     for name in names:
-        golden = HERE / f"{name}.txt"
+        golden = golden_of(name)
         try:
             found = run(name)
         except Skipped as why:
@@ -293,7 +298,7 @@ def main():
         if found != expected:
             wrong += 1
             print(f"{name}:\nexpected\n{expected}found\n{found}", flush=True)
-    stray = {path.stem for path in HERE.glob("*.txt")} - set(CASES)
+    stray = {path.stem for path in HERE.rglob("*.txt")} - set(CASES)
     for name in sorted(stray):
         print(f"{name}.txt belongs to no case")
     print(f"{len(names)} cases, {wrong} wrong")
