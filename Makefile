@@ -50,11 +50,13 @@ demo: build
 	mkdir -p build/demo
 	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
+# Minutes: a part of the random graphs and of long lists (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N draws another.
+test: export WARPLOOM_TEST_SCALE ?= 0.25
 test: build
 	$(call run_tests,release,-LE long)
 
-# Ten times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4 compiled
-# (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N tries others.
+# All of every list, and forty times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4
+# compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: build
 	$(call run_tests,release,)

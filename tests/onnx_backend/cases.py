@@ -1,6 +1,8 @@
 """The onnx package's backend test cases as folders that run_onnx reads (tests/tools/onnx_case.h)."""
 import dataclasses
 import glob
+import hashlib
+import os
 import pathlib
 import re
 import warnings
@@ -62,6 +64,23 @@ def sets_of(case, model):
         def values(kind, infos):
             return [read_proto(f"{folder}/{kind}_{i}.pb", info.type) for i, info in enumerate(infos)]
         yield values("input", inputs), values("output", model.graph.output)
+
+
+def share():
+    """How much of the cases is tried: all from a WARPLOOM_TEST_SCALE of 1 on."""
+    return min(1, float(os.environ.get("WARPLOOM_TEST_SCALE", "1")))
+
+
+def drawn(every):
+    """That part of the cases, drawn by WARPLOOM_TEST_SEED."""
+    seed = os.environ.get("WARPLOOM_TEST_SEED", "1")
+    place = lambda case: int.from_bytes(hashlib.sha256(f"{seed} {case.name}".encode()).digest()[:4], "big") / 2**32
+    return [case for case in every if place(case) < share()]
+
+
+def least(floor):
+    """The part of the drawn cases that must pass where `floor` of all must: a part has more or fewer of the failing ones by chance."""
+    return floor if share() == 1 else floor - 0.02
 
 
 def light_model(case):

@@ -9,6 +9,7 @@
 #include "tests/simulated/random_group.h"
 #include "tests/simulated/reduced.h"
 #include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/stitched_groups.h"
 
@@ -28,7 +29,7 @@ TEST(StitchedCode, MeansItsGraph) {
       const int number = checks.group(group).value();
       std::vector<Point> points = testing::sample_points(space, 2, 3);
       points.erase(points.begin() + 1, points.end() - 1);
-      for (const Point& point : points) {
+      for (const Point& point : testing::sampled(points, checks.kernels())) {
         auto kernel = lower(group, domain, space.schedule(point), machine);
         ASSERT_TRUE(kernel.ok()) << kernel.status() << text << space.text(point);
         const bool gpu = machine.target->is_gpu();

@@ -1,6 +1,7 @@
-// The number of cases of random tests, and their seeds. WARPLOOM_TEST_SCALE multiplies every count: `make test` runs at
-// 1, `make test-long` at 10, the sanitizers below 1. WARPLOOM_TEST_SEED sets the first seed. Seeds are printed, and a
-// failure names its own. A test of many seeds is divided into shards, so that ctest runs it on every core.
+// How much the random tests try, and where they start. WARPLOOM_TEST_SCALE multiplies every count: `make test` runs at
+// 0.25, `make test-long` at 10, the sanitizers at 0.1. Below 1, tests of long lists take a part of them.
+// WARPLOOM_TEST_SEED moves the seeds; they are printed, and a failure names its own. A test of many seeds is cut into
+// shards, so that ctest runs it on every core.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,14 +11,34 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace wl::testing {
 
-// Returns `count` times WARPLOOM_TEST_SCALE, at least 1.
-inline int64_t scaled(int64_t count) {
+// WARPLOOM_TEST_SCALE.
+inline double test_scale() {
   const char* text = std::getenv("WARPLOOM_TEST_SCALE");
-  const double scale = text == nullptr ? 1 : std::strtod(text, nullptr);
-  return std::max<int64_t>(1, std::llround(static_cast<double>(count) * scale));
+  return text == nullptr ? 1 : std::strtod(text, nullptr);
+}
+
+// `count` times WARPLOOM_TEST_SCALE, at least 1.
+inline int64_t scaled(int64_t count) {
+  return std::max<int64_t>(1, std::llround(static_cast<double>(count) * test_scale()));
+}
+
+// The whole list from a scale of 1 on. Below 1 that part of it, evenly spread, in order, and at least one element. Each
+// `turn` shifts the part by one element, so that successive turns cover the list.
+template <typename T>
+std::vector<T> sampled(const std::vector<T>& all, uint64_t turn = 0) {
+  const double scale = test_scale();
+  if (scale >= 1 || all.empty()) return all;
+  std::vector<T> out;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto at = static_cast<double>((i + turn) % all.size());
+    if (std::floor((at + 1) * scale) > std::floor(at * scale)) out.push_back(all[i]);
+  }
+  if (out.empty()) out.push_back(all[turn % all.size()]);
+  return out;
 }
 
 // Returns the first seed, WARPLOOM_TEST_SEED or `otherwise`, and prints it.

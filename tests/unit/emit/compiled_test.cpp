@@ -24,9 +24,10 @@ struct Tally {
   int unimplemented = 0;
 };
 
-// Adds `points` schedules drawn from a group's space besides its seeds; with 0, one of its seeds or a drawn one.
+// Adds `points` schedules of a group, drawn from its space, beside its seeds; with 0, one of its seeds or a drawn one.
+// `in_part`: short runs take a part of them.
 void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std::string>& targets, int points,
-               Tally& tally, uint64_t seed) {
+               Tally& tally, uint64_t seed, bool in_part = false) {
   const auto number = checks.group(group);
   ASSERT_TRUE(number.ok()) << number.status() << "\n" << print(group);
   for (const std::string& target : targets) {
@@ -37,6 +38,7 @@ void add_group(CompiledChecks& checks, const Graph& group, const std::vector<std
     ASSERT_TRUE(space.ok()) << space.status();
     std::vector<Point> chosen = testing::sample_points(*space, std::max(1, points), seed++);
     if (points == 0) chosen = {chosen[seed % chosen.size()]};
+    if (in_part) chosen = testing::sampled(chosen, seed);
     for (const Point& point : chosen) {
       const std::string plan = space->text(point);
       const auto kernel = lower(group, *domain, space->schedule(point), machine);
@@ -65,7 +67,7 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
   for (const char* text : testing::kGroups) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
-    add_group(checks, *group, testing::runnable_targets(), 4, tally, seed += 100);
+    add_group(checks, *group, testing::runnable_targets(), 4, tally, seed += 100, true);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);
@@ -117,7 +119,8 @@ TEST_P(SimulatedClasses, SampledSchedulesMeanTheGraph) {
   for (size_t i = GetParam(); i < std::size(testing::kGroups); i += testing::kShards) {
     const auto group = parse(testing::kGroups[i]);
     ASSERT_TRUE(group.ok()) << group.status() << testing::kGroups[i];
-    add_group(checks, *group, kSimulated, static_cast<int>(testing::scaled(4)), tally, seed + 100 * (i + 1));
+    add_group(checks, *group, kSimulated, static_cast<int>(std::max<int64_t>(4, testing::scaled(4))), tally,
+              seed + 100 * (i + 1), true);
     if (HasFatalFailure()) return;
   }
   expect_right(checks);

@@ -113,31 +113,40 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
   }
 }
 
-// Tests every first choice, and the largest register tile with all options around it.
+// Where the target's own part of a list of all targets begins (testing::sampled).
+uint64_t turn_of(const std::string& target) {
+  const std::vector<std::string> names = gpu_targets();
+  return static_cast<uint64_t>(std::find(names.begin(), names.end(), target) - names.begin());
+}
+
+// Every first choice, and the largest register tile with everything around it.
 TEST_P(DeviceCode, OfAContractionIsWideAndSpillsNothing) {
   const Machine machine = testing::machine_named(GetParam());
   const Graph graph = parse(kGemmGelu).value();
   const Domain domain = analyze(graph, machine).value();
   const Space space = space_of(graph, domain, machine).value();
-  for (size_t i = 0; i < space.seeds.size(); i += 3) {
-    SCOPED_TRACE(space.text(space.seeds[i]));
-    const Kernel kernel = lower(graph, domain, space.schedule(space.seeds[i]), machine).value();
+  std::vector<Point> points;
+  for (size_t i = 0; i < space.seeds.size(); i += 3) points.push_back(space.seeds[i]);
+  for (const Point& point : testing::sampled(points, turn_of(GetParam()))) {
+    SCOPED_TRACE(space.text(point));
+    const Kernel kernel = lower(graph, domain, space.schedule(point), machine).value();
     const auto code = compile_one(emit(kernel, machine).value(), folder_);
     ASSERT_TRUE(code.ok()) << code.status();
     EXPECT_EQ(code->spill_bytes, 0);
     EXPECT_EQ(code->stack_bytes, 0);
     EXPECT_LE(code->registers, machine.target->gpu.lane_registers);
     // What is put across on its way is copied element by element.
-    EXPECT_EQ(code->narrowest_load, space.schedule(space.seeds[i])[kAsyncCopies] != 0 ? 4 : 16);
+    EXPECT_EQ(code->narrowest_load, space.schedule(point)[kAsyncCopies] != 0 ? 4 : 16);
     EXPECT_EQ(code->narrowest_store, 16);
-    std::printf("%s: %d registers, %d threads\n", space.text(space.seeds[i]).c_str(), code->registers, kernel.threads);
+    std::printf("%s: %d registers, %d threads\n", space.text(point).c_str(), code->registers, kernel.threads);
   }
 }
 
 TEST_P(DeviceCode, OfEveryClassCompiles) {
   const Machine machine = testing::machine_named(GetParam());
   int kernels = 0;
-  for (const char* text : testing::kGroups) {
+  const std::vector<const char*> groups(std::begin(testing::kGroups), std::end(testing::kGroups));
+  for (const char* text : testing::sampled(groups, turn_of(GetParam()))) {
     const Graph graph = parse(text).value();
     const Domain domain = analyze(graph, machine).value();
     const Space space = space_of(graph, domain, machine).value();

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/unit/fuzz.h"
+
 namespace wl {
 namespace {
 
@@ -23,6 +25,7 @@ struct Case {
   int lanes;
   const char* march;
   const char* name;
+  bool always;  // in short runs too: both compilers, and every width, once
 };
 
 bool machine_runs(const std::string& march) {
@@ -72,10 +75,11 @@ const std::map<std::string, double> kBounds = {{"exp", 1.25}, {"exp2", 1.25}, {"
 // Absolute errors for |x| < 1e4.
 const std::map<std::string, double> kAbsoluteBounds = {{"sin", 1e-7}, {"cos", 1e-7}, {"erf", 1.2e-7}, {"tanh", 1.8e-7}};
 
-class CpuPrelude : public testing::TestWithParam<Case> {};
+class CpuPrelude : public ::testing::TestWithParam<Case> {};
 
 TEST_P(CpuPrelude, KeepsItsPromises) {
   const Case& c = GetParam();
+  if (testing::test_scale() < 1 && !c.always) GTEST_SKIP() << "part of the long run: WARPLOOM_TEST_SCALE=1";
   if (!machine_runs(c.march)) GTEST_SKIP() << "this machine does not run -march=" << c.march;
   if (run(std::string("command -v ") + c.compiler).status != 0) GTEST_SKIP() << "no " << c.compiler << " on the path";
   TemporaryFolder folder;
@@ -125,16 +129,19 @@ TEST_P(CpuPrelude, KeepsItsPromises) {
   EXPECT_EQ(measured, kBounds.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Compilers, CpuPrelude,
-    testing::Values(Case{"g++", 16, "x86-64-v4", "gcc_avx512"}, Case{"g++", 8, "x86-64-v3", "gcc_avx2"},
-                    Case{"g++", 4, "x86-64-v2", "gcc_sse4"}, Case{"g++", 1, "x86-64", "gcc_scalar"},
-                    Case{"clang++", 16, "x86-64-v4", "clang_avx512"}, Case{"clang++", 8, "x86-64-v3", "clang_avx2"},
-                    Case{"clang++", 4, "x86-64-v2", "clang_sse4"}, Case{"clang++", 1, "x86-64", "clang_scalar"}),
-    [](const testing::TestParamInfo<Case>& parameter) { return parameter.param.name; });
+INSTANTIATE_TEST_SUITE_P(Compilers, CpuPrelude,
+                         ::testing::Values(Case{"g++", 16, "x86-64-v4", "gcc_avx512", true},
+                                           Case{"g++", 8, "x86-64-v3", "gcc_avx2", false},
+                                           Case{"g++", 4, "x86-64-v2", "gcc_sse4", true},
+                                           Case{"g++", 1, "x86-64", "gcc_scalar", false},
+                                           Case{"clang++", 16, "x86-64-v4", "clang_avx512", false},
+                                           Case{"clang++", 8, "x86-64-v3", "clang_avx2", true},
+                                           Case{"clang++", 4, "x86-64-v2", "clang_sse4", false},
+                                           Case{"clang++", 1, "x86-64", "clang_scalar", true}),
+                         [](const ::testing::TestParamInfo<Case>& parameter) { return parameter.param.name; });
 
 TEST(CpuPreludeText, NeedsNoHeader) {
-  EXPECT_THAT(std::string(cpu_prelude()), testing::Not(testing::HasSubstr("#include")));
+  EXPECT_THAT(std::string(cpu_prelude()), ::testing::Not(::testing::HasSubstr("#include")));
 }
 
 }  // namespace
