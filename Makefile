@@ -31,10 +31,10 @@ python:
 peers:
 	@tools/setup.sh peers
 
-# $(call configure_and_build,PRESET)
+# $(call configure_and_build,PRESET,TARGETS)
 define configure_and_build
 cmake --preset $(1)
-cmake --build --preset $(1) -j $(JOBS)
+cmake --build --preset $(1) -j $(JOBS) --target $(2)
 endef
 
 # $(call run_tests,PRESET,CTEST OPTIONS): the closing lines are kept, so that .ci/run can end with them.
@@ -44,21 +44,24 @@ ctest --preset $(1) -j $(JOBS) --no-tests=error $(2) 2>&1 | tee build/$(1)/ctest
 endef
 
 build: python
-	$(call configure_and_build,release)
+	$(call configure_and_build,release,all)
 
-demo: build
+demo: setup
+	$(call configure_and_build,release,warploom warploom-runner)
 	mkdir -p build/demo
 	build/release/bin/warploom tune $(DEMO_MODEL) --retune --store build/demo/store.db --trials $(DEMO_TRIALS) --out build/demo/bundle
 
 # Minutes: a part of the random graphs and of long lists (tests/unit/fuzz.h); WARPLOOM_TEST_SEED=N draws another.
 test: export WARPLOOM_TEST_SCALE ?= 0.25
-test: build
+test: python
+	$(call configure_and_build,release,tests)
 	$(call run_tests,release,-LE long)
 
 # All of every list, and forty times the random graphs of `make test`: 10^6 through text and rules, 10^5 through lowering, 10^4
 # compiled.
 test-long: export WARPLOOM_TEST_SCALE ?= 10
-test-long: build
+test-long: python
+	$(call configure_and_build,release,tests)
 	$(call run_tests,release,)
 
 bench: build
@@ -91,7 +94,8 @@ bench-ranker: build
 format:
 	$(SOURCES) | xargs clang-format -i
 
-lint: build
+lint: python
+	$(call configure_and_build,release,tests)
 	python3 tests/checks/layers.py
 	python3 tests/checks/sizes.py
 	python3 tests/checks/format.py
@@ -103,11 +107,11 @@ lint: build
 asan tsan: export WARPLOOM_TEST_SCALE ?= 0.1
 tsan: LEFT_OUT = -E '^(e2e.cover|e2e.embedded|e2e.onnx_oracle|onnx_backend)$$'
 asan tsan: python
-	$(call configure_and_build,$@)
+	$(call configure_and_build,$@,tests)
 	$(call run_tests,$@,-LE 'long|lint' $(LEFT_OUT))
 
 fuzz: python
-	$(call configure_and_build,fuzz)
+	$(call configure_and_build,fuzz,fuzzers)
 	tools/fuzz.sh $(FUZZ_SECONDS)
 
 clean:

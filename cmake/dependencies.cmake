@@ -53,12 +53,16 @@ foreach(proto ${WARPLOOM_PROTO_FILES})
             --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
     DEPENDS ${WARPLOOM_PROTO_FILES} VERBATIM)
   list(APPEND proto_sources ${outputs})
+  # Every generated file of messages defines the same static names; those of services may be merged.
+  set_source_files_properties(${generated}/warploom/v1/${stem}.pb.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endforeach()
 if(proto_sources)
   add_library(warploom_protos STATIC ${proto_sources})
   target_include_directories(warploom_protos SYSTEM PUBLIC ${generated})
   target_link_libraries(warploom_protos PUBLIC gRPC::grpc++ protobuf::libprotobuf)
-  set_target_properties(warploom_protos PROPERTIES UNITY_BUILD OFF)  # all generated files define the same static names
+  target_include_directories(warploom_protos PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(warploom_protos PRIVATE ${WARPLOOM_COLD})
+  wl_precompile(warploom_protos precompiled_rpc.h warploom_protos)
 else()
   add_library(warploom_protos INTERFACE)
 endif()

@@ -15,10 +15,12 @@ endif()
 set(CMAKE_CXX_FLAGS_DEV "-O1 -g1")
 set(CMAKE_C_FLAGS_DEV "-O1 -g1")
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(WARPLOOM_COLD $<$<CONFIG:Release>:-O1>)  # of code that waits for others most of the time
 
 find_program(WARPLOOM_CCACHE ccache)
 if(WARPLOOM_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${WARPLOOM_CCACHE})
+  # What ccache asks for where headers are precompiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${WARPLOOM_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${WARPLOOM_CCACHE})
 endif()
 find_program(WARPLOOM_LLD ld.lld)
@@ -44,3 +46,17 @@ foreach(toolkit CUDA HIP)
     message(STATUS "warploom: no ${toolkit} toolkit on this machine; its targets are not tested here")
   endif()
 endforeach()
+
+# wl_precompile(TARGET HEADER HOLDER): builds that merge sources read cmake/HEADER once, for the target HOLDER, and every other
+# target of that header takes what was made there.
+function(wl_precompile target header holder)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -pthread)  # with all or with none: it defines a macro that headers ask for
+  if(target STREQUAL holder)
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/${header})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${holder})
+  endif()
+endfunction()

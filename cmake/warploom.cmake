@@ -3,9 +3,10 @@
 
 set(WARPLOOM_MAINS "warploomd.cpp;warploom_train.cpp;runner_main.cpp;worker_main.cpp;warploom.cpp")
 
-# wl_library(NAME FOLDERS... [DEPS warploom libraries] [LIBS others]). Subfolders must be listed too.
+# wl_library(NAME FOLDERS... [COLD] [RPC] [DEPS warploom libraries] [LIBS others]): the folders inside a folder are named too.
+# COLD: nothing in it takes time when it runs, so that it is compiled quickly. RPC: its sources speak gRPC.
 function(wl_library name)
-  cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "COLD;RPC" "" "DEPS;LIBS" ${ARGN})
   set(globs)
   foreach(folder ${arg_UNPARSED_ARGUMENTS})
     list(APPEND globs ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
@@ -19,6 +20,14 @@ function(wl_library name)
     add_library(wl_${name} STATIC ${sources})
     set(scope PUBLIC)
     target_compile_options(wl_${name} PRIVATE ${WARPLOOM_WARNINGS})
+    if(arg_COLD)
+      target_compile_options(wl_${name} PRIVATE ${WARPLOOM_COLD})
+    endif()
+    if(arg_RPC)
+      wl_precompile(wl_${name} precompiled_rpc.h warploom_protos)
+    else()
+      wl_precompile(wl_${name} precompiled.h wl_base)
+    endif()
   else()
     add_library(wl_${name} INTERFACE)
     set(scope INTERFACE)
@@ -36,8 +45,14 @@ function(wl_program name main)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/${main})
   set(libraries ${ARGN})
   list(TRANSFORM libraries PREPEND wl_)
-  target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS})
+  target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS} ${WARPLOOM_COLD})
   target_link_libraries(${name} PRIVATE ${libraries})
+endfunction()
+
+# wl_tested(TARGETS...): the target `tests` builds them, and all else that the tests need.
+add_custom_target(tests)
+function(wl_tested)
+  add_dependencies(tests ${ARGN})
 endfunction()
 
 # A test that takes longer than this many seconds hangs.
@@ -61,9 +76,11 @@ function(wl_test name folder)
   add_executable(${name} ${sources})
   set(libraries ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM libraries PREPEND wl_)
-  target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS})
+  target_compile_options(${name} PRIVATE ${WARPLOOM_WARNINGS} ${WARPLOOM_COLD})
   target_compile_definitions(${name} PRIVATE WARPLOOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WARPLOOM_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   target_link_libraries(${name} PRIVATE ${libraries} GTest::gmock GTest::gtest_main)
+  wl_precompile(${name} precompiled_test.h base_test)
+  wl_tested(${name})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${WARPLOOM_TEST_SECONDS})
 endfunction()
 

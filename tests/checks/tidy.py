@@ -21,6 +21,8 @@ import sys
 import tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# The build's precompiled header is one of another compiler.
+PRECOMPILED = re.compile(r" -Winvalid-pch| -include \S*/cmake_pch\.hxx")
 CACHE = tree.ROOT / "build" / "tidy"
 # Generated code and the flags of fuzz targets are not checked here.
 FOLDERS = ("compiler/", "proto/", "server/", "worker/", "client/", "runtime/", "tests/")
@@ -72,7 +74,8 @@ def commands_of(build):
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
         merged = INCLUDE.findall(path.read_text()) if path.name.startswith("unity_") else [entry["file"]]
-        entries += [{**entry, "file": file, "command": entry["command"].replace(entry["file"], file)} for file in merged]
+        command = PRECOMPILED.sub("", entry["command"])
+        entries += [{**entry, "file": file, "command": command.replace(entry["file"], file)} for file in merged]
     (build / "tidy").mkdir(exist_ok=True)
     (build / "tidy" / "compile_commands.json").write_text(json.dumps(entries))
     return {entry["file"]: entry["command"] for entry in entries}

@@ -1,0 +1,13 @@
+// What sources that speak protobuf and gRPC include besides.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "cmake/precompiled.h"
+#include "google/protobuf/message.h"

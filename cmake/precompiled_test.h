@@ -1,0 +1,11 @@
+// What tests include besides.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "cmake/precompiled.h"
