@@ -1,6 +1,7 @@
 # The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
+#   make install     the programs and the run-time library, to PREFIX (/usr/local)
 #   make bench       the figures that bench/README.md quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
 #   make bench-parts   the memory-bound parts of models, beside the other frameworks
 #   make bench-models  time and memory of the whole models in MODELS (a folder of ONNX files) beside the other frameworks
@@ -11,9 +12,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
 DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
 DEMO_TRIALS ?= 16
 FUZZ_SECONDS ?= 30
@@ -45,6 +47,10 @@ endef
 
 build: python
 	$(call configure_and_build,release,all)
+
+install: setup
+	$(call configure_and_build,release,installed)
+	cmake --install build/release --prefix $(PREFIX)
 
 demo: setup
 	$(call configure_and_build,release,warploom warploom-runner)
