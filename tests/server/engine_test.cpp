@@ -48,7 +48,7 @@ TEST(FullDisk, EndsTheJobWhereverItStrikes) {
     ++failed;
     EXPECT_EQ(seen.back().state, JobState::kFailed);
     EXPECT_EQ(seen.back().error.code(), absl::StatusCode::kResourceExhausted) << seen.back().error;
-    EXPECT_THAT(std::string(seen.back().error.message()), testing::HasSubstr("disk is full"));
+    EXPECT_THAT(std::string(seen.back().error.message()), ::testing::HasSubstr("disk is full"));
     EXPECT_EQ(service.watch(job->name).back().state, JobState::kFailed) << "who asks later hears it too";
   }
   EXPECT_GT(refused, 0);

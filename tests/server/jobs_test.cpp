@@ -291,7 +291,7 @@ TEST(Jobs, NothingCorrectIsReported) {
   const Job job = service.run("r", trials(8));
   EXPECT_EQ(job.state, JobState::kFailed);
   EXPECT_EQ(job.error.code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(std::string(job.error.message()), testing::HasSubstr("no correct kernel"));
+  EXPECT_THAT(std::string(job.error.message()), ::testing::HasSubstr("no correct kernel"));
 }
 
 TEST(Jobs, AWrongDefaultScheduleDoesNotEndTheGroup) {

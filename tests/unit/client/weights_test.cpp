@@ -67,7 +67,7 @@ TEST_F(WeightsTest, ComeOutOfAnOnnxFileInEveryEncoding) {
   add("short", TensorProto::FLOAT, {5})->set_raw_data("1234");
   ASSERT_TRUE(write_file(path, model.SerializeAsString()).ok());
   (void)all(path, &status);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("initializer short: f32[5] needs 20 bytes"));
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("initializer short: f32[5] needs 20 bytes"));
 }
 
 // The file is as large as the weights, so it is never read as a whole.
@@ -134,7 +134,7 @@ TEST_F(WeightsTest, ComeOutOfFoldersAndSingleFiles) {
   for (const char* wrong : {"/empty", "/nowhere", "/w/readme.txt"}) {
     (void)all(root_ + wrong, &status);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
-    EXPECT_THAT(std::string(status.message()), testing::HasSubstr(root_ + wrong));
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(root_ + wrong));
   }
 }
 

@@ -339,7 +339,7 @@ TEST(Wire, EveryFieldOfARecordIsInItsDigest) {
 TEST(Wire, NonsenseIsRefusedAndSaysWhere) {
   v1::Problem problem;
   problem.add_buffers()->set_dtype("f7");
-  EXPECT_THAT(std::string(from_proto(problem).status().message()), testing::HasSubstr("BufferSpec.dtype"));
+  EXPECT_THAT(std::string(from_proto(problem).status().message()), ::testing::HasSubstr("BufferSpec.dtype"));
   problem.mutable_buffers(0)->set_dtype("f32");
   problem.mutable_buffers(0)->add_shape(-1);
   EXPECT_FALSE(from_proto(problem).ok());

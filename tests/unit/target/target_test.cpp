@@ -40,7 +40,7 @@ TEST(Targets, AnUnknownOneIsAnErrorThatListsThem) {
   const absl::StatusOr<const Target*> none = target_named("cuda:sm_1");
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(std::string(none.status().message()),
-              testing::AllOf(testing::HasSubstr("unknown target \"cuda:sm_1\""), testing::HasSubstr("sim:hip")));
+              ::testing::AllOf(::testing::HasSubstr("unknown target \"cuda:sm_1\""), ::testing::HasSubstr("sim:hip")));
   Device device;
   device.target = "cuda:sm_1";
   EXPECT_FALSE(machine_of(device).ok());
