@@ -1,17 +1,18 @@
-// Loop nests for machines with lanes: a team of threads owns a row (or a tile of the vector atom), and keeps it in
-// registers over all phases, or walks it in parts once for each phase; what a later phase needs of an earlier one is
-// then computed again or kept in shared memory.
+#include "compiler/schedule/nest/gpu.h"
+
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "compiler/kernel/barriers.h"
+#include "compiler/plan/reads.h"
 #include "compiler/schedule/data_movement.h"
-#include "compiler/schedule/nest/loops.h"
 
 namespace wl {
 namespace {
 
-// Teams beyond the last row work on some other, and store nothing. A tile that is bounded may end before it begins.
+// Teams beyond the last row compute some other row, and store nothing. A bounded tile beyond the last row is empty
+// already where `but_bounded` says so.
 void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGuard& guard, bool but_bounded) {
   for (Instr& instr : body) {
     guard_stores(kernel, instr.body, guard, but_bounded);
@@ -22,100 +23,211 @@ void guard_stores(const Kernel& kernel, std::vector<Instr>& body, const SliceGua
 
 }  // namespace
 
-bool LoopLowering::is_wide_tile(TileId tile) {
-  return !out_.kernel().tiles[tile].layout.bases.empty();
+GpuRows::GpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+    : RowLowering(group, domain, schedule, machine, widths_of(domain, schedule, machine)) {
+  if (at_.vector_extent() != 1) vector_ = static_cast<int>(schedule[kVector]);
+  cluster_ = at_.parts() > 1 && schedule[kCluster] != 0;
 }
 
-// As many as the machine runs at once, and such that a block meets one tile of the vector atom alone where that may be:
-// what moves with it and not with rows is then the same in every turn.
-int64_t LoopLowering::persistent_blocks(int64_t chunks) const {
-  const int64_t most = std::min(chunks, schedule_[kMinBlocks] * machine_.multiprocessors());
-  const int64_t step = vector_tiles_ / std::gcd(vector_tiles_, chunk_);
+RowLowering::Widths GpuRows::widths_of(const Domain& domain, const Schedule& schedule, const Machine&) {
+  const int64_t extent = domain.vector >= 0 ? domain.atoms[domain.vector].extent : 1;
+  const int lanes = extent != 1 ? static_cast<int>(schedule[kVector] * schedule[kTeam]) : 1;
+  return {lanes, schedule[kTileVectors] * lanes};
+}
+
+absl::StatusOr<Kernel> GpuRows::run() {
+  WL_RETURN_IF_ERROR(divide_rows());
+  if (at_.rows() == 0) return out_.finish();
+  if (persistent_ || schedule_[kRowsPerTeam] > 1) row_var_ = out_.loop_var(persistent_ ? "turn" : "i");
+  at_.add_outer_loops();
+  if (schedule_[kTeamsShareReduction] != 0 && out_.kernel().teams > 1) at_.share_outermost(out_.kernel().teams);
+  WL_RETURN_IF_ERROR(store_row());
+  if (at_.parts() > 1) share_rows();
+  find_row();
+  for (NodeId reduce : phases_.reduces)
+    results_[reduce] = make_tile(group_.nodes[reduce].dtype, at_.wide(domain_.varies[reduce]));
+  const Affine turns = turns_of_block();
+  rows_ahead_ = persistent_ ? schedule_[kPersistent] - 1 : 0;
+  if (rows_ahead_ > 0) ring_slot_ = affine(out_.derived("slot", {affine(row_var_)}, 1, rows_ahead_ + 1));
+  std::vector<PhaseCode> phases;
+  for (int phase = 0; phase < phases_.count; ++phase) phases.push_back(phase_code(phase, at_.place_of(row_, limits_)));
+  emit_turns(turns, std::move(phases));
+  return finish();
+}
+
+// Rows of a team, a block and the grid.
+absl::Status GpuRows::divide_rows() {
+  const int teams = out_.kernel().teams;
+  if (at_.vector_extent() > 1 && at_.lanes() == 1)
+    return invalid("a row of ", at_.vector_extent(), " needs more than one lane");
+  const bool teams_share = schedule_[kTeamsShareReduction] != 0 && teams > 1;
+  if (teams_share && at_.outer_reduced().empty())
+    return invalid("a row of one loop is shared by the lanes of a team, not by teams");
+  rows_at_once_ = teams_share ? 1 : teams;
+  block_rows_ = rows_at_once_ * schedule_[kRowsPerTeam];
+  blocks_of_rows_ = (at_.rows() + block_rows_ - 1) / block_rows_;
+  persistent_ = schedule_[kPersistent] != 0;
+  out_.kernel().grid = blocks_of_rows_ * at_.parts();
+  if (persistent_ && at_.rows() > 0) out_.kernel().grid = persistent_blocks();
+  return absl::OkStatus();
+}
+
+// As many as the machine runs at once. Where that is possible, a block computes one tile of the vector atom only: what
+// moves with that tile and not with rows is then the same in every turn.
+int64_t GpuRows::persistent_blocks() const {
+  const int64_t most = std::min(blocks_of_rows_, schedule_[kMinBlocks] * machine_.multiprocessors());
+  const int64_t step = at_.vector_tiles() / std::gcd(at_.vector_tiles(), block_rows_);
   return most >= step ? most - most % step : most;
 }
 
-absl::StatusOr<Kernel> LoopLowering::run_teams() {
-  const int teams = out_.kernel().teams;
-  if (vector_extent_ > 1 && lanes_ == 1) return invalid("a row of ", vector_extent_, " needs more than one lane");
-  const int64_t rows_each = schedule_[kRowsPerTeam];
-  split_ = schedule_[kTeamsShareReduction] != 0 && teams > 1;
-  if (split_ && outer_reduced_.empty())
-    return invalid("a row of one loop is shared by the lanes of a team, not by teams");
-  const int64_t at_once = split_ ? 1 : teams;  // rows
-  chunk_ = at_once * rows_each;
-  const int64_t chunks = (rows_ + chunk_ - 1) / chunk_;
-  out_.kernel().grid = chunks * parts_;
-  if (rows_ == 0) return out_.finish();
-  const bool persistent = schedule_[kPersistent] != 0;
-  if (persistent) out_.kernel().grid = persistent_blocks(chunks);
-  if (persistent || rows_each > 1) row_var_ = out_.loop_var(persistent ? "turn" : "i");
-  for (AtomId a : outer_reduced_) outer_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
+// Where a row's values wait for later phases, and in which tiles it is walked.
+absl::Status GpuRows::store_row() {
   const int64_t storage = schedule_[kRowStorage];
-  if (storage == kRowInRegisters && !outer_reduced_.empty())
+  if (storage == kRowInRegisters && !at_.outer_reduced().empty())
     return invalid("a row of several loops does not stay in registers");
-  // A row of nothing is a loop that does not run.
-  const bool nothing = vector_reduced_ && vector_extent_ == 0;
-  resident_ = !nothing && (storage == kRowInRegisters || (domain_.cls == LoopClass::kMap && outer_reduced_.empty()));
+  // A row without elements is a loop that does not run.
+  const bool nothing = at_.vector_reduced() && at_.vector_extent() == 0;
+  const bool is_map = domain_.cls == LoopClass::kMap && at_.outer_reduced().empty();
+  in_registers_ = !nothing && (storage == kRowInRegisters || is_map);
   if (storage != kRowInShared || nothing) phases_.kept.clear();
-  if (vector_reduced_ && !resident_) {
-    vector_tile_ = std::max<int64_t>(1, std::min(vector_extent_, schedule_[kTileVectors] * lanes_));
-    if (vector_tile_ < vector_extent_ || nothing) chunk_var_ = out_.loop_var("part");
+  if (at_.vector_reduced() && !in_registers_) {
+    at_.set_tile(std::max<int64_t>(1, std::min(at_.vector_extent(), schedule_[kTileVectors] * at_.lanes())));
+    if (at_.tile() < at_.vector_extent() || nothing) at_.set_tile_var(out_.loop_var("part"));
   }
-  if (parts_ > 1) share_out(resident_ ? lanes_ : vector_tile_);
-  Affine row = row_of_block(chunk_);
-  if (!split_) row.add(kTeamVar, 1);
+  return absl::OkStatus();
+}
+
+void GpuRows::share_rows() {
+  share_row(in_registers_ ? at_.lanes() : at_.tile(), /*one_tile=*/in_registers_);
+  if (!cluster_) {
+    phases_.kept.clear();  // shared memory does not survive a pass
+    return;
+  }
+  if (at_.shares_vector()) at_.set_row_extent(at_.share());
+  out_.kernel().cluster = static_cast<int>(at_.parts());
+}
+
+void GpuRows::find_row() {
+  row_ = at_.row_of_block(block_rows_);
+  if (at_.row_teams() == 1) row_.add(kTeamVar, 1);
+  if (row_var_ >= 0) row_.add(row_var_, persistent_ ? out_.kernel().grid * block_rows_ : rows_at_once_);
+  const bool divides = at_.vector_extent() % at_.tile() == 0;
+  rows_end_early_ = at_.row_atoms().empty() && !divides && !at_.vector_reduced();
+  if (at_.rows() % block_rows_ != 0 && !rows_end_early_) limits_ = {fixed(at_.rows() - 1)};
+  if (!divides) bound_ = at_.bound_at(at_.place_of(row_, limits_));
+}
+
+Affine GpuRows::turns_of_block() {
+  if (!persistent_) return fixed(schedule_[kRowsPerTeam]);
   const int64_t blocks = out_.kernel().grid;
-  if (row_var_ >= 0) row.add(row_var_, persistent ? blocks * chunk_ : at_once);
-  const bool uneven = rows_ % chunk_ != 0;
-  // Where rows are parts of the vector atom alone, those beyond the last are empty.
-  const bool empty_beyond = row_atoms_.empty() && vector_extent_ % vector_tile_ != 0 && !vector_reduced_;
-  const std::vector<Affine> clamp =
-      uneven && !empty_beyond ? std::vector<Affine>{fixed(rows_ - 1)} : std::vector<Affine>();
-  if (vector_extent_ % vector_tile_ != 0) {
-    bound_ = {{}, {sum(fixed(vector_extent_), place_of(row, clamp).vector_base, -1)}};
-  }
-  for (NodeId reduce : phases_.reduces)
-    results_[reduce] = {make_tile(group_.nodes[reduce].dtype, wide(domain_.varies[reduce]))};
-  Affine turns_of_block = fixed(persistent ? chunks / blocks : rows_each);
-  if (persistent && chunks % blocks != 0)
-    turns_of_block = affine(out_.derived("turns", {affine(kBlockVar, -1, chunks - 1 + blocks)}, blocks));
-  ahead_ = persistent ? schedule_[kPersistent] - 1 : 0;
-  if (ahead_ > 0) slot_ = affine(out_.derived("slot", {affine(row_var_)}, 1, ahead_ + 1));
-  std::vector<std::vector<Code>> codes(phases_.count);
-  for (int phase = 0; phase < phases_.count; ++phase) codes[phase].push_back(phase_code(phase, place_of(row, clamp)));
-  if (sent_.empty()) ahead_ = 0;
-  const auto turned = [&](int64_t turns) {  // the row of so many turns later
-    Affine later = row;
-    later.base += turns * blocks * chunk_;
-    return later;
+  if (blocks_of_rows_ % blocks == 0) return fixed(blocks_of_rows_ / blocks);
+  return affine(out_.derived("turns", {affine(kBlockVar, -1, blocks_of_rows_ - 1 + blocks)}, blocks));
+}
+
+// The loop over the rows of a team. Rows of later turns are copied to a ring in shared memory while a row is computed
+// (ALCOP's pipelining, applied to rows). A thread copies exactly what it will load, so no barrier is needed.
+void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
+  if (copied_.empty()) rows_ahead_ = 0;
+  const auto row_after = [&](int64_t later) {
+    Affine row = row_;
+    row.base += later * out_.kernel().grid * block_rows_;
+    return row;
   };
-  for (int64_t i = 0; i < ahead_; ++i) {
-    Affine first = turned(i);
+  for (int64_t i = 0; i < rows_ahead_; ++i) {
+    Affine first = row_after(i);
     std::erase_if(first.terms, [&](const auto& term) { return term.first == row_var_; });
-    send_rows(first, fixed(i));
+    copy_ahead(first, fixed(i));
   }
-  if (row_var_ >= 0) out_.open_loop(row_var_, {turns_of_block});
-  if (ahead_ > 0) {
-    send_rows(turned(ahead_), affine(out_.derived("next_slot", {affine(row_var_, 1, ahead_)}, 1, ahead_ + 1)));
-    out_.push(wait_instr(static_cast<int>(ahead_)));
+  if (row_var_ >= 0) out_.open_loop(row_var_, {turns});
+  if (rows_ahead_ > 0) {
+    const VarId slot = out_.derived("next_slot", {affine(row_var_, 1, rows_ahead_)}, 1, rows_ahead_ + 1);
+    copy_ahead(row_after(rows_ahead_), affine(slot));
+    out_.push(wait_instr(static_cast<int>(rows_ahead_)));
   }
-  for (std::vector<Code>& phase : codes) emit_row(std::move(phase));
+  for (PhaseCode& phase : phases) {
+    std::vector<PhaseCode> alone;
+    alone.push_back(std::move(phase));
+    emit_phases(alone);
+  }
   if (row_var_ >= 0) out_.close_loop();
-  if (ahead_ > 0) out_.push(wait_instr(0));
-  if (cluster_) out_.push(meeting());  // nobody leaves while others load from it
+  if (rows_ahead_ > 0) out_.push(wait_instr(0));
+  if (cluster_) out_.push(end_of_phase());  // a block must not end while others load from its shared memory
+}
+
+absl::StatusOr<Kernel> GpuRows::finish() {
   for (const Domain::Store& store : domain_.stores)
     out_.kernel().buffers[out_.output_buffer(store.output)].once =
         std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
                     [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
-  if (persistent) hoist_loads(kernel, row_var_);
-  if (uneven) guard_stores(kernel, kernel.body, {row, {0, 0}, rows_}, empty_beyond);
+  if (persistent_) hoist_loads(kernel, row_var_);
+  if (at_.rows() % block_rows_ != 0) guard_stores(kernel, kernel.body, {row_, {0, 0}, at_.rows()}, rows_end_early_);
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
     return invalid(kernel.threads, " threads with ", kernel.scratch_bytes(), " bytes of shared memory; ",
                    machine_.target->name, " has ", gpu.block_threads, " and ", gpu.block_shared);
   return kernel;
+}
+
+TileId GpuRows::new_tile(DType dtype, bool is_wide, bool) {
+  if (is_wide) return out_.team_tile(dtype, {1, at_.tile()}, 1, vector_, bound_);
+  return out_.team_tile(dtype, {1, 1}, -1, 1);
+}
+
+// A team that keeps its row in registers reads there what earlier phases have computed, unless a pass lies between.
+PhaseCode GpuRows::begin_phase() {
+  if (in_registers_ && (at_.parts() == 1 || cluster_)) return std::move(carried_);
+  return {};
+}
+
+void GpuRows::end_phase(PhaseCode& code) {
+  if (!in_registers_) return;
+  carried_ = {};
+  carried_.tiles = code.tiles;
+  carried_.loads = code.loads;
+  carried_.joined = code.joined;
+}
+
+// A slot for each team, unless all of them have the same row.
+RowLowering::KeptSlot GpuRows::kept_slot(const PhaseCode&) {
+  const int slots = at_.row_teams() > 1 ? 1 : out_.kernel().teams;
+  return {slots, slots > 1 ? affine(kTeamVar) : fixed(0)};
+}
+
+std::optional<TileId> GpuRows::load_copied(const Access& access, DType dtype, PhaseCode& code) {
+  if (rows_ahead_ == 0 || !at_.wide(at_.atoms_of(access))) return std::nullopt;
+  if (!copies_rows(group_, domain_, access, vector_)) return std::nullopt;
+  const int teams = out_.kernel().teams;
+  const int64_t pitch = (at_.tile() + 63) / 64 * 64;
+  Slice slice;
+  slice.buffer = out_.shared(cat("ahead", copied_.size()), dtype, {rows_ahead_ + 1, teams, pitch});
+  if (teams > 1) slice.offset.add(kTeamVar, pitch);
+  slice.strides = {0, 1};
+  copied_.emplace_back(access, slice);
+  slice.offset = sum(std::move(slice.offset), ring_slot_, pitch * teams);
+  const TileId tile = make_tile(dtype, true);
+  code.inner.push_back(load_instr(tile, std::move(slice)));
+  return tile;
+}
+
+// Copies what is loaded of a row to a slot of the ring: zeros where there is no such row.
+void GpuRows::copy_ahead(const Affine& row, const Affine& slot) {
+  const RowPlace place = at_.place_of(row);
+  const std::vector<std::vector<Affine>> bound = std::exchange(bound_, at_.bound_at(place));
+  for (const auto& [access, first] : copied_) {
+    Instr instr;
+    instr.op = InstrOp::kAsyncLoad;
+    instr.args = {make_tile(out_.kernel().buffers[first.buffer].dtype, true)};
+    instr.slice = at_.slice_of(out_.input_buffer(access.input), access, place, true);
+    instr.into = first;
+    const std::vector<int64_t>& shape = out_.kernel().buffers[first.buffer].shape;
+    instr.into.offset = sum(std::move(instr.into.offset), slot, shape[1] * shape[2]);
+    instr.guards.push_back({row, {0, 0}, at_.rows()});
+    out_.push(std::move(instr));
+  }
+  bound_ = bound;
+  out_.push(commit_instr());
 }
 
 }  // namespace wl

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"
 #include "compiler/schedule/nest/parts.h"
-#include "compiler/schedule/nest/walk.h"
 
 namespace wl {
 
@@ -30,7 +30,7 @@ Space space_columns(const Graph& group, const Domain& domain, const Machine& mac
   const int64_t blocks = std::max<int64_t>(1, columns / most);
   if (machine.threads > 1) add_parts(space, domain, machine, blocks, 4 * machine.threads);
   add_last(space, group, domain, columns);
-  add_height(space, domain);
+  add_register_rows(space, domain);
   const AtomId atom = shared_atom(domain);
   const int64_t shared = atom >= 0 ? domain.atoms[atom].extent : 1;
   space.legal = [shared, machine](const Schedule& s) {

@@ -1,7 +1,7 @@
 // Maps: every output element on its own; the vector atom in tiles, a block owns a range of tiles.
 #include "compiler/schedule/axes.h"
+#include "compiler/schedule/nest/blocking.h"
 #include "compiler/schedule/nest/nest.h"
-#include "compiler/schedule/nest/walk.h"
 
 namespace wl {
 namespace {
@@ -51,10 +51,10 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
   };
   add_listed_axes(space, machine);
   int64_t staying = 0;  // bytes that every turn of the loop around bands reads again
-  const AtomId banded = strided ? -1 : banded_atom(group, domain, machine, &staying);
-  if (banded >= 0) add_band(space);
-  space.legal = [strided, lanes, banded, domain](const Schedule& s) {
-    if (banded >= 0 && !shares_out_bands(domain, banded, s)) return false;
+  const AtomId blocked = strided ? -1 : cache_block_atom(group, domain, machine, &staying);
+  if (blocked >= 0) add_cache_block_rows(space);
+  space.legal = [strided, lanes, blocked, domain](const Schedule& s) {
+    if (blocked >= 0 && !divides_cache_blocks(domain, blocked, s)) return false;
     if (strided && s[kUnroll] != 1 && s[kUnroll] * lanes > s[kTileElements]) return false;
     return s[kPrefetch] != 0 || s[kPrefetchLevel] == 1;
   };
@@ -73,9 +73,9 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     if (band > 0) chosen.emplace_back(kCacheBlockRows, band);
     add_seed(space, chosen);
   };
-  if (banded >= 0) {
+  if (blocked >= 0) {
     // As much of what stays as leaves room beside it in the second level.
-    const int64_t rows = rows_within(domain, banded, values_of(space, kTileElements)[0]);
+    const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;
       seed(0, band);

@@ -1,4 +1,4 @@
-#include "compiler/schedule/nest/walk.h"
+#include "compiler/schedule/nest/blocking.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,7 +22,7 @@ std::vector<const Access*> reads_of(const Domain& domain) {
 
 }  // namespace
 
-AtomId tall_atom(const Domain& domain) {
+AtomId register_rows_atom(const Domain& domain) {
   if (domain.cls != LoopClass::kColumns || domain.vector < 0) return -1;
   std::vector<const Access*> reads = reads_of(domain);
   std::erase_if(reads, [&](const Access* access) {  // those outside the reduced loops
@@ -48,8 +48,8 @@ AtomId tall_atom(const Domain& domain) {
   return best;
 }
 
-void add_height(Space& space, const Domain& domain) {
-  const AtomId atom = tall_atom(domain);
+void add_register_rows(Space& space, const Domain& domain) {
+  const AtomId atom = register_rows_atom(domain);
   if (atom < 0) return;
   Axis axis(kRegisterRows, {1});
   for (int64_t height : {2, 4, 8, 16})
@@ -63,7 +63,7 @@ bool fits_registers(const Schedule& schedule, const Machine& machine) {
   return height == 1 || height * tile + tile + 2 <= machine.target->vector_registers;
 }
 
-AtomId banded_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes) {
+AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes) {
   if (domain.cls != LoopClass::kMap || domain.vector < 0) return -1;
   const std::vector<const Access*> reads = reads_of(domain);
   AtomId best = -1;
@@ -96,14 +96,14 @@ int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile) {
   return rows;
 }
 
-void add_band(Space& space) {
+void add_cache_block_rows(Space& space) {
   space.axes.push_back({kCacheBlockRows, {0, 1, 4, 16, 64, 256}});
 }
 
-bool shares_out_bands(const Domain& domain, AtomId banded, const Schedule& schedule) {
+bool divides_cache_blocks(const Domain& domain, AtomId blocked, const Schedule& schedule) {
   const int64_t band = schedule[kCacheBlockRows];
   if (band == 0) return true;
-  const int64_t rows = rows_within(domain, banded, schedule[kTileElements]);
+  const int64_t rows = rows_within(domain, blocked, schedule[kTileElements]);
   return band < rows && rows % band == 0;
 }
 

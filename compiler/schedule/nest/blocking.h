@@ -11,18 +11,18 @@
 namespace wl {
 
 // The loop that tiles of several rows run along; -1 where nothing stays.
-AtomId tall_atom(const Domain& domain);
+AtomId register_rows_atom(const Domain& domain);
 // Adds the axis `height`: 1, and divisors of that loop's extent. Nothing without such a loop.
-void add_height(Space& space, const Domain& domain);
+void add_register_rows(Space& space, const Domain& domain);
 // Whether the registers hold a tile of the schedule.
 bool fits_registers(const Schedule& schedule, const Machine& machine);
 
 // The loop of a map that turns around bands; -1: none. `bytes`: what stays for each turn.
-AtomId banded_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
+AtomId cache_block_atom(const Graph& group, const Domain& domain, const Machine& machine, int64_t* bytes = nullptr);
 // Rows of one turn, of tiles of so many elements.
 int64_t rows_within(const Domain& domain, AtomId atom, int64_t tile);
 // Adds the axis `band`: rows of a band, 0 for all; and whether what a schedule says of it comes out even.
-void add_band(Space& space);
-bool shares_out_bands(const Domain& domain, AtomId banded, const Schedule& schedule);
+void add_cache_block_rows(Space& space);
+bool divides_cache_blocks(const Domain& domain, AtomId blocked, const Schedule& schedule);
 
 }  // namespace wl

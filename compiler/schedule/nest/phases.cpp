@@ -1,6 +1,7 @@
-#include <algorithm>
+#include "compiler/schedule/nest/phases.h"
 
-#include "compiler/schedule/nest/loops.h"
+#include <algorithm>
+#include <set>
 
 namespace wl {
 namespace {
@@ -13,11 +14,12 @@ bool is_computed(const Graph& group, NodeId id) {
   return cls != OpClass::kLeaf && cls != OpClass::kView;
 }
 
+// Finds the values that a phase computes, and those that an earlier phase has computed already.
 struct Crossing {
   const Graph& group;
   const Domain& domain;
   const bool keep_all;
-  Phases& phases;
+  NestPhases& phases;
   std::vector<std::set<NodeId>> computed;  // by phase
   std::map<NodeId, int> first;
 
@@ -57,8 +59,8 @@ struct Crossing {
 
 }  // namespace
 
-Phases phases_of(const Graph& group, const Domain& domain, bool keep_all, bool online) {
-  Phases out{row_phases(group, domain, online), {}, {}, {}};
+NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, bool online) {
+  NestPhases out{row_phases(group, domain, online), {}, {}, {}};
   out.uses.assign(group.nodes.size(), 0);
   for (const std::vector<Domain::Operand>& operands : domain.operands)
     for (const Domain::Operand& operand : operands)
@@ -77,7 +79,7 @@ Phases phases_of(const Graph& group, const Domain& domain, bool keep_all, bool o
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }
-  // A column tile's values live over the whole reduced range: too much to keep.
+  // A column tile's values live over the whole reduced range: too many to keep.
   if (domain.cls == LoopClass::kColumns) out.kept.clear();
   return out;
 }

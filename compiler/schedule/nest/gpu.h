@@ -1,0 +1,76 @@
+// Loop nests on GPUs: a team of threads owns a row or a tile of the vector atom. It keeps the row in registers over all
+// phases, or walks it in tiles once for each phase; what a later phase needs of an earlier one is then computed again
+// or kept in shared memory.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "compiler/schedule/nest/lowering.h"
+
+namespace wl {
+
+// Owns what only GPU kernels have: how teams divide rows, where a row is stored, persistent blocks with rows copied
+// ahead, and clusters.
+class GpuRows : public RowLowering {
+ public:
+  GpuRows(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
+  absl::StatusOr<Kernel> run();
+
+ private:
+  static Widths widths_of(const Domain& domain, const Schedule& schedule, const Machine& machine);
+
+  TileId new_tile(DType dtype, bool is_wide, bool across_rows) override;
+  TileId accumulator(DType dtype) override { return out_.team_tile(dtype, {1, at_.lanes()}, 1, vector_); }
+  void combine_lanes(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) override;
+  void combine_elements(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code) override;
+  void fold_online(NodeId largest, PhaseCode& code) override;
+  TileId result_in(int, NodeId reduce) override { return results_.at(reduce); }
+  KeptSlot kept_slot(const PhaseCode& code) override;
+  PhaseCode begin_phase() override;
+  void end_phase(PhaseCode& code) override;
+  std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) override;
+  bool stores_once() const override { return true; }
+  int part_lanes() override;
+  TileId part_tile(DType dtype, int64_t width) override;
+  PartialSpace partial_space(NodeId reduce, int64_t width, const RowPlace& place) override;
+  Instr end_of_phase() override;
+  bool keeps_registers() const override { return cluster_; }
+
+  // The steps of run().
+  absl::Status divide_rows();
+  absl::Status store_row();
+  void share_rows();
+  void find_row();
+  void copy_ahead(const Affine& row, const Affine& slot);
+  Affine turns_of_block();
+  void emit_turns(const Affine& turns, std::vector<PhaseCode> phases);
+  absl::StatusOr<Kernel> finish();
+  int64_t persistent_blocks() const;
+
+  void combine_row_teams(NodeId reduce, Op combine, TileId partial, TileId result, PhaseCode& code);
+
+  int vector_ = 1;  // elements of one thread that one instruction handles
+  bool cluster_ = false;
+  bool in_registers_ = false;  // a team keeps its row in registers over all phases
+  PhaseCode carried_;          // in_registers_: the tiles of earlier phases
+  // Buffers in shared memory that the teams of a row exchange results through.
+  std::map<std::pair<NodeId, DType>, BufferId> exchanged_;
+
+  // The row of a team, and its upper bounds where some teams have none.
+  Affine row_;
+  std::vector<Affine> limits_;
+  int64_t rows_at_once_ = 1, blocks_of_rows_ = 1;  // of a block; of the grid, without parts
+  bool rows_end_early_ = false;  // rows are tiles of the vector atom alone, so that those beyond the last are empty
+
+  // Persistent blocks. row_var_ counts the rows of a team; -1: it has one.
+  bool persistent_ = false;
+  VarId row_var_ = -1;
+  int64_t rows_ahead_ = 0;                        // rows that are copied to shared memory while one is computed
+  Affine ring_slot_;                              // of the row that is computed
+  std::vector<std::pair<Access, Slice>> copied_;  // what is copied, and its place in slot 0
+};
+
+}  // namespace wl
