@@ -36,7 +36,7 @@ ProductExtents product_extents(const Graph& group, const Domain& domain) {
   return product;
 }
 
-double team_contract_ns(const Schedule& s, const ProductExtents& product, const Machine& machine) {
+double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const Machine& machine) {
   const Gpu& gpu = machine.target->gpu;
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());

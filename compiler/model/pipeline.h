@@ -25,7 +25,7 @@ struct ProductExtents {
 };
 ProductExtents product_extents(const Graph& group, const Domain& domain);
 
-// What a schedule of space_team_contract() should take on a machine with lanes, in ns.
-double team_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine);
+// What a schedule of space_gpu_contract() should take on a machine with lanes, in ns.
+double gpu_contract_ns(const Schedule& schedule, const ProductExtents& product, const Machine& machine);
 
 }  // namespace wl

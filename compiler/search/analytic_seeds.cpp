@@ -109,7 +109,7 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
 // Its rates are data sheets' until a device has been measured: half of the places stay with the space's own.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
-  order_by(Prices(space, [&](const Point& point) { return team_contract_ns(space.schedule(point), product, machine); }),
+  order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),
            space, kSeeds / 2);
 }
 

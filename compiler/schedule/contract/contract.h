@@ -10,7 +10,7 @@ namespace wl {
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Machines with lanes: a block owns a tile of rows x columns, a thread a register tile of it.
-Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine);
+Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
 // memory of a block, whose elements have so many bytes.
 int64_t contract_registers(const Schedule& schedule, int64_t words);
@@ -18,7 +18,7 @@ int64_t contract_shared(const Schedule& schedule, int64_t bytes);
 
 absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
-absl::StatusOr<Kernel> lower_team_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
+absl::StatusOr<Kernel> lower_gpu_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                            const Machine& machine);
 
 }  // namespace wl

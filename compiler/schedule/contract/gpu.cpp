@@ -442,7 +442,7 @@ class TeamContract {
 
 }  // namespace
 
-absl::StatusOr<Kernel> lower_team_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
+absl::StatusOr<Kernel> lower_gpu_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                            const Machine& machine) {
   return TeamContract(group, domain, schedule, machine).run();
 }

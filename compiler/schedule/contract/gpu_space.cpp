@@ -61,7 +61,7 @@ int64_t contract_shared(const Schedule& s, int64_t bytes) {
   return s[kStages] * s[kStepK] * (s[kTileRows] + s[kTileColumns] + 2 * s[kVector]) * bytes + 128;
 }
 
-Space space_team_contract(const Graph& group, const Domain& domain, const Machine& machine) {
+Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine) {
   const Gpu gpu = machine.target->gpu;
   const int64_t rows = domain.m.empty() ? 1 : domain.atoms[domain.m.back()].extent;
   const int64_t columns = domain.n.empty() ? 1 : domain.atoms[domain.n.back()].extent;

@@ -32,7 +32,7 @@ absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const
     case LoopClass::kColumns:
       return lower_nest(group, domain, schedule, machine);
     case LoopClass::kContract:
-      if (gpu) return lower_team_contract(group, domain, schedule, machine);
+      if (gpu) return lower_gpu_contract(group, domain, schedule, machine);
       return lower_contract(group, domain, schedule, machine);
     case LoopClass::kStitched:
     case LoopClass::kPacked:
@@ -60,14 +60,14 @@ Space space_single(const Graph& group, const Domain& domain, const Machine& mach
   const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
-      if (gpu) return space_team_tiles(group, domain, machine);
+      if (gpu) return space_gpu_tiles(group, domain, machine);
       return (transposes(domain, machine) ? space_transpose : space_map)(group, domain, machine);
     case LoopClass::kRows:
-      return (gpu ? space_team_rows : space_rows)(group, domain, machine);
+      return (gpu ? space_gpu_rows : space_rows)(group, domain, machine);
     case LoopClass::kColumns:
-      return (gpu ? space_team_tiles : space_columns)(group, domain, machine);
+      return (gpu ? space_gpu_tiles : space_columns)(group, domain, machine);
     case LoopClass::kContract:
-      return (gpu ? space_team_contract : space_contract)(group, domain, machine);
+      return (gpu ? space_gpu_contract : space_contract)(group, domain, machine);
     case LoopClass::kStitched:
     case LoopClass::kPacked:
       break;

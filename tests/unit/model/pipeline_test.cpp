@@ -34,7 +34,7 @@ struct Product {
     space = space_of(graph, domain, machine).value();
     extents = product_extents(graph, domain);
   }
-  double ns(const Schedule& schedule) const { return team_contract_ns(schedule, extents, machine); }
+  double ns(const Schedule& schedule) const { return gpu_contract_ns(schedule, extents, machine); }
 };
 
 TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {

@@ -104,7 +104,7 @@ TEST(AnalyticSeeds, OfContractionsOnLanesComeFromThePipelineModel) {
     EXPECT_LE(seeds.size(), 8u);
     const ProductExtents product = product_extents(group.graph, group.domain);
     const auto ns = [&](const Point& point) {
-      return team_contract_ns(group.space.schedule(point), product, group.machine);
+      return gpu_contract_ns(group.space.schedule(point), product, group.machine);
     };
     for (const Point& seed : seeds) EXPECT_TRUE(group.space.is_legal(seed)) << group.space.text(seed);
     for (const Point& seed : own) EXPECT_LE(ns(seeds[0]), ns(seed)) << target;
