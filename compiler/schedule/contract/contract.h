@@ -19,6 +19,6 @@ int64_t contract_shared(const Schedule& schedule, int64_t bytes);
 absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);
 absl::StatusOr<Kernel> lower_gpu_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
-                                           const Machine& machine);
+                                          const Machine& machine);
 
 }  // namespace wl

@@ -24,8 +24,7 @@ bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
 
 }  // namespace
 
-ContractLowering::ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule,
-                                   const Machine& machine)
+CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
     : group_(group),
       whole_(domain),
       flat_(!domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
@@ -35,7 +34,7 @@ ContractLowering::ContractLowering(const Graph& group, const Domain& domain, con
       machine_(machine),
       out_(group, machine) {}
 
-absl::Status ContractLowering::prepare() {
+absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
@@ -93,7 +92,7 @@ absl::Status ContractLowering::prepare() {
   return absl::OkStatus();
 }
 
-void ContractLowering::prepare_columns() {
+void CpuContract::prepare_columns() {
   nr_ = std::min(schedule_[kNv] * lanes_, (columns_total_ + lanes_ - 1) / lanes_ * lanes_);
   panels_per_column_atom_ = (columns_total_ + nr_ - 1) / nr_;
   panels_ = panels_per_column_atom_;
@@ -116,7 +115,7 @@ void ContractLowering::prepare_columns() {
 }
 
 // Work after the contraction that would not leave the accumulators their registers.
-bool ContractLowering::heavy_epilogue() const {
+bool CpuContract::heavy_epilogue() const {
   int cost = 0;
   for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)
     if (class_of(group_.nodes[id].op) == OpClass::kElementwise && !domain_.operands[id].empty())
@@ -124,7 +123,7 @@ bool ContractLowering::heavy_epilogue() const {
   return cost > 8;
 }
 
-void ContractLowering::place_block() {
+void CpuContract::place_block() {
   block_place_.assign(domain_.atoms.size(), fixed(0));
   int64_t inside = 1;
   const auto digit = [&](const std::string& name, int64_t extent) {
@@ -147,7 +146,7 @@ void ContractLowering::place_block() {
   first_image_row_ = sum(fixed(0), column_task, image_rows_per_task_);
 }
 
-absl::StatusOr<Kernel> ContractLowering::run() {
+absl::StatusOr<Kernel> CpuContract::run() {
   if (elements(group_.nodes[domain_.contract].shape) == 0) return unimplemented("a contraction without results");
   WL_RETURN_IF_ERROR(prepare());
   place_block();
@@ -158,7 +157,7 @@ absl::StatusOr<Kernel> ContractLowering::run() {
 
 absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine) {
-  return ContractLowering(group, domain, schedule, machine).run();
+  return CpuContract(group, domain, schedule, machine).run();
 }
 
 }  // namespace wl

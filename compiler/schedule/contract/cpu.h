@@ -16,9 +16,9 @@
 
 namespace wl {
 
-class ContractLowering {
+class CpuContract {
  public:
-  ContractLowering(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
+  CpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine);
   absl::StatusOr<Kernel> run();
 
  private:

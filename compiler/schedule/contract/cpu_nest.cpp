@@ -4,7 +4,7 @@
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
-void ContractLowering::emit_columns() {
+void CpuContract::emit_columns() {
   const auto blocks = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
   const int64_t count =
       flat_ ? blocks(image_rows_per_task_, image_rows_per_block_) : blocks(panels_per_task_, panels_per_block_);
@@ -28,7 +28,7 @@ void ContractLowering::emit_columns() {
 }
 
 // Columns of this block of an image, at least one; the least of these.
-std::vector<Affine> ContractLowering::columns_left() const {
+std::vector<Affine> CpuContract::columns_left() const {
   std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
     left.push_back(
@@ -39,7 +39,7 @@ std::vector<Affine> ContractLowering::columns_left() const {
 }
 
 // Panels of this block: no more than there are.
-std::vector<Affine> ContractLowering::panel_trips() const {
+std::vector<Affine> CpuContract::panel_trips() const {
   std::vector<Affine> trips = {fixed(panels_per_block_)};
   if (flat_) return trips;
   if (panel_block_var_ >= 0 && panels_per_task_ % panels_per_block_ != 0)
@@ -50,7 +50,7 @@ std::vector<Affine> ContractLowering::panel_trips() const {
 }
 
 // Where a panel's columns are: outer n atoms, and the first column along the last one.
-void ContractLowering::place_panel(Place& place) {
+void CpuContract::place_panel(Place& place) {
   if (flat_) {
     place[column_atom_] = sum(affine(panel_var_, nr_), first_image_row_, image_width_);
     return;
@@ -70,7 +70,7 @@ void ContractLowering::place_panel(Place& place) {
   }
 }
 
-std::vector<std::vector<Affine>> ContractLowering::column_bound(const Place& place) const {
+std::vector<std::vector<Affine>> CpuContract::column_bound(const Place& place) const {
   if (flat_) {
     std::vector<Affine> left = columns_left();
     if (left.size() == 1 && image_rows_per_block_ * image_width_ % nr_ == 0) return {};
@@ -82,7 +82,7 @@ std::vector<std::vector<Affine>> ContractLowering::column_bound(const Place& pla
 }
 
 // The rows of the image that this block needs, each as it lies, its windows side by side.
-void ContractLowering::pack_image(const Place& place, int64_t k_extent) {
+void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
     rows.push_back(affine(panel_block_var_, -image_rows_per_block_, image_rows_per_task_));
@@ -97,7 +97,7 @@ void ContractLowering::pack_image(const Place& place, int64_t k_extent) {
   out_.close_loop();
 }
 
-void ContractLowering::emit_k_blocks(const Place& place) {
+void CpuContract::emit_k_blocks(const Place& place) {
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   if (k_blocks_ > 1) {
     // Partial results start from zero.
@@ -124,7 +124,7 @@ void ContractLowering::emit_k_blocks(const Place& place) {
   emit_block(last, k0 - begin, k_blocks_ > 1, true);
 }
 
-void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
+void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
   if (flat_) {
     pack_image(place, k_extent);
   } else if (b_.packed) {
@@ -167,9 +167,8 @@ void ContractLowering::emit_block(const Place& place, int64_t k_extent, bool res
 }
 
 // Copies a tall or wide sliver of an operand, its elementwise work applied, k outermost.
-void ContractLowering::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
-                            int64_t width, int lanes, Affine offset, int64_t pitch,
-                            std::vector<std::vector<Affine>> bound) {
+void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                       int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
   Place at = place;
   const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
   const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
@@ -200,8 +199,8 @@ void ContractLowering::pack(const Side& side, const Domain& domain, const Place&
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile,
-                                  int64_t k_extent, bool resume, bool last) {
+void CpuContract::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile,
+                             int64_t k_extent, bool resume, bool last) {
   const TileId accumulator = out_.tile(dtype_, {rows.height, nr_}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
@@ -217,8 +216,8 @@ void ContractLowering::emit_micro(const Rows& rows, const Place& place, const Af
   out_.push(store_instr(accumulator, partial, false));
 }
 
-void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent,
-                                   TileId accumulator) {
+void CpuContract::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent,
+                              TileId accumulator) {
   Place at = place;
   const int64_t depth = k_block_ * k_inner_;
   Affine linear;  // k within the packed block
@@ -257,7 +256,7 @@ void ContractLowering::emit_k_loop(const Rows& rows, const Place& place, const A
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-void ContractLowering::emit_epilogue(const Rows& rows, const Place& place, TileId accumulator) {
+void CpuContract::emit_epilogue(const Rows& rows, const Place& place, TileId accumulator) {
   Place at = place;
   int64_t height = rows.height;
   TileId value = accumulator;

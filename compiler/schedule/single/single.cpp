@@ -24,7 +24,7 @@ absl::StatusOr<Kernel> kernel_of(const Graph& group, const Domain& domain, const
   const bool gpu = machine.target->is_gpu();
   switch (domain.cls) {
     case LoopClass::kMap:
-      if (gpu && schedule[kStaged] != 0) return lower_staged_transpose(group, domain, schedule, machine);
+      if (gpu && schedule[kStaged] != 0) return lower_gpu_transpose(group, domain, schedule, machine);
       if (gpu) return lower_nest(group, domain, schedule, machine);
       if (transposes(domain, machine)) return lower_transpose(group, domain, schedule, machine);
       return lower_nest(group, domain, schedule, machine);

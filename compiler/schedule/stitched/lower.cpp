@@ -16,15 +16,15 @@ absl::StatusOr<Kernel> lower_stage(const Stage& stage, size_t number, const Sche
   return lower_single(stage.graph, stage.domain, schedule, own);
 }
 
-// Memory that is needed from one stage to another.
+// Memory that is needed from the first to the last of some stages.
 struct Need {
   int64_t bytes = 0;
   size_t first = 0, last = 0;
   int64_t offset = 0;
 };
 
-// First fit: what is not needed at the same time may share memory. Whole pages on CPUs, so that what is shifted against
-// rows that share cache sets stays so.
+// Gives each need the first offset that fits: needs of different stages may share memory. On CPUs offsets are whole
+// pages, so that row buffers stay staggered against each other.
 void place(std::vector<Need>& needs, int64_t unit) {
   for (size_t i = 0; i < needs.size(); ++i) {
     for (bool moved = true; moved;) {
@@ -41,6 +41,54 @@ void place(std::vector<Need>& needs, int64_t unit) {
   }
 }
 
+// The number of the block along each axis; sets the grid.
+std::vector<Affine> places_of_block(const Stitched& choice, KernelBuilder& out) {
+  std::vector<Affine> places;
+  int64_t inside = 1;
+  for (size_t axis = choice.counts.size(); axis-- > 0;) {
+    const int64_t count = choice.counts[axis];
+    Affine place = fixed(0);
+    if (count > 1) place = affine(out.derived(cat("place", axis), {affine(kBlockVar)}, inside, axis == 0 ? 0 : count));
+    places.insert(places.begin(), std::move(place));
+    inside *= count;
+  }
+  out.kernel().grid = inside;
+  return places;
+}
+
+// Gives the whole the threads of its stages, which must be the same for all of them, and their widest loops.
+absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
+  if (number > 0 && whole.wave > 0 && (stage.team != whole.team || stage.teams != whole.teams))
+    return invalid("stage ", number, " has ", stage.teams, " teams of ", stage.team, " threads, those before ",
+                   whole.teams, " of ", whole.team);
+  whole.team = stage.team;
+  whole.teams = stage.teams;
+  if (whole.wave > 0) whole.threads = stage.threads;
+  whole.unroll = std::max(whole.unroll, stage.unroll);
+  whole.accumulators = std::max(whole.accumulators, stage.accumulators);
+  return absl::OkStatus();
+}
+
+// Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins.
+void emit_stages(std::vector<Kernel> stages, const Stitched& choice, const std::vector<Affine>& places,
+                 const std::vector<BufferId>& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
+  const bool gpu = out.kernel().wave > 0;
+  int widest = 1;
+  for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
+  for (size_t k = 0; k < stages.size(); ++k) {
+    const int64_t blocks = stages[k].grid;
+    if (blocks == 0) continue;
+    // A stage with narrower vectors than another is in a loop of its own, even of one turn.
+    const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
+    const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
+    const Graft graft(std::move(stages[k]),
+                      {choice.stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept, scratch[k]}, out);
+    if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
+    out.push_all(graft.body(/*barriers=*/false));  // those of the whole follow from its own hazards
+    if (turn >= 0) out.close_loop();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
@@ -51,30 +99,14 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   if (choice == choices.end()) return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group");
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
-  std::vector<Affine> places;
-  int64_t inside = 1;
-  for (size_t axis = choice->counts.size(); axis-- > 0;) {
-    places.insert(places.begin(), choice->counts[axis] == 1
-                                      ? fixed(0)
-                                      : affine(out.derived(cat("place", axis), {affine(kBlockVar)}, inside,
-                                                           axis == 0 ? 0 : choice->counts[axis])));
-    inside *= choice->counts[axis];
-  }
+  const std::vector<Affine> places = places_of_block(*choice, out);
   Kernel& kernel = out.kernel();
-  kernel.grid = inside;
   std::vector<Kernel> stages;
   std::vector<Need> needs;
   for (const StitchKept& value : choice->kept) needs.push_back({value.bytes(), value.first, value.last});
   for (size_t k = 0; k < choice->stages.size(); ++k) {
     WL_ASSIGN_OR_RETURN(Kernel stage, lower_stage(choice->stages[k], k, schedule, machine));
-    if (k > 0 && kernel.wave > 0 && (stage.team != kernel.team || stage.teams != kernel.teams))
-      return invalid("stage ", k, " has ", stage.teams, " teams of ", stage.team, " threads, those before ",
-                     kernel.teams, " of ", kernel.team);
-    kernel.team = stage.team;
-    kernel.teams = stage.teams;
-    if (kernel.wave > 0) kernel.threads = stage.threads;
-    kernel.unroll = std::max(kernel.unroll, stage.unroll);
-    kernel.accumulators = std::max(kernel.accumulators, stage.accumulators);
+    WL_RETURN_IF_ERROR(join_launch(kernel, stage, k));
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
@@ -85,22 +117,9 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     kept.push_back(static_cast<BufferId>(kernel.buffers.size()));
     kernel.buffers.push_back({value.name, value.dtype, value.shape, Level::kShared, false, false, needs[i].offset});
   }
-  int widest = 1;
-  for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
-  for (size_t k = 0; k < stages.size(); ++k) {
-    const int64_t blocks = stages[k].grid;
-    if (blocks == 0) continue;
-    // Narrower vectors are a loop's, if only of one turn.
-    const int width = kernel.wave > 0 ? stages[k].vector_lanes(stages[k].body) : 1;
-    const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
-    const Graft graft(std::move(stages[k]),
-                      {choice->stages[k].buffers, turn >= 0 ? affine(turn) : fixed(0), places, kept,
-                       needs[choice->kept.size() + k].offset},
-                      out);
-    if (turn >= 0) out.open_loop(turn, {fixed(blocks)});
-    out.push_all(graft.body(/*barriers=*/false));  // those of the whole follow from its own hazards
-    if (turn >= 0) out.close_loop();
-  }
+  std::vector<int64_t> scratch;
+  for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice->kept.size() + k].offset);
+  emit_stages(std::move(stages), *choice, places, kept, scratch, out);
   Kernel whole = out.finish();
   if (whole.wave > 0) {
     insert_barriers(whole);

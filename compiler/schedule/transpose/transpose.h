@@ -17,7 +17,7 @@ absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain,
                                        const Machine& machine);
 
 // The same for machines with lanes: squares of kStagedSide through shared memory, teams of as many threads.
-absl::StatusOr<Kernel> lower_staged_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
+absl::StatusOr<Kernel> lower_gpu_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
                                               const Machine& machine);
 
 }  // namespace wl

@@ -1,0 +1,91 @@
+// One contraction with elementwise work on its operands and its result, on GPUs. A block owns a tile of rows (along the
+// last m atom) and columns (along the last n atom) of one batch element; its threads are a grid, each with a register
+// tile of accumulators. K is walked in steps: both operands' parts of a step are stored to shared memory with k
+// outermost, after the elementwise work on them. With two stages the next step is loaded into registers while the
+// current one is computed; with asynchronous copies several steps are in flight. What follows the contraction is
+// computed on the accumulators.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/schedule/space.h"
+#include "compiler/schedule/tile_expr.h"
+
+namespace wl {
+
+// Owns the kernel under construction, the layouts of threads, and the slots of both operands in shared memory.
+class GpuContract {
+ public:
+  GpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
+      : group_(group), domain_(domain), schedule_(schedule), machine_(machine), out_(group, machine) {}
+  absl::StatusOr<Kernel> run();
+
+ private:
+  struct Side {  // one operand
+    int position = 0;
+    AtomId atom = -1;              // rows or columns; -1: there is one
+    int64_t extent = 1, tile = 1;  // along it
+    Affine first;                  // of the block
+    bool along_k = false;          // read along k, else along the atom
+    bool aligned = false;          // whole vectors of what it is read along are
+    bool async = false;            // copied without registers
+    BufferId buffer = -1;
+    int64_t pitch = 1;  // from one k to the next
+  };
+
+  absl::Status prepare();
+  absl::Status choose_threads();
+  void choose_k();
+  bool reads_along_k(const Side& side) const;
+  void prepare_side(Side& side, const char* name);
+  void place_block();
+  int threads() const { return static_cast<int>((rows_.tile / rows_each_) * (columns_.tile / columns_each_)); }
+
+  // The layout of the accumulators, or of one of their axes: each thread has `vector_` neighbouring columns and as many
+  // rows, repeated.
+  Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
+  // How a step's part of an operand is loaded: vectors, then threads, along what it is read along.
+  Layout fetch_layout(const Side& side, bool slow, bool fast, bool vectors = true) const;
+
+  // The part of K that a step is about.
+  Place k_place(const Affine& step, int64_t inside, int64_t first);
+  Affine digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod);
+  // Loads both operands at a step into registers; -1 for operands that are copied, where those are left out. masked: K
+  // may end before the step does.
+  std::vector<TileId> fetch(const Place& at, bool masked, bool but_async = false);
+  TileId fetch_side(const Side& side, const Place& at, bool masked);
+  Slice slot_of(const Side& side, const Affine& slot) const;
+  void put(const std::vector<TileId>& tiles, const Affine& slot);
+  // Starts the asynchronous copies of a step; beyond the last step there is nothing to copy.
+  void send(const Place& at, const Affine& step, int64_t steps, const Affine& slot);
+  // Adds the outer products of what is in a slot, for `depth` of K.
+  void compute(const Affine& slot, int64_t depth);
+
+  void emit_whole_steps();
+  void emit_ring(int64_t total);
+  void emit_tail();
+  void emit_epilogue();
+
+  void fail(absl::Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+
+  const Graph& group_;
+  const Domain& domain_;
+  const Schedule& schedule_;
+  const Machine& machine_;
+  KernelBuilder out_;
+  absl::Status status_;
+  DType dtype_ = DType::f32;  // of the accumulators and in shared memory
+  Side rows_, columns_;
+  int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, unroll_ = 1;
+  std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that say where its register tile lies
+  AtomId k_atom_ = -1;
+  std::vector<AtomId> k_outer_;
+  int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: steps along k_atom_ that K fills
+  Place block_;
+  TileId accumulator_ = -1;
+};
+
+}  // namespace wl

@@ -1,0 +1,237 @@
+// The loop over K of a contraction on GPUs: loads, copies, outer products; and the epilogue.
+#include <algorithm>
+
+#include "compiler/schedule/contract/gpu.h"
+
+namespace wl {
+
+Place GpuContract::k_place(const Affine& step, int64_t inside, int64_t first) {
+  Place at = block_;
+  const bool alone = outer_ == 1;
+  if (k_atom_ >= 0) {
+    at[k_atom_] = fixed(first);
+    if (inside > 1) at[k_atom_] = sum(fixed(first), alone ? step : digit_of("k", step, 1, inside), step_);
+  }
+  for (size_t i = k_outer_.size(); i-- > 0;) {
+    const int64_t extent = domain_.atoms[k_outer_[i]].extent;
+    if (extent == 1) continue;
+    at[k_outer_[i]] = digit_of(domain_.atoms[k_outer_[i]].name, step, inside, i == 0 ? 0 : extent);
+    inside *= extent;
+  }
+  return at;
+}
+
+Affine GpuContract::digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod) {
+  if (of.terms.empty()) return fixed(mod == 0 ? of.base / div : of.base / div % mod);
+  if (div == 1 && mod == 0) return of;
+  return affine(out_.derived(name, {of}, div, mod));
+}
+
+std::vector<TileId> GpuContract::fetch(const Place& at, bool masked, bool but_async) {
+  std::vector<TileId> tiles;
+  for (const Side* side : {&rows_, &columns_}) {
+    tiles.push_back(but_async && side->async ? -1 : fetch_side(*side, at, masked));
+    if (!status_.ok()) return {};
+  }
+  return tiles;
+}
+
+TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
+  const int slow = side.along_k ? 0 : 1;  // the axis of the tile along the side's own atom
+  TileExpr expr{group_,
+                domain_,
+                out_,
+                at,
+                slow == 0 ? side.atom : k_atom_,
+                slow == 0 ? k_atom_ : side.atom,
+                side.tile,
+                step_,
+                1,
+                {},
+                false,
+                {},
+                nullptr,
+                {}};
+  if (slow == 1) std::swap(expr.extent0, expr.extent1);
+  expr.layout = [this, &side](bool down, bool across) { return fetch_layout(side, down, across); };
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
+  if (!value.ok()) {
+    fail(value.status());
+    return -1;
+  }
+  for (Instr& instr : expr.code) {
+    if (instr.op != InstrOp::kLoad) continue;
+    const auto along = [](int axis) { return std::vector<int64_t>{axis == 0 ? 1 : 0, axis}; };
+    if (side.extent % side.tile != 0) instr.guards.push_back({side.first, along(slow), side.extent});
+    if (masked) instr.guards.push_back({k_atom_ < 0 ? fixed(0) : at[k_atom_], along(1 - slow), k_extent_});
+  }
+  out_.push_all(std::move(expr.code));
+  if (out_.kernel().tiles[*value].dtype == dtype_) return *value;
+  const TileId tile = out_.like(*value, dtype_);
+  out_.push(copy_instr(tile, *value, dtype_));
+  return tile;
+}
+
+Slice GpuContract::slot_of(const Side& side, const Affine& slot) const {
+  Slice to;
+  to.buffer = side.buffer;
+  to.offset = sum(fixed(0), slot, step_ * side.pitch);
+  to.strides = side.along_k ? std::vector<int64_t>{1, side.pitch} : std::vector<int64_t>{side.pitch, 1};
+  return to;
+}
+
+void GpuContract::put(const std::vector<TileId>& tiles, const Affine& slot) {
+  if (tiles.empty()) return;
+  for (const Side* side : {&rows_, &columns_})
+    if (const TileId tile = tiles[side == &rows_ ? 0 : 1]; tile >= 0)
+      out_.push(store_instr(tile, slot_of(*side, slot), false));
+}
+
+void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const Affine& slot) {
+  for (const Side* side : {&rows_, &columns_}) {
+    if (!side->async) continue;
+    const Access& access = domain_.operands[domain_.contract][side->position].access;
+    const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
+    // What lies across k in shared memory goes there element by element; so does what is not contiguous.
+    const bool vectors = !side->along_k && fast >= 0 && access.strides[fast] == 1 &&
+                         (side->extent % side->tile == 0 || side->extent % vector_ == 0);
+    Instr instr;
+    instr.op = InstrOp::kAsyncLoad;
+    instr.args = {out_.tile({dtype_, fetch_layout(*side, true, true, vectors), {}})};
+    instr.slice = slice_at(out_.input_buffer(access.input), access, at, slow, fast);
+    instr.into = slot_of(*side, slot);
+    if (side->extent % side->tile != 0)
+      instr.guards.push_back(
+          {side->first, side->along_k ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1}, side->extent});
+    if (!step.terms.empty()) instr.guards.push_back({step, {0, 0}, steps});
+    out_.push(std::move(instr));
+  }
+  out_.push(commit_instr());
+}
+
+void GpuContract::compute(const Affine& slot, int64_t depth) {
+  const int64_t together = depth % unroll_ == 0 ? unroll_ : 1;
+  Affine k;
+  VarId var = -1;
+  if (depth > together) {
+    var = out_.loop_var("kk");
+    out_.open_loop(var, {fixed(depth / together)});
+    k = affine(var, together);
+  }
+  const bool vectors = vector_ > 1 && rows_each_ % vector_ == 0;
+  const TileId read = out_.tile({dtype_, grid_layout(true, false, vectors ? 'v' : 'r'), {}});
+  const TileId a = vectors ? out_.tile({dtype_, grid_layout(true, false), {}}) : read;
+  const TileId b = out_.tile({dtype_, grid_layout(false, true), {}});
+  for (int64_t i = 0; i < together; ++i) {
+    for (const Side* side : {&rows_, &columns_}) {
+      Slice from;
+      from.buffer = side->buffer;
+      from.offset = sum(sum(fixed(i * side->pitch), slot, step_ * side->pitch), k, side->pitch);
+      from.strides = {side == &rows_ ? 1 : 0, side == &rows_ ? 0 : 1};
+      out_.push(load_instr(side == &rows_ ? read : b, std::move(from)));
+    }
+    if (vectors) {
+      Instr convert;
+      convert.op = InstrOp::kConvert;
+      convert.result = a;
+      convert.args = {read};
+      out_.push(std::move(convert));
+    }
+    out_.push(map_instr(accumulator_, Op::fma, dtype_, {a, b, accumulator_}));
+  }
+  if (var >= 0) out_.close_loop();
+}
+
+void GpuContract::emit_whole_steps() {
+  const int64_t total = outer_ * whole_;
+  if (total == 0) return;
+  if (total == 1) {
+    put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
+    return compute(fixed(0), step_);
+  }
+  if (rows_.async || columns_.async) return emit_ring(total);
+  const bool ahead = stages_ > 1;
+  if (ahead) put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
+  const VarId step = out_.loop_var("step");
+  // The last step fetches itself again: nothing uses it.
+  const Affine now = affine(step);
+  const Affine next = ahead ? affine(out_.derived("next", {affine(step, 1, 1), fixed(total - 1)})) : now;
+  const Affine slot = ahead ? affine(out_.derived("slot", {now}, 1, stages_)) : fixed(0);
+  const Affine next_slot = ahead ? affine(out_.derived("next_slot", {affine(step, 1, 1)}, 1, stages_)) : fixed(0);
+  out_.open_loop(step, {fixed(total)});
+  const std::vector<TileId> tiles = fetch(k_place(next, whole_, 0), false);
+  if (!ahead) put(tiles, slot);
+  compute(slot, step_);
+  if (ahead) put(tiles, next_slot);
+  out_.close_loop();
+}
+
+// As many steps are copied ahead as there are slots besides the one that is computed (ALCOP's multi-stage pipeline).
+void GpuContract::emit_ring(int64_t total) {
+  for (int64_t i = 0; i + 1 < stages_; ++i) {
+    const Place at = k_place(fixed(i), whole_, 0);
+    put(fetch(at, false, true), fixed(i));
+    send(at, fixed(i), total, fixed(i));
+  }
+  const VarId step = out_.loop_var("step");
+  const Affine later = affine(step, 1, stages_ - 1);
+  const Affine slot = affine(out_.derived("slot", {affine(step)}, 1, stages_));
+  const Affine next_slot = affine(out_.derived("next_slot", {later}, 1, stages_));
+  out_.open_loop(step, {fixed(total)});
+  out_.push(wait_instr(static_cast<int>(stages_) - 2));
+  send(k_place(later, whole_, 0), later, total, next_slot);
+  std::vector<TileId> tiles;
+  if (!rows_.async || !columns_.async) {
+    const Affine last = affine(out_.derived("next", {later, fixed(total - 1)}));
+    tiles = fetch(k_place(last, whole_, 0), false, true);
+  }
+  compute(slot, step_);
+  put(tiles, next_slot);
+  out_.close_loop();
+  out_.push(wait_instr(0));
+}
+
+void GpuContract::emit_tail() {
+  const int64_t left = k_extent_ - whole_ * step_;
+  if (left == 0 || outer_ == 0) return;
+  VarId var = -1;
+  if (outer_ > 1) {
+    var = out_.loop_var("last");
+    out_.open_loop(var, {fixed(outer_)});
+  }
+  put(fetch(k_place(var < 0 ? fixed(0) : affine(var), 1, whole_ * step_), true), fixed(0));
+  compute(fixed(0), left);
+  if (var >= 0) out_.close_loop();
+}
+
+void GpuContract::emit_epilogue() {
+  TileId value = accumulator_;
+  std::vector<Instr> code;
+  if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
+    value = out_.like(accumulator_, dtype);
+    code.push_back(copy_instr(value, accumulator_, dtype));
+  }
+  std::vector<std::vector<Affine>> bound;
+  if (columns_.extent % columns_.tile != 0) bound = {{}, {sum(fixed(columns_.extent), columns_.first, -1)}};
+  TileExpr expr{group_,     domain_,        out_, block_, rows_.atom, columns_.atom,
+                rows_.tile, columns_.tile,  1,    bound,  false,      {{domain_.contract, value}},
+                nullptr,    std::move(code)};
+  expr.layout = [this](bool rows, bool columns) { return grid_layout(rows, columns); };
+  for (const Domain::Store& store : domain_.stores) {
+    if (store.source < 0) return fail(unimplemented("a copied output beside a contraction"));
+    const absl::StatusOr<TileId> result = expr.value(store.source);
+    if (!result.ok()) return fail(result.status());
+    const BufferId to = out_.output_buffer(store.output);
+    expr.code.push_back(store_instr(*result, slice_at(to, store.access, block_, rows_.atom, columns_.atom), false));
+    out_.kernel().buffers[to].once = std::all_of(domain_.parallel.begin(), domain_.parallel.end(), [&](AtomId a) {
+      return domain_.atoms[a].extent == 1 || store.access.moves_along(a);
+    });
+  }
+  if (rows_.extent % rows_.tile != 0)
+    for (Instr& instr : expr.code)
+      if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kStore)
+        instr.guards.push_back({rows_.first, {1, 0}, rows_.extent});
+  out_.push_all(std::move(expr.code));
+}
+
+}  // namespace wl
