@@ -144,7 +144,7 @@ class StagedTranspose {
 }  // namespace
 
 absl::StatusOr<Kernel> lower_gpu_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
-                                              const Machine& machine) {
+                                           const Machine& machine) {
   return StagedTranspose(group, domain, schedule, machine).run();
 }
 

@@ -18,6 +18,6 @@ absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain,
 
 // The same for machines with lanes: squares of kStagedSide through shared memory, teams of as many threads.
 absl::StatusOr<Kernel> lower_gpu_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,
-                                              const Machine& machine);
+                                           const Machine& machine);
 
 }  // namespace wl

@@ -105,7 +105,8 @@ TEST_F(RunTest, KnowsWhetherTheStepsAreTheGraph) {
   program.steps[1].args[0] = 0;
   EXPECT_FALSE(steps_make(program, whole).value());
   program.steps[0].args[0] = 2;
-  EXPECT_THAT(std::string(steps_make(program, whole).status().message()), HasSubstr("reads a value that no earlier step"));
+  EXPECT_THAT(std::string(steps_make(program, whole).status().message()),
+              HasSubstr("reads a value that no earlier step"));
 }
 
 TEST_F(RunTest, CountsItsMemory) {
