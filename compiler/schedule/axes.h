@@ -15,7 +15,7 @@ Axis compiler_axis(const Machine& machine);
 Axis axis(Choice choice, std::initializer_list<int64_t> values, const std::function<bool(int64_t)>& admit = nullptr);
 // The values of an axis that the space is known to have.
 const std::vector<int64_t>& values_of(const Space& space, Choice choice);
-// Streaming stores pay only past the caches and only where every vector is aligned: {0, 1} or {0}.
+// {0, 1} where streaming stores can pay: for outputs that no cache holds and whose vectors are all aligned; else {0}.
 Axis stream_axis(const Graph& group, const Domain& domain, const Machine& machine);
 
 bool has_value(const Axis& axis, int64_t value);

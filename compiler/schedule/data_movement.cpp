@@ -24,7 +24,7 @@ bool depends_on(const Kernel& kernel, const Affine& affine, VarId var) {
   });
 }
 
-// 32-bit registers of a lane.
+// 32-bit registers of a thread.
 int64_t registers_of(const Tile& tile) {
   int64_t registers = std::max<int64_t>(1, size_of(tile.dtype) / 4) * tile.layout.lanes();
   for (int axis = 0; axis < tile.layout.rank(); ++axis) registers *= tile.layout.repeats(axis);
@@ -34,7 +34,7 @@ int64_t registers_of(const Tile& tile) {
 }  // namespace
 
 void hoist_loads(Kernel& kernel, VarId loop) {
-  // Measured on sm_80: 192 floats of a lane fit, 256 do not; some are left for addresses and what is on its way.
+  // Measured on sm_80: 192 floats of a lane fit, 256 do not; the rest is for addresses and loads in flight.
   constexpr int64_t kFit = 168;
   const auto at = std::find_if(kernel.body.begin(), kernel.body.end(),
                                [loop](const Instr& instr) { return instr.op == InstrOp::kLoop && instr.var == loop; });

@@ -1,4 +1,4 @@
-// Passes over a kernel of a machine with lanes that change how its data moves and nothing else.
+// Passes over a GPU kernel that change how its data moves and nothing else.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -6,11 +6,11 @@
 
 namespace wl {
 
-// Loads of inputs that the kernel reads once become streaming.
+// Makes loads of inputs that the kernel reads once streaming loads.
 void stream_loads(Kernel& kernel, const Graph& group, const Domain& domain);
 
-// Loads of inputs that are the same in every turn of `loop`, which stands in the kernel's body, go before it: as many
-// as leave a lane registers for what the loop itself holds.
+// Moves loads that are the same in every iteration of `loop`, a loop of the kernel's body, before it, as long as the
+// registers of a thread hold both the loaded values and those of the loop itself.
 void hoist_loads(Kernel& kernel, VarId loop);
 
 }  // namespace wl

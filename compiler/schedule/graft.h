@@ -1,5 +1,5 @@
-// Inside lower/: a finished kernel as a part of another one. Joining is renaming: its variables, tiles and buffers get
-// numbers of the whole, its block becomes whatever the whole says, and accesses to its inputs and outputs are moved.
+// A finished kernel as a part of another one. Its variables, tiles and buffers get new numbers in the whole, its block
+// number is replaced by an expression of the whole, and accesses to its inputs and outputs are moved.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ class Graft {
     int64_t scratch = 0;  // where the part's own begins
   };
   Graft(Kernel part, const To& to, KernelBuilder& out);
-  // The part's instructions, but for barriers unless those are wanted.
+  // The part's instructions, with or without its barriers.
   std::vector<Instr> body(bool barriers) const { return body(part_.body, barriers); }
 
  private:

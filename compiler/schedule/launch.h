@@ -1,4 +1,4 @@
-// What every kind of kernel reads from a schedule: threads and compiler, or teams of lanes.
+// The choices that every kind of kernel has: threads and compiler on CPUs, teams of threads on GPUs.
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ std::optional<double> only_constant(const std::vector<Piece>& pieces) {
 }
 
 TileId read_pieces(const std::vector<Piece>& pieces, DType dtype, const PieceReader& reader) {
-  TileId there = -1;  // what the pieces so far give; -1: `value`
+  TileId there = -1;  // the value of the pieces so far; -1: `value`
   double value = 0;
   for (size_t i = pieces.size(); i-- > 0;) {
     const Piece& piece = pieces[i];

@@ -1,5 +1,5 @@
-// Reading a pad or a concat (Domain::Operand::pieces): a chain of guarded loads, the last piece first; each leaves what
-// is there already where its guards do not hold, so that every element is read at most once.
+// Reading a pad or a concat (Domain::Operand::pieces): a chain of guarded loads, the last piece first. Where the guards
+// of a load do not hold it keeps the value of the load before, so that every element is read at most once.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace wl {
 
-// How a lowering makes the instructions that a chain consists of.
+// The functions by which a lowering makes the instructions of a chain.
 struct PieceReader {
   std::function<TileId(DType)> tile;  // of the space that the pieces together move in
   std::function<void(Instr)> push;

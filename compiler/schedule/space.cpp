@@ -40,7 +40,7 @@ bool had_no_effect(const Space& space, std::string_view name) {
   return space.kind == "map" && (name == "tile_rows" || name == "order" || name == "staged");
 }
 
-// What follows the prefix of a plan.
+// The words after the prefix of a plan.
 absl::StatusOr<std::string_view> after_prefix(std::string_view text, const Space& space) {
   const auto rest = [text](std::string_view prefix) -> std::optional<std::string_view> {
     if (text.substr(0, prefix.size()) != prefix) return std::nullopt;
@@ -100,7 +100,7 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
     if (axis.values.empty()) return;
   Point point(axes.size(), 0);
   Schedule current = schedule(point);
-  // Where a part is illegal, so are all points that begin as this one does.
+  // Where a part is illegal, all points that begin with the same values are illegal too.
   const auto judged = [&] {
     for (const Part& part : parts)
       if (!part.legal(current)) return std::pair(false, part.end);
@@ -175,7 +175,7 @@ absl::StatusOr<Point> Space::parse(std::string_view text) const {
           "axis \"", name, "\" has no value \"", value, "\"; it has ",
           absl::StrJoin(axis->values, ", ", [&](std::string* out, int64_t v) { out->append(value_text(*axis, v)); }));
   }
-  // A plan may be older than an axis: the first value is what was done before there was a choice.
+  // A plan may be older than an axis. The first value means what kernels did before there was the choice.
   for (int& at : point) at = std::max(at, 0);
   if (!is_legal(point)) return invalid("not a legal combination: \"", text.substr(0, 300), "\"");
   return point;

@@ -41,7 +41,7 @@ Affine TileExpr::index_of(int64_t offset, const std::vector<int64_t>& strides) c
   return index;
 }
 
-// A scalar, and stride * coordinate along each axis that moves.
+// The sum of a scalar and of stride * coordinate for each axis that the value moves along.
 int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
   const auto iota = [&](TileId result, int axis, Affine from) {
     Instr instr;

@@ -1,5 +1,5 @@
-// The elementwise part of a kernel over two-axis tiles: the value of a node as one map instruction, whose leaves are
-// loads of the inputs, constants, and tiles that exist already (accumulators, converted tiles).
+// The elementwise part of a kernel over tiles with two axes: the value of a node as one map instruction. Its operands
+// are loads of the inputs, constants, and tiles that exist already (accumulators, converted tiles).
 #pragma once
 
 #include <functional>
@@ -23,10 +23,10 @@ struct TileExpr {
   Place place;
   AtomId axis0 = -1, axis1 = -1;
   int64_t extent0 = 1, extent1 = 1;
-  int lanes = 1;                              // along axis 1
-  std::vector<std::vector<Affine>> bound;     // of tiles that run along axis 1
-  bool whole = false;                         // leaves cover the whole tile even where they do not move
-  std::map<NodeId, TileId> known;             // nodes whose tiles exist
+  int lanes = 1;                           // along axis 1
+  std::vector<std::vector<Affine>> bound;  // of tiles that run along axis 1
+  bool whole = false;                      // operands cover the whole tile even where they are constant along an axis
+  std::map<NodeId, TileId> known;          // nodes whose tiles exist
   std::function<TileId(const Access&)> load;  // overrides how an input is read; -1: as usual
   std::vector<Instr> code;                    // loads, then the maps, in order
   // Overrides how tiles are laid out, by the axes that they move along.

@@ -17,7 +17,7 @@ constexpr int kStarts = 3;    // walks
 constexpr int kRounds = 2;    // over all axes
 constexpr double kWorst = 1e300;
 
-// What schedules cost, each priced once.
+// The costs of schedules; each is computed once.
 class Prices {
  public:
   Prices(const Space& space, std::function<double(const Point&)> price) : space_(space), price_(std::move(price)) {}
@@ -27,7 +27,7 @@ class Prices {
     if (fresh && space_.is_legal(point)) at->second = price_(point);
     return at->second;
   }
-  // All that were priced, cheapest first.
+  // All points with a known cost, cheapest first.
   std::vector<Point> ranked() const {
     std::vector<std::pair<double, Point>> order;
     for (const auto& [point, ns] : known_)
@@ -44,8 +44,8 @@ class Prices {
   std::map<Point, double> known_;
 };
 
-// The best value of one axis after another, then of pairs of neighbouring axes that only pay together (a micro-kernel's
-// height and width).
+// Finds the best value of one axis after another, then of pairs of neighbouring axes: some values only pay together,
+// as the height and the width of a micro-kernel do.
 void walk(const Space& space, Point point, Prices& prices) {
   for (int round = 0; round < kRounds; ++round) {
     const Point before = point;
@@ -65,7 +65,7 @@ void walk(const Space& space, Point point, Prices& prices) {
   }
 }
 
-// Schedules of a kind share their micro-kernel and their packing, on lanes their tiles and how data gets there.
+// Schedules of a kind have the same micro-kernel and packing on CPUs, the same tiles and copies on GPUs.
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
@@ -74,7 +74,7 @@ std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   return kind;
 }
 
-// `own_kept`: seeds that the space chose itself and that stay, after the others.
+// `own_kept`: how many of the space's own seeds stay, after the others.
 void order_by(Prices prices, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
@@ -106,7 +106,7 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
            space);
 }
 
-// Its rates are data sheets' until a device has been measured: half of the places stay with the space's own.
+// The model's rates come from data sheets until a device has been measured, so half of the seeds stay the space's own.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
   order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),

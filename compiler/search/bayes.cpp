@@ -1,5 +1,5 @@
-// Bayesian optimisation: of some hundred candidates (random ones and the surroundings of the best points) those of
-// which a Gaussian process expects most, one after the other as if the one before had been tried.
+// Bayesian optimisation: of some hundred candidates (random points and neighbours of the best points) it proposes those
+// with the largest expected improvement under a Gaussian process, each as if the ones before had been tried.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBayesStart = 12;  // trials before a process is fitted
 constexpr int kBayesRandom = 600;   // random candidates
-constexpr size_t kAround = 6;       // best points, and local optima, whose surroundings are candidates
+constexpr size_t kAround = 6;       // best points, and local optima, whose neighbours are candidates
 
 }  // namespace
 

@@ -6,9 +6,9 @@
 namespace wl {
 namespace {
 
-constexpr double kPrior = 0.25;     // of what is left, won by the round after the first
+constexpr double kPrior = 0.25;     // part of (time - bound) that the second round is expected to save
 constexpr double kLearn = 0.5;      // weight of the last round
-constexpr double kLeastLeft = 0.1;  // of the time: bounds are nominal, so something is always left
+constexpr double kLeastLeft = 0.1;  // of the time: bounds are nominal, so some gain is always possible
 constexpr double kLeastShare = 0.05;
 constexpr double kWorthARound = 1e-3;  // of the time
 
@@ -23,7 +23,7 @@ double chance_of_gain(const Standing& standing) {
   for (size_t i = 1; i < standing.best_ns.size(); ++i) {
     const double before = standing.best_ns[i - 1], after = standing.best_ns[i];
     if (after <= 0) continue;
-    // Something correct at last: there is everything to win.
+    // The first correct candidate: all of the time may still be saved.
     const double won = before <= 0 ? kPrior : (before - after) / left_of(standing, before);
     chance += kLearn * (std::clamp(won, 0.0, 1.0) - chance);
   }

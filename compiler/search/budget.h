@@ -1,5 +1,5 @@
-// Where the next round of candidates saves most: occurrences x (time - bound) x chance of gain. Pure functions of what
-// rounds so far came to, so that a resumed search is dealt with alike.
+// Which search should have the next round of candidates: the one that is expected to save most, by occurrences x
+// (time - bound) x chance of gain. Pure functions of the results so far, so that a resumed search continues alike.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace wl {
 
-// What is known of one group's search.
+// The state of one group's search.
 struct Standing {
   int64_t launches = 1;         // in the whole graph
   double bound_ns = 0;          // no kernel of the group is faster
   std::vector<double> best_ns;  // after each round; 0: nothing correct yet
 };
 
-// Expected part of what is left (time - bound) that the next round will win: a prior, and half of it replaced by what
-// each round really won.
+// The part of (time - bound) that the next round is expected to save: a prior, half of which is replaced by what each
+// round did save.
 double chance_of_gain(const Standing& standing);
 
 // ns of the whole that the next round is expected to save; 0 before the first round.
@@ -26,7 +26,7 @@ double expected_saving(const Standing& standing);
 // half the rounds: no group is starved, since a saving is only expected.
 double due(int64_t round, double saving, double largest);
 
-// Early stopping: the next round is not expected to win even a thousandth of the group's time.
+// Early stopping: the next round is expected to save less than a thousandth of the group's time.
 bool is_spent(const Standing& standing);
 
 }  // namespace wl

@@ -14,13 +14,13 @@ constexpr double kWeights[] = {0.05, 0.3, 1, 3, 8};  // per axis: how much its w
 constexpr double kNoises[] = {1e-3, 1e-2, 1e-1};     // of standardised log times
 constexpr int kSweeps = 2;                           // over the axes, while fitting
 constexpr size_t kMostFitted = 64;                   // trials that weights are fitted to
-constexpr size_t kMostTrials = 256;                  // trials that beliefs rest on: the fastest
+constexpr size_t kMostTrials = 256;                  // trials that the posterior is computed from: the fastest
 constexpr double kApart = 0.5;                       // part of a distance that any two values have
-constexpr size_t kFewValues = 4;                     // of an axis whose alignment is not looked at
+constexpr size_t kFewValues = 4;                     // axes with no more values have no feature for alignment
 constexpr double kBlame = 2.0;                       // deviations that a failure is worse for each unit of blame
-constexpr double kTail = 1.0;                        // slow times are drawn in beyond so many deviations
+constexpr double kTail = 1.0;                        // slower times are compressed beyond so many deviations
 
-// Values far apart in size are far apart in effect, whatever order an axis lists them in.
+// The distance of two values follows their sizes, not the order in which an axis lists them.
 std::vector<double> distances(const Axis& axis) {
   const size_t n = axis.values.size();
   std::vector<size_t> rank(n);
@@ -37,7 +37,7 @@ std::vector<double> distances(const Axis& axis) {
   return out;
 }
 
-// How many times a value can be halved: alignment, which often counts for more than size.
+// The number of times that a value can be halved: alignment, which often matters more than size.
 std::vector<double> alignments(const Axis& axis) {
   std::vector<double> out;
   double most = 1;
@@ -49,7 +49,7 @@ std::vector<double> alignments(const Axis& axis) {
   return out;
 }
 
-// Whether alignment says something about an axis that the order of its values does not.
+// Whether the alignment of an axis' values differs from their order.
 bool alignment_counts(const Axis& axis) {
   const std::vector<double> of = alignments(axis);
   for (size_t a = 0; a < of.size(); ++a)
@@ -101,7 +101,7 @@ void Gaussian::take(const std::vector<Observed>& trials) {
     points_.push_back(trial->point);
     y_.push_back(std::log(trial->correct ? trial->ns : slowest));
   }
-  // Around the median and in units of the faster half's spread: how slow a slow point is does not matter.
+  // Centred at the median, in units of the spread of the faster half, so that the times of slow points matter little.
   const double middle = y_[y_.size() / 2];
   double spread = 0;
   for (size_t i = 0; i <= y_.size() / 2; ++i) spread += (middle - y_[i]) * (middle - y_[i]);
@@ -114,7 +114,7 @@ void Gaussian::take(const std::vector<Observed>& trials) {
   best_ = y_[0];
 }
 
-// Of the fastest trials and, evenly, of the others.
+// The fastest trials, and some of the others at even intervals.
 void Gaussian::fit_weights() {
   std::vector<size_t> some(points_.size());
   std::iota(some.begin(), some.end(), size_t{0});
@@ -224,7 +224,7 @@ double Gaussian::Belief::improvement(size_t i) const {
 }
 
 void Gaussian::Belief::assume(size_t i) {
-  // As expected: the means stay as they are.
+  // The point took its expected time, so the means do not change.
   std::vector<double> row(points_.size());
   const double pivot = std::sqrt(std::max(variance_[i], 0.0) + process_.noise_);
   for (size_t p = 0; p < points_.size(); ++p) {

@@ -1,6 +1,6 @@
-// A Gaussian process over the points of a space: what the trials so far say of a point's time, and how sure that is.
-// Times are logarithms; an axis has a weight of its own, fitted to the trials (automatic relevance determination,
-// Rasmussen and Williams, 2006, chapter 5). Deterministic: fitting is a search over a fixed grid.
+// A Gaussian process over the points of a space: the expected time of a point after the trials so far, and its
+// uncertainty. Times are logarithms; each axis has a weight, which is fitted to the trials (automatic relevance
+// determination, Rasmussen and Williams, 2006, chapter 5). Fitting is a deterministic search over a fixed grid.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,15 @@ class Gaussian {
   // Fits the process to the trials; at least one must be correct. Failures count as slower than every correct one.
   Gaussian(const Space& space, const std::vector<Observed>& trials);
 
-  // What is believed of some points together, so that one of them can be asked for on top of another.
+  // The joint posterior of some points, so that a batch can be chosen one point after the other.
   class Belief {
    public:
     Belief(const Gaussian& process, const std::vector<Point>& points);
     // Expected improvement over the best trial, in standard deviations of all times.
     double improvement(size_t i) const;
     double mean(size_t i) const { return mean_[i]; }
-    // Believes that point `i` was tried and came out as expected: its neighbours become surer, so that a batch spreads.
+    // Assumes that point `i` was tried and took its expected time: the uncertainty of its neighbours falls, so that a
+    // batch spreads out.
     void assume(size_t i);
 
    private:

@@ -1,5 +1,5 @@
-// A genetic search whose population is the record itself: parents come from the fastest trials, a child takes every
-// axis from one or the other, and some axes move to another value, mostly the next one.
+// A genetic search whose population is the fastest trials. A child has the value of each axis from one of its two
+// parents, and some axes mutate to another value, mostly a neighbouring one.
 #include <algorithm>
 
 #include "compiler/search/proposal.h"
@@ -8,9 +8,9 @@ namespace wl {
 namespace {
 
 constexpr size_t kPopulation = 16;  // correct trials, the fastest
-constexpr int kTournament = 3;      // drawn for one parent; the fastest of them is it
+constexpr int kTournament = 3;      // trials drawn for one parent; the fastest of them is chosen
 constexpr int kTries = 64;          // children for each that is wanted
-constexpr int kFarEvery = 3;        // one mutation in so many goes anywhere
+constexpr int kFarEvery = 3;        // one mutation in so many is to any value
 
 }  // namespace
 

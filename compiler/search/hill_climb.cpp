@@ -1,6 +1,6 @@
-// Best-first climbing with restarts: unseen neighbours of the fastest point, one step along an axis before any other
-// value of it, in turn with those of the other local optima of the record: a random restart that came out well is
-// climbed from although it is not yet as fast as the best. One draw in eight is such a restart.
+// Best-first hill climbing with restarts. It proposes untried neighbours of the fastest point, those one step along an
+// axis first. Some steps start from other local optima of the trials, so that a promising random restart is improved
+// although it is not yet as fast as the best point. One draw in eight is a random restart.
 #include "compiler/search/proposal.h"
 
 namespace wl {
@@ -14,7 +14,7 @@ constexpr int kOtherEvery = 3;  // one step in so many is from another optimum
 
 void offer_climb(Proposal& proposal, int count) {
   Sequence& random = proposal.random();
-  // Unseen neighbours of each centre, the nearest last.
+  // Untried neighbours of each centre, the nearest last.
   const auto around = [&](const Observed& from) {
     std::vector<Point> points;
     for (bool steps_only : {false, true}) {

@@ -12,13 +12,13 @@
 namespace wl {
 namespace {
 
-constexpr double kWorth = 1.02;      // gain from which a winner says something
+constexpr double kWorth = 1.02;      // the least gain of a winner that is proposed elsewhere
 constexpr double kTooUnlike = 12.0;  // e.g. three other ops and sizes a few doublings apart
 constexpr double kSameFamily = 2.0, kOtherGpu = 4.0;
 
 using Knobs = std::vector<std::pair<std::string_view, std::string_view>>;
 
-// The words of a plan that name something.
+// The words of a plan that are choices.
 Knobs knobs_of(std::string_view plan) {
   Knobs knobs;
   for (absl::string_view word : absl::StrSplit(absl::string_view(plan.data(), plan.size()), ' ', absl::SkipEmpty())) {
@@ -35,7 +35,7 @@ std::string_view value_of(const Knobs& knobs, std::string_view name) {
   return {};
 }
 
-// A name that the axis does not have stands for nothing near: the first value.
+// The first value where the axis has no such name.
 int nearest_value(const Axis& axis, std::string_view text) {
   for (size_t i = 0; i < axis.values.size(); ++i)
     if (spells(axis, axis.values[i], text)) return static_cast<int>(i);
@@ -82,7 +82,7 @@ double unlikeness(const Graph& a, const Graph& b) {
   for (const Node& node : b.nodes) --ops[static_cast<int>(node.op)];
   double sum = 0;
   for (const auto& [op, more] : ops) sum += std::abs(more);
-  // Extents of the largest value of each, innermost against innermost.
+  // Compares the extents of both groups' largest values, from the innermost on.
   const auto largest = [](const Graph& graph) {
     const Node* node = nullptr;
     for (const Node& each : graph.nodes)

@@ -9,7 +9,7 @@
 namespace wl {
 namespace {
 
-constexpr int kBasin = 2;              // axes: a slower trial as near as that belongs to the faster one
+constexpr int kBasin = 2;              // axes: a slower trial that differs in no more is no local optimum
 constexpr int kDraws = 256;            // random points tried before the space is walked
 constexpr int kDrawsEach = 16;         // random points tried for each that is wanted
 constexpr uint64_t kWalk = 2'000'000;  // points of a walk, legal or not new ones included
@@ -117,7 +117,7 @@ bool Proposal::offer_random() {
   if (full()) return false;
   for (int draws = 0; draws < kDraws; ++draws)
     if (offer(draw())) return true;
-  // Few are left, or few are legal: every one of them is as likely.
+  // Few points are untried, or few are legal: each of them is drawn with the same probability.
   uint64_t walked = 0, candidates = 0;
   Point chosen;
   space_.enumerate([&](const Point& each) {

@@ -1,5 +1,5 @@
-// Inside search/: what a strategy works with while it answers one question: the trials, what has been seen, a random
-// sequence that only depends on the seed and the number of trials, and the answer so far.
+// Inside search/: the state of one call of propose(): the trials, the points that were tried or offered, a random
+// sequence that depends only on the seed and the number of trials, and the answer so far.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace wl {
 
-// splitmix64: the sequence is a function of where it starts.
+// splitmix64: the sequence is a function of its seed.
 class Sequence {
  public:
   Sequence(uint64_t seed, uint64_t stream);
@@ -36,27 +36,27 @@ class Proposal {
   bool full() const { return static_cast<int>(points_.size()) >= n_; }
   int missing() const { return n_ - static_cast<int>(points_.size()); }
   bool is_new(const Point& point) const { return !seen_.contains(point); }
-  // Takes a point that is legal and new; false otherwise or when full.
+  // Adds a point to the answer if it is legal and new; false otherwise, or when the answer is full.
   bool offer(const Point& point);
   const std::vector<Point>& points() const { return points_; }
   std::vector<Point> take() { return std::move(points_); }
 
   // Correct trials, fastest first.
   std::vector<const Observed*> ranked() const;
-  // Local optima of the record, fastest first: correct trials with no faster one within kBasin axes.
+  // Local optima of the trials, fastest first: correct trials without a faster one that differs in at most kBasin axes.
   std::vector<const Observed*> optima(size_t most) const;
   // Legal points that differ from `point` in one axis, nearest values first in `steps`; an axis that only matters under
-  // other choices goes back to its first value with them.
+  // other choices is reset to its first value together with them.
   std::vector<Point> neighbours(const Point& point, bool steps_only) const;
-  // A random legal new point, offered; false when there seems to be none left.
+  // Offers a random legal new point; false when none was found.
   bool offer_random();
-  // As many of those as there are.
+  // Offers up to `count` of them.
   void offer_randoms(int count);
-  // Up to `count` distinct legal new points at random, none of them offered; fewer where they are rare.
+  // Up to `count` distinct random legal new points, without offering them; fewer where legal points are rare.
   std::vector<Point> some_legal(int count);
 
  private:
-  // At random, legal where parts of a space are drawn until they are.
+  // A random point. Parts of a space are drawn until they are legal.
   Point draw();
 
   const Space& space_;
@@ -67,9 +67,9 @@ class Proposal {
   std::vector<Point> points_;
 };
 
-// How much a trial that is not among the good ones speaks against its choices. 1: it failed, or was merely slow. What
-// was rejected because it spills is graded: just over the bound is close to where the best may be, a tile in device
-// memory is far from it.
+// How much a trial that is not among the good ones speaks against its choices: 1 for a failure or a slow trial. Trials
+// that were rejected for spilled registers are graded: a few spills are close to schedules that may be the best, a tile
+// that lies in device memory is far from them.
 double blame(const Observed& trial);
 
 // Axes in which two points differ.
@@ -80,7 +80,7 @@ int apart(const Point& a, const Point& b);
 #include "compiler/search/strategies.def"
 #undef WL_STRATEGY
 
-// Parts that strategies share; each offers at most `count` points.
+// The strategies that `portfolio` combines; each offers at most `count` points.
 void offer_seeds(Proposal& proposal, int count);
 void offer_ranked(Proposal& proposal, int count);
 void offer_climb(Proposal& proposal, int count);

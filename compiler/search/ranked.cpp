@@ -1,6 +1,6 @@
-// What a cost model likes best among some hundred points that it prices: random ones and the surroundings of the
-// fastest trials, or of the seeds while nothing was tried. Of a cluster of neighbours only some are asked for at once:
-// what a model is wrong about, it is wrong about for all of them.
+// Proposes the points that a cost model expects to be fastest, of some hundred candidates: random points, and
+// neighbours of the fastest trials, or of the seeds before the first trial. A batch has only some of several
+// neighbours, because a model that is wrong about one of them is wrong about all.
 #include <algorithm>
 #include <set>
 
@@ -9,9 +9,9 @@
 namespace wl {
 namespace {
 
-constexpr int kRankedRandom = 192;      // random candidates
-constexpr size_t kCentres = 3;          // whose surroundings are candidates
-constexpr int kRankedApart = 2;         // axes between two points of a batch, while there are such
+constexpr int kRankedRandom = 192;  // random candidates
+constexpr size_t kCentres = 3;      // points whose neighbours are candidates
+constexpr int kRankedApart = 2;     // axes in which two points of a batch differ at least, while there are such points
 constexpr int kRankedExploreEvery = 8;  // one point in so many is random
 
 }  // namespace

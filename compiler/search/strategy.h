@@ -1,6 +1,6 @@
-// A strategy keeps nothing: the trials are its memory. propose() is a pure function of the space, the trials so far (in
-// trial order), how many points are wanted and a seed; asked again after a restart it answers alike. To add one: a file
-// and a row of strategies.def.
+// A strategy has no state but the trials. propose() is a pure function of the space, the trials so far (in trial
+// order), the number of points that are wanted and a seed, so that it gives the same answer after a restart. A new
+// strategy is a file and a row of strategies.def.
 #pragma once
 
 #include <span>

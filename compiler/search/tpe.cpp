@@ -1,6 +1,6 @@
 // The tree-structured Parzen estimator (Bergstra et al., 2011) over categorical axes: the values of good points and
-// those of the others make two densities, candidates are drawn from the first and from around the best points, and the
-// one with the largest ratio is asked. Within a batch an asked point counts as a bad one, so that a batch spreads out.
+// those of the others make two densities, candidates are drawn from the first and from neighbours of the best points,
+// and the one with the largest ratio is proposed. A proposed point counts as a bad one, so that a batch spreads out.
 #include <algorithm>
 #include <cmath>
 

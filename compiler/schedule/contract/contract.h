@@ -9,7 +9,7 @@
 namespace wl {
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine);
-// Machines with lanes: a block owns a tile of rows x columns, a thread a register tile of it.
+// On GPUs: a block owns a tile of rows x columns, and each thread a register tile of it.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
 // memory of a block, whose elements have so many bytes.

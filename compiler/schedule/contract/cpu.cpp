@@ -16,7 +16,7 @@ bool is_direct(const Domain::Operand& operand) {
   return operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
 }
 
-// B is packed because it is asked for, computed, guarded, or not contiguous along the columns.
+// Whether B is packed: the schedule says so, or B is computed, guarded, or not contiguous along the columns.
 bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
   const Domain::Operand& operand = domain.operands[domain.contract][right_operand(domain)];
   return schedule[kPackB] != 0 || !is_direct(operand) || (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
@@ -114,7 +114,7 @@ void CpuContract::prepare_columns() {
   panels_per_block_ = (image_rows_per_block_ * image_width_ + nr_ - 1) / nr_;
 }
 
-// Work after the contraction that would not leave the accumulators their registers.
+// Whether the work after the contraction needs registers that the accumulators take.
 bool CpuContract::heavy_epilogue() const {
   int cost = 0;
   for (NodeId id = domain_.contract + 1; id < static_cast<NodeId>(group_.nodes.size()); ++id)

@@ -2,7 +2,8 @@
 // atom) and of column panels (nv vectors along the last n atom) of one batch element. B is packed panel by panel where
 // that pays or where its columns are not contiguous, A likewise; the micro-kernel holds mr x nv accumulators in
 // registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
-// high. What follows the contraction is computed on the tile while it is in registers or, when dear, in L1.
+// high. What follows the contraction is computed on the tile while it is in registers or, where that would need
+// too many registers, in L1.
 #pragma once
 
 #include <map>
@@ -73,7 +74,7 @@ class CpuContract {
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
-  // With flat_: a task has some rows of the image, a block of panels some of those; they are packed as rows.
+  // With flat_: a task computes some rows of the image, and a block of panels some of these; they are packed as rows.
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;

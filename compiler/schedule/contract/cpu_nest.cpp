@@ -27,7 +27,7 @@ void CpuContract::emit_columns() {
   if (count > 1) out_.close_loop();
 }
 
-// Columns of this block of an image, at least one; the least of these.
+// Upper bounds of the columns of this block of an image; their least is at least 1.
 std::vector<Affine> CpuContract::columns_left() const {
   std::vector<Affine> left = {fixed(image_rows_per_block_ * image_width_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -38,7 +38,7 @@ std::vector<Affine> CpuContract::columns_left() const {
   return left;
 }
 
-// Panels of this block: no more than there are.
+// Trips of the loop over the panels of this block.
 std::vector<Affine> CpuContract::panel_trips() const {
   std::vector<Affine> trips = {fixed(panels_per_block_)};
   if (flat_) return trips;
@@ -49,7 +49,7 @@ std::vector<Affine> CpuContract::panel_trips() const {
   return trips;
 }
 
-// Where a panel's columns are: outer n atoms, and the first column along the last one.
+// Sets the place of a panel: its index along the outer n atoms, and its first column along the last one.
 void CpuContract::place_panel(Place& place) {
   if (flat_) {
     place[column_atom_] = sum(affine(panel_var_, nr_), first_image_row_, image_width_);
@@ -81,7 +81,7 @@ std::vector<std::vector<Affine>> CpuContract::column_bound(const Place& place) c
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 
-// The rows of the image that this block needs, each as it lies, its windows side by side.
+// Packs the rows of the image that this block needs; the elements of a window become neighbours.
 void CpuContract::pack_image(const Place& place, int64_t k_extent) {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
@@ -166,7 +166,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
   if (!rows_outside) out_.close_loop();
 }
 
-// Copies a tall or wide sliver of an operand, its elementwise work applied, k outermost.
+// Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
   Place at = place;

@@ -7,7 +7,7 @@
 namespace wl {
 namespace {
 
-// Largest scratch a thread may be asked for: packed panels beyond it cost more than they save.
+// The largest scratch of a thread. Larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
 
 struct Extents {
@@ -40,7 +40,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   const int64_t vectors = vectors_of(e, machine);
   const int64_t mr = s[kMr], nv = s[kNv];
   if (mr * nv + nv + 1 > registers) return false;
-  // Small micro-kernels wait for their own latency; they are for results that have no more rows or columns.
+  // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
   if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
   const int64_t columns = (e.columns * e.outer_columns + s[kColumnTasks] - 1) / s[kColumnTasks];

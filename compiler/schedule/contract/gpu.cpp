@@ -76,7 +76,7 @@ absl::Status GpuContract::choose_threads() {
   Kernel& kernel = out_.kernel();
   kernel.team = kernel.threads = static_cast<int>(count);
   kernel.teams = 1;
-  // A wave is about as wide as it is tall, so that it reads little of either operand.
+  // The threads of a wave are about a square of the tile, so that a wave reads few elements of both operands.
   const int lanes = log2_of(std::min<int64_t>(kernel.wave, count)), rows = log2_of(down), columns = log2_of(across);
   const int wide = std::min(columns, std::max(lanes - rows, 3));
   int bit = 0;

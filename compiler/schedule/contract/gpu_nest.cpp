@@ -92,7 +92,7 @@ void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const
     if (!side->async) continue;
     const Access& access = domain_.operands[domain_.contract][side->position].access;
     const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
-    // What lies across k in shared memory goes there element by element; so does what is not contiguous.
+    // An operand that is stored across k, or is not contiguous, is copied element by element.
     const bool vectors = !side->along_k && fast >= 0 && access.strides[fast] == 1 &&
                          (side->extent % side->tile == 0 || side->extent % vector_ == 0);
     Instr instr;
@@ -153,7 +153,7 @@ void GpuContract::emit_whole_steps() {
   const bool ahead = stages_ > 1;
   if (ahead) put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
   const VarId step = out_.loop_var("step");
-  // The last step fetches itself again: nothing uses it.
+  // The last step loads its own operands again, which nothing reads.
   const Affine now = affine(step);
   const Affine next = ahead ? affine(out_.derived("next", {affine(step, 1, 1), fixed(total - 1)})) : now;
   const Affine slot = ahead ? affine(out_.derived("slot", {now}, 1, stages_)) : fixed(0);

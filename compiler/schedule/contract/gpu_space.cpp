@@ -11,7 +11,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostSeeds = 6;
-constexpr int64_t kOtherRegisters = 40;  // addresses, loop counters, what the compiler keeps in flight
+constexpr int64_t kOtherRegisters = 40;  // addresses, loop counters, loads in flight
 
 int64_t at_least(int64_t n) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
@@ -25,7 +25,7 @@ std::vector<int64_t> up_to(int64_t most) {
   return tiles;
 }
 
-// Time of the whole in arbitrary units: waves of blocks, each as long as its arithmetic or what it reads.
+// Estimated time in arbitrary units: rounds of resident blocks, each as long as its arithmetic and reads take.
 double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t columns, int64_t outer, int64_t words) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = s[kTileRows], tile_columns = s[kTileColumns];
@@ -36,13 +36,13 @@ double cost_of(const Schedule& s, const Machine& machine, int64_t rows, int64_t 
                                               gpu.unit_registers / (threads * contract_registers(s, words)),
                                               gpu.unit_shared / std::max<int64_t>(1, contract_shared(s, 4 * words))}));
   const int64_t units = std::max(1, gpu.units);
-  const int64_t waves = (blocks + units - 1) / units;  // of one block a unit
+  const int64_t waves = (blocks + units - 1) / units;  // rounds of one block on each unit
   const auto rows_each = static_cast<double>(s[kThreadRows]), columns_each = static_cast<double>(s[kThreadColumns]);
-  // For each outer product: multiplications, and what is read for it from shared memory and from beyond.
+  // For each outer product: multiplications, reads from shared memory, and reads from device memory.
   const double products = static_cast<double>(tile_rows) * static_cast<double>(tile_columns);
   const double near = products * (1 / rows_each + 1 / columns_each);
   const double far = static_cast<double>(tile_rows + tile_columns) * 8;
-  // Few threads on a unit do not hide what they wait for.
+  // Few threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
   const double hidden = std::min(1.0, static_cast<double>(running) / 256);
   return static_cast<double>(waves) * (products + near + far) / hidden * (s[kStages] > 1 ? 1 : 1.2);
@@ -95,7 +95,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     const int64_t threads = (s[kTileRows] / rows_each) * (s[kTileColumns] / columns_each);
     if (threads < gpu.wave || threads > gpu.block_threads || s[kUnrollK] > s[kStepK]) return false;
     if (contract_shared(s, bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
-    // 8 x 16 accumulators are as many as leave room for what is fetched.
+    // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
     const int64_t registers = contract_registers(s, bytes / 4);
     return registers <= std::min(gpu.lane_registers, 232) && registers * threads <= gpu.unit_registers;
   };
@@ -121,7 +121,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     Schedule with = space.schedule(space.seeds[0]);
     with.set(kAsyncCopies, 1);
     with.set(kStages, stages);
-    with.set(kMinBlocks, 1);  // else the compiler saves registers, and spills
+    with.set(kMinBlocks, 1);  // without a bound the compiler limits registers further, and spills
     space.seeds.push_back(point_of(space, with));
   }
   return space;

@@ -1,6 +1,5 @@
-// What can be chosen for a group, whatever kind of kernel computes it, and the kernel that a choice means. space_of()
-// and lower() are the two entries to schedule/; the folders inside it hold one kind of kernel each. None of them looks
-// at what the ops are for.
+// The space of any group, and the kernel of a schedule. space_of() and lower() are the two entries to schedule/; each
+// folder inside it has one kind of kernel. None of them depends on the model that an op is part of.
 #pragma once
 
 #include "compiler/kernel/kernel.h"

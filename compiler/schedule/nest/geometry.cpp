@@ -87,8 +87,8 @@ Affine RowGeometry::row_of_block(int64_t rows) {
   return affine(out_.derived("rows", {affine(kBlockVar)}, parts_), rows);
 }
 
-// Row i is row i % cache_block_rows_ of a cache block; then come the turns of the loop that walks the block, the blocks
-// within that loop, and the loops around it.
+// Row i is row i % cache_block_rows_ of a cache block. The next digits of i are the iteration of the loop that walks
+// the block, the block within that loop, and the iterations of the loops around it.
 RowPlace RowGeometry::cache_block_place(const Affine& row, RowPlace place) {
   const int64_t within = rows_within(domain_, cache_block_atom_, tile_);
   const int64_t turns = domain_.atoms[cache_block_atom_].extent;

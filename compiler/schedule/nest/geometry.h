@@ -47,7 +47,7 @@ class RowGeometry {
   int row_teams() const { return row_teams_; }  // teams of a block that share a row
 
   void add_outer_loops();
-  // Lets `teams` teams take turns in the outermost reduced loop.
+  // Distributes the iterations of the outermost reduced loop over `teams` teams.
   void share_outermost(int teams);
   // Lets the blocks of a row share one of its loops; a share along the vector atom is a multiple of `step`.
   void share_row(int64_t step);
@@ -92,11 +92,12 @@ class RowGeometry {
   int64_t vector_extent_ = 1, tile_ = 1, vector_tiles_ = 1, row_extent_ = 1, rows_ = 1;
   AtomId register_rows_atom_ = -1;  // tiles are `register_rows_` neighbouring rows along this atom
   int64_t register_rows_ = 1;
-  AtomId cache_block_atom_ = -1;  // all turns of this loop walk `cache_block_rows_` rows before the next ones
+  AtomId cache_block_atom_ =
+      -1;  // all iterations of this loop walk the same `cache_block_rows_` rows before the next block
   int64_t cache_block_rows_ = 0;
   VarId tile_var_ = -1;
   int row_teams_ = 1;
-  int64_t parts_ = 1, share_ = 0;  // each part has `share_` turns of the loop over part_atom_
+  int64_t parts_ = 1, share_ = 0;  // each part has `share_` iterations of the loop over part_atom_
   AtomId part_atom_ = -1;
   Affine part_;
 };

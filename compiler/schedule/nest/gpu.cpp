@@ -72,8 +72,8 @@ absl::Status GpuRows::divide_rows() {
   return absl::OkStatus();
 }
 
-// As many as the machine runs at once. Where that is possible, a block computes one tile of the vector atom only: what
-// moves with that tile and not with rows is then the same in every turn.
+// As many blocks as the machine runs at once. Where their number allows it, a block computes only one tile of the
+// vector atom: values that move with the tile but not with rows are then the same in every iteration.
 int64_t GpuRows::persistent_blocks() const {
   const int64_t most = std::min(blocks_of_rows_, schedule_[kMinBlocks] * machine_.multiprocessors());
   const int64_t step = at_.vector_tiles() / std::gcd(at_.vector_tiles(), block_rows_);
@@ -124,8 +124,8 @@ Affine GpuRows::turns_of_block() {
   return affine(out_.derived("turns", {affine(kBlockVar, -1, blocks_of_rows_ - 1 + blocks)}, blocks));
 }
 
-// The loop over the rows of a team. Rows of later turns are copied to a ring in shared memory while a row is computed
-// (ALCOP's pipelining, applied to rows). A thread copies exactly what it will load, so no barrier is needed.
+// The loop over the rows of a team. Rows of later iterations are copied to a ring in shared memory while a row is
+// computed (ALCOP's pipelining, applied to rows). A thread copies exactly what it will load, so no barrier is needed.
 void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
   if (copied_.empty()) rows_ahead_ = 0;
   const auto row_after = [&](int64_t later) {

@@ -79,7 +79,7 @@ class RowLowering {
   virtual void end_phase(PhaseCode& code) = 0;
   // A load of what was copied to shared memory ahead; nothing where the access is loaded from its input.
   virtual std::optional<TileId> load_copied(const Access& access, DType dtype, PhaseCode& code) = 0;
-  // Whether a store inside loops that it does not move along is limited to their first turn.
+  // Whether a store inside loops that it does not move along is limited to their first iteration.
   virtual bool stores_once() const = 0;
   // Parts of a row: the lanes that combine partial results, a tile of `width` of them, and where they lie.
   virtual int part_lanes() = 0;

@@ -11,7 +11,7 @@ namespace wl {
 Space space_map(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_rows(const Graph& group, const Domain& domain, const Machine& machine);
 Space space_columns(const Graph& group, const Domain& domain, const Machine& machine);
-// Machines with lanes. Maps and column reductions: a team owns a tile along the vector atom.
+// On GPUs. Maps and column reductions: a team owns a tile along the vector atom.
 Space space_gpu_tiles(const Graph& group, const Domain& domain, const Machine& machine);
 // Row reductions: a team owns a row.
 Space space_gpu_rows(const Graph& group, const Domain& domain, const Machine& machine);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kMostCounted = kCounterBytes / 4;
-// A reduction of fewer parts' worth of elements is over before another pass has begun.
+// A reduction with fewer times part_elements takes less time than a second pass.
 constexpr int64_t kWorthSharing = 16;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Parts: a long reduction of few rows, shared by several blocks. Each block folds its share of one loop; in the next
-// pass all of them combine what they left and go on, each with its share of the row.
+// Parts: a long reduction of few rows is divided among several blocks. Each block reduces its part of one loop and
+// stores a partial result; in the next pass every block combines all partial results and continues with its part.
 #pragma once
 
 #include "compiler/plan/domain.h"
@@ -7,26 +7,26 @@
 
 namespace wl {
 
-// Turns of a loop of `extent` that each of `parts` blocks has, the last one perhaps fewer: a multiple of `step`.
+// Iterations of a loop of `extent` that each of `parts` blocks has: a multiple of `step`; the last may have fewer.
 int64_t share_of(int64_t extent, int64_t parts, int64_t step);
-// Whether every part then has something to do.
+// Whether every part then has an iteration.
 bool shares_out(int64_t extent, int64_t parts, int64_t step);
 
-// Adds the axis `parts` to a space in which a row is one block, `blocks` of them: 1, and on while those are fewer than
-// `wanted`. Not where a reduction is over before another pass has begun.
+// Adds the axis reduction_blocks to a space with one block for each of `blocks` rows: 1, and larger powers of two until
+// there are `wanted` blocks. Reductions that take less time than a second pass get no such axis.
 void add_parts(Space& space, const Domain& domain, const Machine& machine, int64_t blocks, int64_t wanted);
-// A value of that axis that makes `wanted` blocks of `blocks`, or the most there is; 1 without the axis.
+// The least value of that axis that makes at least `wanted` blocks of `blocks`, else the largest; 1 without the axis.
 int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted);
 
-// Where the results of a row are all that is left to do with it, and rows can be counted: whether the block of the row
-// that has come last combines them, in the same pass (axis `last`).
+// Adds the axis last_block_combines where nothing of a row follows its reduction, and there are counters enough for all
+// rows: the last block of a row to arrive combines the partial results in the same pass.
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks);
-// Where the machine has clusters: whether the parts of a row are one (at most kMostCluster, as many as every such
-// machine takes), and go on together after each phase instead of in another pass.
+// Adds the axis cluster where the machine has clusters: the blocks of a row are one cluster, and wait for each other at
+// a cluster barrier after each phase instead of in another pass. Every such machine allows kMostCluster blocks.
 inline constexpr int64_t kMostCluster = 8;
 void add_cluster(Space& space, const Machine& machine);
 
-// What the axes of parts allow together.
+// Whether a schedule's choices about parts may be combined.
 bool may_join(const Schedule& schedule);
 
 }  // namespace wl

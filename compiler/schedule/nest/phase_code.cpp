@@ -96,7 +96,7 @@ TileId RowLowering::stored_value(const Domain::Store& store, PhaseCode& code) {
   return get(store.source, code);
 }
 
-// A store within loops that it does not move along happens in their first turn.
+// Limits a store inside loops that it does not move along to their first iteration.
 void RowLowering::guard_first_turn(const Access& access, const RowPlace& place, Instr& store) const {
   for (AtomId a : at_.outer_reduced())
     if (domain_.atoms[a].extent > 1 && !access.moves_along(a)) store.guards.push_back({place.atom[a], {0, 0}, 1});

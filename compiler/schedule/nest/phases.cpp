@@ -79,7 +79,7 @@ NestPhases nest_phases(const Graph& group, const Domain& domain, bool keep_all, 
     for (int s : out.stores[phase])
       if (domain.stores[s].source >= 0) crossing.demand(domain.stores[s].source, phase);
   }
-  // A column tile's values live over the whole reduced range: too many to keep.
+  // The values of a column tile would have to be kept for the whole reduced range, which no buffer holds.
   if (domain.cls == LoopClass::kColumns) out.kept.clear();
   return out;
 }

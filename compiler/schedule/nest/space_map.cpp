@@ -6,8 +6,8 @@
 namespace wl {
 namespace {
 
-// Tiles are short where another axis than the stored one is contiguous in what is read: each line of cache that a tile
-// brings in is then used by the next rows.
+// Tiles are short where an input is contiguous along another axis than the output: the cache lines that a tile loads
+// are then used by the next rows.
 Axis tile_axis(bool strided, int64_t row) {
   if (strided) return axis(kTileElements, {64, 32, 16, 256});
   return axis(kTileElements, {4096, 1024}, [row](int64_t tile) { return tile < row; });
@@ -50,7 +50,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
       compiler_axis(machine),
   };
   add_listed_axes(space, machine);
-  int64_t staying = 0;  // bytes that every turn of the loop around bands reads again
+  int64_t staying = 0;  // bytes that every iteration of the loop around cache blocks reads again
   const AtomId blocked = strided ? -1 : cache_block_atom(group, domain, machine, &staying);
   if (blocked >= 0) add_cache_block_rows(space);
   space.legal = [strided, lanes, blocked, domain](const Schedule& s) {
@@ -74,7 +74,7 @@ Space space_map(const Graph& group, const Domain& domain, const Machine& machine
     add_seed(space, chosen);
   };
   if (blocked >= 0) {
-    // As much of what stays as leaves room beside it in the second level.
+    // The largest block whose part of these bytes takes at most an eighth of the second cache.
     const int64_t rows = rows_within(domain, blocked, values_of(space, kTileElements)[0]);
     for (int64_t band : {256, 64, 16, 4, 1}) {
       if (staying / rows * band > machine.l2_bytes / 8 || band >= rows || rows % band != 0) continue;

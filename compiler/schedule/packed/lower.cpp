@@ -51,7 +51,7 @@ absl::StatusOr<Kernel> lower_packed(const Graph& group, const Domain& domain, co
     std::vector<Affine> trips;
     Affine block;
     if (whole.wave > 0) {
-      // Of the turn, too, so that what follows from it is computed by the member's blocks alone.
+      // The variable depends on the loop too, so that only the member's blocks compute what is derived from it.
       block = sum(affine(turn), affine(kBlockVar, 1, -first));
       trips = section_trips(first, first + grid);
     } else {

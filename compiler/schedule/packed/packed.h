@@ -1,7 +1,6 @@
 // Packed groups (plan/pack.h): what can be chosen, and the kernel. Every member is lowered as a kernel of its own, and
-// the kernels become one. With lanes each is a section, which its own blocks run and no others; on a CPU each is a loop
-// over a block's share of its blocks. What members have in scratch may overlap: a block is done with one before it
-// meets the next.
+// the kernels become one. On a GPU each is a section that only its own blocks run; on a CPU each is a loop over a
+// block's share of its blocks. The scratch of members may overlap, since a block runs one member after the other.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -10,7 +9,7 @@
 
 namespace wl {
 
-// The own schedule of members of a kind within one of the whole; `space` is theirs, `teams`: of a machine with lanes.
+// The own schedule of members of a kind within one of the whole; `space` is theirs, `teams`: of a GPU.
 Schedule member_schedule(const Space& space, int kind, const Schedule& whole, bool teams);
 // Without seeds where no schedule suits all.
 Space space_packed(const Domain& domain, const Machine& machine);

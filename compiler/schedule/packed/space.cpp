@@ -21,7 +21,7 @@ Axis in_whole(int kind, const Axis& axis, bool teams) {
   return is_common(axis, teams) ? axis : axis_in_part('m', kind, axis);
 }
 
-// A contraction's threads follow from its tiles, so one of these follows from the threads.
+// The threads of a contraction follow from its tiles; for a given number of threads, one extent of the tile follows.
 bool is_tiled(const Space& space) {
   return axis_of(space.axes, kTileRows) != nullptr && axis_of(space.axes, kThreadRows) != nullptr;
 }
@@ -29,7 +29,7 @@ bool follows(const Space& space, const Axis& axis, bool teams) {
   return teams && axis.path.empty() && axis.choice == kThreadRows && is_tiled(space);
 }
 
-// A kind's schedule says of what all share; what it says nothing about is left out.
+// The values of the shared axes in a kind's schedule, for those that the kind has.
 using SharedValues = std::map<Choice, int64_t>;
 SharedValues shared_of(const Space& space, const Schedule& own, bool teams) {
   SharedValues shared;
@@ -48,7 +48,7 @@ bool agrees(const SharedValues& a, const SharedValues& b) {
   });
 }
 
-// Of a kind's own schedule, under values of what is shared.
+// Completes a kind's own schedule under values of the shared axes.
 bool legal_own(const Space& space, const Schedule& own, const SharedValues& shared, bool teams) {
   for (const Axis& axis : space.axes)
     if (!has_value(axis, own.find(axis).value_or(kVaries))) return false;
@@ -56,7 +56,7 @@ bool legal_own(const Space& space, const Schedule& own, const SharedValues& shar
          agrees(shared_of(space, own, teams), shared);
 }
 
-// A kind's schedule under what is shared, after one of its seeds; false where there is none.
+// Sets a kind's schedule to a legal one under the shared axes, near one of its seeds; false where there is none.
 bool follow(const Space& space, const SharedValues& shared, bool teams, Schedule& found) {
   for (const Point& seed : space.seeds) {
     Schedule own = space.schedule(seed);
@@ -139,7 +139,7 @@ class PackedSpace {
     return out;
   }
 
-  // What all share is what one kind's seed says, or a number of threads; the others follow.
+  // The shared axes have the values of one kind's seed, or a number of threads; the other kinds follow.
   void seeds() {
     for (size_t i = 0; i < kSeeds; ++i)
       for (size_t leader = 0; leader < own_.size(); ++leader)
@@ -174,7 +174,7 @@ class PackedSpace {
       space_.seeds.push_back(std::move(point));
   }
 
-  // Every value of what is shared: the product of what each kind then has.
+  // The sum over all values of the shared axes of the product of each kind's legal schedules.
   uint64_t count() const {
     std::vector<std::map<SharedValues, uint64_t>> tallies;
     for (const Space& own : own_) {

@@ -78,7 +78,7 @@ void emit_stages(std::vector<Kernel> stages, const Stitched& choice, const std::
   for (size_t k = 0; k < stages.size(); ++k) {
     const int64_t blocks = stages[k].grid;
     if (blocks == 0) continue;
-    // A stage with narrower vectors than another is in a loop of its own, even of one turn.
+    // A stage with narrower vectors than another is in a loop of its own, even of one iteration.
     const int width = gpu ? stages[k].vector_lanes(stages[k].body) : 1;
     const VarId turn = blocks > 1 || (width > 1 && width < widest) ? out.loop_var("turn") : -1;
     const Graft graft(std::move(stages[k]),

@@ -1,6 +1,6 @@
-// The space of a stitched group: rows of a block, what all stages have in common, and of every stage what decides its
-// speed; the rest of a stage's choices stays at its own default. On a machine with lanes the block is one team for all
-// stages, and a contraction's tile has all of the block's rows.
+// The space of a stitched group: the rows of a block, the axes that all stages share, and for every stage the axes that
+// decide its speed; its other choices stay at their defaults. On a GPU the block is one team for all stages, and a
+// contraction's tile has all rows of the block.
 #include <algorithm>
 
 #include "compiler/schedule/axes.h"
@@ -19,7 +19,8 @@ Axis in_whole(size_t stage, const Axis& axis, bool teams) {
   return in_group(axis, teams) == InGroup::kShared ? axis : axis_in_part('s', static_cast<int>(stage), axis);
 }
 
-// What follows from the threads of a block, and that other blocks may read the same; copies are from device memory.
+// Sets the choices that follow from the threads of a block. Streaming loads are off, since other blocks may read the
+// same values; asynchronous copies are off, since they copy from device memory only.
 void complete(const Space& space, int64_t team, Schedule& own) {
   for (const Choice choice : {kStreamLoads, kPersistent, kAsyncCopies})
     if (own.has(choice)) own.set(choice, 0);
@@ -53,7 +54,7 @@ struct Tables {
   std::vector<size_t> shared;               // axes of several stages
   std::vector<std::vector<StageTable>> of;  // by choice and stage
 
-  // Every choice, and every value of what stages share: the product of what each stage then has.
+  // The sum over all numbers of rows and all values of the shared axes of the product of each stage's legal schedules.
   uint64_t count() const {
     uint64_t all = 0;
     for (const std::vector<StageTable>& stages : of) {
@@ -69,7 +70,8 @@ struct Tables {
     return all;
   }
 
-  // Adds `n`'s weight to all values of the shared axes that it goes with; those that its stage lacks are free.
+  // Adds the weight of schedule `n` to all values of the shared axes that agree with it; axes that the stage lacks
+  // agree with every value.
   void add(const StageTable& stage, size_t n, uint64_t weight, std::vector<uint64_t>& to) const {
     std::vector<int> at(axes.size(), -1);
     for (size_t i = stage.axes.size(); i-- > 0;) {
@@ -134,7 +136,8 @@ int64_t kept_bytes(const Stitched& choice) {
   return bytes;
 }
 
-// A block's values should stay near, and there should be enough blocks for all.
+// Numbers of rows, best first: the intermediate values of a block should fit the nearest memory, and there should be
+// enough blocks for all threads.
 std::vector<size_t> best_first(const Stitch& stitch, const Machine& machine) {
   const Target& target = *machine.target;
   const int64_t near = target.is_gpu() ? target.gpu.block_shared : machine.l2_bytes;

@@ -1,6 +1,6 @@
 // Stitched groups (plan/stitch.h): what can be chosen, and the kernel. Every stage is lowered as a kernel of its own,
-// for one block's share; the kernels become one. Where a stage met its whole inputs and outputs it now meets them moved
-// by the block's place; what stages pass on lies in scratch; a stage's blocks are turns of a loop.
+// for one block's share, and the kernels become one. The inputs and outputs of a stage are those of the whole, moved by
+// the block's place; intermediate values lie in scratch; the blocks of a stage are iterations of a loop.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -11,7 +11,7 @@ namespace wl {
 
 // What can be chosen for a stage.
 Space stage_space(const Stage& stage, const Machine& machine);
-// Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a machine with lanes.
+// Stage `stage`'s own schedule within one of the whole; `space` is the stage's, `teams`: of a GPU.
 Schedule stage_schedule(const Space& space, size_t stage, const Schedule& whole, bool teams);
 Space space_stitched(const Domain& domain, const Machine& machine);
 

@@ -26,7 +26,7 @@ class Transpose {
     open_tiles(schedule[kTasksPerThread]);
   }
 
-  // A tile by squares; staged: into scratch, from where whole rows go to memory.
+  // Computes a tile square by square; staged tiles are computed in scratch and then stored in whole rows.
   absl::StatusOr<Kernel> lower() {
     const VarId outer = rows_inner_ ? column_ : row_, inner = rows_inner_ ? row_ : column_;
     out_.open_loop(outer, {fixed((rows_inner_ ? columns_ : rows_) / lanes_)});
@@ -117,7 +117,7 @@ class Transpose {
     return place;
   }
 
-  // What the innermost loop walks.
+  // The extent of the innermost loop.
   AtomId along() const { return rows_inner_ ? domain_.second : domain_.vector; }
 
   bool crosses(const Access& access) const {
@@ -163,8 +163,8 @@ class Transpose {
     return {scratch_.back(), to, {pitch(), 1}};
   }
 
-  // The tile goes from scratch to memory in whole rows. Meanwhile, as evenly as the two extents allow, what the tile
-  // `ahead_` from here will read is fetched: this half of the work reads no memory, and the other half writes none.
+  // Stores the tile from scratch to memory in whole rows. Prefetches of the tile `ahead_` tiles later are distributed
+  // over these stores: this half of the work otherwise reads no memory, and the other half writes none.
   void write_rows() {
     const int64_t steps = std::gcd(rows_, columns_), rows_each = rows_ / steps;
     const VarId step = out_.loop_var("step"), part = out_.loop_var("part");
@@ -208,7 +208,7 @@ class Transpose {
   const int lanes_;
   const int64_t rows_, columns_;  // of a tile
   const int64_t ahead_;
-  const int level_;  // cache that is fetched into
+  const int level_;  // the cache level of prefetches
   const bool rows_inner_, staged_, streaming_;
   VarId row_ = -1, column_ = -1;  // of a square within the tile
   Place origin_;

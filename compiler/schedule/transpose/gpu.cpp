@@ -1,5 +1,6 @@
-// Transposes for machines with lanes: a block owns a square of the two atoms. What is contiguous along the other atom
-// is read along it, put into shared memory with a pitch of one more than the square, and read back along the output's.
+// Transposes on GPUs: a block owns a square of the two atoms. An input that is contiguous along the other atom than the
+// output is read along that atom, stored to shared memory with a pitch of one more than the square, and read back along
+// the output's atom.
 #include <algorithm>
 
 #include "compiler/kernel/barriers.h"
@@ -120,7 +121,7 @@ class StagedTranspose {
     slice.offset = affine(kTeamVar, each_ * (kSide + 1));
     slice.strides = {kSide + 1, 1};
     known_.emplace_back(access, row);
-    // All inputs are put there before the first is read back: one barrier.
+    // All inputs are stored before the first is read back, so that one barrier is enough.
     staging_.insert(staging_.begin() + static_cast<int64_t>(put_), code.begin(), code.end());
     put_ += code.size();
     Instr back = load_instr(row, slice);
@@ -137,7 +138,7 @@ class StagedTranspose {
   int64_t each_ = 1;  // rows of the square that a team owns
   Place place_;
   std::vector<Instr> staging_;
-  size_t put_ = 0;  // of staging_: what fills shared memory
+  size_t put_ = 0;  // instructions of staging_ that fill shared memory
   std::vector<std::pair<Access, TileId>> known_;
 };
 
