@@ -9,7 +9,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostParts = 256;
-constexpr int64_t kMostCounted = kCounterBytes / 4;
+constexpr int64_t kMostRowCounters = kCounterBytes / 4;
 // A reduction with fewer times part_elements takes less time than a second pass.
 constexpr int64_t kWorthSharing = 16;
 
@@ -44,7 +44,7 @@ int64_t parts_for(const Space& space, int64_t blocks, int64_t wanted) {
 }
 
 void add_last(Space& space, const Graph& group, const Domain& domain, int64_t blocks) {
-  if (axis_of(space.axes, kReductionBlocks) != nullptr && blocks <= kMostCounted &&
+  if (axis_of(space.axes, kReductionBlocks) != nullptr && blocks <= kMostRowCounters &&
       row_phases(group, domain).count == 1)
     space.axes.push_back({kLastBlockCombines, {0, 1}});
 }
