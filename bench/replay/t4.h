@@ -18,7 +18,7 @@ struct Recording {
     bool correct = false;
     double ns = 0;                   // the least sample, by which points are compared (undisturbed_ns)
     std::vector<double> samples_ns;  // raw
-    double cost_s = 0;               // of compiling and running it, as recorded
+    double cost_s = 0;               // seconds that compiling and running the point took
   };
   std::string name, device;
   Space space;  // `legal` refers to `results`, so a Recording is not movable

@@ -56,7 +56,7 @@ class Engine {
   absl::Status start();  // Goes on with the jobs that are not done.
   void drain();          // Gives no new lease; what is leased may finish.
   bool draining();
-  void leave();  // Drains, and waiting calls return: the process is about to end.
+  void leave();  // Drains, and makes waiting calls return, because the process is about to end.
   void stop();   // Leaves, and ends the engine's threads.
 
   // --- clients

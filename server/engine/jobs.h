@@ -79,7 +79,7 @@ class Jobs : public SearchObserver {
   // refine.cpp
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
-  // progress.cpp
+  // Gives the job's present state to the clients that watch it (progress.cpp).
   void publish(const ActiveJob& job);
 
   Store* const store_;

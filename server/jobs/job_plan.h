@@ -24,7 +24,9 @@ struct PlannedGroup {
   double flops = 0;
   // Launches in the first cover, in the last (the default), and in those between.
   int64_t fused_count = 0, part_count = 0, between_count = 0;
-  bool searched() const { return fused_count + between_count > 0; }  // else only its default schedule is measured
+  // Whether schedules of the group are searched. Of a group that occurs in the last cover alone only the default
+  // schedule is measured.
+  bool searched() const { return fused_count + between_count > 0; }
 };
 
 // One kernel of a cover: which group, and the value of the whole graph behind every buffer of its problem.
