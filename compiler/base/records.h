@@ -133,6 +133,13 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
+// A candidate as it is stored: its source follows from its plan.
+struct PlannedTrial {
+  int64_t trial = 0;
+  std::string plan;  // one line
+  bool operator==(const PlannedTrial&) const = default;
+};
+
 // The outcome of one candidate.
 struct Trial {
   int64_t trial = 0;
