@@ -1,7 +1,8 @@
 // The store of a coordinator: one SQLite file. All writes go through one connection in one thread, which commits what
 // is queued in one transaction (fsync included) and only then answers. So a change whose function returned OK survives
-// a crash, and a function that returned an error changed nothing. Reads use a second, read-only connection. To store a
-// new fact of a job, search, batch or trial: a migration in schema/ and a row of its columns.
+// a crash, and a function that returned an error changed nothing, unless the store broke (StoreOptions::on_broken).
+// Reads use connections that only read. To store a new fact of a job, search, batch or trial: a migration in schema/
+// and a row of its columns.
 //
 // Threads: every function may be called from any thread and blocks until it is done.
 #pragma once
@@ -27,6 +28,22 @@ struct StoreOptions {
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
   // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
   std::function<void(const char*)> at_point = {};
+  // Called once, from a thread of the store, when it is not known what of the last writes is on the disk (a failed
+  // fsync, or an I/O error of a COMMIT). Every function is DataLoss from then on. The process must end: another one
+  // reads what the disk has.
+  std::function<void(const absl::Status&)> on_broken = {};
+  std::string vfs = {};  // tests: the name of the sqlite3_vfs to use
+};
+
+// Counts since the store was opened.
+struct StoreStats {
+  int64_t queued = 0;  // writes that wait for the transaction before theirs, now
+  int64_t writes = 0, transactions = 0;
+  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // unfinished: the write-ahead log was not emptied
+  int64_t wal_bytes = 0;                                // now
+  int64_t damaged = 0;                                  // what was read and did not have its digest
+  bool checked = false;                                 // the file was looked through when it was opened
+  bool broken = false;
 };
 
 struct JobRow {
@@ -76,13 +93,15 @@ enum class ReportOutcome { kAccepted, kDuplicate, kStale };
 
 class Store {
  public:
-  // Opens or makes the file. Unavailable: another coordinator has it; PermissionDenied: not writable;
-  // FailedPrecondition: made by a newer Warploom, not a Warploom store, or on a network disk; DataLoss: damaged.
+  // Opens or makes the file. Unavailable: another coordinator has it, by whatever name; PermissionDenied: not writable;
+  // FailedPrecondition: made by a newer Warploom, not a Warploom store, a file of several names (hard links), or on a
+  // network disk; DataLoss: damaged; InvalidArgument: the name of no file. What is refused is not changed.
   static absl::StatusOr<std::unique_ptr<Store>> open(const StoreOptions& options);
   ~Store();
   // Checkpoints and closes; nothing may be called afterwards.
   void close();
   const std::string& file() const;
+  StoreStats stats() const;
   static int64_t schema_version();
   static std::string sqlite_version();
 

@@ -12,62 +12,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/base/sha256.h"
-#include "tests/server/scratch.h"
+#include "tests/server/store/samples.h"
 
 namespace wl {
 namespace {
 
 using testing::HasSubstr;
-
-std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
-  auto store = Store::open(options);
-  if (!store.ok()) ADD_FAILURE() << store.status();
-  return store.ok() ? *std::move(store) : nullptr;
-}
-
-JobRow some_job(const std::string& request) {
-  JobRow job;
-  job.request_id = request;
-  job.body_hash = "hash";
-  job.graph = "graph {}";
-  job.created_ms = 1;
-  return job;
-}
-
-BatchRow some_batch(const std::string& id, int64_t search, int64_t first = 0) {
-  BatchRow batch;
-  batch.id = id;
-  batch.search_id = search;
-  batch.first_trial = first;
-  batch.size = 2;
-  batch.candidates = {{first, "plan one"}, {first + 1, "plan two"}};
-  return batch;
-}
-
-Trial some_trial(int64_t number) {
-  Trial trial;
-  trial.trial = number;
-  trial.plan = cat("plan ", number);
-  trial.outcome = Outcome::kCorrect;
-  trial.samples_ns = {100, 90, 95};
-  trial.max_error = 0.5;
-  trial.bound = 1;
-  trial.message = "fine";
-  trial.compile_s = 0.25;
-  return trial;
-}
-
-KernelRecord some_record(const std::string& key, const std::string& plan) {
-  KernelRecord record;
-  record.key = key;
-  record.environment = "gcc 12";
-  record.device.target = "cpu:avx2";
-  record.plan = plan;
-  record.samples_ns = {5};
-  record.digest = record_digest(record);
-  return record;
-}
 
 TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   Scratch scratch;
@@ -267,24 +217,12 @@ TEST(Store, NoEpochUsesUpAName) {
   EXPECT_EQ(store->put_worker("w", 2, {}, 1).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
+TEST(Store, AFolderThatCannotBeMadeIsNamed) {
   Scratch scratch;
-  std::ofstream(scratch.path("text")) << std::string(5000, 'x');
-  EXPECT_EQ(Store::open({.file = scratch.path("text")}).status().code(), absl::StatusCode::kDataLoss);
   std::ofstream(scratch.path("file"));
   const auto below = Store::open({.file = scratch.path("file/a.db")});
   EXPECT_EQ(below.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(below.status().message()), HasSubstr("name another store"));
-  // user_version is at byte 60 of the file, big endian.
-  { open_or_die({.file = scratch.path("new.db")}); }
-  {
-    std::fstream file(scratch.path("new.db"), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(63);
-    file.put(99);
-  }
-  const auto newer = Store::open({.file = scratch.path("new.db")});
-  EXPECT_EQ(newer.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(newer.status().message()), HasSubstr("format 99"));
 }
 
 TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
@@ -308,7 +246,7 @@ TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   EXPECT_EQ(store->missing_blobs({sha256_hex(std::string(100'000, 'x'))})->size(), 1u);
 }
 
-// Eight acknowledged steps, made by a child that dies at the n-th point. It prints a byte after every step.
+// The story, told by a child that dies at the n-th point. It prints a byte after every step.
 int acknowledged_before_death(const std::string& file, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;
@@ -320,22 +258,12 @@ int acknowledged_before_death(const std::string& file, int die_at) {
     options.at_point = [&](const char*) {
       if (++points == die_at) _exit(9);
     };
-    const auto acknowledge = [&] { return write(out[1], "x", 1) == 1; };
     auto store = Store::open(options);
     if (!store.ok()) _exit(1);
-    const auto job = (*store)->create_job(some_job("r"));
-    if (!job.ok() || !acknowledge()) _exit(2);
-    const auto search = (*store)->open_search(job->id, {0, "k", "gcc 12", "s", 0, 0}, false);
-    if (!search.ok() || !acknowledge()) _exit(3);
-    if (!(*store)->put_round(some_batch("b", search->id), search->id, 0, {}).ok() || !acknowledge()) _exit(4);
-    if (!(*store)->lease_batch("b", "L", "w").ok() || !acknowledge()) _exit(5);
-    if (!(*store)->report("b", "L", 1, {some_trial(0), some_trial(1)}).ok() || !acknowledge()) _exit(6);
-    if (!(*store)->put_blob(sha256_hex("o"), "o").ok() || !acknowledge()) _exit(7);
-    if (!(*store)->promote(some_record("k", "p"), search->id).ok() || !acknowledge()) _exit(8);
-    JobRow end = *job;
-    end.state = JobState::kSucceeded;
-    if (!(*store)->finish_job(end, "").ok() || !acknowledge()) _exit(10);
-    _exit(0);
+    const absl::Status told = tell_story(**store, [&] {
+      if (write(out[1], "x", 1) != 1) _exit(2);
+    });
+    _exit(told.ok() ? 0 : 3);
   }
   ::close(out[1]);
   int acknowledged = 0;
@@ -359,33 +287,7 @@ TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
     ++points;
     auto store = open_or_die({.file = file, .quick_check = true});
     ASSERT_NE(store, nullptr);
-    const auto job = *store->job(1);
-    const auto trials = *store->trials(1);
-    const auto open = *store->open_batches(1);
-    // What was acknowledged is in the store; what was not is there completely or not at all.
-    if (acknowledged >= 1) {
-      EXPECT_TRUE(job.has_value());
-    }
-    if (acknowledged >= 3) {
-      EXPECT_EQ(open.size() + trials.size() / 2, 1u) << "open or measured";
-    }
-    if (acknowledged >= 4 && acknowledged < 5 && trials.empty()) {
-      EXPECT_TRUE(open[0].leased);
-    }
-    if (acknowledged >= 5) {
-      EXPECT_EQ(trials.size(), 2u);
-    }
-    EXPECT_TRUE(trials.empty() || trials.size() == 2) << "half a report";
-    EXPECT_EQ(trials.empty() && acknowledged >= 3, !open.empty() && acknowledged >= 3);
-    if (acknowledged >= 6) {
-      EXPECT_TRUE(store->missing_blobs({sha256_hex("o")})->empty());
-    }
-    if (acknowledged >= 7) {
-      EXPECT_TRUE(store->record_by_key("k", "")->has_value());
-    }
-    if (acknowledged >= 8) {
-      EXPECT_EQ(job->state, JobState::kSucceeded);
-    }
+    check_story(*store, acknowledged);
   }
   EXPECT_GT(points, 30) << "the story passes begin, statements and commits of eight transactions";
 }
