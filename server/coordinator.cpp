@@ -23,6 +23,10 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
+// Calls that write to the store wait for its next commit together, so they are more than the cores.
+constexpr int kQuickThreads = 16, kSlowThreads = 4;
+constexpr size_t kMaxQueued = 4096;                 // calls that wait for a thread
+constexpr int64_t kMaxTransferBytes = 256ll << 20;  // of blobs that are arriving or leaving
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
@@ -89,6 +93,8 @@ struct Coordinator::Impl {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Engine> engine;
+  std::unique_ptr<WorkPool> quick, slow;
+  ByteBudget transfers{kMaxTransferBytes};
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   int port = 0;
@@ -120,12 +126,17 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   impl.compiler = warploom_compiler(std::move(ranker));
   impl.engine = std::make_unique<Engine>(impl.store.get(),
                                          options.compiler == nullptr ? impl.compiler.get() : options.compiler, engine);
-  Engine* const jobs = impl.engine.get();
-  impl.services.push_back(make_tuning_service(jobs, impl.store.get()));
-  impl.services.push_back(make_worker_service(jobs, options.lease_s));
-  impl.services.push_back(make_kernel_store_service(impl.store.get()));
-  impl.services.push_back(make_blob_service(jobs, impl.store.get()));
-  impl.services.push_back(make_admin_service(jobs, impl.store.get()));
+  impl.quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
+  impl.slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
+  const Serving serving{.engine = impl.engine.get(),
+                        .store = impl.store.get(),
+                        .quick = impl.quick.get(),
+                        .slow = impl.slow.get(),
+                        .transfers = &impl.transfers,
+                        .lease_s = options.lease_s};
+  for (const auto make :
+       {make_tuning_service, make_worker_service, make_kernel_store_service, make_blob_service, make_admin_service})
+    impl.services.push_back(make(serving));
 
   if (!options.listen.empty()) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
@@ -142,6 +153,8 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   impl.server = builder.BuildAndStart();
   if (impl.server == nullptr || (!options.listen.empty() && impl.port == 0)) {
     impl.server.reset();
+    impl.quick.reset();
+    impl.slow.reset();
     impl.engine.reset();
     impl.store.reset();
     return absl::UnavailableError(
@@ -171,6 +184,8 @@ void Coordinator::stop() {
     impl.server->Shutdown(std::chrono::system_clock::now() + kDrain);
     impl.server->Wait();
   }
+  impl.quick.reset();
+  impl.slow.reset();
   impl.engine.reset();
   impl.server.reset();
   impl.store.reset();

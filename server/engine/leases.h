@@ -5,16 +5,15 @@
 // the callbacks run without it. See parts.h for the order of locks.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
-#include <tuple>
 
 #include "server/engine/engine.h"
 #include "server/engine/event_loop.h"
+#include "server/engine/ready_queue.h"
 #include "server/engine/workers.h"
 
 namespace wl {
@@ -25,7 +24,7 @@ struct Offer {
   int64_t search_id = 0;
   Device device;
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
-  std::tuple<double, int64_t, double> order;
+  ReadyQueue::Order order;
   BatchRow row;  // a lease that it had when the coordinator started goes on for a full term
 };
 
@@ -61,17 +60,20 @@ class Leases {
   void recovered();  // All searches that were open when the coordinator started are expected or known.
 
   // --- the workers' side
-  // Waits until `deadline` for work. FailedPrecondition: not registered under this epoch. Does not set `idle`.
-  absl::StatusOr<Acquired> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline);
+  // Waits until `deadline` for work, and then calls `done` once (ready_queue.h). Cancelled: cancel() was first.
+  // FailedPrecondition: not registered under this epoch. Does not set `idle`.
+  std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
+                                     AcquireDone done);
+  void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
   RenewOutcome renew(const LeaseRef& lease, const std::string& phase, int64_t done);
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
   void release(const LeaseRef& lease);
   int held_by(const std::string& process) const;
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
 
-  void drain();  // Gives no new lease.
-  bool draining() const;
-  void wake();  // Calls that wait for work look again.
+  void drain() { ready_.drain(); }  // Gives no new lease.
+  bool draining() const { return ready_.draining(); }
+  void wake() { ready_.look(); }  // The loop is not busy any more.
 
   void expire();  // Ends every lease whose deadline has passed.
   // Ends a lease without a result: the batch is ready for another attempt. `failed`: nothing was heard. After several
@@ -89,26 +91,23 @@ class Leases {
   };
   using Items = std::map<std::string, Item>;
 
-  Items::iterator best_for(const std::vector<Device>& devices);
-  std::optional<LeaseGrant> take(const std::string& process, const std::vector<Device>& devices,
-                                 std::unique_lock<std::mutex>& lock);
+  absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
   bool waits_for_searches() const { return recovering_ || !expected_.empty(); }
 
   Store* const store_;
   Workers* const workers_;
-  const EventLoop* const loop_;
   const Clock::duration term_;
-  const bool quiet_while_busy_;
   const LeaseCallbacks callbacks_;
 
   std::shared_mutex taking_up_;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;         // guards the rest
   Items items_;                      // by batch id
   std::set<std::string> cancelled_;  // lease ids
   std::set<int64_t> expected_;       // searches
-  bool recovering_ = true, draining_ = false;
+  bool recovering_ = true;
+
+  ReadyQueue ready_;  // Last: its threads call the rest.
 };
 
 }  // namespace wl
