@@ -3,7 +3,7 @@
 
 #include "proto/rpc.h"
 #include "proto/wire.h"
-#include "server/services/byte_budget.h"
+#include "server/services/budget.h"
 #include "server/services/services.h"
 #include "warploom/v1/blob.grpc.pb.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "server/engine/engine.h"
-#include "server/services/byte_budget.h"
+#include "server/services/budget.h"
 #include "server/services/work_pool.h"
 #include "server/store/store.h"
 
@@ -27,9 +27,10 @@ namespace wl {
 struct Serving {
   Engine* engine;
   Store* store;
-  WorkPool* quick;        // calls that read or write the store
-  WorkPool* slow;         // calls that may compile for seconds
-  ByteBudget* transfers;  // of blobs
+  WorkPool* quick;    // calls that read or write the store
+  WorkPool* slow;     // calls that may compile for seconds
+  Budget* waiting;    // long polls and watches
+  Budget* transfers;  // bytes of blobs
   double lease_s;
 };
 

@@ -10,15 +10,17 @@ namespace {
 // One stream. It holds itself until gRPC is done with it.
 class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::enable_shared_from_this<WatchCall> {
  public:
-  explicit WatchCall(Engine* engine) : engine_(engine) {}
+  explicit WatchCall(const Serving& serving)
+      : engine_(serving.engine), waiting_(serving.waiting), counted_(waiting_->take(1)) {}
 
   static WatchCall* begin(const Serving& serving, const v1::WatchJobRequest& request) {
-    auto call = std::make_shared<WatchCall>(serving.engine);
+    auto call = std::make_shared<WatchCall>(serving);
     call->self_ = call;
     const auto id = job_id(request.name());
     if (!id) {
       call->end(no_such_job(request.name()));
-    } else if (!serving.quick->post([call, id, seen = request.resume_version()] { call->watch(*id, seen); })) {
+    } else if (!call->counted_ ||
+               !serving.quick->post([call, id, seen = request.resume_version()] { call->watch(*id, seen); })) {
       call->end(too_busy());
     }
     return call.get();
@@ -40,6 +42,7 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
       watch = std::exchange(watch_, nullptr);
     }
     if (watch != nullptr) engine_->unwatch(watch);
+    if (counted_) waiting_->give(1);
     self_.reset();
   }
 
@@ -89,6 +92,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   }
 
   Engine* const engine_;
+  Budget* const waiting_;
+  const bool counted_;
   std::mutex mutex_;  // guards the rest
   std::shared_ptr<WatchCall> self_;
   std::shared_ptr<JobWatch> watch_;

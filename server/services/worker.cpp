@@ -15,7 +15,11 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
  public:
   AcquireCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::AcquireLeasesRequest& request,
               v1::AcquireLeasesResponse* out)
-      : serving_(serving), context_(context), out_(out) {
+      : serving_(serving), context_(context), out_(out), counted_(serving.waiting->take(1)) {
+    if (!counted_) {
+      Finish(too_busy());
+      return;
+    }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
     call_ = serving_.engine->acquire(request.worker(), request.epoch(), request.max(),
                                      std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
@@ -26,6 +30,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   void OnCancel() override { serving_.engine->cancel_acquire(call_); }
   void OnDone() override {
     if (context_->IsCancelled() && out_->leases_size() > 0) release();
+    if (counted_) serving_.waiting->give(1);
     delete this;
   }
 
@@ -56,6 +61,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
   const Serving serving_;
   grpc::CallbackServerContext* const context_;
   v1::AcquireLeasesResponse* const out_;
+  const bool counted_;
   std::shared_ptr<LeaseCall> call_;
 };
 
