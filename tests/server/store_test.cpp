@@ -20,6 +20,8 @@ namespace {
 
 using testing::HasSubstr;
 
+const std::string kKey(64, 'c');
+
 std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   auto store = Store::open(options);
   if (!store.ok()) ADD_FAILURE() << store.status();
@@ -62,6 +64,7 @@ KernelRecord some_record(const std::string& key, const std::string& plan) {
   record.key = key;
   record.environment = "gcc 12";
   record.device.target = "cpu:avx2";
+  record.source.entry = "wl_k";
   record.plan = plan;
   record.samples_ns = {5};
   record.digest = record_digest(record);
@@ -104,7 +107,7 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
 TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t first = *store->lease_batch("b", "A", "worker a");
   EXPECT_EQ(store->lease_batch("b", "C", "worker c").status().code(), absl::StatusCode::kNotFound) << "leased already";
@@ -136,7 +139,7 @@ TEST(Store, SameRequestSameJob) {
 TEST(Store, AJobKeepsItsSearchAndRetuneBeginsANewOne) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const SearchRow wanted{0, "k", "e", "s", 0, 1};
+  const SearchRow wanted{0, kKey, "e", "s", 0, 1};
   const int64_t a = store->create_job(some_job("a"))->id, b = store->create_job(some_job("b"))->id;
   const int64_t first = store->open_search(a, wanted, false)->id;
   EXPECT_EQ(store->open_search(b, wanted, true)->generation, 1);
@@ -151,34 +154,34 @@ TEST(Store, OneBlessedRecordAndNoStaleAnswer) {
   auto store = open_or_die({.file = scratch.path("a.db")});
   JobRow job = some_job("r");
   job = *store->create_job(job);
-  const int64_t search = store->open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
-  const KernelRecord old = some_record("k", "old");
+  const int64_t search = store->open_search(job.id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
+  const KernelRecord old = some_record(kKey, "old");
   ASSERT_TRUE(store->promote(old, search).ok());
   job.state = JobState::kSucceeded;
   job.options.trials = 32;
   job.result.emplace();
-  job.result->groups.emplace_back().key = "k";
+  job.result->groups.emplace_back().key = kKey;
   job.result->device.target = "cpu";
   ASSERT_TRUE(store->finish_job(job, "answer").ok());
   ASSERT_TRUE(store->whole_answer("answer")->has_value());
   EXPECT_EQ((*store->whole_answer("answer"))->trials_asked, 32);
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok());
   EXPECT_FALSE(store->whole_answer("answer")->has_value()) << "made from a record that is not the blessed one any more";
-  EXPECT_EQ((*store->record_by_key("k", "gcc 12"))->record.plan, "new");
-  EXPECT_EQ((*store->record_by_key("k", ""))->record.plan, "new");
-  EXPECT_FALSE(store->record_by_key("k", "gcc 13")->has_value());
+  EXPECT_EQ((*store->record_by_key(kKey, "gcc 12"))->record.plan, "new");
+  EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
+  EXPECT_FALSE(store->record_by_key(kKey, "gcc 13")->has_value());
   EXPECT_EQ((*store->record_by_digest(old.digest))->record.plan, "old");
-  EXPECT_EQ(*store->invalidate("k"), 1);
-  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok()) << "the same bytes may be blessed again";
+  EXPECT_EQ(*store->invalidate(kKey), 1);
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok()) << "the same bytes may be blessed again";
   EXPECT_EQ(store->list_records(0, 10)->size(), 1u);
 }
 
 TEST(Store, ARecordNeedsItsObjectAndABlobItsDigest) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
-  KernelRecord record = some_record("k", "p");
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
+  KernelRecord record = some_record(kKey, "p");
   record.object_sha256 = sha256_hex("object");
   record.digest = record_digest(record);
   EXPECT_EQ(store->promote(record, search).code(), absl::StatusCode::kFailedPrecondition);
@@ -290,13 +293,13 @@ int acknowledged_before_death(const std::string& file, int die_at) {
     if (!store.ok()) _exit(1);
     const auto job = (*store)->create_job(some_job("r"));
     if (!job.ok() || !acknowledge()) _exit(2);
-    const auto search = (*store)->open_search(job->id, {0, "k", "gcc 12", "s", 0, 0}, false);
+    const auto search = (*store)->open_search(job->id, {0, kKey, "gcc 12", "s", 0, 0}, false);
     if (!search.ok() || !acknowledge()) _exit(3);
     if (!(*store)->put_round(some_batch("b", search->id), search->id, 0, {}).ok() || !acknowledge()) _exit(4);
     if (!(*store)->lease_batch("b", "L", "w").ok() || !acknowledge()) _exit(5);
     if (!(*store)->report("b", "L", 1, {some_trial(0), some_trial(1)}).ok() || !acknowledge()) _exit(6);
     if (!(*store)->put_blob(sha256_hex("o"), "o").ok() || !acknowledge()) _exit(7);
-    if (!(*store)->promote(some_record("k", "p"), search->id).ok() || !acknowledge()) _exit(8);
+    if (!(*store)->promote(some_record(kKey, "p"), search->id).ok() || !acknowledge()) _exit(8);
     JobRow end = *job;
     end.state = JobState::kSucceeded;
     if (!(*store)->finish_job(end, "").ok() || !acknowledge()) _exit(10);
@@ -346,7 +349,7 @@ TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
       EXPECT_TRUE(store->missing_blobs({sha256_hex("o")})->empty());
     }
     if (acknowledged >= 7) {
-      EXPECT_TRUE(store->record_by_key("k", "")->has_value());
+      EXPECT_TRUE(store->record_by_key(kKey, "")->has_value());
     }
     if (acknowledged >= 8) {
       EXPECT_EQ(job->state, JobState::kSucceeded);
