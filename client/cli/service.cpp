@@ -6,7 +6,9 @@
 #include <random>
 #include <thread>
 
+#include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -19,6 +21,8 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 constexpr auto kCallDeadline = std::chrono::seconds(120);
+constexpr size_t kMaxBlobBytes = 256 << 20;
+
 absl::Status status_of(const grpc::Status& status, const std::string& where) {
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
@@ -29,7 +33,12 @@ absl::Status status_of(const grpc::Status& status, const std::string& where) {
   return from_grpc(status);
 }
 
-// Makes one unary call to the coordinator and converts its answer.
+// What is wrong with an answer is the coordinator's doing, not the user's.
+absl::Status answer_error(const absl::Status& status, const std::string& where) {
+  return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
+}
+
+// Makes one unary call to the coordinator and checks its answer.
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const std::string& where,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
@@ -39,6 +48,7 @@ absl::StatusOr<Response> call(Stub& stub, const std::string& where,
   Response response;
   grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return status_of(status, where);
+  if (const absl::Status fields = check_fields(response); !fields.ok()) return answer_error(fields, where);
   return response;
 }
 
@@ -61,7 +71,7 @@ absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std
   request.set_request_id(request_id);
   request.set_graph(graph);
   *request.mutable_options() = to_proto(options);
-  request.set_label(label);
+  request.set_label(fitted(label, TextKind::kName, kMostName));
   auto stub = v1::TuningService::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CreateTuningJob, request));
   return from_proto(job);
@@ -88,7 +98,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
         while (stream->Read(&message)) {
         }
         (void)stream->Finish();
-        return job.status();
+        return answer_error(job.status(), where_);
       }
       if (lost) on_lost(false);
       lost = false;
@@ -175,29 +185,39 @@ absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
   v1::GetKernelRequest request;
   request.set_key(key);
   auto stub = v1::KernelStore::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::KernelRecord record, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
-  return from_proto(record);
+  WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
+  WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(answer));
+  if (record.key != key) {
+    return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it is the record of the key ",
+                                   record.key, ", asked for was ", key));
+  }
+  return record;
 }
 
 absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector<std::string>& digests) {
   constexpr size_t kPage = 256;
   auto stub = v1::KernelStore::NewStub(channel_);
   std::vector<KernelRecord> records;
-  for (size_t begin = 0; begin < digests.size(); begin += kPage) {
+  while (records.size() < digests.size()) {
     v1::BatchGetKernelsRequest request;
-    for (size_t i = begin; i < std::min(digests.size(), begin + kPage); ++i) {
+    for (size_t i = records.size(); i < std::min(digests.size(), records.size() + kPage); ++i) {
       request.add_items()->set_digest(digests[i]);
     }
     WL_ASSIGN_OR_RETURN(v1::BatchGetKernelsResponse page,
                         call(*stub, where_, &v1::KernelStore::Stub::BatchGetKernels, request));
-    if (page.items_size() != request.items_size()) return absl::InternalError("BatchGetKernels answered in part");
+    if (page.items_size() == 0 || page.items_size() > request.items_size()) {
+      return answer_error(invalid(page.items_size(), " records, asked for were ", request.items_size()), where_);
+    }
     for (const auto& item : page.items()) {
       const std::string& digest = digests[records.size()];
       if (!item.has_record()) {
         return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", where_));
       }
       WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(item.record()));
-      if (record.digest != digest) return absl::DataLossError(cat(where_, " sent another record than ", digest));
+      if (record.digest != digest) {
+        return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it has the record ", record.digest,
+                                       ", asked for was ", digest));
+      }
       records.push_back(std::move(record));
     }
   }
@@ -231,8 +251,17 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   auto stream = stub->Download(&context, request);
   std::string bytes;
   v1::DownloadResponse chunk;
-  while (stream->Read(&chunk)) bytes += chunk.data();
-  WL_RETURN_IF_ERROR(status_of(stream->Finish(), where_));
+  absl::Status fields;
+  while (fields.ok() && stream->Read(&chunk)) {
+    fields = check_fields(chunk);
+    bytes += chunk.data();
+    if (bytes.size() > kMaxBlobBytes)
+      fields = invalid("the object ", digest, " has more than ", kMaxBlobBytes, " bytes");
+  }
+  if (!fields.ok()) context.TryCancel();
+  const absl::Status status = status_of(stream->Finish(), where_);
+  if (!fields.ok()) return answer_error(fields, where_);
+  WL_RETURN_IF_ERROR(status);
   if (sha256_hex(bytes) != digest) {
     return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", where_));
   }
