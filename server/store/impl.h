@@ -56,6 +56,8 @@ struct Store::Impl {
   std::optional<RecordRow> take_record(const Sql::Row& row);
   // Counts what was read and did not have its digest, and logs it now and then.
   void note_damage(const std::string& what);
+  absl::Status evict_rows(int64_t bound, Evicted* out);
+  absl::Status evict_objects(int64_t bound, Evicted* out);
   // Stores when the noted records were last used.
   absl::Status store_used();
 };

@@ -91,6 +91,16 @@ struct RecordCursor {
   std::string digest;
 };
 
+// How much a store may take, in bytes; 0: any. Bounds of a store that has only blessed and pinned records are not kept.
+struct StoreBounds {
+  int64_t database_bytes = 0, object_bytes = 0;
+};
+// What went, and what is used afterwards.
+struct Evicted {
+  int64_t records = 0, objects = 0, jobs = 0, answers = 0;
+  int64_t database_bytes = 0, object_bytes = 0;
+};
+
 enum class ReportOutcome { kAccepted, kDuplicate, kStale };
 
 class Store {
@@ -106,6 +116,17 @@ class Store {
   StoreStats stats() const;
   static int64_t schema_version();
   static std::string sqlite_version();
+
+  // --- upkeep (backup.cpp, evict.cpp)
+  // Makes a backup, FILE and FILE.objects, beside which everything goes on. It has all that was acknowledged before,
+  // and was checked. On the same disk the objects are shared with the store. AlreadyExists: `to` is there.
+  absl::Status backup(const std::string& to);
+  // Puts a backup in the place of a store that nobody uses (Unavailable). NotFound, DataLoss: of the backup; the store
+  // is then as it was.
+  static absl::Status restore(const std::string& from, const std::string& to);
+  // Drops what is not within the bounds: for the database records that are neither blessed nor pinned, finished jobs
+  // with the trials that only they led to, and whole answers; for the objects those that no such record names.
+  absl::StatusOr<Evicted> evict(const StoreBounds& bounds);
 
   // --- jobs (jobs.cpp)
   // A job with this request_id that exists is returned as it is; InvalidArgument when its body differs. A job that is
