@@ -29,13 +29,37 @@ absl::StatusOr<RecordRow> record_of(const Sql::Row& row) {
   return RecordRow{std::move(record), row.integer(5), row.integer(6)};
 }
 
-absl::StatusOr<int64_t> text_id(Sql& sql, const std::string& text) {
+struct Text {
+  std::string_view bytes;
+  std::string digest;
+};
+
+// What a record is as rows. It is made before the writer's turn comes: there everybody waits for it.
+struct RecordParts {
+  explicit RecordParts(const KernelRecord& record)
+      : digest(key_bytes(record.digest)),
+        key(key_bytes(record.key)),
+        object(record.object_sha256.empty() ? std::string() : key_bytes(record.object_sha256)),
+        prelude{record.source.prelude, sha256_bytes(record.source.prelude)},
+        source{record.source.text, sha256_bytes(record.source.text)} {
+    v1::KernelRecord message = to_proto(record);
+    message.mutable_source()->clear_prelude();
+    message.mutable_source()->clear_text();
+    payload = message.SerializeAsString();
+    payload_digest = sha256_bytes(payload);
+  }
+  std::string digest, key, object;
+  Text prelude, source;
+  std::string payload, payload_digest;
+};
+
+absl::StatusOr<int64_t> text_id(Sql& sql, const Text& text) {
   // Also repairs a text that was damaged on disk. What is the same is not written again.
   WL_RETURN_IF_ERROR(
       sql.run("INSERT INTO texts (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET bytes = "
               "excluded.bytes WHERE bytes IS NOT excluded.bytes",
-              Blob{sha256_bytes(text)}, Blob{text}));
-  return sql.number("SELECT id FROM texts WHERE digest = ?", Blob{sha256_bytes(text)});
+              Blob{text.digest}, Blob{text.bytes}));
+  return sql.number("SELECT id FROM texts WHERE digest = ?", Blob{text.digest});
 }
 
 absl::StatusOr<int64_t> environment_id(Sql& sql, const std::string& name) {
@@ -43,18 +67,15 @@ absl::StatusOr<int64_t> environment_id(Sql& sql, const std::string& name) {
   return sql.number("SELECT id FROM environments WHERE name = ?", name);
 }
 
-absl::Status put_payload(Sql& sql, int64_t id, const KernelRecord& record) {
-  WL_ASSIGN_OR_RETURN(const int64_t prelude, text_id(sql, record.source.prelude));
-  WL_ASSIGN_OR_RETURN(const int64_t source, text_id(sql, record.source.text));
-  v1::KernelRecord message = to_proto(record);
-  message.mutable_source()->clear_prelude();
-  message.mutable_source()->clear_text();
-  const std::string payload = message.SerializeAsString();
+absl::Status put_payload(Sql& sql, const RecordParts& parts) {
+  WL_ASSIGN_OR_RETURN(const int64_t id, sql.number("SELECT id FROM records WHERE digest = ?", Blob{parts.digest}));
+  WL_ASSIGN_OR_RETURN(const int64_t prelude, text_id(sql, parts.prelude));
+  WL_ASSIGN_OR_RETURN(const int64_t source, text_id(sql, parts.source));
   return sql.run(
       "INSERT INTO payloads (record, prelude, source, digest, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT (record) DO "
       "UPDATE SET prelude = excluded.prelude, source = excluded.source, digest = excluded.digest, bytes = "
       "excluded.bytes",
-      id, prelude, source, Blob{sha256_bytes(payload)}, Blob{payload});
+      id, prelude, source, Blob{parts.payload_digest}, Blob{parts.payload});
 }
 
 }  // namespace
@@ -71,28 +92,23 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row) {
 }
 
 absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
+  const RecordParts parts(record);
+  const std::optional<Blob> object = parts.object.empty() ? std::nullopt : std::optional(Blob{parts.object});
   return write([&](Sql& sql) -> absl::Status {
-    const std::string key = key_bytes(record.key), digest = key_bytes(record.digest);
-    std::optional<Blob> object;
-    const std::string object_digest = record.object_sha256.empty() ? "" : key_bytes(record.object_sha256);
-    if (!record.object_sha256.empty()) {
-      object = Blob{object_digest};
-      WL_ASSIGN_OR_RETURN(const int64_t known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", *object));
-      if (known == 0) {
-        return absl::FailedPreconditionError(cat("record of key ", record.key, ": its object ", record.object_sha256,
-                                                 " is not in the store; upload it first"));
-      }
+    WL_ASSIGN_OR_RETURN(const int64_t known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", object));
+    if (object && known == 0) {
+      return absl::FailedPreconditionError(cat("record of key ", record.key, ": its object ", record.object_sha256,
+                                               " is not in the store; upload it first"));
     }
     WL_ASSIGN_OR_RETURN(const int64_t environment, environment_id(sql, record.environment));
     WL_RETURN_IF_ERROR(
         sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = 0 AND blessed = 1",
-                Blob{key}, environment));
+                Blob{parts.key}, environment));
     WL_RETURN_IF_ERROR(sql.run(
         "INSERT INTO records (digest, key, environment, search_id, object, blessed, created_ms, used_ms) VALUES "
         "(?1, ?2, ?3, ?4, ?5, 1, ?6, ?6) ON CONFLICT (digest) DO UPDATE SET blessed = 1, used_ms = ?6",
-        Blob{digest}, Blob{key}, environment, search_id, object, unix_ms_now()));
-    WL_ASSIGN_OR_RETURN(const int64_t id, sql.number("SELECT id FROM records WHERE digest = ?", Blob{digest}));
-    WL_RETURN_IF_ERROR(put_payload(sql, id, record));
+        Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now()));
+    WL_RETURN_IF_ERROR(put_payload(sql, parts));
     return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", record.key);
   });
 }
