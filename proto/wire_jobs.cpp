@@ -35,6 +35,7 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_cold(options.cold);
   out.set_require_cached(options.require_cached);
   out.set_retune(options.retune);
+  out.set_at_once(options.at_once);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
@@ -57,6 +58,9 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
   out.cold = in.cold();
   out.require_cached = in.require_cached();
   out.retune = in.retune();
+  if (in.at_once() < 0 || in.at_once() > 1024)
+    return invalid("at_once: expected 0 to 1024 rounds, found ", in.at_once());
+  out.at_once = in.at_once();
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
   if (in.has_device()) {

@@ -8,21 +8,11 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxFailures = 3;
 constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress for so long is lost, renewed or not
 
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
-}
-
-Trial failed_trial(const Candidate& candidate, std::string message) {
-  Trial trial;
-  trial.trial = candidate.trial;
-  trial.plan = candidate.plan;
-  trial.outcome = Outcome::kRuntimeError;
-  trial.message = std::move(message);
-  return trial;
 }
 
 // Exactly one trial for every candidate, under the plan that was asked for.
@@ -39,6 +29,15 @@ std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial
 
 }  // namespace
 
+Trial failed_trial(const Candidate& candidate, std::string message) {
+  Trial trial;
+  trial.trial = candidate.trial;
+  trial.plan = candidate.plan;
+  trial.outcome = Outcome::kRuntimeError;
+  trial.message = std::move(message);
+  return trial;
+}
+
 Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
                LeaseCallbacks callbacks)
     : store_(store),
@@ -51,8 +50,10 @@ Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::dur
 void Leases::offer(Offer offer) {
   Item item;
   item.attempt = offer.row.attempt;
+  item.lost_on = offer.row.lost_on;
   if (offer.row.leased) {
     // Its worker may still measure it.
+    item.restored = true;
     item.state = Item::State::kLeased;
     item.lease_id = offer.row.lease_id;
     item.worker = offer.row.worker;
@@ -66,13 +67,12 @@ void Leases::offer(Offer offer) {
   changed_.notify_all();
 }
 
-bool Leases::take_back(int64_t search_id, const std::string& batch_id, const std::string& known_lease,
-                       bool leased_too) {
+bool Leases::take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too) {
   std::string lease = known_lease;
   {
     const std::lock_guard lock(mutex_);
     if (const auto item = items_.find(batch_id); item != items_.end()) {
-      if (item->second.state == Item::State::kLeasing) return false;
+      if (item->second.state == Item::State::kLeasing || item->second.state == Item::State::kJudged) return false;
       if (item->second.state == Item::State::kLeased && !leased_too) return false;
       lease = item->second.lease_id;
     }
@@ -81,8 +81,7 @@ bool Leases::take_back(int64_t search_id, const std::string& batch_id, const std
   if (!dropped.ok() || !*dropped) return false;
   const std::lock_guard lock(mutex_);
   items_.erase(batch_id);
-  expected_.erase(search_id);
-  if (!lease.empty()) cancelled_.insert(lease);
+  if (!lease.empty()) cancelled_.emplace(lease, Clock::now());
   return true;
 }
 
@@ -101,11 +100,11 @@ void Leases::recovered() {
   recovering_ = false;
 }
 
-Leases::Items::iterator Leases::best_for(const std::vector<Device>& devices) {
+Leases::Items::iterator Leases::best_for(const std::string& name, const std::vector<Device>& devices) {
   auto best = items_.end();
   for (auto at = items_.begin(); at != items_.end(); ++at) {
     const Item& item = at->second;
-    if (item.state != Item::State::kReady) continue;
+    if (item.state != Item::State::kReady || item.avoid.contains(name)) continue;
     if (best != items_.end() && best->second.offer.order <= item.offer.order) continue;
     if (std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, item.offer.device); }))
       best = at;
@@ -113,29 +112,35 @@ Leases::Items::iterator Leases::best_for(const std::vector<Device>& devices) {
   return best;
 }
 
-std::optional<LeaseGrant> Leases::take(const std::string& process, const std::vector<Device>& devices,
+std::optional<LeaseGrant> Leases::take(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
                                        std::unique_lock<std::mutex>& lock) {
-  auto best = best_for(devices);
+  const std::string process = process_of(name, epoch);
+  auto best = best_for(name, devices);
   if (best == items_.end()) return std::nullopt;
   const std::string id = best->first;
   const std::string lease_id = new_lease_id();
   best->second.state = Item::State::kLeasing;
   lock.unlock();
   const auto attempt = store_->lease_batch(id, lease_id, process);
-  if (!attempt.ok()) callbacks_.store_failed(attempt.status());
   lock.lock();
   best = items_.find(id);
   if (best == items_.end()) return std::nullopt;
   Item& item = best->second;
   if (!attempt.ok()) {
     item.state = Item::State::kReady;
+    const int64_t search_id = item.offer.search_id;
+    lock.unlock();
+    callbacks_.store_failed(search_id, attempt.status());
+    lock.lock();
     return std::nullopt;
   }
   item.state = Item::State::kLeased;
   item.lease_id = lease_id;
   item.attempt = *attempt;
   item.worker = process;
-  item.moved = Clock::now();
+  item.restored = false;
+  item.progress.clear();
+  item.granted = item.moved = Clock::now();
   item.expires = item.moved + term_;
   return LeaseGrant{lease_id, *attempt, item.offer.batch};
 }
@@ -150,11 +155,11 @@ absl::StatusOr<Acquired> Leases::acquire(const std::string& name, uint64_t epoch
           cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
     }
     std::unique_lock lock(mutex_);
+    if (leaving_) return absl::UnavailableError("the coordinator is going down; ask again");
     out.drain = draining_;
-    if (out.drain) return out;
-    const bool quiet = quiet_while_busy_ && loop_->busy();
+    const bool quiet = draining_ || (quiet_while_busy_ && loop_->busy());
     while (!quiet && static_cast<int>(out.leases.size()) < std::max(1, max)) {
-      auto grant = take(process_of(name, epoch), *devices, lock);
+      auto grant = take(name, epoch, *devices, lock);
       if (!grant) break;
       out.leases.push_back(*std::move(grant));
     }
@@ -177,6 +182,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
     }
     if (now - item.moved > kStuck) return RenewOutcome::kLost;
     item.expires = now + term_;
+    item.restored = false;
     return RenewOutcome::kOk;
   }
   return waits_for_searches() ? RenewOutcome::kOk : RenewOutcome::kLost;
@@ -184,30 +190,35 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
 
 absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
-  int64_t search_id = -1;
-  const std::shared_lock judging(taking_up_);
+  std::optional<int64_t> search_id;
   {
     const std::lock_guard lock(mutex_);
-    const auto item = items_.find(batch_id);
-    if (item == items_.end() && waits_for_searches())
-      return absl::UnavailableError("the coordinator has just started; report again");
-    if (item != items_.end()) {
+    if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       trials = one_per_candidate(*item->second.offer.batch, trials);
     }
   }
+  if (!search_id) {
+    // Only the results of a batch that a live search has offered are stored. So a search that is read from the store
+    // meanwhile finds either all trials of a batch or the batch still to come.
+    WL_ASSIGN_OR_RETURN(const std::optional<ReportOutcome> outcome,
+                        store_->reported(batch_id, lease.lease_id, lease.attempt));
+    if (outcome) return *outcome;
+    return absl::UnavailableError("the search of this batch is not open yet; report again");
+  }
   const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
-  if (!outcome.ok()) callbacks_.store_failed(outcome.status());
+  if (!outcome.ok()) callbacks_.store_failed(*search_id, outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
     // The loop is busy from here on, so no lease slips in before the search has looked at the trials.
-    callbacks_.stored(search_id, batch_id, trials);
+    callbacks_.stored(*search_id, batch_id, trials);
     const std::lock_guard lock(mutex_);
+    ++reports_;
     items_.erase(batch_id);
   }
   return outcome;
 }
 
-void Leases::release(const LeaseRef& lease) {
+void Leases::release(const LeaseRef& lease, LeaseEnd why) {
   Owned owned{.batch_id = {}, .lease = lease};
   {
     const std::lock_guard lock(mutex_);
@@ -215,7 +226,7 @@ void Leases::release(const LeaseRef& lease) {
       if (item.lease_id == lease.lease_id && item.attempt == lease.attempt) owned.batch_id = id;
     }
   }
-  if (!owned.batch_id.empty()) end(owned, false);
+  if (!owned.batch_id.empty()) end(owned, why);
 }
 
 int Leases::held_by(const std::string& process) const {
@@ -236,10 +247,21 @@ std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, u
   return out;
 }
 
-void Leases::drain() {
+void Leases::drain(bool on) {
   const std::lock_guard lock(mutex_);
-  draining_ = true;
+  draining_ = on;
   changed_.notify_all();
+}
+
+void Leases::leave() {
+  const std::lock_guard lock(mutex_);
+  leaving_ = true;
+  changed_.notify_all();
+}
+
+void Leases::upload_failed(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  upload_failure_.emplace(Clock::now(), status);
 }
 
 bool Leases::draining() const {
@@ -250,46 +272,6 @@ bool Leases::draining() const {
 void Leases::wake() {
   const std::lock_guard lock(mutex_);
   changed_.notify_all();
-}
-
-void Leases::expire() {
-  std::vector<Owned> over;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, item] : items_) {
-      if (item.state == Item::State::kLeased && item.expires < Clock::now())
-        over.push_back({id, {item.lease_id, item.attempt}});
-    }
-  }
-  for (const Owned& owned : over) end(owned, true);
-}
-
-void Leases::end(const Owned& owned, bool failed) {
-  const auto failures = store_->release_lease(owned.lease.lease_id, owned.lease.attempt, failed);
-  if (!failures.ok()) return callbacks_.store_failed(failures.status());
-  std::shared_ptr<const Batch> batch;
-  int64_t search_id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto item = items_.find(owned.batch_id);
-    if (item == items_.end() || item->second.lease_id != owned.lease.lease_id) return;
-    item->second.state = Item::State::kReady;
-    item->second.lease_id.clear();
-    item->second.worker.clear();
-    if (*failures < kMaxFailures) {
-      changed_.notify_all();
-      return;
-    }
-    batch = item->second.offer.batch;
-    search_id = item->second.offer.search_id;
-    items_.erase(item);
-  }
-  std::vector<Trial> trials;
-  for (const Candidate& candidate : batch->candidates)
-    trials.push_back(failed_trial(candidate, cat("given up: ", kMaxFailures, " workers were lost over this batch")));
-  const absl::Status abandoned = store_->abandon_batch(owned.batch_id, trials);
-  if (!abandoned.ok()) return callbacks_.store_failed(abandoned);
-  callbacks_.stored(search_id, owned.batch_id, trials);
 }
 
 }  // namespace wl

@@ -12,6 +12,7 @@ class AdminService final : public v1::Admin::Service {
   grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo*) override;
   grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
   grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) override;
+  grpc::Status Undrain(grpc::ServerContext*, const v1::UndrainRequest*, v1::UndrainResponse*) override;
 
  private:
   Engine* engine_;
@@ -43,7 +44,12 @@ grpc::Status AdminService::ListWorkers(grpc::ServerContext*, const v1::ListWorke
 }
 
 grpc::Status AdminService::Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) {
-  engine_->drain();
+  engine_->drain(true);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::Undrain(grpc::ServerContext*, const v1::UndrainRequest*, v1::UndrainResponse*) {
+  engine_->drain(false);
   return grpc::Status::OK;
 }
 

@@ -38,7 +38,10 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*, const v1::R
   }
   out->set_lease_s(lease_s_);
   out->set_renew_s(lease_s_ / 3);
-  return to_grpc(engine_->register_worker(request->name(), request->epoch(), devices));
+  const auto epoch = engine_->register_worker(request->name(), request->epoch(), devices);
+  if (!epoch.ok()) return to_grpc(epoch.status());
+  out->set_epoch(*epoch);
+  return grpc::Status::OK;
 }
 
 grpc::Status WorkerServiceImpl::AcquireLeases(grpc::ServerContext*, const v1::AcquireLeasesRequest* request,
@@ -104,7 +107,8 @@ grpc::Status WorkerServiceImpl::ReportResults(grpc::ServerContext*, const v1::Re
 
 grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest* request,
                                               v1::ReleaseLeasesResponse*) {
-  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()});
+  const LeaseEnd why = request->unable() ? LeaseEnd::kUnable : LeaseEnd::kReleased;
+  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()}, why);
   return grpc::Status::OK;
 }
 

@@ -34,6 +34,7 @@ inline BatchRow some_batch(const std::string& id, int64_t search, int64_t first 
   batch.search_id = search;
   batch.first_trial = first;
   batch.size = 2;
+  batch.candidates = {{first, "plan one"}, {first + 1, "plan two"}};
   return batch;
 }
 

@@ -44,13 +44,13 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   EXPECT_EQ(trials[1].trial.max_error, std::numeric_limits<double>::infinity());
   EXPECT_EQ(trials[1].trial.clocks_mhz, (std::vector<int64_t>{1980, 1965, 1980}));
   EXPECT_EQ(trials[2].trial.trial, 3);
-  const auto open = *store->open_batches(search);
+  const std::vector<BatchRow> open = store->open_batches(search).value();
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].id, "b2");
   EXPECT_EQ(open[0].first_trial, 2);
-  // Dropping a batch also drops the rejected trials of its round.
+  EXPECT_EQ(open[0].candidates, some_batch("b2", search, 2).candidates);
   EXPECT_TRUE(*store->drop_batch("b2"));
-  EXPECT_EQ(store->trials(search)->size(), 2u);
+  EXPECT_EQ(store->trials(search)->size(), 3u) << "that a candidate was rejected stays true";
   EXPECT_FALSE(*store->drop_batch("b2"));
 }
 
@@ -61,7 +61,7 @@ TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t first = *store->lease_batch("b", "A", "worker a");
   EXPECT_EQ(store->lease_batch("b", "C", "worker c").status().code(), absl::StatusCode::kNotFound) << "leased already";
-  EXPECT_EQ(*store->release_lease("A", first, true), 1);
+  EXPECT_EQ(*store->release_lease("A", first, "worker a"), std::vector<std::string>{"worker a"});
   const int64_t second = *store->lease_batch("b", "B", "worker b");
   EXPECT_GT(second, first);
   EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale);
@@ -72,7 +72,7 @@ TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(*store->report("b", "B", second, {some_trial(0)}), ReportOutcome::kDuplicate);
   EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale) << "the loser stays one";
   EXPECT_EQ(store->trials(search)->size(), 2u);
-  EXPECT_EQ(store->release_lease("B", second, false).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store->release_lease("B", second, "").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(Store, SameRequestSameJob) {
@@ -153,6 +153,35 @@ TEST(Store, SecondOpenerGetsTheNameOfTheFirst) {
               HasSubstr(cat("in use by another coordinator (process ", getpid())));
   store.reset();
   EXPECT_TRUE(Store::open({.file = scratch.path("a.db")}).ok());
+}
+
+TEST(Store, PartsTakeThePlaceOfABatch) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
+  const int64_t attempt = *store->lease_batch("b", "A", "w");
+  BatchRow one = some_batch("b/0", search), two = some_batch("b/1", search, 1);
+  EXPECT_EQ(store->split_batch("b", {one, two}).code(), absl::StatusCode::kNotFound) << "it is leased";
+  EXPECT_EQ(store->reported("b", "A", attempt).value(), std::nullopt) << "it would be accepted";
+  EXPECT_EQ(store->reported("b", "B", attempt).value(), ReportOutcome::kStale);
+  ASSERT_TRUE(store->release_lease("A", attempt, "").ok());
+  ASSERT_TRUE(store->split_batch("b", {one, two}).ok());
+  EXPECT_EQ(*store->report("b", "A", attempt, {some_trial(0)}), ReportOutcome::kStale);
+  const std::vector<BatchRow> open = store->open_batches(search).value();
+  ASSERT_EQ(open.size(), 2u);
+  EXPECT_EQ(open[1].id, "b/1");
+}
+
+// What a process says of its epoch is compared and never stored.
+TEST(Store, NoEpochUsesUpAName) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 1u);
+  EXPECT_EQ(*store->put_worker("w", 1, {}, 1), 1u) << "the same process again";
+  EXPECT_EQ(*store->put_worker("w", ~uint64_t{0}, {}, 1), 2u) << "it had an epoch of another store";
+  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 3u) << "a new process takes the name over";
+  EXPECT_EQ(store->put_worker("w", 2, {}, 1).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(Store, AFolderThatCannotBeMadeIsNamed) {
