@@ -3,6 +3,7 @@
 // Owned by the engine's thread: no lock, and no function but store_failed() may be called from another thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,8 +45,15 @@ struct ActiveJob {
 class Jobs : public SearchObserver {
  public:
   // All must outlive the jobs.
-  Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches)
-      : store_(store), compiler_(compiler), loop_(loop), workers_(workers), views_(views), searches_(searches) {}
+  Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
+       std::function<void(const std::string& key)> promoted)
+      : store_(store),
+        compiler_(compiler),
+        loop_(loop),
+        workers_(workers),
+        views_(views),
+        searches_(searches),
+        promoted_(std::move(promoted)) {}
 
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
   void adopt(JobRow row, std::optional<JobPlan> plan);
@@ -88,6 +96,7 @@ class Jobs : public SearchObserver {
   Workers* const workers_;
   JobViews* const views_;
   Searches* const searches_;
+  const std::function<void(const std::string& key)> promoted_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
 };
 

@@ -48,7 +48,7 @@ struct Engine::Impl {
            },
        .store_failed = [this](const absl::Status& status) { jobs.store_failed(status); }}};
   Searches searches{store, compiler, &loop, &leases, &jobs};
-  Jobs jobs{store, compiler, &loop, &workers, &views, &searches};
+  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, options.promoted};
 };
 
 // A job that a client asks for, before it is stored: answered from the store where that suffices.
