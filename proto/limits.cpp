@@ -189,6 +189,7 @@ constexpr RangeRow kRanges[] = {
     {"OutcomeCount.count", 0, kCount},
     {"TuneOptions.trials", 0, 1'000'000},
     {"TuneOptions.budget_s", 0, 1e9},
+    {"TuneOptions.at_once", 0, 1024},
     {"GroupResult.samples_ns", 0, kCount},
     {"ResultBuffer.kind", 0, 2},
     {"DownloadRequest.offset", 0, kBytes},

@@ -191,7 +191,7 @@ TEST(Store, AnOlderFormatIsBroughtUpToDate) {
 TEST(Store, PartsTakeThePlaceOfABatch) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t attempt = *store->lease_batch("b", "A", "w");
   BatchRow one = some_batch("b/0", search), two = some_batch("b/1", search, 1);
