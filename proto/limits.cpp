@@ -68,7 +68,7 @@ constexpr TextRow kTexts[] = {
     {"TuneOptions.strategy", TextKind::kWord, kWordBytes},
     {"TuneOptions.effort", TextKind::kWord, kWordBytes},
     {"TuneOptions.cover", TextKind::kWord, kWordBytes},
-    {"CreateTuningJobRequest.request_id", TextKind::kWord, kWordBytes},
+    {"CreateTuningJobRequest.request_id", TextKind::kName, kWordBytes},
     {"CreateTuningJobRequest.graph", TextKind::kText, kMostGraph},
     {"Job.error_message", TextKind::kText, kMostMessage},
     {"Progress.phase", TextKind::kWord, kWordBytes},

@@ -1,3 +1,4 @@
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
@@ -5,8 +6,6 @@
 
 namespace wl {
 namespace {
-
-constexpr int kMaxBatch = 256;
 
 class KernelStoreService final : public v1::KernelStore::CallbackService {
  public:
@@ -41,14 +40,14 @@ grpc::Status KernelStoreService::GetKernel(const v1::GetKernelRequest* request, 
 
 grpc::Status KernelStoreService::BatchGetKernels(const v1::BatchGetKernelsRequest* request,
                                                  v1::BatchGetKernelsResponse* out) {
-  if (request->items_size() > kMaxBatch) {
-    return to_grpc(invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request->items_size()));
-  }
+  size_t bytes = 0;
   for (const v1::GetKernelRequest& item : request->items()) {
+    if (bytes >= kMostPageBytes) break;
     const auto record = find(item);
     if (!record.ok()) return to_grpc(record.status());
     auto* answer = out->add_items();
     if (*record) *answer->mutable_record() = to_proto((*record)->record);
+    bytes += answer->ByteSizeLong();
   }
   return grpc::Status::OK;
 }
@@ -59,7 +58,9 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
   if (!before) return to_grpc(invalid("page_token: expected one that ListKernels gave"));
   const auto records = store_->list_records(*before, limit);
   if (!records.ok()) return to_grpc(records.status());
+  size_t bytes = 0;
   for (const RecordRow& row : *records) {
+    if (bytes >= kMostPageBytes) break;
     v1::KernelSummary* kernel = out->add_kernels();
     kernel->set_digest(row.record.digest);
     kernel->set_key(row.record.key);
@@ -71,8 +72,10 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_best_ns(median_of(row.record.samples_ns));
     kernel->set_default_ns(median_of(row.record.default_samples_ns));
     kernel->set_created_unix_ms(row.created_ms);
+    bytes += kernel->ByteSizeLong();
   }
-  if (static_cast<int>(records->size()) == limit) out->set_next_page_token(cat(records->back().created_ms));
+  if (out->kernels_size() == limit || out->kernels_size() < static_cast<int>(records->size()))
+    out->set_next_page_token(cat(out->kernels().rbegin()->created_unix_ms()));
   return grpc::Status::OK;
 }
 

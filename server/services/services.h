@@ -13,11 +13,11 @@
 #include "server/store/store.h"
 
 // Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
-// the request and the reply, and may block.
+// the request and the reply, and may block. The fields of the request are within their limits (proto/limits.h).
 #define WL_ANSWER_ON(pool, METHOD, Request, Reply)                                                           \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
-    return answer_on(pool, context, [=, this] { return METHOD(request, out); });                             \
+    return answer_on(pool, context, request, [=, this] { return METHOD(request, out); });                    \
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 
