@@ -1,3 +1,5 @@
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
@@ -6,6 +8,20 @@
 
 namespace wl {
 namespace {
+
+// The last record of a page: records may be of one time. Nothing for the first page.
+std::string token_of(const RecordRow& last) {
+  return cat(last.created_ms, ".", last.record.digest);
+}
+absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) {
+  if (token.empty()) return std::nullopt;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(token, absl::MaxSplits('.', 1));
+  RecordCursor cursor{0, parts.second};
+  if (!absl::SimpleAtoi(parts.first, &cursor.created_ms) || cursor.created_ms < 0 || cursor.digest.empty()) {
+    return invalid("page_token: expected one that ListKernels gave, found \"", token, "\"");
+  }
+  return cursor;
+}
 
 class KernelStoreService final : public v1::KernelStore::CallbackService {
  public:
@@ -54,9 +70,9 @@ grpc::Status KernelStoreService::BatchGetKernels(const v1::BatchGetKernelsReques
 
 grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* request, v1::ListKernelsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
-  const auto before = request->page_token().empty() ? std::optional<int64_t>(0) : job_id(request->page_token());
-  if (!before) return to_grpc(invalid("page_token: expected one that ListKernels gave"));
-  const auto records = store_->list_records(*before, limit);
+  const auto after = cursor_of(request->page_token());
+  if (!after.ok()) return to_grpc(after.status());
+  const auto records = store_->list_records(*after, limit);
   if (!records.ok()) return to_grpc(records.status());
   size_t bytes = 0;
   for (const RecordRow& row : *records) {
@@ -74,8 +90,9 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_created_unix_ms(row.created_ms);
     bytes += kernel->ByteSizeLong();
   }
-  if (out->kernels_size() == limit || out->kernels_size() < static_cast<int>(records->size()))
-    out->set_next_page_token(cat(out->kernels().rbegin()->created_unix_ms()));
+  const auto listed = static_cast<size_t>(out->kernels_size());
+  if (listed == static_cast<size_t>(limit) || listed < records->size())
+    out->set_next_page_token(token_of((*records)[listed - 1]));
   return grpc::Status::OK;
 }
 
