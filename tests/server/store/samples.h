@@ -13,8 +13,6 @@
 
 namespace wl {
 
-inline const std::string kKey(64, 'c');  // the key of a problem
-
 inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   auto store = Store::open(options);
   if (!store.ok()) ADD_FAILURE() << store.status();
@@ -65,7 +63,6 @@ inline KernelRecord some_record(const std::string& key, const std::string& plan)
   record.environment = "gcc 12";
   record.device.target = "cpu:avx2";
   record.plan = plan;
-  record.source.entry = "wl_k";
   record.source.prelude = std::string(3000, 'p');
   record.source.entry = "wl_k";
   record.source.text = cat("void ", plan, "() {}");
