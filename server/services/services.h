@@ -7,8 +7,11 @@
 
 #include <memory>
 
+#include "proto/limits.h"
+#include "proto/rpc.h"
 #include "server/engine/engine.h"
 #include "server/services/budget.h"
+#include "server/services/reply_cache.h"
 #include "server/services/work_pool.h"
 #include "server/store/store.h"
 
@@ -17,7 +20,10 @@
 #define WL_ANSWER_ON(pool, METHOD, Request, Reply)                                                           \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
-    return answer_on(pool, context, request, [=, this] { return METHOD(request, out); });                    \
+    return answer_on(pool, context, [=, this] {                                                              \
+      const absl::Status fields = check_fields(*request);                                                    \
+      return fields.ok() ? METHOD(request, out) : to_grpc(fields);                                           \
+    });                                                                                                      \
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 
@@ -27,8 +33,9 @@ namespace wl {
 struct Serving {
   Engine* engine;
   Store* store;
-  WorkPool* quick;    // calls that read or write the store
-  WorkPool* slow;     // calls that may compile for seconds
+  WorkPool* quick;  // calls that read or write the store
+  WorkPool* slow;   // calls that may compile for seconds
+  ReplyCache* replies;
   Budget* waiting;    // long polls and watches
   Budget* transfers;  // bytes of blobs
   double lease_s;

@@ -11,9 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "proto/limits.h"
-#include "proto/rpc.h"
-
 namespace wl {
 
 class WorkPool {
@@ -39,17 +36,11 @@ class WorkPool {
 
 grpc::Status too_busy();  // What a call hears that the pool did not take.
 
-// Answers a unary call with what `handle` returns, if its request is within the limits of its fields. A call whose
-// caller has gone by its turn is not handled.
+// Answers a unary call with what `handle` returns. A call whose caller has gone by its turn is not handled.
 template <typename Handle>
-grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context,
-                                    const google::protobuf::Message* request, Handle handle) {
+grpc::ServerUnaryReactor* answer_on(WorkPool* pool, grpc::CallbackServerContext* context, Handle handle) {
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const bool taken = pool->post([=] {
-    if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
-    const absl::Status fields = check_fields(*request);
-    reactor->Finish(fields.ok() ? handle() : to_grpc(fields));
-  });
+  const bool taken = pool->post([=] { reactor->Finish(context->IsCancelled() ? grpc::Status::CANCELLED : handle()); });
   if (!taken) reactor->Finish(too_busy());
   return reactor;
 }
