@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "proto/wire.h"
 #include "server/store/readers.h"
 #include "tests/server/store/samples.h"
 
@@ -60,6 +61,49 @@ TEST(StoreRecords, ShareTheirTexts) {
   }
   EXPECT_LT(fs::file_size(file), 10 * prelude.size()) << "the prelude is stored once, not 50 times";
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM texts"), 2);
+}
+
+TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  KernelRecord record = some_record("k", "p");
+  record.source.entry = "entry";
+  record.digest = record_digest(record);
+  ASSERT_TRUE(store->promote(record, make_search(*store)).ok());
+  for (const RecordName& name :
+       {RecordName{"k", "", ""}, RecordName{"k", "gcc 12", ""}, RecordName{"", "", record.digest}}) {
+    for (int round = 0; round < 2; ++round) {
+      const auto whole = *store->record_message(name, true);
+      ASSERT_TRUE(whole.has_value());
+      EXPECT_EQ(whole->key, "k");
+      EXPECT_TRUE(*decode_record(whole->bytes) == record);
+    }
+    v1::KernelRecord manifest;
+    ASSERT_TRUE(manifest.ParseFromString((*store->record_message(name, false))->bytes));
+    EXPECT_EQ(manifest.source().prelude() + manifest.source().text(), "");
+    EXPECT_EQ(manifest.source().entry(), "entry");
+    EXPECT_EQ(manifest.digest(), record.digest);
+  }
+  EXPECT_FALSE(store->record_message({"k", "gcc 13", ""}, true)->has_value());
+  EXPECT_FALSE(store->record_message({"other", "", ""}, true)->has_value());
+}
+
+// A row that refers to the text of another record.
+TEST(StoreRecords, WithTheTextOfAnotherAreNotServed) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    ASSERT_TRUE(store->promote(some_record("k", "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record("other", "another_plan"), search).ok());
+  }
+  run_in(file, "UPDATE payloads SET source = (SELECT source FROM payloads WHERE record = 2) WHERE record = 1");
+  auto store = open_or_die({.file = file});
+  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
+  EXPECT_FALSE(store->record_message({"k", "", ""}, true)->has_value());
+  EXPECT_TRUE(store->record_message({"k", "", ""}, false)->has_value()) << "nothing of it is wrong";
+  EXPECT_TRUE(store->record_message({"other", "", ""}, true)->has_value());
 }
 
 TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
