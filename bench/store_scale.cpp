@@ -56,6 +56,7 @@ KernelRecord record_of(int64_t number) {
   record.plan = record.default_plan = text_of(static_cast<uint64_t>(number) + 2000, 150);
   record.source.prelude = preludes[static_cast<size_t>(number) % kPreludes];
   record.source.text = text_of(static_cast<uint64_t>(number) + 3000, kSourceBytes);
+  record.source.entry = "wl_k";
   record.samples_ns.assign(20, 12'345 + number);
   record.default_samples_ns.assign(20, 23'456 + number);
   record.digest = record_digest(record);

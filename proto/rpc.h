@@ -12,6 +12,7 @@
 namespace wl {
 
 inline constexpr int kMaxMessageBytes = 64 << 20;
+inline constexpr int kMaxRequestBytes = 20 << 20;  // what a coordinator takes: a graph is the largest part of a request
 inline constexpr int kBlobChunkBytes = 256 << 10;
 inline constexpr int kApiVersion = 1;
 

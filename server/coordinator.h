@@ -21,6 +21,7 @@ struct CoordinatorOptions {
   std::string store;          // path of the SQLite file; made when missing, with its folder
   std::string listen;         // "HOST:PORT", "unix:PATH" or empty: in-process only
   bool allow_remote = false;  // without it HOST must be a loopback address
+  int max_connections = 0;    // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.
   bool share_machine = false;
@@ -30,7 +31,8 @@ struct CoordinatorOptions {
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;
-  int64_t max_store_pages = 0;  // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+  int64_t max_transfer_bytes = 256ll << 20;  // of blobs that arrive or leave at once; no less than a blob may have
+  int64_t max_store_pages = 0;               // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
 class Coordinator {
@@ -41,8 +43,9 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
 
   // Once. Opens the store, goes on with the jobs that were not done, and serves. InvalidArgument: an address that
-  // cannot be listened on by its form; Unavailable: the port or the store is in use by another process;
-  // FailedPrecondition, ResourceExhausted, PermissionDenied, DataLoss: the store cannot be used, and why.
+  // cannot be listened on by its form, or more connections than the process can have; Unavailable: the port or the
+  // store is in use by another process; FailedPrecondition, ResourceExhausted, PermissionDenied, DataLoss: the store
+  // cannot be used, and why.
   absl::Status start(const CoordinatorOptions& options);
   // For embedded mode. No call may begin on it once stop() has begun: gRPC 1.51 crashes on an in-process channel whose
   // server is gone, so stop the agent and the client first.

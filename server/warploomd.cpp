@@ -10,6 +10,7 @@
 
 #include "compiler/base/status.h"
 #include "server/coordinator.h"
+#include "server/listener.h"
 
 namespace {
 
@@ -51,10 +52,12 @@ absl::Status read_config(const std::string& file, wl::CoordinatorOptions* option
         options->lease_s = value.value<double>().value_or(options->lease_s);
       } else if (name == "check_threads" && value.is_integer()) {
         options->check_threads = static_cast<int>(**value.as_integer());
+      } else if (name == "max_connections" && value.is_integer()) {
+        options->max_connections = static_cast<int>(**value.as_integer());
       } else {
         return wl::invalid("configuration ", file, ": key \"", name,
-                           "\": expected store, listen and ranker (text), allow_remote (true or false), lease_s or "
-                           "check_threads (a number)");
+                           "\": expected store, listen and ranker (text), allow_remote (true or false), lease_s, "
+                           "check_threads or max_connections (a number)");
       }
     }
   } catch (const toml::parse_error& error) {
@@ -76,11 +79,15 @@ int main(int argc, char** argv) {
   app.add_option("--listen", options.listen, "HOST:PORT on this machine, or unix:PATH");
   app.add_option("--ranker", options.ranker,
                  "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model");
-  app.add_option("--config", config, "TOML file with store, listen, ranker, allow_remote, lease_s, check_threads");
+  app.add_option("--config", config,
+                 "TOML file with store, listen, ranker, allow_remote, lease_s, check_threads, max_connections");
   app.add_flag("--allow-remote", options.allow_remote,
                "listen on an address that other machines reach; nobody is authenticated");
   app.add_option("--lease-seconds", options.lease_s, "a worker that is silent so long loses its work")
       ->check(CLI::Range(1.0, 600.0));
+  app.add_option("--max-connections", options.max_connections,
+                 "connections at once, 4096 unless the limit of open files (ulimit -Hn) is lower; more are closed")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--verbose", verbose, "log every change");
   try {
     app.parse(argc, argv);
@@ -112,6 +119,7 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  wl::raise_descriptor_limit();
 
   wl::Coordinator coordinator;
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);

@@ -108,7 +108,7 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
 }
 
 absl::StatusOr<Job> Engine::get(int64_t id) {
-  if (std::optional<Job> job = impl_->views.find(id)) return *std::move(job);
+  if (const auto job = impl_->views.find(id)) return *job;
   WL_ASSIGN_OR_RETURN(std::optional<JobRow> row, impl_->store->job(id));
   if (!row) return absl::NotFoundError(cat("there is no job ", job_name(id)));
   return job_of(*row);
@@ -121,11 +121,21 @@ absl::StatusOr<Job> Engine::cancel(int64_t id) {
   return get(id);
 }
 
-absl::StatusOr<std::optional<Job>> Engine::wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout) {
-  auto changed = impl_->views.wait_change(id, seen, timeout);
-  if (!absl::IsNotFound(changed.status())) return changed;
-  WL_ASSIGN_OR_RETURN(Job job, get(id));
-  return job;
+absl::StatusOr<std::shared_ptr<JobWatch>> Engine::watch(int64_t id, uint64_t seen, TellJob tell) {
+  std::shared_ptr<JobWatch> watch = impl_->views.watch(id, seen, tell);
+  if (impl_->views.find(id) != nullptr) return watch;
+  // It is over, or it is about to have a view.
+  absl::StatusOr<Job> job = get(id);
+  if (!job.ok()) {
+    impl_->views.unwatch(watch);
+    return job.status();
+  }
+  if (is_done(job->state)) tell(std::make_shared<const Job>(*std::move(job)));
+  return watch;
+}
+
+void Engine::unwatch(const std::shared_ptr<JobWatch>& watch) {
+  impl_->views.unwatch(watch);
 }
 
 absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64_t epoch,
@@ -150,14 +160,20 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
   return given;
 }
 
-absl::StatusOr<Acquired> Engine::acquire(const std::string& name, uint64_t epoch, int max,
-                                         std::chrono::milliseconds wait) {
-  WL_ASSIGN_OR_RETURN(Acquired out, impl_->leases.acquire(name, epoch, max, Clock::now() + wait));
-  if (out.leases.empty()) {
-    const auto devices = impl_->workers.heard(name, epoch);
-    out.idle = !impl_->views.any_needs(devices ? *devices : std::vector<Device>());
-  }
-  return out;
+std::shared_ptr<LeaseCall> Engine::acquire(const std::string& name, uint64_t epoch, int max,
+                                           std::chrono::milliseconds wait, AcquireDone done) {
+  return impl_->leases.acquire(name, epoch, max, Clock::now() + wait,
+                               [impl = impl_.get(), name, epoch, done = std::move(done)](absl::StatusOr<Acquired> out) {
+                                 if (out.ok() && out->leases.empty()) {
+                                   const auto devices = impl->workers.heard(name, epoch);
+                                   out->idle = !impl->views.any_needs(devices ? *devices : std::vector<Device>());
+                                 }
+                                 done(std::move(out));
+                               });
+}
+
+void Engine::cancel_acquire(const std::shared_ptr<LeaseCall>& call) {
+  if (call != nullptr) impl_->leases.cancel(call);
 }
 
 RenewOutcome Engine::renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,10 @@ struct LeaseRef {
   std::string lease_id;
   int64_t attempt = 0;
 };
+struct LeaseCall;  // a call that waits for work (ready_queue.h)
+using AcquireDone = std::function<void(absl::StatusOr<Acquired>)>;
+struct JobWatch;  // (job_views.h)
+using TellJob = std::function<void(absl::StatusOr<std::shared_ptr<const Job>>)>;
 enum class RenewOutcome { kOk, kLost, kCancel };
 struct WorkerView {
   std::string name;
@@ -66,9 +71,11 @@ class Engine {
                              const std::string& label);
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
-  // Waits until the job has changed since `seen` (0: answers at once); nullopt when `timeout` is over first.
-  // Unavailable when leaving.
-  absl::StatusOr<std::optional<Job>> wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout);
+  // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the
+  // job is done. It is called on another thread, or before this returns; whoever comes late is told the newest state
+  // alone. NotFound. Unavailable is told when leaving.
+  absl::StatusOr<std::shared_ptr<JobWatch>> watch(int64_t id, uint64_t seen, TellJob tell);
+  void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` that has begun may still be running.
   // The device that `options` mean. NotFound: none ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& options);
   const Compiler& compiler() const;
@@ -78,8 +85,12 @@ class Engine {
   // FailedPrecondition: a newer process has the name.
   absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
-  // Waits up to `wait` for work. FailedPrecondition: not registered under this epoch.
-  absl::StatusOr<Acquired> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait);
+  // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
+  // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.
+  std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, std::chrono::milliseconds wait,
+                                     AcquireDone done);
+  // The caller has gone: the call gets no lease, unless it was answered already. Takes null.
+  void cancel_acquire(const std::shared_ptr<LeaseCall>& call);
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
   // Unavailable: the coordinator has just started and does not know yet; report again.
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);

@@ -1,29 +1,71 @@
 #include "server/engine/job_views.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/engine/devices.h"
 #include "server/store/store.h"
 
 namespace wl {
+namespace {
 
-JobViews::JobViews() : version_(static_cast<uint64_t>(unix_ms_now()) << 10) {}
+constexpr auto kTimesEvery = std::chrono::seconds(1);
+
+// Whether two states of a job differ in more than the times that pass by themselves.
+bool differ(const Job& a, const Job& b) {
+  JobProgress progress = a.progress;
+  progress.elapsed_s = b.progress.elapsed_s;
+  progress.left_s = b.progress.left_s;
+  return !(progress == b.progress) || a.state != b.state || a.cancelling != b.cancelling || a.error != b.error ||
+         a.device != b.device || a.finished_unix_ms != b.finished_unix_ms ||
+         a.result.has_value() != b.result.has_value() || a.label != b.label;
+}
+
+}  // namespace
+
+// Guarded by the lock of the views.
+struct JobWatch {
+  int64_t id = 0;
+  TellJob tell;  // null: it is over
+  uint64_t seen = 0;
+  std::shared_ptr<const Job> newest;
+  bool due = false;
+};
+
+JobViews::JobViews() : version_(static_cast<uint64_t>(unix_ms_now()) << 10), thread_([this] { serve(); }) {}
+
+JobViews::~JobViews() {
+  leave();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
 
 void JobViews::begin(int64_t id, Job job) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<View>& view = views_[id];
-  if (view) return;
-  job.version = ++version_;
-  view = std::make_shared<View>(View{std::move(job)});
+  if (const auto [view, is_new] = views_.try_emplace(id); is_new)
+    replace(id, view->second, std::move(job), Clock::now());
 }
 
-void JobViews::publish(int64_t id, Job job) {
+void JobViews::publish(int64_t id, Job job, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<View>& view = views_[id];
-  if (!view) view = std::make_shared<View>();
+  View& view = views_[id];
+  if (view.job != nullptr && now - view.published < kTimesEvery && !differ(job, *view.job)) return;
+  replace(id, view, std::move(job), now);
+}
+
+void JobViews::replace(int64_t id, View& view, Job job, Clock::time_point now) {
   job.version = ++version_;
-  view->job = std::move(job);
-  changed_.notify_all();
+  view.job = std::make_shared<const Job>(std::move(job));
+  view.published = now;
+  const auto [first, last] = watches_.equal_range(id);
+  for (auto at = first; at != last; ++at) {
+    at->second->newest = view.job;
+    make_due(at->second);
+  }
 }
 
 void JobViews::forget(int64_t id) {
@@ -31,34 +73,76 @@ void JobViews::forget(int64_t id) {
   views_.erase(id);
 }
 
-std::optional<Job> JobViews::find(int64_t id) const {
+std::shared_ptr<const Job> JobViews::find(int64_t id) const {
   const std::lock_guard lock(mutex_);
   const auto view = views_.find(id);
-  return view == views_.end() ? std::nullopt : std::optional(view->second->job);
+  return view == views_.end() ? nullptr : view->second.job;
 }
 
-absl::StatusOr<std::optional<Job>> JobViews::wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout) {
-  std::unique_lock lock(mutex_);
-  const auto found = views_.find(id);
-  if (found == views_.end()) return absl::NotFoundError("no view");
-  // Kept beyond forget(): the last version is still to be seen.
-  const std::shared_ptr<View> view = found->second;
-  changed_.wait_for(lock, timeout, [&] { return leaving_ || view->job.version != seen; });
-  if (leaving_) return absl::UnavailableError("the coordinator is going down; ask again");
-  if (view->job.version == seen) return std::nullopt;
-  return view->job;
+std::shared_ptr<JobWatch> JobViews::watch(int64_t id, uint64_t seen, TellJob tell) {
+  auto watch = std::make_shared<JobWatch>();
+  watch->id = id;
+  watch->seen = seen;
+  watch->tell = std::move(tell);
+  const std::lock_guard lock(mutex_);
+  watches_.emplace(id, watch);
+  const auto view = views_.find(id);
+  if (view != views_.end()) watch->newest = view->second.job;
+  if (leaving_ || watch->newest != nullptr) make_due(watch);
+  return watch;
+}
+
+void JobViews::unwatch(const std::shared_ptr<JobWatch>& watch) {
+  TellJob last;  // What it holds is not freed under the lock.
+  const std::lock_guard lock(mutex_);
+  last = std::exchange(watch->tell, nullptr);
+  const auto [first, end] = watches_.equal_range(watch->id);
+  const auto at = std::find_if(first, end, [&](const auto& item) { return item.second == watch; });
+  if (at != end) watches_.erase(at);
 }
 
 void JobViews::leave() {
   const std::lock_guard lock(mutex_);
   leaving_ = true;
-  changed_.notify_all();
+  for (const auto& [id, watch] : watches_) make_due(watch);
+}
+
+void JobViews::make_due(const std::shared_ptr<JobWatch>& watch) {
+  if (watch->due) return;
+  watch->due = true;
+  due_.push_back(watch);
+  changed_.notify_one();
+}
+
+void JobViews::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return stopping_ || !due_.empty(); });
+    if (due_.empty()) return;
+    const std::shared_ptr<JobWatch> watch = std::move(due_.front());
+    due_.pop_front();
+    watch->due = false;
+    TellJob tell;
+    absl::StatusOr<std::shared_ptr<const Job>> news = watch->newest;
+    if (leaving_) {
+      news = absl::UnavailableError("the coordinator is going down; ask again");
+      tell = std::exchange(watch->tell, nullptr);
+    } else if (watch->newest->version != watch->seen) {
+      watch->seen = watch->newest->version;
+      tell = watch->tell;
+    }
+    if (tell == nullptr) continue;
+    lock.unlock();
+    tell(std::move(news));
+    tell = nullptr;  // What it holds is not freed under the lock.
+    lock.lock();
+  }
 }
 
 bool JobViews::any_needs(const std::vector<Device>& devices) const {
   const std::lock_guard lock(mutex_);
   return std::any_of(views_.begin(), views_.end(), [&](const auto& item) {
-    const Job& job = item.second->job;
+    const Job& job = *item.second.job;
     if (is_done(job.state)) return false;
     return !job.device ||
            std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, *job.device); });

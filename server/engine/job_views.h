@@ -1,17 +1,20 @@
 // What clients see of the jobs that are not done: a copy that the engine's thread publishes and any thread reads or
-// waits on. A job that has no view here is read from the store. No function calls another part of the engine.
+// watches. A job that has no view here is read from the store. No function calls another part of the engine.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
+#include "server/engine/engine.h"
+#include "server/engine/event_loop.h"
 
 namespace wl {
 
@@ -19,27 +22,45 @@ class JobViews {
  public:
   // A restarted coordinator's versions are above those that its watchers saw before.
   JobViews();
+  ~JobViews();  // leave()
+  JobViews(const JobViews&) = delete;
+  JobViews& operator=(const JobViews&) = delete;
 
-  void begin(int64_t id, Job job);    // The first view of a job; keeps the one that is there already.
-  void publish(int64_t id, Job job);  // Replaces the view and wakes who waits for it. Sets the version.
+  void begin(int64_t id, Job job);  // The first view of a job; keeps the one that is there already.
+  // Replaces the view, sets its version and tells who watches it, if anything has changed. The times that pass with
+  // every call count as a change once a second.
+  void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
-  std::optional<Job> find(int64_t id) const;
-  // Waits until the view has changed since version `seen`; nullopt when `timeout` is over first. NotFound: there is no
-  // view. Unavailable after leave().
-  absl::StatusOr<std::optional<Job>> wait_change(int64_t id, uint64_t seen, std::chrono::milliseconds timeout);
-  void leave();  // Ends every wait.
+  std::shared_ptr<const Job> find(int64_t id) const;  // null: there is no view
+  // Tells the view, now and whenever it changes, unless its version is `seen`; also a view that begins later. Lasts
+  // until unwatch(), beyond forget(). `tell` is called on the thread of the views, without the lock and with the newest
+  // version; once with Unavailable after leave().
+  std::shared_ptr<JobWatch> watch(int64_t id, uint64_t seen, TellJob tell);
+  // Not told again, except by a call of `tell` that has begun.
+  void unwatch(const std::shared_ptr<JobWatch>& watch);
+  void leave();  // Ends every watch, now and from now on.
   // Whether a job that is not done needs one of these devices, or does not know its device yet.
   bool any_needs(const std::vector<Device>& devices) const;
 
  private:
   struct View {
-    Job job;
+    std::shared_ptr<const Job> job;
+    Clock::time_point published;
   };
+  using Watches = std::multimap<int64_t, std::shared_ptr<JobWatch>>;
+
+  void replace(int64_t id, View& view, Job job, Clock::time_point now);  // with the lock held
+  void make_due(const std::shared_ptr<JobWatch>& watch);                 // with the lock held
+  void serve();
+
   mutable std::mutex mutex_;  // guards the rest
   std::condition_variable changed_;
-  std::map<int64_t, std::shared_ptr<View>> views_;
+  std::map<int64_t, View> views_;
+  Watches watches_;                            // by job
+  std::deque<std::shared_ptr<JobWatch>> due_;  // to be told
   uint64_t version_ = 0;
-  bool leaving_ = false;
+  bool leaving_ = false, stopping_ = false;
+  std::thread thread_;  // tells
 };
 
 }  // namespace wl

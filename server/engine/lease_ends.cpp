@@ -141,7 +141,7 @@ void Leases::ready_again(const std::string& batch_id, std::set<std::string> avoi
   if (at == items_.end()) return;
   at->second.state = Item::State::kReady;
   at->second.avoid = std::move(avoid);
-  changed_.notify_all();
+  put_ready(batch_id, at->second);
 }
 
 void Leases::split(const Item& item) {
@@ -165,9 +165,8 @@ void Leases::split(const Item& item) {
     half.unable = item.unable;
     half.lost_before = item.lost_before + item.lost_on.size();
     half.avoid = avoid;
-    items_.insert_or_assign(row.id, std::move(half));
+    put_ready(row.id, items_.insert_or_assign(row.id, std::move(half)).first->second);
   }
-  changed_.notify_all();
 }
 
 void Leases::condemn(const Item& item) {
@@ -191,7 +190,9 @@ void Leases::welcome(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (auto& [id, item] : items_) {
     item.unable.erase(name);
-    item.avoid.erase(name);
+    if (item.avoid.erase(name) == 0 || item.state != Item::State::kReady) continue;
+    ready_.drop(id);
+    put_ready(id, item);
   }
 }
 
@@ -215,7 +216,8 @@ void Leases::expire() {
     const auto at = items_.find(item.offer.row.id);
     if (at == items_.end() || at->second.state != Item::State::kReady || at->second.avoid == avoid) continue;
     at->second.avoid = avoid;
-    changed_.notify_all();
+    ready_.drop(item.offer.row.id);
+    put_ready(item.offer.row.id, at->second);
   }
 }
 

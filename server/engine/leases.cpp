@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <random>
 
-#include "server/engine/devices.h"
-
 namespace wl {
 namespace {
 
@@ -13,6 +11,11 @@ constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress fo
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
+}
+
+absl::Status not_registered(const std::string& name, uint64_t epoch) {
+  return absl::FailedPreconditionError(
+      cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
 // Exactly one trial for every candidate, under the plan that was asked for.
@@ -42,10 +45,11 @@ Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::dur
                LeaseCallbacks callbacks)
     : store_(store),
       workers_(workers),
-      loop_(loop),
       term_(term),
-      quiet_while_busy_(quiet_while_busy),
-      callbacks_(std::move(callbacks)) {}
+      callbacks_(std::move(callbacks)),
+      ready_({.paused = [=] { return quiet_while_busy && loop->busy(); },
+              .lease = [this](const std::string& id, const ReadyQueue::Request& request) { return lease(id, request); },
+              .release = [this](const LeaseRef& lease) { release(lease, LeaseEnd::kReleased); }}) {}
 
 void Leases::offer(Offer offer) {
   Item item;
@@ -63,8 +67,8 @@ void Leases::offer(Offer offer) {
   const std::string id = offer.row.id;
   item.offer = std::move(offer);
   const std::lock_guard lock(mutex_);
-  items_.insert_or_assign(id, std::move(item));
-  changed_.notify_all();
+  const Item& added = items_.insert_or_assign(id, std::move(item)).first->second;
+  if (added.state == Item::State::kReady) put_ready(id, added);
 }
 
 bool Leases::take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too) {
@@ -81,6 +85,7 @@ bool Leases::take_back(const std::string& batch_id, const std::string& known_lea
   if (!dropped.ok() || !*dropped) return false;
   const std::lock_guard lock(mutex_);
   items_.erase(batch_id);
+  ready_.drop(batch_id);
   if (!lease.empty()) cancelled_.emplace(lease, Clock::now());
   return true;
 }
@@ -100,39 +105,29 @@ void Leases::recovered() {
   recovering_ = false;
 }
 
-Leases::Items::iterator Leases::best_for(const std::string& name, const std::vector<Device>& devices) {
-  auto best = items_.end();
-  for (auto at = items_.begin(); at != items_.end(); ++at) {
-    const Item& item = at->second;
-    if (item.state != Item::State::kReady || item.avoid.contains(name)) continue;
-    if (best != items_.end() && best->second.offer.order <= item.offer.order) continue;
-    if (std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, item.offer.device); }))
-      best = at;
+// Leases a batch to a call that it was given to; nullopt when it is not ready any more.
+absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch_id,
+                                                        const ReadyQueue::Request& request) {
+  if (!workers_->heard(request.worker, request.epoch)) return not_registered(request.worker, request.epoch);
+  const std::string process = process_of(request.worker, request.epoch), lease_id = new_lease_id();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto item = items_.find(batch_id);
+    if (item == items_.end() || item->second.state != Item::State::kReady) return std::nullopt;
+    item->second.state = Item::State::kLeasing;
   }
-  return best;
-}
-
-std::optional<LeaseGrant> Leases::take(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                       std::unique_lock<std::mutex>& lock) {
-  const std::string process = process_of(name, epoch);
-  auto best = best_for(name, devices);
-  if (best == items_.end()) return std::nullopt;
-  const std::string id = best->first;
-  const std::string lease_id = new_lease_id();
-  best->second.state = Item::State::kLeasing;
-  lock.unlock();
-  const auto attempt = store_->lease_batch(id, lease_id, process);
-  lock.lock();
-  best = items_.find(id);
-  if (best == items_.end()) return std::nullopt;
-  Item& item = best->second;
+  const auto attempt = store_->lease_batch(batch_id, lease_id, process);
+  std::unique_lock lock(mutex_);
+  const auto found = items_.find(batch_id);
+  if (found == items_.end()) return std::nullopt;
+  Item& item = found->second;
   if (!attempt.ok()) {
     item.state = Item::State::kReady;
     const int64_t search_id = item.offer.search_id;
     lock.unlock();
+    if (absl::IsNotFound(attempt.status())) return std::nullopt;  // It is being taken back.
     callbacks_.store_failed(search_id, attempt.status());
-    lock.lock();
-    return std::nullopt;
+    return attempt.status();
   }
   item.state = Item::State::kLeased;
   item.lease_id = lease_id;
@@ -145,27 +140,17 @@ std::optional<LeaseGrant> Leases::take(const std::string& name, uint64_t epoch, 
   return LeaseGrant{lease_id, *attempt, item.offer.batch};
 }
 
-absl::StatusOr<Acquired> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline) {
-  const Workers::Waiting waiting(workers_, name, epoch);
-  Acquired out;
-  for (;;) {
-    const std::optional<std::vector<Device>> devices = workers_->heard(name, epoch);
-    if (!devices) {
-      return absl::FailedPreconditionError(
-          cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
-    }
-    std::unique_lock lock(mutex_);
-    if (leaving_) return absl::UnavailableError("the coordinator is going down; ask again");
-    out.drain = draining_;
-    const bool quiet = draining_ || (quiet_while_busy_ && loop_->busy());
-    while (!quiet && static_cast<int>(out.leases.size()) < std::max(1, max)) {
-      auto grant = take(name, epoch, *devices, lock);
-      if (!grant) break;
-      out.leases.push_back(*std::move(grant));
-    }
-    if (!out.leases.empty() || Clock::now() >= deadline) return out;
-    changed_.wait_until(lock, deadline);
+std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
+                                           AcquireDone done) {
+  const std::optional<std::vector<Device>> devices = workers_->heard(name, epoch);
+  // The call holds a Waiting for as long as it lives, so that the worker counts as alive.
+  auto waiting = std::make_shared<Workers::Waiting>(workers_, name, epoch);
+  auto answer = [waiting, done = std::move(done)](absl::StatusOr<Acquired> out) { done(std::move(out)); };
+  if (!devices) {
+    answer(not_registered(name, epoch));
+    return nullptr;
   }
+  return ready_.wait({name, epoch, *devices, max, deadline}, std::move(answer));
 }
 
 RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int64_t done) {
@@ -247,31 +232,9 @@ std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, u
   return out;
 }
 
-void Leases::drain(bool on) {
-  const std::lock_guard lock(mutex_);
-  draining_ = on;
-  changed_.notify_all();
-}
-
-void Leases::leave() {
-  const std::lock_guard lock(mutex_);
-  leaving_ = true;
-  changed_.notify_all();
-}
-
 void Leases::upload_failed(const absl::Status& status) {
   const std::lock_guard lock(mutex_);
   upload_failure_.emplace(Clock::now(), status);
-}
-
-bool Leases::draining() const {
-  const std::lock_guard lock(mutex_);
-  return draining_;
-}
-
-void Leases::wake() {
-  const std::lock_guard lock(mutex_);
-  changed_.notify_all();
 }
 
 }  // namespace wl

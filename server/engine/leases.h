@@ -5,16 +5,15 @@
 // the callbacks run without it. See parts.h for the order of locks.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <set>
-#include <tuple>
 
 #include "server/engine/engine.h"
 #include "server/engine/event_loop.h"
 #include "server/engine/lease_ends.h"
+#include "server/engine/ready_queue.h"
 #include "server/engine/workers.h"
 
 namespace wl {
@@ -25,7 +24,7 @@ struct Offer {
   int64_t search_id = 0;
   Device device;
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
-  std::tuple<double, int64_t, double> order;
+  ReadyQueue::Order order;
   BatchRow row;  // a lease that it had when the coordinator started goes on for a full term
 };
 
@@ -64,22 +63,24 @@ class Leases {
   void recovered();  // All searches that were open when the coordinator started are expected or known.
 
   // --- the workers' side
-  // Waits until `deadline` for work. FailedPrecondition: not registered under this epoch; Unavailable: leave(). Does
-  // not set `idle`.
-  absl::StatusOr<Acquired> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline);
+  // Waits until `deadline` for work, and then calls `done` once (ready_queue.h). Cancelled: cancel() was first.
+  // FailedPrecondition: not registered under this epoch; Unavailable: leave(). Does not set `idle`.
+  std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
+                                     AcquireDone done);
+  void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
   RenewOutcome renew(const LeaseRef& lease, const std::string& phase, int64_t done);
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
   void release(const LeaseRef& lease, LeaseEnd why);
   int held_by(const std::string& process) const;
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
 
-  void drain(bool on);  // Gives no new lease while it is on.
-  bool draining() const;
-  void leave();  // The process is about to end: calls that wait return.
+  void drain(bool on) { ready_.drain(on); }  // Gives no new lease while it is on.
+  bool draining() const { return ready_.draining(); }
+  void leave() { ready_.leave(); }  // The process is about to end: calls that wait are answered.
+  void wake() { ready_.look(); }    // The loop is not busy any more.
   // An object could not be stored. A worker that gives its lease back since then cannot be blamed, and neither can its
   // candidates: the search fails with this status.
   void upload_failed(const absl::Status& status);
-  void wake();  // Calls that wait for work look again.
 
   void expire();  // Ends every lease whose deadline has passed.
   // Ends a lease without a report. What becomes of the batch follows from why, and from the leases that it had before.
@@ -104,9 +105,11 @@ class Leases {
   };
   using Items = std::map<std::string, Item>;
 
-  Items::iterator best_for(const std::string& name, const std::vector<Device>& devices);
-  std::optional<LeaseGrant> take(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                                 std::unique_lock<std::mutex>& lock);
+  absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
+  // With the lock held: `item` may be given to who asks.
+  void put_ready(const std::string& batch_id, const Item& item) {
+    ready_.put(batch_id, item.offer.device, item.offer.order, item.avoid);
+  }
   // lease_ends.cpp
   std::vector<std::string> others_for(const Item& item) const;
   std::set<std::string> avoided(const Item& item) const;
@@ -118,19 +121,18 @@ class Leases {
 
   Store* const store_;
   Workers* const workers_;
-  const EventLoop* const loop_;
   const Clock::duration term_;
-  const bool quiet_while_busy_;
   const LeaseCallbacks callbacks_;
 
-  mutable std::mutex mutex_;  // guards the rest
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;                                                  // guards the rest
   Items items_;                                                               // by batch id
   std::map<std::string, Clock::time_point> cancelled_;                        // lease ids, and since when
   std::set<int64_t> expected_;                                                // searches
   std::optional<std::pair<Clock::time_point, absl::Status>> upload_failure_;  // the last one
   size_t losses_ = 0, reports_ = 0;  // leases that ended with a lost worker, and with a report
-  bool recovering_ = true, draining_ = false, leaving_ = false;
+  bool recovering_ = true;
+
+  ReadyQueue ready_;  // Last: its threads call the rest.
 };
 
 }  // namespace wl

@@ -3,6 +3,7 @@
 //   EventLoop  queued events, steps and pool work       one mutex, and an atomic count
 //   Workers    who is registered                        one mutex
 //   Leases     what is handed out                       one mutex
+//     ReadyQueue   what is ready, and who waits for it  one mutex, innermost
 //   JobViews   what clients see of jobs                 one mutex
 //   Searches   the live searches of groups              none: the engine's thread only
 //   Jobs       the jobs that are not done               none: the engine's thread only
@@ -10,7 +11,8 @@
 // The order of locks (docs/decisions/0023-locks-of-the-coordinator.md):
 //   The four mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
 //   of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be
-//   asked under any.
+//   asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken under that of
+//   Leases, never the other way round.
 #pragma once
 
 #include "server/engine/job_views.h"

@@ -6,20 +6,21 @@
 namespace wl {
 namespace {
 
-class AdminService final : public v1::Admin::Service {
+class AdminService final : public v1::Admin::CallbackService {
  public:
-  AdminService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
-  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo*) override;
-  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*, v1::ListWorkersResponse*) override;
-  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) override;
-  grpc::Status Undrain(grpc::ServerContext*, const v1::UndrainRequest*, v1::UndrainResponse*) override;
+  explicit AdminService(const Serving& serving) : serving_(serving) {}
+  WL_ANSWER_ON(serving_.quick, GetServerInfo, v1::GetServerInfoRequest, v1::ServerInfo);
+  WL_ANSWER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
+  WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
+  WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
 
  private:
-  Engine* engine_;
-  Store* store_;
+  const Serving serving_;
+  Engine* const engine_ = serving_.engine;
+  Store* const store_ = serving_.store;
 };
 
-grpc::Status AdminService::GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo* out) {
+grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::ServerInfo* out) {
   out->set_version(WARPLOOM_VERSION);
   out->set_api_version(kApiVersion);
   out->set_schema_version(Store::schema_version());
@@ -29,8 +30,7 @@ grpc::Status AdminService::GetServerInfo(grpc::ServerContext*, const v1::GetServ
   return grpc::Status::OK;
 }
 
-grpc::Status AdminService::ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
-                                       v1::ListWorkersResponse* out) {
+grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest*, v1::ListWorkersResponse* out) {
   for (const WorkerView& worker : engine_->workers()) {
     v1::WorkerInfo* info = out->add_workers();
     info->set_name(worker.name);
@@ -43,20 +43,20 @@ grpc::Status AdminService::ListWorkers(grpc::ServerContext*, const v1::ListWorke
   return grpc::Status::OK;
 }
 
-grpc::Status AdminService::Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) {
+grpc::Status AdminService::Drain(const v1::DrainRequest*, v1::DrainResponse*) {
   engine_->drain(true);
   return grpc::Status::OK;
 }
 
-grpc::Status AdminService::Undrain(grpc::ServerContext*, const v1::UndrainRequest*, v1::UndrainResponse*) {
+grpc::Status AdminService::Undrain(const v1::UndrainRequest*, v1::UndrainResponse*) {
   engine_->drain(false);
   return grpc::Status::OK;
 }
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_admin_service(Engine* engine, Store* store) {
-  return std::make_unique<AdminService>(engine, store);
+std::unique_ptr<grpc::Service> make_admin_service(const Serving& serving) {
+  return std::make_unique<AdminService>(serving);
 }
 
 }  // namespace wl

@@ -1,67 +1,141 @@
 #include <algorithm>
+#include <vector>
 
 #include "proto/rpc.h"
 #include "proto/wire.h"
+#include "server/services/budget.h"
 #include "server/services/services.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
 namespace {
 
-constexpr size_t kMaxBlobBytes = 256 << 20;
+constexpr int64_t kMaxBlobBytes = 256 << 20;
 
-class BlobService final : public v1::BlobStore::Service {
+grpc::Status too_many_bytes() {
+  return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+          "blob: others are being transferred that fill the memory set aside for it; try again in a second"};
+}
+
+// An upload. It deletes itself once gRPC is done with it.
+class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
  public:
-  BlobService(Engine* engine, Store* store) : engine_(engine), store_(store) {}
-  grpc::Status FindMissing(grpc::ServerContext*, const v1::FindMissingRequest*, v1::FindMissingResponse*) override;
-  grpc::Status Upload(grpc::ServerContext*, grpc::ServerReader<v1::UploadRequest>*, v1::UploadResponse*) override;
-  grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*,
-                        grpc::ServerWriter<v1::DownloadResponse>*) override;
+  UploadCall(const Serving& serving, grpc::CallbackServerContext* context, v1::UploadResponse* out)
+      : serving_(serving), context_(context), out_(out) {
+    StartRead(&chunk_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return commit();
+    if (chunks_.empty()) digest_ = chunk_.digest();
+    const auto size = static_cast<int64_t>(chunk_.data().size());
+    if (size > kBlobChunkBytes)
+      return Finish(to_grpc(invalid("blob: expected chunks of at most ", kBlobChunkBytes, " bytes, found ", size)));
+    if (size_ + size > kMaxBlobBytes)
+      return Finish(to_grpc(invalid("blob: expected at most ", kMaxBlobBytes, " bytes")));
+    if (!serving_.transfers->take(size)) return Finish(too_many_bytes());
+    size_ += size;
+    chunks_.push_back(std::move(*chunk_.mutable_data()));
+    StartRead(&chunk_);
+  }
+  void OnDone() override {
+    serving_.transfers->give(size_);
+    delete this;
+  }
 
  private:
-  Engine* engine_;
-  Store* store_;
+  void commit() {
+    const bool taken = serving_.quick->post([this] {
+      if (context_->IsCancelled()) return Finish(grpc::Status::CANCELLED);
+      std::string bytes;
+      bytes.reserve(static_cast<size_t>(size_));
+      for (std::string& chunk : chunks_) {
+        bytes += chunk;
+        chunk = std::string();
+      }
+      out_->set_size(size_);
+      Finish(to_grpc(serving_.engine->put_blob(digest_, bytes)));
+    });
+    if (!taken) Finish(too_busy());
+  }
+
+  const Serving serving_;
+  grpc::CallbackServerContext* const context_;
+  v1::UploadResponse* const out_;
+  v1::UploadRequest chunk_;
+  std::string digest_;
+  std::vector<std::string> chunks_;
+  int64_t size_ = 0;  // taken of the budget
 };
 
-grpc::Status BlobService::FindMissing(grpc::ServerContext*, const v1::FindMissingRequest* request,
-                                      v1::FindMissingResponse* out) {
-  const auto missing = store_->missing_blobs({request->digests().begin(), request->digests().end()});
+// A download. It deletes itself once gRPC is done with it.
+class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
+ public:
+  DownloadCall(const Serving& serving, const v1::DownloadRequest& request)
+      : serving_(serving), digest_(request.digest()), offset_(request.offset()) {
+    if (!serving_.quick->post([this] { read(); })) Finish(too_busy());
+  }
+
+  void OnWriteDone(bool ok) override { ok ? write() : Finish(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    serving_.transfers->give(taken_);
+    delete this;
+  }
+
+ private:
+  void read() {
+    if (offset_ < 0) return Finish(to_grpc(invalid("offset: expected 0 or more, found ", offset_)));
+    auto bytes = serving_.store->blob(digest_);
+    if (!bytes.ok()) return Finish(to_grpc(bytes.status()));
+    if (!*bytes) return Finish({grpc::StatusCode::NOT_FOUND, cat("no blob ", digest_)});
+    if (!serving_.transfers->take(static_cast<int64_t>((*bytes)->size()))) return Finish(too_many_bytes());
+    bytes_ = *std::move(*bytes);
+    taken_ = static_cast<int64_t>(bytes_.size());
+    write();
+  }
+  void write() {
+    if (offset_ >= static_cast<int64_t>(bytes_.size())) return Finish(grpc::Status::OK);
+    chunk_.set_data(bytes_.substr(static_cast<size_t>(offset_), kBlobChunkBytes));
+    offset_ += kBlobChunkBytes;
+    StartWrite(&chunk_);
+  }
+
+  const Serving serving_;
+  const std::string digest_;
+  int64_t offset_;
+  std::string bytes_;
+  int64_t taken_ = 0;  // of the budget
+  v1::DownloadResponse chunk_;
+};
+
+class BlobService final : public v1::BlobStore::CallbackService {
+ public:
+  explicit BlobService(const Serving& serving) : serving_(serving) {}
+  WL_ANSWER_ON(serving_.quick, FindMissing, v1::FindMissingRequest, v1::FindMissingResponse);
+  grpc::ServerReadReactor<v1::UploadRequest>* Upload(grpc::CallbackServerContext* context,
+                                                     v1::UploadResponse* out) override {
+    return new UploadCall(serving_, context, out);
+  }
+  grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*,
+                                                           const v1::DownloadRequest* request) override {
+    return new DownloadCall(serving_, *request);
+  }
+
+ private:
+  const Serving serving_;
+};
+
+grpc::Status BlobService::FindMissing(const v1::FindMissingRequest* request, v1::FindMissingResponse* out) {
+  const auto missing = serving_.store->missing_blobs({request->digests().begin(), request->digests().end()});
   if (!missing.ok()) return to_grpc(missing.status());
   for (const std::string& digest : *missing) out->add_digests(digest);
   return grpc::Status::OK;
 }
 
-grpc::Status BlobService::Upload(grpc::ServerContext*, grpc::ServerReader<v1::UploadRequest>* reader,
-                                 v1::UploadResponse* out) {
-  v1::UploadRequest chunk;
-  std::string digest, bytes;
-  while (reader->Read(&chunk)) {
-    if (digest.empty()) digest = chunk.digest();
-    bytes += chunk.data();
-    if (bytes.size() > kMaxBlobBytes) return to_grpc(invalid("blob: expected at most ", kMaxBlobBytes, " bytes"));
-  }
-  out->set_size(static_cast<int64_t>(bytes.size()));
-  return to_grpc(engine_->put_blob(digest, bytes));
-}
-
-grpc::Status BlobService::Download(grpc::ServerContext*, const v1::DownloadRequest* request,
-                                   grpc::ServerWriter<v1::DownloadResponse>* writer) {
-  const auto bytes = store_->blob(request->digest());
-  if (!bytes.ok()) return to_grpc(bytes.status());
-  if (!*bytes) return {grpc::StatusCode::NOT_FOUND, cat("no blob ", request->digest())};
-  if (request->offset() < 0) return to_grpc(invalid("offset: expected 0 or more, found ", request->offset()));
-  for (size_t at = static_cast<size_t>(request->offset()); at < (*bytes)->size(); at += kBlobChunkBytes) {
-    v1::DownloadResponse chunk;
-    chunk.set_data((*bytes)->substr(at, kBlobChunkBytes));
-    if (!writer->Write(chunk)) break;
-  }
-  return grpc::Status::OK;
-}
-
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_blob_service(Engine* engine, Store* store) {
-  return std::make_unique<BlobService>(engine, store);
+std::unique_ptr<grpc::Service> make_blob_service(const Serving& serving) {
+  return std::make_unique<BlobService>(serving);
 }
 
 }  // namespace wl

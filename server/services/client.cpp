@@ -5,18 +5,13 @@
 #include "proto/wire.h"
 #include "server/jobs/job_plan.h"
 #include "server/services/services.h"
+#include "server/services/watch.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 constexpr size_t kMaxGraphBytes = 16 << 20;
-constexpr auto kWatchTick =
-    std::chrono::milliseconds(200);  // a client that stopped watching is noticed within this time
-
-grpc::Status no_such_job(const std::string& name) {
-  return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
-}
 
 grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
   if (!job.ok()) return to_grpc(job.status());
@@ -54,23 +49,23 @@ absl::Status fill_group(const PlannedGroup& group, const std::string& stage, con
   return absl::OkStatus();
 }
 
-class TuningServiceImpl final : public v1::TuningService::Service {
+class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
-  TuningServiceImpl(Engine* engine, Store* store) : engine_(engine), store_(store) {}
-  grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job*) override;
-  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::Job*) override;
-  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*, v1::ListJobsResponse*) override;
-  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*, v1::Job*) override;
-  grpc::Status WatchJob(grpc::ServerContext*, const v1::WatchJobRequest*, grpc::ServerWriter<v1::Job>*) override;
-  grpc::Status Inspect(grpc::ServerContext*, const v1::InspectRequest*, v1::InspectResponse*) override;
+  explicit TuningServiceImpl(const Serving& serving) : serving_(serving) {}
+  WL_ANSWER_ON(serving_.slow, CreateTuningJob, v1::CreateTuningJobRequest, v1::Job);
+  WL_ANSWER_ON(serving_.quick, GetJob, v1::GetJobRequest, v1::Job);
+  WL_ANSWER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
+  WL_ANSWER_ON(serving_.quick, CancelJob, v1::CancelJobRequest, v1::Job);
+  grpc::ServerWriteReactor<v1::Job>* WatchJob(grpc::CallbackServerContext*, const v1::WatchJobRequest*) override;
+  WL_ANSWER_ON(serving_.slow, Inspect, v1::InspectRequest, v1::InspectResponse);
 
  private:
-  Engine* engine_;
-  Store* store_;
+  const Serving serving_;
+  Engine* const engine_ = serving_.engine;
+  Store* const store_ = serving_.store;
 };
 
-grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest* request,
-                                                v1::Job* out) {
+grpc::Status TuningServiceImpl::CreateTuningJob(const v1::CreateTuningJobRequest* request, v1::Job* out) {
   if (request->graph().size() > kMaxGraphBytes) {
     return to_grpc(invalid("graph: expected at most ", kMaxGraphBytes, " bytes, found ", request->graph().size()));
   }
@@ -79,18 +74,17 @@ grpc::Status TuningServiceImpl::CreateTuningJob(grpc::ServerContext*, const v1::
   return answer(engine_->create(request->request_id(), request->graph(), *options, request->label()), out);
 }
 
-grpc::Status TuningServiceImpl::GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::GetJob(const v1::GetJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
   return id ? answer(engine_->get(*id), out) : no_such_job(request->name());
 }
 
-grpc::Status TuningServiceImpl::CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::CancelJob(const v1::CancelJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
   return id ? answer(engine_->cancel(*id), out) : no_such_job(request->name());
 }
 
-grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext*, const v1::ListJobsRequest* request,
-                                         v1::ListJobsResponse* out) {
+grpc::Status TuningServiceImpl::ListJobs(const v1::ListJobsRequest* request, v1::ListJobsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   int64_t before = 0;
   if (!request->page_token().empty()) {
@@ -111,23 +105,12 @@ grpc::Status TuningServiceImpl::ListJobs(grpc::ServerContext*, const v1::ListJob
   return grpc::Status::OK;
 }
 
-grpc::Status TuningServiceImpl::WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
-                                         grpc::ServerWriter<v1::Job>* writer) {
-  const auto id = job_id(request->name());
-  if (!id) return no_such_job(request->name());
-  uint64_t seen = request->resume_version();
-  while (!context->IsCancelled()) {
-    const auto job = engine_->wait_change(*id, seen, kWatchTick);
-    if (!job.ok()) return to_grpc(job.status());
-    if (!*job) continue;
-    seen = (*job)->version;
-    if (!writer->Write(to_proto(**job)) || is_done((*job)->state)) break;
-  }
-  return grpc::Status::OK;
+grpc::ServerWriteReactor<v1::Job>* TuningServiceImpl::WatchJob(grpc::CallbackServerContext*,
+                                                               const v1::WatchJobRequest* request) {
+  return watch_job(serving_, *request);
 }
 
-grpc::Status TuningServiceImpl::Inspect(grpc::ServerContext*, const v1::InspectRequest* request,
-                                        v1::InspectResponse* out) {
+grpc::Status TuningServiceImpl::Inspect(const v1::InspectRequest* request, v1::InspectResponse* out) {
   static const std::set<std::string> stages = {"graph", "space", "plan", "kernel", "source"};
   if (!stages.contains(request->stage())) {
     return to_grpc(invalid("stage: expected graph, space, plan, kernel or source, found \"", request->stage(), "\""));
@@ -159,8 +142,8 @@ grpc::Status TuningServiceImpl::Inspect(grpc::ServerContext*, const v1::InspectR
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_tuning_service(Engine* engine, Store* store) {
-  return std::make_unique<TuningServiceImpl>(engine, store);
+std::unique_ptr<grpc::Service> make_tuning_service(const Serving& serving) {
+  return std::make_unique<TuningServiceImpl>(serving);
 }
 
 }  // namespace wl

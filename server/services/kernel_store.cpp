@@ -24,19 +24,18 @@ absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) 
   return cursor;
 }
 
-class KernelStoreService final : public v1::KernelStore::Service {
+class KernelStoreService final : public v1::KernelStore::CallbackService {
  public:
-  explicit KernelStoreService(Store* store) : store_(store) {}
-  grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord*) override;
-  grpc::Status BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest*,
-                               v1::BatchGetKernelsResponse*) override;
-  grpc::Status ListKernels(grpc::ServerContext*, const v1::ListKernelsRequest*, v1::ListKernelsResponse*) override;
-  grpc::Status InvalidateKernel(grpc::ServerContext*, const v1::InvalidateKernelRequest*,
-                                v1::InvalidateKernelResponse*) override;
+  explicit KernelStoreService(const Serving& serving) : serving_(serving) {}
+  WL_ANSWER_ON(serving_.quick, GetKernel, v1::GetKernelRequest, v1::KernelRecord);
+  WL_ANSWER_ON(serving_.quick, BatchGetKernels, v1::BatchGetKernelsRequest, v1::BatchGetKernelsResponse);
+  WL_ANSWER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
+  WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
 
  private:
   absl::StatusOr<std::optional<RecordRow>> find(const v1::GetKernelRequest& request);
-  Store* store_;
+  const Serving serving_;
+  Store* const store_ = serving_.store;
 };
 
 absl::StatusOr<std::optional<RecordRow>> KernelStoreService::find(const v1::GetKernelRequest& request) {
@@ -45,8 +44,7 @@ absl::StatusOr<std::optional<RecordRow>> KernelStoreService::find(const v1::GetK
   return store_->record_by_key(request.key(), request.environment());
 }
 
-grpc::Status KernelStoreService::GetKernel(grpc::ServerContext*, const v1::GetKernelRequest* request,
-                                           v1::KernelRecord* out) {
+grpc::Status KernelStoreService::GetKernel(const v1::GetKernelRequest* request, v1::KernelRecord* out) {
   const auto record = find(*request);
   if (!record.ok()) return to_grpc(record.status());
   if (!*record) {
@@ -57,7 +55,7 @@ grpc::Status KernelStoreService::GetKernel(grpc::ServerContext*, const v1::GetKe
   return grpc::Status::OK;
 }
 
-grpc::Status KernelStoreService::BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest* request,
+grpc::Status KernelStoreService::BatchGetKernels(const v1::BatchGetKernelsRequest* request,
                                                  v1::BatchGetKernelsResponse* out) {
   if (request->items_size() > kMaxBatch) {
     return to_grpc(invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request->items_size()));
@@ -71,8 +69,7 @@ grpc::Status KernelStoreService::BatchGetKernels(grpc::ServerContext*, const v1:
   return grpc::Status::OK;
 }
 
-grpc::Status KernelStoreService::ListKernels(grpc::ServerContext*, const v1::ListKernelsRequest* request,
-                                             v1::ListKernelsResponse* out) {
+grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* request, v1::ListKernelsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   const auto after = cursor_of(request->page_token());
   if (!after.ok()) return to_grpc(after.status());
@@ -95,7 +92,7 @@ grpc::Status KernelStoreService::ListKernels(grpc::ServerContext*, const v1::Lis
   return grpc::Status::OK;
 }
 
-grpc::Status KernelStoreService::InvalidateKernel(grpc::ServerContext*, const v1::InvalidateKernelRequest* request,
+grpc::Status KernelStoreService::InvalidateKernel(const v1::InvalidateKernelRequest* request,
                                                   v1::InvalidateKernelResponse* out) {
   const auto changed = store_->invalidate(request->key());
   if (!changed.ok()) return to_grpc(changed.status());
@@ -106,8 +103,8 @@ grpc::Status KernelStoreService::InvalidateKernel(grpc::ServerContext*, const v1
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_kernel_store_service(Store* store) {
-  return std::make_unique<KernelStoreService>(store);
+std::unique_ptr<grpc::Service> make_kernel_store_service(const Serving& serving) {
+  return std::make_unique<KernelStoreService>(serving);
 }
 
 }  // namespace wl

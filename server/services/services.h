@@ -8,15 +8,36 @@
 #include <memory>
 
 #include "server/engine/engine.h"
+#include "server/services/budget.h"
+#include "server/services/work_pool.h"
 #include "server/store/store.h"
+
+// Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
+// the request and the reply, and may block.
+#define WL_ANSWER_ON(pool, METHOD, Request, Reply)                                                           \
+  grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
+      override {                                                                                             \
+    return answer_on(pool, context, [=, this] { return METHOD(request, out); });                             \
+  }                                                                                                          \
+  grpc::Status METHOD(const Request* request, Reply* out)
 
 namespace wl {
 
-// The engine and the store must outlive the services.
-std::unique_ptr<grpc::Service> make_tuning_service(Engine* engine, Store* store);
-std::unique_ptr<grpc::Service> make_worker_service(Engine* engine, double lease_s);
-std::unique_ptr<grpc::Service> make_kernel_store_service(Store* store);
-std::unique_ptr<grpc::Service> make_blob_service(Engine* engine, Store* store);
-std::unique_ptr<grpc::Service> make_admin_service(Engine* engine, Store* store);
+// What the services share. All of it must outlive them, and the pools must outlive the server.
+struct Serving {
+  Engine* engine;
+  Store* store;
+  WorkPool* quick;    // calls that read or write the store
+  WorkPool* slow;     // calls that may compile for seconds
+  Budget* waiting;    // long polls and watches
+  Budget* transfers;  // bytes of blobs
+  double lease_s;
+};
+
+std::unique_ptr<grpc::Service> make_tuning_service(const Serving& serving);
+std::unique_ptr<grpc::Service> make_worker_service(const Serving& serving);
+std::unique_ptr<grpc::Service> make_kernel_store_service(const Serving& serving);
+std::unique_ptr<grpc::Service> make_blob_service(const Serving& serving);
+std::unique_ptr<grpc::Service> make_admin_service(const Serving& serving);
 
 }  // namespace wl

@@ -10,25 +10,77 @@ namespace {
 
 constexpr double kMaxWaitS = 55;
 
-class WorkerServiceImpl final : public v1::WorkerService::Service {
+// A long poll. It deletes itself once gRPC is done with it.
+class AcquireCall final : public grpc::ServerUnaryReactor {
  public:
-  WorkerServiceImpl(Engine* engine, double lease_s) : engine_(engine), lease_s_(lease_s) {}
-  grpc::Status RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest*,
-                              v1::RegisterWorkerResponse*) override;
-  grpc::Status AcquireLeases(grpc::ServerContext*, const v1::AcquireLeasesRequest*,
-                             v1::AcquireLeasesResponse*) override;
-  grpc::Status RenewLeases(grpc::ServerContext*, const v1::RenewLeasesRequest*, v1::RenewLeasesResponse*) override;
-  grpc::Status ReportResults(grpc::ServerContext*, const v1::ReportResultsRequest*,
-                             v1::ReportResultsResponse*) override;
-  grpc::Status ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest*,
-                             v1::ReleaseLeasesResponse*) override;
+  AcquireCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::AcquireLeasesRequest& request,
+              v1::AcquireLeasesResponse* out)
+      : serving_(serving), context_(context), out_(out), counted_(serving.waiting->take(1)) {
+    if (!counted_) {
+      Finish(too_busy());
+      return;
+    }
+    const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
+    call_ = serving_.engine->acquire(request.worker(), request.epoch(), request.max(),
+                                     std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)),
+                                     [this](absl::StatusOr<Acquired> acquired) { answer(std::move(acquired)); });
+  }
+
+  // gRPC calls neither before the method has returned, so `call_` is set.
+  void OnCancel() override { serving_.engine->cancel_acquire(call_); }
+  void OnDone() override {
+    if (context_->IsCancelled() && out_->leases_size() > 0) release();
+    if (counted_) serving_.waiting->give(1);
+    delete this;
+  }
 
  private:
-  Engine* engine_;
-  double lease_s_;
+  void answer(const absl::StatusOr<Acquired>& acquired) {
+    if (!acquired.ok()) return Finish(to_grpc(acquired.status()));
+    for (const LeaseGrant& grant : acquired->leases) {
+      v1::Lease* lease = out_->add_leases();
+      lease->set_lease_id(grant.lease_id);
+      lease->set_attempt(grant.attempt);
+      *lease->mutable_batch() = to_proto(*grant.batch);
+    }
+    out_->set_drain(acquired->drain);
+    out_->set_idle(acquired->idle);
+    Finish(grpc::Status::OK);
+  }
+
+  // Nobody may have heard of these leases: they are undone work, and no failure of the batch.
+  void release() {
+    std::vector<LeaseRef> leases;
+    for (const v1::Lease& lease : out_->leases()) leases.push_back({lease.lease_id(), lease.attempt()});
+    const auto work = [engine = serving_.engine, leases] {
+      for (const LeaseRef& lease : leases) engine->release(lease, LeaseEnd::kReleased);
+    };
+    if (!serving_.quick->post(work)) work();
+  }
+
+  const Serving serving_;
+  grpc::CallbackServerContext* const context_;
+  v1::AcquireLeasesResponse* const out_;
+  const bool counted_;
+  std::shared_ptr<LeaseCall> call_;
 };
 
-grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*, const v1::RegisterWorkerRequest* request,
+class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
+ public:
+  explicit WorkerServiceImpl(const Serving& serving) : serving_(serving) {}
+  WL_ANSWER_ON(serving_.quick, RegisterWorker, v1::RegisterWorkerRequest, v1::RegisterWorkerResponse);
+  grpc::ServerUnaryReactor* AcquireLeases(grpc::CallbackServerContext*, const v1::AcquireLeasesRequest*,
+                                          v1::AcquireLeasesResponse*) override;
+  WL_ANSWER_ON(serving_.quick, RenewLeases, v1::RenewLeasesRequest, v1::RenewLeasesResponse);
+  WL_ANSWER_ON(serving_.quick, ReportResults, v1::ReportResultsRequest, v1::ReportResultsResponse);
+  WL_ANSWER_ON(serving_.quick, ReleaseLeases, v1::ReleaseLeasesRequest, v1::ReleaseLeasesResponse);
+
+ private:
+  const Serving serving_;
+  Engine* const engine_ = serving_.engine;
+};
+
+grpc::Status WorkerServiceImpl::RegisterWorker(const v1::RegisterWorkerRequest* request,
                                                v1::RegisterWorkerResponse* out) {
   std::vector<Device> devices;
   for (const v1::Device& item : request->devices()) {
@@ -36,33 +88,21 @@ grpc::Status WorkerServiceImpl::RegisterWorker(grpc::ServerContext*, const v1::R
     if (!device.ok()) return to_grpc(device.status());
     devices.push_back(*std::move(device));
   }
-  out->set_lease_s(lease_s_);
-  out->set_renew_s(lease_s_ / 3);
+  out->set_lease_s(serving_.lease_s);
+  out->set_renew_s(serving_.lease_s / 3);
   const auto epoch = engine_->register_worker(request->name(), request->epoch(), devices);
   if (!epoch.ok()) return to_grpc(epoch.status());
   out->set_epoch(*epoch);
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::AcquireLeases(grpc::ServerContext*, const v1::AcquireLeasesRequest* request,
-                                              v1::AcquireLeasesResponse* out) {
-  const double wait_s = std::clamp(request->wait_s(), 0.0, kMaxWaitS);
-  const auto acquired = engine_->acquire(request->worker(), request->epoch(), request->max(),
-                                         std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000)));
-  if (!acquired.ok()) return to_grpc(acquired.status());
-  for (const LeaseGrant& grant : acquired->leases) {
-    v1::Lease* lease = out->add_leases();
-    lease->set_lease_id(grant.lease_id);
-    lease->set_attempt(grant.attempt);
-    *lease->mutable_batch() = to_proto(*grant.batch);
-  }
-  out->set_drain(acquired->drain);
-  out->set_idle(acquired->idle);
-  return grpc::Status::OK;
+grpc::ServerUnaryReactor* WorkerServiceImpl::AcquireLeases(grpc::CallbackServerContext* context,
+                                                           const v1::AcquireLeasesRequest* request,
+                                                           v1::AcquireLeasesResponse* out) {
+  return new AcquireCall(serving_, context, *request, out);
 }
 
-grpc::Status WorkerServiceImpl::RenewLeases(grpc::ServerContext*, const v1::RenewLeasesRequest* request,
-                                            v1::RenewLeasesResponse* out) {
+grpc::Status WorkerServiceImpl::RenewLeases(const v1::RenewLeasesRequest* request, v1::RenewLeasesResponse* out) {
   for (const auto& item : request->items()) {
     switch (engine_->renew(request->worker(), {item.lease_id(), item.attempt()}, item.phase(), item.done())) {
       case RenewOutcome::kOk:
@@ -79,8 +119,7 @@ grpc::Status WorkerServiceImpl::RenewLeases(grpc::ServerContext*, const v1::Rene
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReportResults(grpc::ServerContext*, const v1::ReportResultsRequest* request,
-                                              v1::ReportResultsResponse* out) {
+grpc::Status WorkerServiceImpl::ReportResults(const v1::ReportResultsRequest* request, v1::ReportResultsResponse* out) {
   for (const auto& item : request->items()) {
     std::vector<Trial> trials;
     for (const v1::Trial& message : item.trials()) {
@@ -105,8 +144,7 @@ grpc::Status WorkerServiceImpl::ReportResults(grpc::ServerContext*, const v1::Re
   return grpc::Status::OK;
 }
 
-grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::ReleaseLeasesRequest* request,
-                                              v1::ReleaseLeasesResponse*) {
+grpc::Status WorkerServiceImpl::ReleaseLeases(const v1::ReleaseLeasesRequest* request, v1::ReleaseLeasesResponse*) {
   const LeaseEnd why = request->unable() ? LeaseEnd::kUnable : LeaseEnd::kReleased;
   for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()}, why);
   return grpc::Status::OK;
@@ -114,8 +152,8 @@ grpc::Status WorkerServiceImpl::ReleaseLeases(grpc::ServerContext*, const v1::Re
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> make_worker_service(Engine* engine, double lease_s) {
-  return std::make_unique<WorkerServiceImpl>(engine, lease_s);
+std::unique_ptr<grpc::Service> make_worker_service(const Serving& serving) {
+  return std::make_unique<WorkerServiceImpl>(serving);
 }
 
 }  // namespace wl

@@ -243,10 +243,12 @@ TEST(FullDisk, AnUploadThatDoesNotFitFailsNoJob) {
   grpc::ClientContext context;
   v1::UploadResponse answer;
   auto writer = blobs->Upload(&context, &answer);
-  v1::UploadRequest chunk;
-  chunk.set_digest(sha256_hex(large));
-  chunk.set_data(large);
-  writer->Write(chunk);
+  for (size_t at = 0; at < large.size(); at += kBlobChunkBytes) {
+    v1::UploadRequest chunk;
+    if (at == 0) chunk.set_digest(sha256_hex(large));
+    chunk.set_data(large.substr(at, kBlobChunkBytes));
+    if (!writer->Write(chunk)) break;
+  }
   writer->WritesDone();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   FakeWorker worker(service.channel, "w");

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "compiler/base/sha256.h"
 #include "server/store/store.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -21,12 +22,13 @@ void fill(const std::string& file) {
     JobRow job;
     job.request_id = "r";
     job = *(*store)->create_job(job);
-    const int64_t search = (*store)->open_search(job.id, {0, "k", "gcc", "s", 0, 0}, false)->id;
+    const int64_t search = (*store)->open_search(job.id, {0, sha256_hex("k"), "gcc", "s", 0, 0}, false)->id;
     for (int i = 0; i < kRecords; ++i) {
       KernelRecord record;
-      record.key = cat("k", i);
+      record.key = sha256_hex(cat(i));
       record.environment = "gcc";
       record.device.target = "cpu:avx2";
+      record.source.entry = "wl_k";
       record.digest = record_digest(record);
       ASSERT_TRUE((*store)->promote(record, search).ok());
     }

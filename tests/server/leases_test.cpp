@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "tests/server/fakes.h"
 #include "tests/server/scratch.h"
 
@@ -14,6 +16,12 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+absl::StatusOr<Acquired> acquire_from(Leases& leases, const std::string& name, int max, Clock::time_point deadline) {
+  const auto answer = std::make_shared<std::promise<absl::StatusOr<Acquired>>>();
+  leases.acquire(name, 1, max, deadline, [answer](auto acquired) { answer->set_value(std::move(acquired)); });
+  return answer->get_future().get();
+}
 
 class LeasesAlone : public testing::Test {
  protected:
@@ -45,7 +53,7 @@ class LeasesAlone : public testing::Test {
     leases_.offer(std::move(offer));
   }
   Acquired acquire(int max = 1, const std::string& name = "w") {
-    return leases_.acquire(name, 1, max, Clock::now()).value();
+    return acquire_from(leases_, name, max, Clock::now()).value();
   }
   static LeaseRef ref(const LeaseGrant& grant) { return {grant.lease_id, grant.attempt}; }
   // A worker takes what is due and is never heard from again.
@@ -228,14 +236,14 @@ TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) 
   ASSERT_TRUE(short_lived.add("w", 1, {fake_device()}).ok());
   ASSERT_TRUE(short_lived.add("v", 0, {fake_device()}).ok());
   leases.offer(single("a"));
-  const LeaseGrant grant = leases.acquire("w", 1, 1, Clock::now())->leases.at(0);
+  const LeaseGrant grant = acquire_from(leases, "w", 1, Clock::now())->leases.at(0);
   {
     const Workers::Waiting waiting(&short_lived, "v", 1);
     leases.end({"a", ref(grant)}, LeaseEnd::kExpired);
-    EXPECT_TRUE(leases.acquire("w", 1, 1, Clock::now())->leases.empty());
+    EXPECT_TRUE(acquire_from(leases, "w", 1, Clock::now())->leases.empty());
   }
   leases.expire();
-  EXPECT_EQ(leases.acquire("w", 1, 1, Clock::now())->leases.size(), 1u);
+  EXPECT_EQ(acquire_from(leases, "w", 1, Clock::now())->leases.size(), 1u);
 }
 
 // What became of its worker while the coordinator was away, nobody knows.
@@ -261,7 +269,7 @@ TEST_F(LeasesAlone, NothingIsGivenWhileTheCoordinatorComputesOrIsDrained) {
   leases_.drain(false);
   EXPECT_FALSE(acquire().drain);
   leases_.leave();
-  EXPECT_TRUE(absl::IsUnavailable(leases_.acquire("w", 1, 1, Clock::now() + std::chrono::hours(1)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(acquire_from(leases_, "w", 1, Clock::now() + std::chrono::hours(1)).status()));
 }
 
 TEST_F(LeasesAlone, WhatIsNotKnownYetIsToComeAgain) {

@@ -1,7 +1,10 @@
 // The parts of the engine, each alone.
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <future>
 #include <latch>
+#include <mutex>
 #include <thread>
 
 #include "server/engine/event_loop.h"
@@ -55,23 +58,76 @@ TEST(EventLoop, RunsEventsInOrderThenStepsAndIsIdleOnceAllHaveEnded) {
   EXPECT_EQ(ran, (std::vector<std::string>{"first", "second", "third", "step 7"}));
 }
 
-TEST(JobViews, AWaitEndsWithAChangeALeaveOrItsTime) {
+// What a watch was told, in order.
+class Told {
+ public:
+  TellJob teller() {
+    return [this](absl::StatusOr<std::shared_ptr<const Job>> job) {
+      const std::lock_guard lock(mutex_);
+      told_.push_back(std::move(job));
+      changed_.notify_all();
+    };
+  }
+  // Waits for the n-th.
+  absl::StatusOr<std::shared_ptr<const Job>> at(size_t n) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, std::chrono::seconds(20), [&] { return told_.size() > n; }))
+      return absl::DeadlineExceededError("not told");
+    return told_[n];
+  }
+  size_t count() {
+    const std::lock_guard lock(mutex_);
+    return told_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<absl::StatusOr<std::shared_ptr<const Job>>> told_;
+};
+
+TEST(JobViews, AWatchIsToldEveryChangeAndTheEnd) {
+  Told early, late;
   JobViews views;
-  EXPECT_TRUE(absl::IsNotFound(views.wait_change(1, 0, milliseconds(0)).status()));
+  const auto first = views.watch(1, 0, early.teller());
   views.begin(1, job_labelled("a"));
   views.begin(1, job_labelled("b"));
-  ASSERT_TRUE(views.find(1).has_value());
+  ASSERT_NE(views.find(1), nullptr);
   EXPECT_EQ(views.find(1)->label, "a") << "the first view stays until one is published";
-  const uint64_t seen = views.find(1)->version;
-  EXPECT_EQ(views.wait_change(1, seen, milliseconds(0)).value(), std::nullopt);
-  std::thread publisher([&] { views.publish(1, job_labelled("c")); });
-  const auto changed = views.wait_change(1, seen, milliseconds(60'000));
-  publisher.join();
-  ASSERT_TRUE(changed.ok() && changed->has_value());
-  EXPECT_EQ((*changed)->label, "c");
-  EXPECT_GT((*changed)->version, seen);
+  EXPECT_EQ(early.at(0).value()->label, "a");
+  const auto second = views.watch(1, views.find(1)->version, late.teller());
+  views.publish(1, job_labelled("c"));
+  views.forget(1);
+  EXPECT_EQ(late.at(0).value()->label, "c") << "the version that it had seen is not told again";
+  EXPECT_EQ(early.at(1).value()->label, "c");
+  EXPECT_GT(early.at(1).value()->version, early.at(0).value()->version);
+  views.unwatch(first);
+  views.begin(1, job_labelled("d"));
+  EXPECT_EQ(late.at(1).value()->label, "d");
   views.leave();
-  EXPECT_TRUE(absl::IsUnavailable(views.wait_change(1, (*changed)->version, milliseconds(60'000)).status()));
+  EXPECT_TRUE(absl::IsUnavailable(late.at(2).status()));
+  EXPECT_EQ(early.count(), 2u);
+  Told after;
+  (void)views.watch(1, 0, after.teller());
+  EXPECT_TRUE(absl::IsUnavailable(after.at(0).status()));
+}
+
+TEST(JobViews, OnlyAChangeMakesAVersion) {
+  JobViews views;
+  const Clock::time_point start = Clock::now();
+  Job job = job_for(JobState::kRunning);
+  views.publish(1, job, start);
+  const uint64_t first = views.find(1)->version;
+  job.progress.elapsed_s = 0.25;
+  views.publish(1, job, start + milliseconds(250));
+  EXPECT_EQ(views.find(1)->version, first) << "time alone passes once a second";
+  views.publish(1, job, start + milliseconds(1000));
+  const uint64_t second = views.find(1)->version;
+  EXPECT_GT(second, first);
+  job.progress.groups.resize(1);
+  job.progress.groups[0].trials_done = 1;
+  views.publish(1, job, start + milliseconds(1001));
+  EXPECT_GT(views.find(1)->version, second);
 }
 
 TEST(JobViews, KnowWhichDevicesAreNeeded) {

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
 #include "server/coordinator.h"
 #include "server/jobs/compiler.h"
@@ -39,7 +40,7 @@ void put_search(Store& store, int number, const Graph& graph) {
   job.request_id = cat("job ", number);
   job.body_hash = "hash";
   job.graph = print(graph);
-  const std::string key = cat("key ", number);
+  const std::string key = sha256_hex(cat("key ", number));
   const int64_t search = store.open_search(store.create_job(job)->id, {0, key, "env", "random", 0, 1}, false)->id;
   const Machine machine = machine_of(some_device()).value();
   const auto group = warploom_compiler().open(graph, machine).value();
@@ -65,6 +66,7 @@ void put_search(Store& store, int number, const Graph& graph) {
   record.environment = "env";
   record.device = some_device();
   record.graph = print(graph);
+  record.source.entry = "wl_k";
   record.plan = trials[0].plan;
   record.samples_ns = {900};
   record.digest = record_digest(record);

@@ -56,19 +56,19 @@ struct Column {
 const Column kColumns[] = {
     {"payload of a record", "SELECT bytes FROM payloads", "UPDATE payloads SET bytes = ?",
      [](Store& store) {
-       return store.record_by_key("k", "gcc 12")->has_value() ||
-              store.record_message({"k", "", ""}, false)->has_value();
+       return store.record_by_key(kKey, "gcc 12")->has_value() ||
+              store.record_message({kKey, "", ""}, false)->has_value();
      }},
     {"prelude", "SELECT bytes FROM texts ORDER BY length(bytes) DESC LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT max(length(bytes)) FROM texts)",
      [](Store& store) {
-       const std::string digest = some_record("k", "p").digest;
+       const std::string digest = some_record(kKey, "p").digest;
        return store.record_by_digest(digest)->has_value() || store.record_message({"", "", digest}, true)->has_value();
      }},
     {"source text", "SELECT bytes FROM texts ORDER BY length(bytes) LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT min(length(bytes)) FROM texts)",
      [](Store& store) {
-       return !store.list_records(std::nullopt, 10)->empty() || store.record_message({"k", "", ""}, true)->has_value();
+       return !store.list_records(std::nullopt, 10)->empty() || store.record_message({kKey, "", ""}, true)->has_value();
      }},
     {"whole answer", "SELECT payload FROM results", "UPDATE results SET payload = ?",
      [](Store& store) { return store.whole_answer("answer")->has_value(); }},
@@ -121,12 +121,12 @@ TEST(StoreDamage, WhatIsDamagedIsStoredAgain) {
     outside.put("UPDATE results SET payload = ?", "damaged");
   }
   auto store = open_or_die({.file = file});
-  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
-  ASSERT_TRUE(store->promote(some_record("k", "p"), 1).ok()) << "the same record again";
-  EXPECT_TRUE((*store->record_by_key("k", ""))->record == some_record("k", "p"));
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  ASSERT_TRUE(store->promote(some_record(kKey, "p"), 1).ok()) << "the same record again";
+  EXPECT_TRUE((*store->record_by_key(kKey, ""))->record == some_record(kKey, "p"));
   JobRow again = some_job("again");
   again.state = JobState::kSucceeded;
-  again.result = some_result("k");
+  again.result = some_result(kKey);
   ASSERT_TRUE(store->create_job(again, "answer").ok());
   EXPECT_TRUE(store->whole_answer("answer")->has_value());
 }

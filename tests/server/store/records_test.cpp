@@ -40,7 +40,7 @@ void run_in(const std::string& file, const std::string& script) {
 }
 
 int64_t make_search(Store& store) {
-  return store.open_search(store.create_job(some_job("r"))->id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
+  return store.open_search(store.create_job(some_job("r"))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
 }
 
 TEST(StoreRecords, ShareTheirTexts) {
@@ -52,7 +52,7 @@ TEST(StoreRecords, ShareTheirTexts) {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
     for (int i = 0; i < kRecords; ++i) {
-      KernelRecord record = some_record(cat("k", i), "p");
+      KernelRecord record = some_record(key_of(cat(i)), "p");
       record.source.prelude = prelude;
       record.digest = record_digest(record);
       ASSERT_TRUE(store->promote(record, search).ok());
@@ -66,16 +66,16 @@ TEST(StoreRecords, ShareTheirTexts) {
 TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  KernelRecord record = some_record("k", "p");
+  KernelRecord record = some_record(kKey, "p");
   record.source.entry = "entry";
   record.digest = record_digest(record);
   ASSERT_TRUE(store->promote(record, make_search(*store)).ok());
   for (const RecordName& name :
-       {RecordName{"k", "", ""}, RecordName{"k", "gcc 12", ""}, RecordName{"", "", record.digest}}) {
+       {RecordName{kKey, "", ""}, RecordName{kKey, "gcc 12", ""}, RecordName{"", "", record.digest}}) {
     for (int round = 0; round < 2; ++round) {
       const auto whole = *store->record_message(name, true);
       ASSERT_TRUE(whole.has_value());
-      EXPECT_EQ(whole->key, "k");
+      EXPECT_EQ(whole->key, kKey);
       EXPECT_TRUE(*decode_record(whole->bytes) == record);
     }
     v1::KernelRecord manifest;
@@ -84,8 +84,8 @@ TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
     EXPECT_EQ(manifest.source().entry(), "entry");
     EXPECT_EQ(manifest.digest(), record.digest);
   }
-  EXPECT_FALSE(store->record_message({"k", "gcc 13", ""}, true)->has_value());
-  EXPECT_FALSE(store->record_message({"other", "", ""}, true)->has_value());
+  EXPECT_FALSE(store->record_message({kKey, "gcc 13", ""}, true)->has_value());
+  EXPECT_FALSE(store->record_message({key_of("other"), "", ""}, true)->has_value());
 }
 
 // A row that refers to the text of another record.
@@ -95,15 +95,15 @@ TEST(StoreRecords, WithTheTextOfAnotherAreNotServed) {
   {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
-    ASSERT_TRUE(store->promote(some_record("k", "p"), search).ok());
-    ASSERT_TRUE(store->promote(some_record("other", "another_plan"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(kKey, "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(key_of("other"), "another_plan"), search).ok());
   }
   run_in(file, "UPDATE payloads SET source = (SELECT source FROM payloads WHERE record = 2) WHERE record = 1");
   auto store = open_or_die({.file = file});
-  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
-  EXPECT_FALSE(store->record_message({"k", "", ""}, true)->has_value());
-  EXPECT_TRUE(store->record_message({"k", "", ""}, false)->has_value()) << "nothing of it is wrong";
-  EXPECT_TRUE(store->record_message({"other", "", ""}, true)->has_value());
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  EXPECT_FALSE(store->record_message({kKey, "", ""}, true)->has_value());
+  EXPECT_TRUE(store->record_message({kKey, "", ""}, false)->has_value()) << "nothing of it is wrong";
+  EXPECT_TRUE(store->record_message({key_of("other"), "", ""}, true)->has_value());
 }
 
 TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
@@ -113,7 +113,7 @@ TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
   {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
-    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(cat("k", i), "p"), search).ok());
+    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat(i)), "p"), search).ok());
   }
   // Most are of one millisecond.
   run_in(file, "UPDATE records SET created_ms = 1000; UPDATE records SET created_ms = 2000 WHERE id < 4");
@@ -143,7 +143,7 @@ TEST(StoreRecords, AnotherRecordIsNotServedUnderAKey) {
   const std::string file = scratch.path("a.db");
   {
     auto store = open_or_die({.file = file});
-    ASSERT_TRUE(store->promote(some_record("k", "p"), make_search(*store)).ok());
+    ASSERT_TRUE(store->promote(some_record(kKey, "p"), make_search(*store)).ok());
   }
   run_in(file, cat("UPDATE records SET key = x'", std::string(64, 'a'), "'"));
   auto store = open_or_die({.file = file});
@@ -157,13 +157,13 @@ TEST(StoreRecords, WhenTheyWereLastUsedIsStored) {
   {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
-    ASSERT_TRUE(store->promote(some_record("used", "p"), search).ok());
-    ASSERT_TRUE(store->promote(some_record("idle", "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(key_of("used"), "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(key_of("idle"), "p"), search).ok());
   }
   run_in(file, "UPDATE records SET used_ms = 1");
   {
     auto store = open_or_die({.file = file});
-    EXPECT_TRUE(store->record_by_key("used", "")->has_value());
+    EXPECT_TRUE(store->record_by_key(key_of("used"), "")->has_value());
   }
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM records WHERE used_ms > 1"), 1);
 }
@@ -213,7 +213,7 @@ TEST(StoreRecords, BatchesThatAreDoneGoWithTheLastJobOfTheirSearch) {
   {
     auto store = open_or_die({.file = file});
     JobRow a = *store->create_job(some_job("a")), b = *store->create_job(some_job("b"));
-    const SearchRow wanted{0, "k", "e", "s", 0, 0};
+    const SearchRow wanted{0, kKey, "e", "s", 0, 0};
     const int64_t search = store->open_search(a.id, wanted, false)->id;
     ASSERT_EQ(store->open_search(b.id, wanted, false)->id, search);
     ASSERT_TRUE(store->put_round(some_batch("done", search), search, 0, {}).ok());

@@ -13,6 +13,12 @@
 
 namespace wl {
 
+// Keys are digests.
+inline std::string key_of(std::string_view name) {
+  return sha256_hex(name);
+}
+inline const std::string kKey = key_of("k");
+
 inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   auto store = Store::open(options);
   if (!store.ok()) ADD_FAILURE() << store.status();
@@ -59,6 +65,7 @@ inline KernelRecord some_record(const std::string& key, const std::string& plan)
   record.plan = plan;
   record.source.prelude = std::string(3000, 'p');
   record.source.text = cat("void ", plan, "() {}");
+  record.source.entry = "wl_k";
   record.samples_ns = {5};
   record.digest = record_digest(record);
   return record;

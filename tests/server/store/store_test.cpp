@@ -57,7 +57,7 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
 TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t first = *store->lease_batch("b", "A", "worker a");
   EXPECT_EQ(store->lease_batch("b", "C", "worker c").status().code(), absl::StatusCode::kNotFound) << "leased already";
@@ -89,7 +89,7 @@ TEST(Store, SameRequestSameJob) {
 TEST(Store, AJobKeepsItsSearchAndRetuneBeginsANewOne) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const SearchRow wanted{0, "k", "e", "s", 0, 1};
+  const SearchRow wanted{0, kKey, "e", "s", 0, 1};
   const int64_t a = store->create_job(some_job("a"))->id, b = store->create_job(some_job("b"))->id;
   const int64_t first = store->open_search(a, wanted, false)->id;
   EXPECT_EQ(store->open_search(b, wanted, true)->generation, 1);
@@ -104,34 +104,34 @@ TEST(Store, OneBlessedRecordAndNoStaleAnswer) {
   auto store = open_or_die({.file = scratch.path("a.db")});
   JobRow job = some_job("r");
   job = *store->create_job(job);
-  const int64_t search = store->open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
-  const KernelRecord old = some_record("k", "old");
+  const int64_t search = store->open_search(job.id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
+  const KernelRecord old = some_record(kKey, "old");
   ASSERT_TRUE(store->promote(old, search).ok());
   job.state = JobState::kSucceeded;
   job.options.trials = 32;
   job.result.emplace();
-  job.result->groups.emplace_back().key = "k";
+  job.result->groups.emplace_back().key = kKey;
   job.result->device.target = "cpu";
   ASSERT_TRUE(store->finish_job(job, "answer").ok());
   ASSERT_TRUE(store->whole_answer("answer")->has_value());
   EXPECT_EQ((*store->whole_answer("answer"))->trials_asked, 32);
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok());
   EXPECT_FALSE(store->whole_answer("answer")->has_value()) << "made from a record that is not the blessed one any more";
-  EXPECT_EQ((*store->record_by_key("k", "gcc 12"))->record.plan, "new");
-  EXPECT_EQ((*store->record_by_key("k", ""))->record.plan, "new");
-  EXPECT_FALSE(store->record_by_key("k", "gcc 13")->has_value());
+  EXPECT_EQ((*store->record_by_key(kKey, "gcc 12"))->record.plan, "new");
+  EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
+  EXPECT_FALSE(store->record_by_key(kKey, "gcc 13")->has_value());
   EXPECT_EQ((*store->record_by_digest(old.digest))->record.plan, "old");
-  EXPECT_EQ(*store->invalidate("k"), 1);
-  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok()) << "the same bytes may be blessed again";
+  EXPECT_EQ(*store->invalidate(kKey), 1);
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok()) << "the same bytes may be blessed again";
   EXPECT_EQ(store->list_records(std::nullopt, 10)->size(), 1u);
 }
 
 TEST(Store, ARecordNeedsItsObjectAndABlobItsDigest) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
-  KernelRecord record = some_record("k", "p");
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
+  KernelRecord record = some_record(kKey, "p");
   record.object_sha256 = sha256_hex("object");
   record.digest = record_digest(record);
   EXPECT_EQ(store->promote(record, search).code(), absl::StatusCode::kFailedPrecondition);
@@ -158,7 +158,7 @@ TEST(Store, SecondOpenerGetsTheNameOfTheFirst) {
 TEST(Store, PartsTakeThePlaceOfABatch) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t attempt = *store->lease_batch("b", "A", "w");
   BatchRow one = some_batch("b/0", search), two = some_batch("b/1", search, 1);

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 int64_t make_search(Store& store, const std::string& request = "r") {
-  return store.open_search(store.create_job(some_job(request))->id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
+  return store.open_search(store.create_job(some_job(request))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
 }
 
 KernelRecord record_with_object(Store& store, const std::string& key, const std::string& plan,
@@ -51,7 +51,7 @@ TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
   });
   std::thread record_writer([&] {
     while (!ending) {
-      const std::string key = cat("k", records.load());
+      const std::string key = key_of(cat(records.load()));
       EXPECT_TRUE(store->promote(record_with_object(*store, key, "p", cat("object of ", key)), search).ok());
       ++records;
     }
@@ -67,7 +67,7 @@ TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
     auto again = open_or_die({.file = restored, .quick_check = true});
     for (int i = 0; i < jobs_before; ++i) EXPECT_TRUE(again->job_by_request(cat("job ", i))->has_value()) << i;
     for (int i = 0; i < records_before; ++i) {
-      const auto record = *again->record_by_key(cat("k", i), "");
+      const auto record = *again->record_by_key(key_of(cat(i)), "");
       ASSERT_TRUE(record.has_value()) << i;
       EXPECT_TRUE(again->blob(record->record.object_sha256)->has_value()) << i;
     }
@@ -144,7 +144,7 @@ TEST(StoreEviction, NeverDropsWhatIsBlessedOrPinned) {
     const int64_t search = make_search(*store);
     for (int i = 0; i < kRounds; ++i) {
       KernelRecord record =
-          record_with_object(*store, "k", cat("plan", i), std::string(10'000, static_cast<char>('0' + i)));
+          record_with_object(*store, kKey, cat("plan", i), std::string(10'000, static_cast<char>('0' + i)));
       record.source.text = std::string(20'000, static_cast<char>('0' + i));
       record.digest = record_digest(record);
       ASSERT_TRUE(store->promote(record, search).ok());
@@ -156,7 +156,7 @@ TEST(StoreEviction, NeverDropsWhatIsBlessedOrPinned) {
   run_in(file, "UPDATE objects SET used_ms = 1");
   auto store = open_or_die({.file = file});
   const auto kept = [&] {
-    const auto blessed = *store->record_by_key("k", "");
+    const auto blessed = *store->record_by_key(kKey, "");
     ASSERT_TRUE(blessed.has_value());
     EXPECT_EQ(blessed->record.plan, cat("plan", kRounds - 1));
     EXPECT_TRUE(store->blob(blessed->record.object_sha256)->has_value());
@@ -186,7 +186,7 @@ TEST(StoreEviction, DropsTheLeastRecentlyUsedFirst) {
     const int64_t search = make_search(*store);
     for (int i = 0; i < 8; ++i) {
       const KernelRecord record =
-          record_with_object(*store, "k", cat("plan", i), std::string(1000, static_cast<char>('0' + i)));
+          record_with_object(*store, kKey, cat("plan", i), std::string(1000, static_cast<char>('0' + i)));
       ASSERT_TRUE(store->promote(record, search).ok());
       digests.push_back(record.digest);
     }
@@ -204,12 +204,12 @@ TEST(StoreEviction, SparesWhatWaitsForItsRecordAndJobsThatAreNotOver) {
   auto store = open_or_die({.file = scratch.path("a.db")});
   ASSERT_TRUE(store->put_blob(sha256_hex("new"), "new").ok());
   JobRow over = *store->create_job(some_job("over")), open = *store->create_job(some_job("open"));
-  const int64_t mine = store->open_search(over.id, {0, "k1", "e", "s", 0, 0}, false)->id;
-  const int64_t other = store->open_search(open.id, {0, "k2", "e", "s", 0, 0}, false)->id;
+  const int64_t mine = store->open_search(over.id, {0, key_of("1"), "e", "s", 0, 0}, false)->id;
+  const int64_t other = store->open_search(open.id, {0, key_of("2"), "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(std::nullopt, mine, 0, {some_trial(0)}).ok());
   ASSERT_TRUE(store->put_round(some_batch("b", other, 1), other, 0, {some_trial(0)}).ok());
   over.state = JobState::kSucceeded;
-  over.result = some_result("k1");
+  over.result = some_result(key_of("1"));
   ASSERT_TRUE(store->finish_job(over, "answer").ok());
   const Evicted out = *store->evict({.database_bytes = 1, .object_bytes = 1});
   EXPECT_EQ(out.jobs, 1);

@@ -1,0 +1,295 @@
+#include "server/engine/ready_queue.h"
+
+#include <algorithm>
+
+#include "server/engine/devices.h"
+
+namespace wl {
+namespace {
+
+// Several leases share one commit of the store.
+constexpr int kAnswerThreads = 4;
+
+// Devices of one class serve the same batches (devices.h).
+std::string class_of(const Device& device) {
+  return cat(device.fingerprint(), "\n", device.compiler_versions);
+}
+
+std::string class_of(const std::vector<Device>& devices) {
+  std::string out;
+  for (const Device& device : devices) append(&out, class_of(device), "\n\n");
+  return out;
+}
+
+bool any_serves(const std::vector<Device>& devices, const Device& wanted) {
+  return std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, wanted); });
+}
+
+}  // namespace
+
+// In one of four states: it waits, it is due, it is being answered, or it was answered.
+struct LeaseCall {
+  struct Given {
+    std::string batch_id;
+    Device device;
+    ReadyQueue::Order order;
+    std::set<std::string> avoid;
+  };
+  ReadyQueue::Request request;
+  AcquireDone done;
+  std::string of;  // class of worker
+  uint64_t arrival = 0;
+  // Guarded by the lock of the queue.
+  enum class State { kWaiting, kDue, kAnswering, kAnswered } state = State::kWaiting;
+  bool cancelled = false;
+  std::vector<Given> given;
+};
+
+ReadyQueue::ReadyQueue(Callbacks callbacks) : callbacks_(std::move(callbacks)) {
+  for (int i = 0; i < kAnswerThreads; ++i) threads_.emplace_back([this] { serve(); });
+}
+
+ReadyQueue::~ReadyQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    end_all();
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ReadyQueue::put(const std::string& batch_id, const Device& device, const Order& order,
+                     const std::set<std::string>& avoid) {
+  const std::lock_guard lock(mutex_);
+  add(batch_id, device, order, avoid);
+}
+
+void ReadyQueue::add(const std::string& batch_id, const Device& device, const Order& order,
+                     const std::set<std::string>& avoid) {
+  const std::string of = class_of(device);
+  if (!places_.emplace(batch_id, Place{of, order, avoid}).second) return;
+  BatchClass& ready = ready_[of];
+  ready.device = device;
+  ready.batches.emplace(order, batch_id);
+  match(of);
+}
+
+void ReadyQueue::drop(const std::string& batch_id) {
+  const std::lock_guard lock(mutex_);
+  const auto place = places_.find(batch_id);
+  if (place == places_.end()) return;
+  const auto ready = ready_.find(place->second.of);
+  ready->second.batches.erase({place->second.order, batch_id});
+  if (ready->second.batches.empty()) ready_.erase(ready);
+  places_.erase(place);
+}
+
+std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
+  auto call = std::make_shared<LeaseCall>();
+  call->of = class_of(request.devices);
+  call->request = std::move(request);
+  call->done = std::move(done);
+  const std::lock_guard lock(mutex_);
+  call->arrival = ++arrivals_;
+  settle(call);
+  return call;
+}
+
+// Gives a call what is ready for it, or its end, or lets it wait.
+void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
+  if (leaving_) return make_due(call);
+  if (!paused()) {
+    while (take_best(*call)) {
+    }
+  }
+  if (!call->given.empty() || Clock::now() >= call->request.deadline) return make_due(call);
+  call->state = LeaseCall::State::kWaiting;
+  WorkerClass& waiting = waiting_[call->of];
+  waiting.devices = call->request.devices;
+  waiting.calls.emplace(call->arrival, call);
+  const auto at = deadlines_.emplace(std::pair(call->request.deadline, call->arrival), call).first;
+  if (at == deadlines_.begin()) changed_.notify_all();  // Every thread waits for the first deadline.
+}
+
+void ReadyQueue::cancel(const std::shared_ptr<LeaseCall>& call) {
+  const std::lock_guard lock(mutex_);
+  if (call->state == LeaseCall::State::kAnswered || call->cancelled) return;
+  call->cancelled = true;
+  if (call->state == LeaseCall::State::kWaiting) {
+    stop_waiting(*call);
+    make_due(call);
+  } else if (call->state == LeaseCall::State::kDue) {
+    give_back(*call);
+  }
+}
+
+void ReadyQueue::look() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> classes;
+  for (const auto& [of, ready] : ready_) classes.push_back(of);
+  for (const std::string& of : classes) match(of);
+}
+
+void ReadyQueue::drain(bool on) {
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = on;
+  }
+  if (!on) look();
+}
+
+void ReadyQueue::leave() {
+  const std::lock_guard lock(mutex_);
+  end_all();
+}
+
+bool ReadyQueue::draining() const {
+  const std::lock_guard lock(mutex_);
+  return draining_;
+}
+
+void ReadyQueue::end_all() {
+  leaving_ = true;
+  for (const auto& call : due_) give_back(*call);
+  while (!deadlines_.empty()) {
+    const std::shared_ptr<LeaseCall> call = deadlines_.begin()->second;
+    stop_waiting(*call);
+    make_due(call);
+  }
+}
+
+// Gives the batches of a class to the calls that wait for them.
+void ReadyQueue::match(const std::string& of) {
+  if (paused()) return;
+  for (auto ready = ready_.find(of); ready != ready_.end(); ready = ready_.find(of)) {
+    std::shared_ptr<LeaseCall> call;
+    for (const auto& [order, batch_id] : ready->second.batches) {
+      const std::set<std::string>& avoid = places_.at(batch_id).avoid;
+      call = longest_waiting(ready->second.device, avoid);
+      if (call != nullptr || avoid.empty()) break;  // What nobody waits for, nobody waits for later in order either.
+    }
+    if (call == nullptr) return;
+    stop_waiting(*call);
+    while (take_best(*call)) {
+    }
+    make_due(call);
+  }
+}
+
+std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Device& device, const std::set<std::string>& avoid) const {
+  std::shared_ptr<LeaseCall> first;
+  for (const auto& [of, waiting] : waiting_) {
+    const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
+                                  [&](const auto& item) { return !avoid.contains(item.second->request.worker); });
+    if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
+    if (any_serves(waiting.devices, device)) first = fit->second;
+  }
+  return first;
+}
+
+bool ReadyQueue::take_best(LeaseCall& call) {
+  if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
+  const std::pair<Order, std::string>* best = nullptr;
+  auto of = ready_.end();
+  for (auto at = ready_.begin(); at != ready_.end(); ++at) {
+    const auto& batches = at->second.batches;
+    const auto fit = std::find_if(batches.begin(), batches.end(), [&](const auto& batch) {
+      return !places_.at(batch.second).avoid.contains(call.request.worker);
+    });
+    if (fit == batches.end() || (best != nullptr && *best <= *fit)) continue;
+    if (!any_serves(call.request.devices, at->second.device)) continue;
+    best = &*fit;
+    of = at;
+  }
+  if (best == nullptr) return false;
+  const std::pair<Order, std::string> taken = *best;
+  const auto place = places_.find(taken.second);
+  call.given.push_back({taken.second, of->second.device, taken.first, std::move(place->second.avoid)});
+  places_.erase(place);
+  of->second.batches.erase(taken);
+  if (of->second.batches.empty()) ready_.erase(of);
+  return true;
+}
+
+void ReadyQueue::stop_waiting(const LeaseCall& call) {
+  const auto waiting = waiting_.find(call.of);
+  waiting->second.calls.erase(call.arrival);
+  if (waiting->second.calls.empty()) waiting_.erase(waiting);
+  deadlines_.erase({call.request.deadline, call.arrival});
+}
+
+// Makes the batches from the given one on ready for others.
+void ReadyQueue::give_back(LeaseCall& call, size_t from) {
+  std::vector<LeaseCall::Given> back(call.given.begin() + static_cast<ptrdiff_t>(from), call.given.end());
+  call.given.resize(from);
+  for (const LeaseCall::Given& given : back) add(given.batch_id, given.device, given.order, given.avoid);
+}
+
+void ReadyQueue::make_due(std::shared_ptr<LeaseCall> call) {
+  call->state = LeaseCall::State::kDue;
+  due_.push_back(std::move(call));
+  changed_.notify_one();
+}
+
+void ReadyQueue::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    while (!deadlines_.empty() && deadlines_.begin()->first.first <= Clock::now()) {
+      const std::shared_ptr<LeaseCall> call = deadlines_.begin()->second;
+      stop_waiting(*call);
+      make_due(call);
+    }
+    if (!due_.empty()) {
+      const std::shared_ptr<LeaseCall> call = std::move(due_.front());
+      due_.pop_front();
+      call->state = LeaseCall::State::kAnswering;
+      lock.unlock();
+      answer(call);
+      lock.lock();
+    } else if (stopping_) {
+      return;
+    } else if (deadlines_.empty()) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, deadlines_.begin()->first.first);
+    }
+  }
+}
+
+// Leases what the call was given, and answers it. Only this thread touches what a call was given while it answers.
+void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
+  Acquired out;
+  absl::Status status;
+  size_t leased = 0;
+  for (; leased < call->given.size(); ++leased) {
+    auto grant = callbacks_.lease(call->given[leased].batch_id, call->request);
+    status = grant.status();
+    if (!status.ok()) break;
+    if (*grant) out.leases.push_back(*std::move(*grant));
+  }
+  bool cancelled = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool had_any = !call->given.empty();
+    give_back(*call, leased);
+    call->given.clear();
+    cancelled = call->cancelled;
+    if (had_any && out.leases.empty() && status.ok() && !cancelled) return settle(call);
+    call->state = LeaseCall::State::kAnswered;
+    if (leaving_ && out.leases.empty() && status.ok())
+      status = absl::UnavailableError("the coordinator is going down; ask again");
+    out.drain = draining_ && out.leases.empty();
+  }
+  if (cancelled) {
+    for (const LeaseGrant& grant : out.leases) callbacks_.release({grant.lease_id, grant.attempt});
+    call->done(absl::CancelledError("the caller has gone"));
+  } else if (out.leases.empty() && !status.ok()) {
+    call->done(status);
+  } else {
+    call->done(std::move(out));
+  }
+  call->done = nullptr;  // What it holds lives no longer than the call.
+}
+
+}  // namespace wl

@@ -1,0 +1,114 @@
+// The batches that are ready, by class of device and in order, and the calls that wait for one. A batch that becomes
+// ready is given to the call that serves its device and has waited longest, and only that call is woken.
+//
+// Every function may be called from any thread. The lock is the innermost of the engine's: it may be taken under that
+// of Leases, and nothing is called under it but `paused`. Leases are made, and calls are answered, on the threads of
+// the queue and without the lock.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "server/engine/engine.h"
+#include "server/engine/event_loop.h"
+
+namespace wl {
+
+class ReadyQueue {
+ public:
+  using Order = std::tuple<double, int64_t, double>;  // smaller first
+  // What a worker process asks for.
+  struct Request {
+    std::string worker;
+    uint64_t epoch = 0;
+    std::vector<Device> devices;
+    int max = 1;  // batches at most; at least one
+    Clock::time_point deadline;
+  };
+  struct Callbacks {
+    std::function<bool()> paused;  // Whether nothing is to be given now; look() after it no longer holds.
+    // Leases a batch in the store. nullopt: it is not ready any more. An error ends the call, and the batch is ready
+    // for the next one.
+    std::function<absl::StatusOr<std::optional<LeaseGrant>>(const std::string& batch_id, const Request& request)> lease;
+    // Takes a lease back whose call was cancelled meanwhile.
+    std::function<void(const LeaseRef& lease)> release;
+  };
+
+  explicit ReadyQueue(Callbacks callbacks);
+  ~ReadyQueue();  // Answers the calls that wait, as leave() does.
+  ReadyQueue(const ReadyQueue&) = delete;
+  ReadyQueue& operator=(const ReadyQueue&) = delete;
+
+  // `avoid`: workers that are not given the batch.
+  void put(const std::string& batch_id, const Device& device, const Order& order,
+           const std::set<std::string>& avoid = {});
+  void drop(const std::string& batch_id);  // It is not ready any more. Nothing happens if it was not there.
+
+  // `done` is called exactly once, on a thread of the queue: with leases, empty at the deadline, with Unavailable after
+  // leave(), or with Cancelled after cancel().
+  std::shared_ptr<LeaseCall> wait(Request request, AcquireDone done);
+  // The call gets no lease from now on, unless it was answered already. Its batches are ready for others at once.
+  void cancel(const std::shared_ptr<LeaseCall>& call);
+
+  void look();          // Gives what is ready to the calls that wait: nothing is paused any more.
+  void drain(bool on);  // While it is on, nothing is given and calls wait.
+  bool draining() const;
+  void leave();  // Answers every call, now and from now on, without a lease.
+
+ private:
+  using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // by arrival
+  struct BatchClass {
+    Device device;
+    std::set<std::pair<Order, std::string>> batches;
+  };
+  struct WorkerClass {
+    std::vector<Device> devices;
+    Calls calls;
+  };
+  struct Place {
+    std::string of;  // class
+    Order order;
+    std::set<std::string> avoid;
+  };
+
+  void serve();
+  void answer(const std::shared_ptr<LeaseCall>& call);
+  // With the lock held:
+  bool paused() const { return leaving_ || draining_ || callbacks_.paused(); }
+  void add(const std::string& batch_id, const Device& device, const Order& order, const std::set<std::string>& avoid);
+  void settle(const std::shared_ptr<LeaseCall>& call);
+  void match(const std::string& of);
+  std::shared_ptr<LeaseCall> longest_waiting(const Device& device, const std::set<std::string>& avoid) const;
+  bool take_best(LeaseCall& call);
+  void stop_waiting(const LeaseCall& call);
+  void give_back(LeaseCall& call, size_t from = 0);
+  void make_due(std::shared_ptr<LeaseCall> call);
+  void end_all();
+
+  const Callbacks callbacks_;
+
+  mutable std::mutex mutex_;  // guards the rest
+  std::condition_variable changed_;
+  std::map<std::string, BatchClass> ready_;     // by class of device; only those that have batches
+  std::map<std::string, Place> places_;         // of the ready batches
+  std::map<std::string, WorkerClass> waiting_;  // by class of worker; only those that have calls
+  std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the calls that wait
+  std::deque<std::shared_ptr<LeaseCall>> due_;                                              // to be answered
+  uint64_t arrivals_ = 0;
+  bool draining_ = false, leaving_ = false, stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace wl

@@ -1,0 +1,263 @@
+#include "server/listener.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kReservedDescriptors = 128;  // for the store, objects, and gRPC itself
+constexpr int64_t kMostConnections = 4096;     // unless said otherwise: each costs some ten kilobytes
+constexpr auto kCountEvery = std::chrono::milliseconds(20);
+constexpr auto kLogEvery = std::chrono::seconds(1);
+constexpr int kRetryMs = 50;  // when nothing can be accepted for want of memory
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+// A host, without brackets, and a port.
+struct HostPort {
+  std::string host, port;
+};
+
+absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool allow_remote) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return invalid("listen address ", address, ": expected HOST:PORT or unix:PATH");
+  }
+  std::string host = address.substr(0, colon);
+  if (!allow_remote && !is_loopback(host)) {
+    return invalid("listen address ", address,
+                   ": is reachable from other machines and there is no authentication yet; listen on "
+                   "127.0.0.1 or unix:PATH, or say --allow-remote");
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return HostPort{std::move(host), cat(port)};
+}
+
+absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return invalid("listen address unix:", path, ": expected unix:PATH with at most ",
+                   sizeof(sockaddr_un::sun_path) - 1, " bytes of path");
+  }
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+// Removes a socket file that nobody answers on: a process that was killed left it.
+absl::Status clear_socket(const sockaddr_un& address) {
+  const char* const path = address.sun_path;
+  struct stat found = {};
+  if (lstat(path, &found) != 0) return absl::OkStatus();
+  if (!S_ISSOCK(found.st_mode))
+    return absl::AlreadyExistsError(
+        cat("listen address unix:", path, ": is a file that is no socket; name another path"));
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  close(probe);
+  if (answered)
+    return absl::UnavailableError(
+        cat("listen address unix:", path, ": is in use by another process; stop it or choose another path"));
+  unlink(path);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> connections_of(int wanted) {
+  rlimit files = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  const int64_t left = static_cast<int64_t>(std::min<rlim_t>(files.rlim_cur, rlim_t{1} << 30)) - kReservedDescriptors;
+  if (left < std::max(wanted, 1)) {
+    return invalid("connections: the process may open ", files.rlim_cur, " files, which leaves ",
+                   std::max<int64_t>(left, 0), " for connections; raise the limit (ulimit -n)",
+                   wanted > 0 ? " or ask for fewer connections" : "");
+  }
+  return static_cast<int>(wanted > 0 ? wanted : std::min(left, kMostConnections));
+}
+
+}  // namespace
+
+int64_t raise_descriptor_limit() {
+  rlimit files = {};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  getrlimit(RLIMIT_NOFILE, &files);
+  return static_cast<int64_t>(files.rlim_cur);
+}
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::open(const ListenOptions& options) {
+  std::unique_ptr<Listener> out(new Listener);
+  WL_ASSIGN_OR_RETURN(out->max_connections_, connections_of(options.max_connections));
+  const std::string& name = options.address;
+  if (name.starts_with("unix:")) {
+    WL_ASSIGN_OR_RETURN(const sockaddr_un address, parse_path(name.substr(5)));
+    WL_RETURN_IF_ERROR(clear_socket(address));
+    WL_RETURN_IF_ERROR(out->listen_on(AF_UNIX, &address, sizeof address, name));
+    return out;
+  }
+  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name, options.allow_remote));
+  addrinfo wanted = {};
+  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &wanted, &found); error != 0)
+    return absl::UnavailableError(cat("listen address ", name, ": ", gai_strerror(error)));
+  absl::Status status;
+  for (const addrinfo* one = found; one != nullptr && !absl::IsUnavailable(status); one = one->ai_next) {
+    // The others of a name with several addresses get the port that the first one got.
+    if (out->port_ != 0 && one->ai_family == AF_INET)
+      reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port = htons(static_cast<uint16_t>(out->port_));
+    if (out->port_ != 0 && one->ai_family == AF_INET6)
+      reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port = htons(static_cast<uint16_t>(out->port_));
+    status = out->listen_on(one->ai_family, one->ai_addr, one->ai_addrlen, name);
+  }
+  freeaddrinfo(found);
+  // A machine without IPv6 has "localhost" all the same.
+  if (!out->listeners_.empty() && !absl::IsUnavailable(status)) return out;
+  return absl::UnavailableError(status.message());
+}
+
+absl::Status Listener::listen_on(int family, const void* address, uint32_t size, const std::string& name) {
+  const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return absl::FailedPreconditionError(cat("listen address ", name, ": ", std::strerror(errno)));
+  const int yes = 1;
+  if (family != AF_UNIX) {
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Connections that are accepted have it too.
+  }
+  const bool bound = bind(fd, static_cast<const sockaddr*>(address), size) == 0;
+  // Nobody can connect before listen().
+  if (bound && family == AF_UNIX) {
+    path_ = name.substr(5);
+    chmod(path_.c_str(), 0600);
+  }
+  if (!bound || listen(fd, SOMAXCONN) != 0) {
+    const int error = errno;
+    close(fd);
+    const std::string message =
+        cat("listen address ", name, ": cannot be listened on; it is in use by another process ",
+            "or not of this machine: choose another (", std::strerror(error), ")");
+    return error == EADDRINUSE ? absl::UnavailableError(message) : absl::FailedPreconditionError(message);
+  }
+  listeners_.push_back(fd);
+  sockaddr_storage own = {};
+  socklen_t own_size = sizeof own;
+  if (port_ == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0) {
+    if (own.ss_family == AF_INET) port_ = ntohs(reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+    if (own.ss_family == AF_INET6) port_ = ntohs(reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port);
+  }
+  return absl::OkStatus();
+}
+
+Listener::~Listener() {
+  stop();
+}
+
+void Listener::start(std::function<void(int fd)> take) {
+  take_ = std::move(take);
+  wake_ = eventfd(0, EFD_CLOEXEC);
+  spare_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  thread_ = std::thread([this] { serve(); });
+}
+
+void Listener::stop() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    while (write(wake_, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+    close(wake_);
+    if (spare_ >= 0) close(spare_);
+  }
+  for (int fd : listeners_) close(fd);
+  listeners_.clear();
+  if (!path_.empty()) unlink(path_.c_str());
+  path_.clear();
+}
+
+void Listener::serve() {
+  std::vector<pollfd> ends = {{wake_, POLLIN, 0}};
+  for (int fd : listeners_) ends.push_back({fd, POLLIN, 0});
+  for (;;) {
+    if (poll(ends.data(), ends.size(), -1) < 0) continue;
+    if (ends[0].revents != 0) return;
+    for (size_t i = 1; i < ends.size(); ++i) {
+      if (ends[i].revents == 0 || accept_one(ends[i].fd)) continue;
+      pollfd& woken = ends[0];
+      poll(&woken, 1, kRetryMs);
+    }
+  }
+}
+
+// Takes or refuses one connection, if there is one. False: that cannot be done for now.
+bool Listener::accept_one(int listener) {
+  int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    if (errno == EMFILE && spare_ >= 0) {
+      close(spare_);
+      fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      if (fd >= 0) close(fd);
+      spare_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+      refuse("the process has no descriptor left");
+      return fd >= 0;
+    }
+    return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
+  }
+  open_.erase(fd);
+  if (full()) {
+    close(fd);
+    refuse("as many as allowed are open");
+    return true;
+  }
+  struct stat own = {};
+  fstat(fd, &own);
+  open_.emplace(fd, own.st_ino);
+  take_(fd);
+  return true;
+}
+
+bool Listener::full() {
+  if (static_cast<int>(open_.size()) < max_connections_) return false;
+  const Clock::time_point now = Clock::now();
+  if (now - counted_ < kCountEvery) return true;
+  counted_ = now;
+  std::erase_if(open_, [](const auto& one) {
+    struct stat now_there = {};
+    return fstat(one.first, &now_there) != 0 || !S_ISSOCK(now_there.st_mode) || now_there.st_ino != one.second;
+  });
+  return static_cast<int>(open_.size()) >= max_connections_;
+}
+
+void Listener::refuse(const char* why) {
+  ++refused_.connections;
+  const Clock::time_point now = Clock::now();
+  if (now - refused_.logged < kLogEvery) return;
+  spdlog::warn("refused {} connections: {} ({} open, --max-connections {})", refused_.connections, why, open_.size(),
+               max_connections_);
+  refused_ = {0, now};
+}
+
+}  // namespace wl

@@ -1,0 +1,71 @@
+// Takes connections in for a server, and never more than the process can hold. gRPC's own listener stops for good when
+// the process has no descriptor left; this one closes what is too much and goes on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+// Lets the process open as many files as its hard limit allows. Returns how many that is.
+int64_t raise_descriptor_limit();
+
+struct ListenOptions {
+  std::string address;        // "HOST:PORT" or "unix:PATH"
+  bool allow_remote = false;  // without it HOST must be a loopback address
+  int max_connections = 0;    // at once; 0: as many as the limit of descriptors leaves, at most 4096
+};
+
+class Listener {
+ public:
+  // Listens, but accepts nothing before start(). InvalidArgument: the address cannot be listened on by its form, or
+  // the limit of descriptors does not leave so many connections. Unavailable: the address is in use.
+  static absl::StatusOr<std::unique_ptr<Listener>> open(const ListenOptions& options);
+  ~Listener();  // stop()
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  int port() const { return port_; }  // 0 for "unix:PATH"
+  int max_connections() const { return max_connections_; }
+  // Once. `take` is called on the listener's thread with every connection, and owns it from then on.
+  void start(std::function<void(int fd)> take);
+  void stop();  // Connections that were taken stay.
+
+ private:
+  struct Refused {
+    int64_t connections = 0;  // since the last line of the log
+    std::chrono::steady_clock::time_point logged;
+  };
+
+  Listener() = default;
+  absl::Status listen_on(int family, const void* address, uint32_t size, const std::string& name);
+  void serve();
+  bool accept_one(int listener);
+  bool full();
+  void refuse(const char* why);
+
+  std::vector<int> listeners_;
+  std::string path_;  // of the socket file, to be removed
+  int port_ = 0, max_connections_ = 0;
+  int wake_ = -1;
+  std::function<void(int)> take_;
+  std::thread thread_;
+  // The listener's thread only. gRPC does not say when it closes a connection, so a descriptor that no longer has the
+  // socket of its connection is one that was closed.
+  std::map<int, ino_t> open_;
+  std::chrono::steady_clock::time_point counted_;
+  int spare_ = -1;  // a descriptor to give up when none is left
+  Refused refused_;
+};
+
+}  // namespace wl

@@ -1,0 +1,116 @@
+#include "server/services/watch.h"
+
+#include <utility>
+
+#include "proto/rpc.h"
+
+namespace wl {
+namespace {
+
+// One stream. It holds itself until gRPC is done with it.
+class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::enable_shared_from_this<WatchCall> {
+ public:
+  explicit WatchCall(const Serving& serving)
+      : engine_(serving.engine), waiting_(serving.waiting), counted_(waiting_->take(1)) {}
+
+  static WatchCall* begin(const Serving& serving, const v1::WatchJobRequest& request) {
+    auto call = std::make_shared<WatchCall>(serving);
+    call->self_ = call;
+    const auto id = job_id(request.name());
+    if (!id) {
+      call->end(no_such_job(request.name()));
+    } else if (!call->counted_ ||
+               !serving.quick->post([call, id, seen = request.resume_version()] { call->watch(*id, seen); })) {
+      call->end(too_busy());
+    }
+    return call.get();
+  }
+
+  void OnWriteDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    writing_ = false;
+    if (!ok && !end_) end_ = grpc::Status::CANCELLED;
+    if (sent_last_ && !end_) end_ = grpc::Status::OK;
+    go_on();
+  }
+  void OnCancel() override { end(grpc::Status::CANCELLED); }
+  void OnDone() override {
+    std::shared_ptr<JobWatch> watch;
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+      watch = std::exchange(watch_, nullptr);
+    }
+    if (watch != nullptr) engine_->unwatch(watch);
+    if (counted_) waiting_->give(1);
+    self_.reset();
+  }
+
+ private:
+  // On the pool: it may ask the store.
+  void watch(int64_t id, uint64_t seen) {
+    auto watch = engine_->watch(id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
+      call->tell(std::move(job));
+    });
+    if (!watch.ok()) return end(to_grpc(watch.status()));
+    {
+      const std::lock_guard lock(mutex_);
+      if (!done_) {
+        watch_ = *std::move(watch);
+        return;
+      }
+    }
+    engine_->unwatch(*watch);
+  }
+
+  void tell(absl::StatusOr<std::shared_ptr<const Job>> job) {
+    if (!job.ok()) return end(to_grpc(job.status()));
+    const std::lock_guard lock(mutex_);
+    if (next_ == nullptr || !is_done(next_->state)) next_ = *std::move(job);
+    go_on();
+  }
+
+  void end(const grpc::Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (!end_) end_ = status;
+    go_on();
+  }
+
+  // Starts the next write or finishes, unless a write is under way. With the lock held.
+  void go_on() {
+    if (writing_ || finished_) return;
+    if (end_) {
+      finished_ = true;
+      Finish(*end_);
+    } else if (next_ != nullptr && !sent_last_) {
+      const std::shared_ptr<const Job> job = std::exchange(next_, nullptr);
+      message_ = to_proto(*job);
+      sent_last_ = is_done(job->state);
+      writing_ = true;
+      StartWrite(&message_);
+    }
+  }
+
+  Engine* const engine_;
+  Budget* const waiting_;
+  const bool counted_;
+  std::mutex mutex_;  // guards the rest
+  std::shared_ptr<WatchCall> self_;
+  std::shared_ptr<JobWatch> watch_;
+  std::shared_ptr<const Job> next_;  // not sent yet
+  v1::Job message_;                  // being written
+  std::optional<grpc::Status> end_;
+  bool writing_ = false, sent_last_ = false, finished_ = false, done_ = false;
+};
+
+}  // namespace
+
+grpc::Status no_such_job(const std::string& name) {
+  return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
+}
+
+grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const v1::WatchJobRequest& request) {
+  return WatchCall::begin(serving, request);
+}
+
+}  // namespace wl

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""A coordinator outlives floods: more connections than it has descriptors for, connections that never say a word, and
+junk. It serves afterwards, and keeps neither memory nor descriptors."""
+
+import os
+import pathlib
+import random
+import resource
+import select
+import socket
+import time
+
+from harness import Scratch, expect, listening, until
+
+LIMIT = 300  # descriptors of the coordinator
+SURPLUS = 1100
+LONG = float(os.environ.get("WARPLOOM_TEST_SCALE", "1")) >= 10
+JUNK_S = 20 if LONG else 1  # a turn
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT // 2, LIMIT))  # It raises the one to the other itself.
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def memory_mb(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def connect(path):
+    """Returns a connection; the coordinator may refuse it at any time."""
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.setblocking(False)
+    return client
+
+
+def refused(clients):
+    """Returns how many connections were closed by the other side."""
+    poll = select.poll()
+    for client in clients:
+        poll.register(client, select.POLLIN)
+    count = 0
+    for _, events in poll.poll(0):
+        count += bool(events & select.POLLHUP)
+    return count
+
+
+def flood(path):
+    clients = []
+    try:
+        for _ in range(LIMIT + SURPLUS):
+            clients.append(connect(path))
+        until(lambda: refused(clients) >= SURPLUS, 30, f"{SURPLUS} connections are refused")
+        expect(refused(clients) < LIMIT + SURPLUS, "every connection is refused")
+    finally:
+        for client in clients:
+            client.close()
+
+
+def junk(path, seed):
+    """Sends bytes that are no HTTP/2, or that stop being it."""
+    draw = random.Random(seed)
+    end, count = time.monotonic() + JUNK_S, 0
+    while time.monotonic() < end:
+        client = connect(path)
+        text = draw.randbytes(draw.choice((1, 100, 10_000)))
+        if draw.random() < 0.5:
+            frame = len(text).to_bytes(3, "big") + bytes([draw.randrange(12), draw.randrange(256)]) + draw.randbytes(4)
+            text = PREFACE + b"\0\0\0\4\0\0\0\0\0" + frame + text
+        try:
+            client.send(text)
+        except OSError:
+            pass
+        client.close()
+        count += 1
+    return count
+
+
+def main():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    with Scratch() as scratch:
+        path = scratch.path("s")
+        daemon = scratch.start(
+            "warploomd", "--store", scratch.path("a.db"), "--listen", f"unix:{path}", preexec_fn=limited
+        )
+        until(lambda: listening(path), 20, "the coordinator listens")
+
+        def serves():
+            return scratch.run("warploom", "jobs", "--server", f"unix:{path}", "--json", "-", deadline=30)
+
+        serves()
+        pid = daemon.process.pid
+        before = descriptors(pid)
+        if LONG:
+            silent = [connect(path) for _ in range(20)]
+            until(lambda: refused(silent) == len(silent), 60, "connections that say nothing are closed")
+        kept, sent = [], 0
+        for turn in range(3):
+            flood(path)
+            until(lambda: descriptors(pid) <= before + 2, 20, "the connections of the flood are closed")
+            serves()
+            sent += junk(path, turn)
+            until(lambda: descriptors(pid) <= before + 2, 20, "the connections with junk are closed")
+            serves()
+            kept.append(memory_mb(pid))
+        expect(kept[2] - kept[0] < 8, f"memory after each flood, MB: {kept}")
+        said = (scratch.root / "warploomd.log").read_text()
+        expect("refused" in said and "max-connections" in said, f"nothing in the log:\n{said}")
+        lines = said.count("refused")
+        expect(lines < 200, f"{lines} lines about refused connections")
+        print(f"{3 * SURPLUS} connections refused, {sent} with junk; memory after each flood, MB: {kept}")
+
+
+if __name__ == "__main__":
+    main()
