@@ -130,6 +130,10 @@ TEST(StoreRestore, OfADamagedBackupLeavesTheStoreAsItWas) {
   }
   EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Store::restore(scratch.path("none.db"), file).code(), absl::StatusCode::kNotFound);
+  std::ofstream(scratch.path("text")) << std::string(5000, 'x');
+  EXPECT_EQ(Store::restore(scratch.path("text"), file).code(), absl::StatusCode::kDataLoss);
+  run_in(scratch.path("foreign.db"), "CREATE TABLE t (x)");
+  EXPECT_EQ(Store::restore(scratch.path("foreign.db"), file).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Store::restore(file, file).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(open_or_die({.file = file})->list_jobs(0, 1000)->size(), 200u);
 }
