@@ -13,17 +13,17 @@
 
 namespace wl {
 
-// Keys are digests.
-inline std::string key_of(std::string_view name) {
-  return sha256_hex(name);
-}
-inline const std::string kKey = key_of("k");
-
 inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   auto store = Store::open(options);
   if (!store.ok()) ADD_FAILURE() << store.status();
   return store.ok() ? *std::move(store) : nullptr;
 }
+
+// Keys are digests, as they are in any record.
+inline std::string key_of(const std::string& name) {
+  return sha256_hex(name);
+}
+inline const std::string kKey = key_of("k");
 
 inline JobRow some_job(const std::string& request) {
   JobRow job;
@@ -64,8 +64,8 @@ inline KernelRecord some_record(const std::string& key, const std::string& plan)
   record.device.target = "cpu:avx2";
   record.plan = plan;
   record.source.prelude = std::string(3000, 'p');
-  record.source.text = cat("void ", plan, "() {}");
   record.source.entry = "wl_k";
+  record.source.text = cat("void ", plan, "() {}");
   record.samples_ns = {5};
   record.digest = record_digest(record);
   return record;
