@@ -54,6 +54,7 @@ struct Coordinator::Impl {
   std::unique_ptr<WorkPool> quick, slow;
   Budget waiting{kMaxWaiting};
   std::unique_ptr<Budget> transfers;
+  std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
@@ -81,16 +82,19 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
   jobs.check_threads = options.check_threads;
+  jobs.promoted = [this](const std::string& key) { replies->drop(key); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
   engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler, jobs);
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
+  replies = std::make_unique<ReplyCache>(options.reply_bytes);
   transfers = std::make_unique<Budget>(options.max_transfer_bytes);
   const Serving serving{.engine = engine.get(),
                         .store = store.get(),
                         .quick = quick.get(),
                         .slow = slow.get(),
+                        .replies = replies.get(),
                         .waiting = &waiting,
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s};

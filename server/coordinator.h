@@ -32,6 +32,7 @@ struct CoordinatorOptions {
   // "none": none.
   std::string ranker;
   int64_t max_transfer_bytes = 256ll << 20;  // of blobs that arrive or leave at once; no less than a blob may have
+  int64_t reply_bytes = 64 << 20;            // of records that were asked for, kept as they go over the wire
   int64_t max_store_pages = 0;               // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 

@@ -22,6 +22,7 @@ struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
   double lease_s = 15;
   int check_threads = 2;
+  std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
 };
 
 struct LeaseGrant {

@@ -168,6 +168,7 @@ void Jobs::on_round(const Search& search) {
 }
 
 void Jobs::on_record(const Search& search, const KernelRecord& record, Origin origin) {
+  if (origin != Origin::kKnown && promoted_) promoted_(record.key);
   for (int64_t id : search.jobs) {
     ActiveJob& job = jobs_.at(id);
     job.records.insert_or_assign(search.group.key, record);

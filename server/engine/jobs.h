@@ -4,6 +4,7 @@
 // of the event loop.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,16 +48,17 @@ struct ActiveJob {
 class Jobs : public SearchObserver {
  public:
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
-  // known by then.
+  // known by then. `promoted`: the records of this key have changed.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void()> recovered)
+       std::function<void()> recovered, std::function<void(const std::string& key)> promoted)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
         workers_(workers),
         views_(views),
         searches_(searches),
-        recovered_(std::move(recovered)) {}
+        recovered_(std::move(recovered)),
+        promoted_(std::move(promoted)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
@@ -108,6 +110,7 @@ class Jobs : public SearchObserver {
   JobViews* const views_;
   Searches* const searches_;
   const std::function<void()> recovered_;
+  const std::function<void(const std::string& key)> promoted_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };

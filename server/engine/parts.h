@@ -53,7 +53,7 @@ struct Engine::Impl {
              loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
            }}};
   Searches searches{store, compiler, &loop, &leases, &workers, &jobs};
-  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }};
+  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }, options.promoted};
 };
 
 // A job that a client asks for, before it is stored: answered from the store where that suffices.

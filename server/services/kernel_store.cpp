@@ -1,3 +1,9 @@
+#include <google/protobuf/io/coded_stream.h>
+
+#include <array>
+#include <functional>
+#include <vector>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "proto/rpc.h"
@@ -24,49 +30,128 @@ absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) 
   return cursor;
 }
 
-class KernelStoreService final : public v1::KernelStore::CallbackService {
+// The calls that fetch give out bytes that were made before, where they can.
+using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
+    v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
+        v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::Service>>>>;
+
+class KernelStoreService final : public Fetching {
  public:
   explicit KernelStoreService(const Serving& serving) : serving_(serving) {}
-  WL_ANSWER_ON(serving_.quick, GetKernel, v1::GetKernelRequest, v1::KernelRecord);
-  WL_ANSWER_ON(serving_.quick, BatchGetKernels, v1::BatchGetKernelsRequest, v1::BatchGetKernelsResponse);
+  grpc::ServerUnaryReactor* GetKernel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* out) override {
+    return fetch<v1::GetKernelRequest>(context, *request, out);
+  }
+  grpc::ServerUnaryReactor* BatchGetKernels(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* out) override {
+    return fetch<v1::BatchGetKernelsRequest>(context, *request, out);
+  }
   WL_ANSWER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
 
  private:
-  absl::StatusOr<std::optional<RecordRow>> find(const v1::GetKernelRequest& request);
+  using Fetched = absl::StatusOr<std::optional<grpc::Slice>>;  // nullopt: there is no such record
+  using Source = std::function<Fetched(const v1::GetKernelRequest&)>;
+
+  template <typename Request>
+  grpc::ServerUnaryReactor* fetch(grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
+                                  grpc::ByteBuffer* out);
+  static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, grpc::ByteBuffer* out);
+  static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source, grpc::ByteBuffer* out);
+  Fetched read(const v1::GetKernelRequest& request);
+
   const Serving serving_;
   Store* const store_ = serving_.store;
 };
 
-absl::StatusOr<std::optional<RecordRow>> KernelStoreService::find(const v1::GetKernelRequest& request) {
-  if (!request.digest().empty()) return store_->record_by_digest(request.digest());
-  if (request.key().empty()) return invalid("GetKernel: expected a key or a digest, found neither");
-  return store_->record_by_key(request.key(), request.environment());
+// One question has one name.
+std::string name_of(const v1::GetKernelRequest& request) {
+  const char* const form = request.manifest_only() ? "m" : "f";
+  return request.digest().empty() ? cat(form, "k", request.key(), "\n", request.environment())
+                                  : cat(form, "d", request.digest());
 }
 
-grpc::Status KernelStoreService::GetKernel(const v1::GetKernelRequest* request, v1::KernelRecord* out) {
-  const auto record = find(*request);
-  if (!record.ok()) return to_grpc(record.status());
-  if (!*record) {
-    return {grpc::StatusCode::NOT_FOUND,
-            cat("no record of ", request->key().empty() ? request->digest() : request->key())};
+// Answers at once if every record is at hand, else on the pool.
+template <typename Request>
+grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer& request, grpc::ByteBuffer* out) {
+  auto parsed = std::make_shared<Request>();
+  grpc::ByteBuffer bytes = request;
+  if (!grpc::SerializationTraits<Request>::Deserialize(&bytes, parsed.get()).ok()) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(to_grpc(invalid("expected a ", Request::descriptor()->name())));
+    return reactor;
   }
-  *out = to_proto((*record)->record);
-  return grpc::Status::OK;
+  const auto at_hand = [this](const v1::GetKernelRequest& question) -> Fetched {
+    auto found = serving_.replies->find(name_of(question));
+    if (!found) return absl::UnavailableError("not at hand");
+    return found;
+  };
+  if (answer(*parsed, at_hand, out).ok()) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  return answer_on(serving_.quick, context, [=, this] {
+    return to_grpc(answer(
+        *parsed, [this](const v1::GetKernelRequest& question) { return read(question); }, out));
+  });
 }
 
-grpc::Status KernelStoreService::BatchGetKernels(const v1::BatchGetKernelsRequest* request,
-                                                 v1::BatchGetKernelsResponse* out) {
-  if (request->items_size() > kMaxBatch) {
-    return to_grpc(invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request->items_size()));
+absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, const Source& source,
+                                        grpc::ByteBuffer* out) {
+  WL_ASSIGN_OR_RETURN(const std::optional<grpc::Slice> record, source(request));
+  if (!record)
+    return absl::NotFoundError(cat("no record of ", request.key().empty() ? request.digest() : request.key()));
+  *out = grpc::ByteBuffer(&*record, 1);
+  return absl::OkStatus();
+}
+
+// A BatchGetKernelsResponse, put together from records that are serialised already.
+absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
+                                        grpc::ByteBuffer* out) {
+  if (request.items_size() > kMaxBatch)
+    return invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request.items_size());
+  using google::protobuf::io::CodedOutputStream;
+  constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, length-delimited
+  std::vector<grpc::Slice> slices;
+  for (const v1::GetKernelRequest& item : request.items()) {
+    WL_ASSIGN_OR_RETURN(const std::optional<grpc::Slice> record, source(item));
+    std::array<uint8_t, 16> head;
+    uint8_t* end = head.data();
+    *end++ = kItems;
+    if (record) {
+      const auto size = static_cast<uint32_t>(record->size());
+      const size_t record_head = 1 + CodedOutputStream::VarintSize32(size);
+      end = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(record_head) + size, end);
+      *end++ = kRecord;
+      end = CodedOutputStream::WriteVarint32ToArray(size, end);
+    } else {
+      *end++ = 0;
+    }
+    slices.emplace_back(head.data(), static_cast<size_t>(end - head.data()));
+    if (record) slices.push_back(*record);
   }
-  for (const v1::GetKernelRequest& item : request->items()) {
-    const auto record = find(item);
-    if (!record.ok()) return to_grpc(record.status());
-    auto* answer = out->add_items();
-    if (*record) *answer->mutable_record() = to_proto((*record)->record);
+  *out = grpc::ByteBuffer(slices.data(), slices.size());
+  return absl::OkStatus();
+}
+
+KernelStoreService::Fetched KernelStoreService::read(const v1::GetKernelRequest& request) {
+  const uint64_t asked = serving_.replies->now();
+  if (request.digest().empty() && request.key().empty())
+    return invalid("GetKernel: expected a key or a digest, found neither");
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> record,
+                      request.digest().empty() ? store_->record_by_key(request.key(), request.environment())
+                                               : store_->record_by_digest(request.digest()));
+  if (!record) return std::nullopt;
+  v1::KernelRecord message = to_proto(record->record);
+  if (request.manifest_only()) {
+    message.mutable_source()->clear_prelude();
+    message.mutable_source()->clear_text();
   }
-  return grpc::Status::OK;
+  grpc::Slice answer(message.SerializeAsString());
+  serving_.replies->put(name_of(request), record->record.key, answer, asked);
+  return answer;
 }
 
 grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* request, v1::ListKernelsResponse* out) {
@@ -96,6 +181,7 @@ grpc::Status KernelStoreService::InvalidateKernel(const v1::InvalidateKernelRequ
                                                   v1::InvalidateKernelResponse* out) {
   const auto changed = store_->invalidate(request->key());
   if (!changed.ok()) return to_grpc(changed.status());
+  serving_.replies->drop(request->key());
   if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
   out->set_invalidated(*changed);
   return grpc::Status::OK;

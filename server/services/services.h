@@ -9,6 +9,7 @@
 
 #include "server/engine/engine.h"
 #include "server/services/budget.h"
+#include "server/services/reply_cache.h"
 #include "server/services/work_pool.h"
 #include "server/store/store.h"
 
@@ -27,8 +28,9 @@ namespace wl {
 struct Serving {
   Engine* engine;
   Store* store;
-  WorkPool* quick;    // calls that read or write the store
-  WorkPool* slow;     // calls that may compile for seconds
+  WorkPool* quick;  // calls that read or write the store
+  WorkPool* slow;   // calls that may compile for seconds
+  ReplyCache* replies;
   Budget* waiting;    // long polls and watches
   Budget* transfers;  // bytes of blobs
   double lease_s;

@@ -1,0 +1,47 @@
+// Replies of KernelStore as they go over the wire, bounded in bytes; what was asked for longest ago goes first. Any
+// thread.
+#pragma once
+
+#include <grpcpp/support/slice.h>
+
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace wl {
+
+class ReplyCache {
+ public:
+  explicit ReplyCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // What was put under `question`, if it is still there.
+  std::optional<grpc::Slice> find(const std::string& question);
+  // To be asked before the answer is read from the store: what is dropped meanwhile makes that answer an old one.
+  uint64_t now() const;
+  // Keeps the answer to a question, which is a record of `key`; unless something was dropped since `asked`.
+  void put(const std::string& question, const std::string& key, grpc::Slice answer, uint64_t asked);
+  void drop(const std::string& key);  // Forgets every answer that is a record of this key.
+
+ private:
+  struct Entry {
+    std::string question, key;
+    grpc::Slice answer;
+    int64_t bytes() const;
+  };
+  using Entries = std::list<Entry>;
+
+  void erase(Entries::iterator entry);  // with the lock held
+
+  const int64_t max_bytes_;
+  mutable std::mutex mutex_;  // guards the rest
+  Entries entries_;           // the one asked for last first
+  std::unordered_map<std::string, Entries::iterator> by_question_;
+  std::unordered_multimap<std::string, Entries::iterator> by_key_;
+  int64_t bytes_ = 0;
+  uint64_t drops_ = 0;
+};
+
+}  // namespace wl
