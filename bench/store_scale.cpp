@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "compiler/base/sha256.h"
+#include "server/store/functions.h"
 #include "server/store/store.h"
 
 namespace wl {
@@ -55,6 +56,7 @@ KernelRecord record_of(int64_t number) {
   record.plan = record.default_plan = text_of(static_cast<uint64_t>(number) + 2000, 150);
   record.source.prelude = preludes[static_cast<size_t>(number) % kPreludes];
   record.source.text = text_of(static_cast<uint64_t>(number) + 3000, kSourceBytes);
+  record.source.entry = "wl_k";
   record.samples_ns.assign(20, 12'345 + number);
   record.default_samples_ns.assign(20, 23'456 + number);
   record.digest = record_digest(record);
@@ -103,36 +105,76 @@ double rate(int threads, int64_t records, const std::function<void(int thread, i
   return static_cast<double>(calls) / kSeconds;
 }
 
-// The bytes of a record and nothing else: no decoding, no digest.
+// The bytes of a record by its key, and nothing else: no digest, nothing decoded.
 class Bare {
  public:
-  explicit Bare(const std::string& file) {
+  Bare(const std::string& file, bool texts) {
     sqlite3_open_v2(file.c_str(), &database_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
-    sqlite3_prepare_v2(
-        database_,
-        "SELECT p.bytes, t.bytes, s.bytes FROM records r JOIN payloads p ON p.record = r.id JOIN texts t "
-        "ON t.id = p.prelude JOIN texts s ON s.id = p.source WHERE r.id = ?",
-        -1, &statement_, nullptr);
+    const std::string query =
+        cat("SELECT p.bytes", texts ? ", t.bytes, s.bytes" : "", " FROM records r JOIN payloads p ON p.record = r.id ",
+            texts ? "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source " : "",
+            "WHERE r.key = ? AND r.namespace = 0 AND r.blessed = 1");
+    sqlite3_prepare_v2(database_, query.c_str(), -1, &statement_, nullptr);
   }
   ~Bare() {
     sqlite3_finalize(statement_);
     sqlite3_close(database_);
   }
-  void read(int64_t number) {
-    sqlite3_bind_int64(statement_, 1, number + 1);
+  bool read(const std::string& key) {
+    const std::string name = key_bytes(key);
+    sqlite3_bind_blob64(statement_, 1, name.data(), name.size(), SQLITE_STATIC);
     std::string bytes;
     if (sqlite3_step(statement_) == SQLITE_ROW) {
-      for (int i = 0; i < 3; ++i)
+      for (int i = 0; i < sqlite3_column_count(statement_); ++i)
         bytes.append(static_cast<const char*>(sqlite3_column_blob(statement_, i)),
                      static_cast<size_t>(sqlite3_column_bytes(statement_, i)));
     }
     sqlite3_reset(statement_);
+    return !bytes.empty();
   }
 
  private:
   sqlite3* database_ = nullptr;
   sqlite3_stmt* statement_ = nullptr;
 };
+
+// Reads per second by each way.
+void measure_reads(Store& store, const std::string& file, int64_t records, int threads) {
+  std::atomic<int64_t> missed = 0;
+  std::vector<std::unique_ptr<Bare>> whole, manifest;
+  for (int i = 0; i < threads; ++i) {
+    whole.push_back(std::make_unique<Bare>(file, true));
+    manifest.push_back(std::make_unique<Bare>(file, false));
+  }
+  struct Way {
+    const char* name;
+    std::function<bool(int thread, const std::string& key)> read;
+  };
+  const auto message = [&](const std::string& key, bool texts) {
+    const auto found = store.record_message({key, "", ""}, texts);
+    return found.ok() && found->has_value();
+  };
+  const Way ways[] = {
+      {"record",
+       [&](int, const std::string& key) {
+         const auto found = store.record_by_key(key, "");
+         return found.ok() && found->has_value();
+       }},
+      {"message", [&](int, const std::string& key) { return message(key, true); }},
+      {"bare_message", [&](int i, const std::string& key) { return whole[static_cast<size_t>(i)]->read(key); }},
+      {"manifest", [&](int, const std::string& key) { return message(key, false); }},
+      {"bare_manifest", [&](int i, const std::string& key) { return manifest[static_cast<size_t>(i)]->read(key); }}};
+  std::printf("{\"what\": \"reads per second\", \"records\": %lld, \"threads\": %d", static_cast<long long>(records),
+              threads);
+  for (const Way& way : ways) {
+    const double found = rate(threads, records, [&](int thread, int64_t number) {
+      if (!way.read(thread, key_of(number))) ++missed;
+    });
+    std::printf(", \"%s\": %.0f", way.name, found);
+  }
+  std::printf(", \"missed\": %lld}\n", static_cast<long long>(missed));
+  std::fflush(stdout);
+}
 
 absl::Status measure(const std::string& file, int64_t records) {
   const double begin = now_s();
@@ -147,23 +189,7 @@ absl::Status measure(const std::string& file, int64_t records) {
       "%.4f}\n",
       static_cast<long long>(records), static_cast<long long>(std::filesystem::file_size(file)), opened - begin,
       listed - opened, now_s() - listed);
-  for (const int threads : {1, 4}) {
-    std::atomic<int64_t> missed = 0;
-    const double served = rate(threads, records, [&](int, int64_t number) {
-      const auto record = store->record_by_key(key_of(number), "");
-      if (!record.ok() || !*record) ++missed;
-    });
-    std::vector<std::unique_ptr<Bare>> bare;
-    for (int i = 0; i < threads; ++i) bare.push_back(std::make_unique<Bare>(file));
-    const double read =
-        rate(threads, records, [&](int thread, int64_t number) { bare[static_cast<size_t>(thread)]->read(number); });
-    std::printf(
-        "{\"what\": \"read\", \"records\": %lld, \"threads\": %d, \"records_per_s\": %.0f, \"bare_sqlite_per_s\": "
-        "%.0f, "
-        "\"missed\": %lld}\n",
-        static_cast<long long>(records), threads, served, read, static_cast<long long>(missed));
-    std::fflush(stdout);
-  }
+  for (const int threads : {1, 4}) measure_reads(*store, file, records, threads);
   return absl::OkStatus();
 }
 

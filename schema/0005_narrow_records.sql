@@ -41,6 +41,7 @@ CREATE TABLE payloads (
   record  INTEGER PRIMARY KEY REFERENCES records (id) ON DELETE CASCADE,
   prelude INTEGER NOT NULL REFERENCES texts (id),
   source  INTEGER NOT NULL REFERENCES texts (id),
+  texts   BLOB    NOT NULL CHECK (length(texts) = 32),   -- row_digest of the record's digest and those of its texts
   digest  BLOB    NOT NULL CHECK (length(digest) = 32),  -- SHA-256 of bytes
   bytes   BLOB    NOT NULL
 ) STRICT;
@@ -59,8 +60,9 @@ INSERT INTO records (digest, key, environment, search_id, object, blessed, creat
          w.created_ms, w.created_ms
   FROM wide_records w JOIN environments e ON e.name = w.environment
   WHERE record_part(w.payload, 'rest') IS NOT NULL ORDER BY w.rowid;
-INSERT INTO payloads (record, prelude, source, digest, bytes)
-  SELECT r.id, p.id, s.id, sha256(record_part(w.payload, 'rest')), record_part(w.payload, 'rest')
+INSERT INTO payloads (record, prelude, source, texts, digest, bytes)
+  SELECT r.id, p.id, s.id, row_digest(r.digest, p.digest, s.digest), sha256(record_part(w.payload, 'rest')),
+         record_part(w.payload, 'rest')
   FROM wide_records w JOIN records r ON r.digest = key_bytes(w.digest)
   JOIN texts p ON p.digest = sha256(record_part(w.payload, 'prelude'))
   JOIN texts s ON s.digest = sha256(record_part(w.payload, 'source'));

@@ -8,7 +8,7 @@
 
 #include "server/store/functions.h"
 #include "server/store/impl.h"
-#include "server/store/schema.h"
+#include "server/store/migrate.h"
 
 namespace wl {
 namespace {
@@ -80,6 +80,22 @@ absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
   return Sql::open(name + "?immutable=1", {.flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI});
 }
 
+// Copies a backup to `made`, and its objects to a folder that may have some of them.
+absl::Status copy_checked(const std::string& backup, const std::string& made, const std::string& folder) {
+  constexpr int64_t kFirstWithObjects = 5;
+  std::error_code failed;
+  fs::copy_file(backup, made, failed);
+  if (failed) return file_error(made, "cannot be written", failed.value());
+  {
+    WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, open_still(made));
+    WL_ASSIGN_OR_RETURN(const int64_t format, check_format(*sql, backup));
+    WL_RETURN_IF_ERROR(check_all(*sql, backup));
+    ObjectFolder objects(folder);
+    if (format >= kFirstWithObjects) WL_RETURN_IF_ERROR(take_objects(*sql, ObjectFolder(objects_of(backup)), &objects));
+  }
+  return sync_file(made);
+}
+
 }  // namespace
 
 absl::Status Store::backup(const std::string& to) {
@@ -116,28 +132,20 @@ absl::Status Store::restore(const std::string& from, const std::string& to) {
   WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
   if (backup == file) return invalid("restore: ", from, " is the store itself; name its backup");
   if (is_empty_file(backup)) return absl::NotFoundError(cat("backup ", from, ": is missing; name one"));
-  StoreLock source(backup), target(file);
-  WL_RETURN_IF_ERROR(source.take_name());
-  WL_RETURN_IF_ERROR(source.take_file());
-  WL_RETURN_IF_ERROR(source.check_header(schema_version()));
   if (fs::exists(backup + "-wal")) {
     return absl::FailedPreconditionError(
         cat("backup ", from, ": is a store that was in use, not a backup; open it instead"));
   }
-  WL_RETURN_IF_ERROR(target.take_name());
-  if (!is_empty_file(file)) WL_RETURN_IF_ERROR(target.take_file());
+  StoreLock lock(file);
+  WL_RETURN_IF_ERROR(lock.take_name());
+  if (!is_empty_file(file)) WL_RETURN_IF_ERROR(lock.take_file());
   const std::string made = file + ".restored";
   remove_with_logs(made);
-  std::error_code failed;
-  fs::copy_file(backup, made, failed);
-  if (failed) return file_error(made, "cannot be written", failed.value());
-  {
-    WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, open_still(made));
-    WL_RETURN_IF_ERROR(check_all(*sql, from));
-    ObjectFolder objects(objects_of(file));
-    WL_RETURN_IF_ERROR(take_objects(*sql, ObjectFolder(objects_of(backup)), &objects));
+  const absl::Status copied = copy_checked(backup, made, objects_of(file));
+  if (!copied.ok()) {
+    remove_with_logs(made);
+    return copied;
   }
-  WL_RETURN_IF_ERROR(sync_file(made));
   // The log of what was there would be played into the restored file.
   for (const char* beside : {"-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
   WL_RETURN_IF_ERROR(sync_folder(fs::path(file).parent_path().string()));

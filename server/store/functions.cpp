@@ -9,6 +9,9 @@
 namespace wl {
 namespace {
 
+constexpr char kRow[] = "warploom.row";
+constexpr int kRowVersion = 1;
+
 std::string_view bytes_of(sqlite3_value* value) {
   const void* bytes = sqlite3_value_blob(value);
   const auto size = static_cast<size_t>(sqlite3_value_bytes(value));
@@ -28,7 +31,7 @@ void sql_key_bytes(sqlite3_context* context, int, sqlite3_value** values) {
 }
 
 void sql_row_digest(sqlite3_context* context, int count, sqlite3_value** values) {
-  Encoder all("warploom.row", 1);
+  Encoder all(kRow, kRowVersion);
   for (int i = 0; i < count; ++i) {
     switch (sqlite3_value_type(values[i])) {
       case SQLITE_INTEGER:
@@ -67,6 +70,12 @@ std::string sha256_bytes(std::string_view bytes) {
 
 std::string key_bytes(std::string_view text) {
   return is_sha256(text) ? absl::HexStringToBytes(absl::string_view(text.data(), text.size())) : sha256_bytes(text);
+}
+
+std::string row_digest(std::initializer_list<std::string_view> values) {
+  Encoder all(kRow, kRowVersion);
+  for (const std::string_view value : values) all.text(value);
+  return sha256_bytes(all.bytes());
 }
 
 std::string hex_of(std::string_view bytes) {

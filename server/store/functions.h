@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ namespace wl {
 
 std::string sha256_bytes(std::string_view bytes);
 std::string key_bytes(std::string_view text);
+// As row_digest of values that are text or bytes.
+std::string row_digest(std::initializer_list<std::string_view> values);
 std::string hex_of(std::string_view bytes);
 // Whether the text is a SHA-256 as this project writes it: 64 hexadecimal digits in lower case.
 bool is_sha256(std::string_view text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,26 @@ class UsedRecords {
   std::set<int64_t> ids_;
 };
 
+// Preludes that were read, by digest: many records share one, and each was checked once. Any thread.
+class KnownTexts {
+ public:
+  std::optional<std::string> find(const std::string& digest) {
+    const std::lock_guard lock(mutex_);
+    const auto known = texts_.find(digest);
+    return known == texts_.end() ? std::nullopt : std::optional(known->second);
+  }
+  void keep(const std::string& digest, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (texts_.size() >= kMost) texts_.clear();
+    if (text.size() <= kMostBytes) texts_[digest] = text;
+  }
+
+ private:
+  static constexpr size_t kMost = 64, kMostBytes = 1 << 18;  // so it takes at most 16 MiB
+  std::mutex mutex_;
+  std::map<std::string, std::string> texts_;
+};
+
 struct Store::Impl {
   StoreOptions options;
   std::string file;  // the real path
@@ -46,6 +67,7 @@ struct Store::Impl {
   std::unique_ptr<ObjectFolder> objects;
   std::shared_mutex objects_mutex;  // shared: a file and its row are put; alone: rows and their files are removed
   UsedRecords used_records;
+  KnownTexts texts;
   bool checked = false;
   std::atomic<int64_t> damaged = 0;
 
@@ -53,7 +75,10 @@ struct Store::Impl {
   absl::StatusOr<std::unique_ptr<Sql>> connect_writer();
   absl::Status move_blobs(Sql& sql);
   static absl::Status put_object_row(Sql& sql, const std::string& digest, int64_t size);
-  std::optional<RecordRow> take_record(const Sql::Row& row);
+  // The record of a row, if it is whole and what was asked for, unless that is null.
+  std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
+  bool sound(const Sql::Row& row, const absl::Status& status);  // notes its use, or what is wrong
+  absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);
   // Counts what was read and did not have its digest, and logs it now and then.
   void note_damage(const std::string& what);
   absl::Status evict_rows(int64_t bound, Evicted* out);

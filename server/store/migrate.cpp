@@ -22,13 +22,18 @@ absl::Status fill(const std::string& file, const Sql::OpenOptions& options) {
 
 }  // namespace
 
-absl::Status migrate(Sql& sql, const std::string& file) {
-  WL_ASSIGN_OR_RETURN(int64_t application, sql.number("PRAGMA application_id"));
-  WL_ASSIGN_OR_RETURN(int64_t version, sql.number("PRAGMA user_version"));
-  WL_ASSIGN_OR_RETURN(int64_t tables, sql.number("SELECT count(*) FROM sqlite_schema"));
+absl::StatusOr<int64_t> check_format(Sql& sql, const std::string& file) {
+  WL_ASSIGN_OR_RETURN(const int64_t application, sql.number("PRAGMA application_id"));
+  WL_ASSIGN_OR_RETURN(const int64_t version, sql.number("PRAGMA user_version"));
+  WL_ASSIGN_OR_RETURN(const int64_t tables, sql.number("SELECT count(*) FROM sqlite_schema"));
   if (application != kApplicationId && (tables != 0 || application != 0)) return foreign_file(file);
   const auto newest = static_cast<int64_t>(schema_migrations().size());
-  if (version > newest) return newer_file(file, version, newest);
+  return version > newest ? absl::StatusOr<int64_t>(newer_file(file, version, newest)) : version;
+}
+
+absl::Status migrate(Sql& sql, const std::string& file) {
+  const auto newest = static_cast<int64_t>(schema_migrations().size());
+  WL_ASSIGN_OR_RETURN(int64_t version, check_format(sql, file));
   while (version < newest) {
     absl::Status done = sql.script("BEGIN IMMEDIATE");
     if (done.ok()) done = sql.script(schema_migrations()[static_cast<size_t>(version)]);

@@ -8,8 +8,10 @@
 
 namespace wl {
 
-// Brings an open file to the newest format, one transaction for each migration. FailedPrecondition: another program's
-// database, or a newer format.
+// The format of an open file; 0: it has no table yet. FailedPrecondition: another program's database, or a newer
+// format.
+absl::StatusOr<int64_t> check_format(Sql& sql, const std::string& file);
+// Brings an open file to the newest format, one transaction for each migration. Errors as check_format().
 absl::Status migrate(Sql& sql, const std::string& file);
 // Makes an empty store. It appears under its name when it is whole and on the disk.
 absl::Status make_store_file(const std::string& file, const Sql::OpenOptions& options);

@@ -1,33 +1,10 @@
-// Records, workers and devices.
-#include <limits>
-
+// Records as they are written, workers and devices.
 #include "proto/wire.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
 
 namespace wl {
 namespace {
-
-constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
-
-// A payload and its texts beside the narrow row. Namespace 0 is the only one so far.
-constexpr std::string_view kSelectRecord =
-    "SELECT p.bytes, p.digest, t.bytes, s.bytes, r.digest, r.search_id, r.created_ms, r.id, r.used_ms FROM records r "
-    "JOIN payloads p ON p.record = r.id JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source WHERE ";
-
-// The record as it was promoted. DataLoss when anything of it does not have its digest.
-absl::StatusOr<RecordRow> record_of(const Sql::Row& row) {
-  const std::string payload = row.text(0);
-  v1::KernelRecord message;
-  if (sha256_bytes(payload) != row.text(1) || !message.ParseFromString(payload)) {
-    return absl::DataLossError("its payload does not have its digest");
-  }
-  message.mutable_source()->set_prelude(row.text(2));
-  message.mutable_source()->set_text(row.text(3));
-  WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
-  if (key_bytes(record.digest) != row.text(4)) return absl::DataLossError("it has the digest of another record");
-  return RecordRow{std::move(record), row.integer(5), row.integer(6)};
-}
 
 struct Text {
   std::string_view bytes;
@@ -47,10 +24,11 @@ struct RecordParts {
     message.mutable_source()->clear_text();
     payload = message.SerializeAsString();
     payload_digest = sha256_bytes(payload);
+    texts = row_digest({digest, prelude.digest, source.digest});
   }
   std::string digest, key, object;
   Text prelude, source;
-  std::string payload, payload_digest;
+  std::string payload, payload_digest, texts;
 };
 
 absl::StatusOr<int64_t> text_id(Sql& sql, const Text& text) {
@@ -72,24 +50,13 @@ absl::Status put_payload(Sql& sql, const RecordParts& parts) {
   WL_ASSIGN_OR_RETURN(const int64_t prelude, text_id(sql, parts.prelude));
   WL_ASSIGN_OR_RETURN(const int64_t source, text_id(sql, parts.source));
   return sql.run(
-      "INSERT INTO payloads (record, prelude, source, digest, bytes) VALUES (?, ?, ?, ?, ?) ON CONFLICT (record) DO "
-      "UPDATE SET prelude = excluded.prelude, source = excluded.source, digest = excluded.digest, bytes = "
-      "excluded.bytes",
-      id, prelude, source, Blob{parts.payload_digest}, Blob{parts.payload});
+      "INSERT INTO payloads (record, prelude, source, texts, digest, bytes) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT "
+      "(record) DO UPDATE SET prelude = excluded.prelude, source = excluded.source, texts = excluded.texts, digest = "
+      "excluded.digest, bytes = excluded.bytes",
+      id, prelude, source, Blob{parts.texts}, Blob{parts.payload_digest}, Blob{parts.payload});
 }
 
 }  // namespace
-
-std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row) {
-  auto record = record_of(row);
-  if (!record.ok()) {
-    note_damage(cat("record ", hex_of(row.text(4)), ": ", record.status().message()));
-    return std::nullopt;
-  }
-  const int64_t now = unix_ms_now();
-  if (now - row.integer(8) > kUsedStepMs) used_records.note(row.integer(7));
-  return *std::move(record);
-}
 
 absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
   const RecordParts parts(record);
@@ -111,64 +78,6 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
     return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", record.key);
   });
-}
-
-absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment) {
-  std::optional<RecordRow> found;
-  const std::string bytes = key_bytes(key);
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
-    return sql.each(
-        cat(kSelectRecord,
-            "r.key = ?1 AND r.namespace = 0 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM "
-            "environments WHERE name = ?2)) ORDER BY r.created_ms DESC, r.digest DESC")
-            .c_str(),
-        [&](const Sql::Row& row) {
-          found = impl_->take_record(row);
-          if (!found) return true;
-          if (found->record.key == key && (environment.empty() || found->record.environment == environment))
-            return false;
-          impl_->note_damage(cat("record ", found->record.digest, ": its row has the key or environment of another"));
-          found.reset();
-          return true;
-        },
-        Blob{bytes}, environment);
-  }));
-  return found;
-}
-
-absl::StatusOr<std::optional<RecordRow>> Store::record_by_digest(const std::string& digest) {
-  std::optional<RecordRow> found;
-  const std::string bytes = key_bytes(digest);
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
-    return sql.each(
-        cat(kSelectRecord, "r.digest = ?").c_str(),
-        [&](const Sql::Row& row) {
-          found = impl_->take_record(row);
-          return false;
-        },
-        Blob{bytes});
-  }));
-  if (found && found->record.digest != digest) found.reset();
-  return found;
-}
-
-absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<RecordCursor>& after, int limit) {
-  std::vector<RecordRow> records;
-  if (limit <= 0) return records;
-  const int64_t created = after ? after->created_ms : std::numeric_limits<int64_t>::max();
-  const std::string digest = after && !after->digest.empty() ? key_bytes(after->digest) : std::string();
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
-    return sql.each(
-        cat(kSelectRecord,
-            "r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) ORDER BY r.created_ms DESC, r.digest DESC")
-            .c_str(),
-        [&](const Sql::Row& row) {
-          if (auto record = impl_->take_record(row)) records.push_back(*std::move(record));
-          return static_cast<int>(records.size()) < limit;
-        },
-        created, Blob{digest});
-  }));
-  return records;
 }
 
 absl::StatusOr<int64_t> Store::invalidate(const std::string& key) {

@@ -89,6 +89,14 @@ struct RecordRow {
   int64_t created_ms = 0;
 };
 
+// Names a record by its digest or, if that is empty, the blessed one by its key and environment (empty: any).
+struct RecordName {
+  std::string key, environment, digest;
+};
+struct RecordMessage {
+  std::string key, bytes;
+};
+
 struct RecordCursor {
   int64_t created_ms = 0;
   std::string digest;
@@ -190,6 +198,9 @@ class Store {
   // Empty environment: the newest blessed record of any. A record that cannot be read is a miss.
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment);
   absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);
+  // The same as the bytes of a v1::KernelRecord, to be sent as they are. Without texts its source has neither a prelude
+  // nor a text, and little is read.
+  absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
   // Blessed ones, newest first, of one time by digest; those after the one that the cursor names. A cursor without a
   // digest names the time alone: what was made before it.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit);
@@ -213,6 +224,7 @@ class Store {
   // Runs `work` in the writer's transaction; on error its changes, and only its, are undone.
   absl::Status write(const std::function<absl::Status(Sql&)>& work);
   absl::Status read(const std::function<absl::Status(Sql&)>& work);
+  absl::StatusOr<std::optional<RecordRow>> record(const RecordName& name);
   std::unique_ptr<Impl> impl_;
 };
 

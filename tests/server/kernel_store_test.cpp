@@ -25,10 +25,10 @@ void fill(const std::string& file) {
     const int64_t search = (*store)->open_search(job.id, {0, sha256_hex("k"), "gcc", "s", 0, 0}, false)->id;
     for (int i = 0; i < kRecords; ++i) {
       KernelRecord record;
-      record.key = sha256_hex(cat("k", i));
-      record.source.entry = "wl_k";
+      record.key = sha256_hex(cat(i));
       record.environment = "gcc";
       record.device.target = "cpu:avx2";
+      record.source.entry = "wl_k";
       record.digest = record_digest(record);
       ASSERT_TRUE((*store)->promote(record, search).ok());
     }

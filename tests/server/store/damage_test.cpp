@@ -55,13 +55,21 @@ struct Column {
 
 const Column kColumns[] = {
     {"payload of a record", "SELECT bytes FROM payloads", "UPDATE payloads SET bytes = ?",
-     [](Store& store) { return store.record_by_key(kKey, "gcc 12")->has_value(); }},
+     [](Store& store) {
+       return store.record_by_key(kKey, "gcc 12")->has_value() ||
+              store.record_message({kKey, "", ""}, false)->has_value();
+     }},
     {"prelude", "SELECT bytes FROM texts ORDER BY length(bytes) DESC LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT max(length(bytes)) FROM texts)",
-     [](Store& store) { return store.record_by_digest(some_record(kKey, "p").digest)->has_value(); }},
+     [](Store& store) {
+       const std::string digest = some_record(kKey, "p").digest;
+       return store.record_by_digest(digest)->has_value() || store.record_message({"", "", digest}, true)->has_value();
+     }},
     {"source text", "SELECT bytes FROM texts ORDER BY length(bytes) LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT min(length(bytes)) FROM texts)",
-     [](Store& store) { return !store.list_records(std::nullopt, 10)->empty(); }},
+     [](Store& store) {
+       return !store.list_records(std::nullopt, 10)->empty() || store.record_message({kKey, "", ""}, true)->has_value();
+     }},
     {"whole answer", "SELECT payload FROM results", "UPDATE results SET payload = ?",
      [](Store& store) { return store.whole_answer("answer")->has_value(); }},
     {"result of a job", "SELECT result FROM jobs WHERE id = 1", "UPDATE jobs SET result = ? WHERE id = 1",

@@ -114,8 +114,17 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
     ++points;
     die_at += static_cast<int>(die_at / (20 * testing::test_scale()));
   }
-  EXPECT_GT(points, 10);
+  EXPECT_GT(points, 4);
   expect_all_there(*open_or_die({.file = file_, .quick_check = true}), before);
+}
+
+TEST_P(OlderStore, ThatWasCopiedIsRestored) {
+  unpack_to(file_);
+  const Before before(file_);
+  const std::string restored = scratch_.path("restored.db");
+  const absl::Status done = Store::restore(file_, restored);
+  ASSERT_TRUE(done.ok()) << done;
+  expect_all_there(*open_or_die({.file = restored}), before);
 }
 
 INSTANTIATE_TEST_SUITE_P(, OlderStore, ::testing::Values("store_plan1", "store_schema3"),

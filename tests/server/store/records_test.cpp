@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "proto/wire.h"
 #include "server/store/readers.h"
 #include "tests/server/store/samples.h"
 
@@ -51,7 +52,7 @@ TEST(StoreRecords, ShareTheirTexts) {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
     for (int i = 0; i < kRecords; ++i) {
-      KernelRecord record = some_record(key_of(cat("k", i)), "p");
+      KernelRecord record = some_record(key_of(cat(i)), "p");
       record.source.prelude = prelude;
       record.digest = record_digest(record);
       ASSERT_TRUE(store->promote(record, search).ok());
@@ -62,6 +63,49 @@ TEST(StoreRecords, ShareTheirTexts) {
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM texts"), 2);
 }
 
+TEST(StoreRecords, AreReadAsTheBytesOfTheirMessages) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  KernelRecord record = some_record(kKey, "p");
+  record.source.entry = "entry";
+  record.digest = record_digest(record);
+  ASSERT_TRUE(store->promote(record, make_search(*store)).ok());
+  for (const RecordName& name :
+       {RecordName{kKey, "", ""}, RecordName{kKey, "gcc 12", ""}, RecordName{"", "", record.digest}}) {
+    for (int round = 0; round < 2; ++round) {
+      const auto whole = *store->record_message(name, true);
+      ASSERT_TRUE(whole.has_value());
+      EXPECT_EQ(whole->key, kKey);
+      EXPECT_TRUE(*decode_record(whole->bytes) == record);
+    }
+    v1::KernelRecord manifest;
+    ASSERT_TRUE(manifest.ParseFromString((*store->record_message(name, false))->bytes));
+    EXPECT_EQ(manifest.source().prelude() + manifest.source().text(), "");
+    EXPECT_EQ(manifest.source().entry(), "entry");
+    EXPECT_EQ(manifest.digest(), record.digest);
+  }
+  EXPECT_FALSE(store->record_message({kKey, "gcc 13", ""}, true)->has_value());
+  EXPECT_FALSE(store->record_message({key_of("other"), "", ""}, true)->has_value());
+}
+
+// A row that refers to the text of another record.
+TEST(StoreRecords, WithTheTextOfAnotherAreNotServed) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    ASSERT_TRUE(store->promote(some_record(kKey, "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(key_of("other"), "another_plan"), search).ok());
+  }
+  run_in(file, "UPDATE payloads SET source = (SELECT source FROM payloads WHERE record = 2) WHERE record = 1");
+  auto store = open_or_die({.file = file});
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  EXPECT_FALSE(store->record_message({kKey, "", ""}, true)->has_value());
+  EXPECT_TRUE(store->record_message({kKey, "", ""}, false)->has_value()) << "nothing of it is wrong";
+  EXPECT_TRUE(store->record_message({key_of("other"), "", ""}, true)->has_value());
+}
+
 TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
@@ -69,7 +113,7 @@ TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
   {
     auto store = open_or_die({.file = file});
     const int64_t search = make_search(*store);
-    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat("k", i)), "p"), search).ok());
+    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat(i)), "p"), search).ok());
   }
   // Most are of one millisecond.
   run_in(file, "UPDATE records SET created_ms = 1000; UPDATE records SET created_ms = 2000 WHERE id < 4");

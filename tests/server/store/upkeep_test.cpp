@@ -51,7 +51,7 @@ TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
   });
   std::thread record_writer([&] {
     while (!ending) {
-      const std::string key = key_of(cat("k", records.load()));
+      const std::string key = key_of(cat(records.load()));
       EXPECT_TRUE(store->promote(record_with_object(*store, key, "p", cat("object of ", key)), search).ok());
       ++records;
     }
@@ -67,7 +67,7 @@ TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
     auto again = open_or_die({.file = restored, .quick_check = true});
     for (int i = 0; i < jobs_before; ++i) EXPECT_TRUE(again->job_by_request(cat("job ", i))->has_value()) << i;
     for (int i = 0; i < records_before; ++i) {
-      const auto record = *again->record_by_key(key_of(cat("k", i)), "");
+      const auto record = *again->record_by_key(key_of(cat(i)), "");
       ASSERT_TRUE(record.has_value()) << i;
       EXPECT_TRUE(again->blob(record->record.object_sha256)->has_value()) << i;
     }
@@ -130,6 +130,10 @@ TEST(StoreRestore, OfADamagedBackupLeavesTheStoreAsItWas) {
   }
   EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Store::restore(scratch.path("none.db"), file).code(), absl::StatusCode::kNotFound);
+  std::ofstream(scratch.path("text")) << std::string(5000, 'x');
+  EXPECT_EQ(Store::restore(scratch.path("text"), file).code(), absl::StatusCode::kDataLoss);
+  run_in(scratch.path("foreign.db"), "CREATE TABLE t (x)");
+  EXPECT_EQ(Store::restore(scratch.path("foreign.db"), file).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Store::restore(file, file).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(open_or_die({.file = file})->list_jobs(0, 1000)->size(), 200u);
 }
@@ -204,12 +208,12 @@ TEST(StoreEviction, SparesWhatWaitsForItsRecordAndJobsThatAreNotOver) {
   auto store = open_or_die({.file = scratch.path("a.db")});
   ASSERT_TRUE(store->put_blob(sha256_hex("new"), "new").ok());
   JobRow over = *store->create_job(some_job("over")), open = *store->create_job(some_job("open"));
-  const int64_t mine = store->open_search(over.id, {0, "k1", "e", "s", 0, 0}, false)->id;
-  const int64_t other = store->open_search(open.id, {0, "k2", "e", "s", 0, 0}, false)->id;
+  const int64_t mine = store->open_search(over.id, {0, key_of("1"), "e", "s", 0, 0}, false)->id;
+  const int64_t other = store->open_search(open.id, {0, key_of("2"), "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(std::nullopt, mine, 0, {some_trial(0)}).ok());
   ASSERT_TRUE(store->put_round(some_batch("b", other, 1), other, 0, {some_trial(0)}).ok());
   over.state = JobState::kSucceeded;
-  over.result = some_result("k1");
+  over.result = some_result(key_of("1"));
   ASSERT_TRUE(store->finish_job(over, "answer").ok());
   const Evicted out = *store->evict({.database_bytes = 1, .object_bytes = 1});
   EXPECT_EQ(out.jobs, 1);

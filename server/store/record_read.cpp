@@ -1,0 +1,202 @@
+// Records as they are read: what does not have its digest, or answers another question, counts as missing.
+#include <limits>
+
+#include "compiler/base/sha256.h"
+#include "proto/wire.h"
+#include "server/store/functions.h"
+#include "server/store/impl.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
+
+// Which row, of namespace 0, the only one so far.
+constexpr std::string_view kByDigest = "WHERE r.digest = ?1 AND ?2 = ''";
+constexpr std::string_view kByKey =
+    "WHERE r.key = ?1 AND r.namespace = 0 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM "
+    "environments "
+    "WHERE name = ?2)) ORDER BY r.created_ms DESC, r.digest DESC";
+constexpr std::string_view kAfter =
+    "WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) ORDER BY r.created_ms DESC, r.digest DESC";
+
+// What of it: its payload alone, the digests of its texts too, or all. Each has the columns of those before it.
+enum Depth { kManifest, kDigests, kWhole };
+enum {
+  kPayload,
+  kPayloadDigest,
+  kDigest,
+  kId,
+  kUsed,
+  kTexts,
+  kPreludeDigest,
+  kSourceDigest,
+  kPrelude,
+  kSource,
+  kSearch,
+  kCreated
+};
+
+std::string select(Depth depth, std::string_view where) {
+  return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms",
+             depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
+             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms" : "",
+             " FROM records r JOIN payloads p ON p.record = r.id ",
+             depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
+}
+// By depth, and then by key or by digest.
+const std::string kSelect[][2] = {{select(kManifest, kByKey), select(kManifest, kByDigest)},
+                                  {select(kDigests, kByKey), select(kDigests, kByDigest)},
+                                  {select(kWhole, kByKey), select(kWhole, kByDigest)}};
+const std::string kSelectPage = select(kWhole, kAfter);
+
+// The message without its texts, as it was stored. If they are read too, they are those that it was stored with.
+absl::StatusOr<v1::KernelRecord> message_of(const Sql::Row& row, Depth depth) {
+  const std::string payload = row.text(kPayload), digest = row.text(kDigest);
+  v1::KernelRecord message;
+  if (sha256_bytes(payload) != row.text(kPayloadDigest) || !message.ParseFromString(payload)) {
+    return absl::DataLossError("its payload does not have its digest");
+  }
+  if (key_bytes(message.digest()) != digest) return absl::DataLossError("it has the digest of another record");
+  if (depth != kManifest &&
+      row_digest({digest, row.text(kPreludeDigest), row.text(kSourceDigest)}) != row.text(kTexts)) {
+    return absl::DataLossError("it refers to the text of another record");
+  }
+  return message;
+}
+
+// What was asked for: a digest, or a key and an environment.
+absl::Status check_name(const RecordName& name, const v1::KernelRecord& message) {
+  if (!name.digest.empty()
+          ? message.digest() != name.digest
+          : message.key() != name.key || (!name.environment.empty() && message.environment() != name.environment)) {
+    return absl::DataLossError("its row has the key, environment or digest of another record");
+  }
+  return absl::OkStatus();
+}
+
+// Field 8 of a record, its source, with only the texts of it: the message and these bytes are one message.
+std::string source_field(const std::string& prelude, const std::string& text) {
+  v1::KernelRecord record;
+  record.mutable_source()->set_prelude(prelude);
+  record.mutable_source()->set_text(text);
+  return record.SerializeAsString();
+}
+
+}  // namespace
+
+bool Store::Impl::sound(const Sql::Row& row, const absl::Status& status) {
+  if (!status.ok()) {
+    note_damage(cat("record ", hex_of(row.text(kDigest)), ": ", status.message()));
+    return false;
+  }
+  if (unix_ms_now() - row.integer(kUsed) > kUsedStepMs) used_records.note(row.integer(kId));
+  return true;
+}
+
+std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const RecordName* name) {
+  const auto read = [&]() -> absl::StatusOr<RecordRow> {
+    WL_ASSIGN_OR_RETURN(v1::KernelRecord message, message_of(row, kWhole));
+    if (name != nullptr) WL_RETURN_IF_ERROR(check_name(*name, message));
+    message.mutable_source()->set_prelude(row.text(kPrelude));
+    message.mutable_source()->set_text(row.text(kSource));
+    WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
+    return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated)};
+  };
+  auto record = read();
+  if (!sound(row, record.status())) return std::nullopt;
+  return *std::move(record);
+}
+
+absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
+  std::optional<RecordRow> found;
+  const bool by_digest = !name.digest.empty();
+  const std::string bytes = key_bytes(by_digest ? name.digest : name.key);
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        kSelect[kWhole][by_digest].c_str(),
+        [&](const Sql::Row& row) {
+          found = impl_->take_record(row, &name);
+          return !found.has_value();
+        },
+        Blob{bytes}, name.environment);
+  }));
+  return found;
+}
+
+absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment) {
+  return record({key, environment, ""});
+}
+absl::StatusOr<std::optional<RecordRow>> Store::record_by_digest(const std::string& digest) {
+  if (digest.empty()) return std::nullopt;
+  return record({"", "", digest});
+}
+
+absl::StatusOr<std::optional<std::string>> Store::Impl::text(Sql& sql, const std::string& digest, bool keep) {
+  if (auto known = texts.find(digest)) return known;
+  std::optional<std::string> found;
+  WL_RETURN_IF_ERROR(sql.each(
+      "SELECT bytes FROM texts WHERE digest = ?",
+      [&](const Sql::Row& row) {
+        found = row.text(0);
+        return false;
+      },
+      Blob{digest}));
+  if (found && sha256_bytes(*found) != digest) {
+    note_damage(cat("text ", hex_of(digest), ": it does not have its digest"));
+    return std::nullopt;
+  }
+  if (found && keep) texts.keep(digest, *found);
+  return found;
+}
+
+absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordName& name, bool with_texts) {
+  std::optional<RecordMessage> found;
+  std::string prelude, source;  // digests
+  const bool by_digest = !name.digest.empty();
+  const Depth depth = with_texts ? kDigests : kManifest;
+  const std::string bytes = key_bytes(by_digest ? name.digest : name.key);
+  const auto take = [&](const Sql::Row& row) {
+    const auto message = message_of(row, depth);
+    if (!impl_->sound(row, message.ok() ? check_name(name, *message) : message.status())) return true;
+    found = RecordMessage{message->key(), row.text(kPayload)};
+    if (with_texts) {
+      prelude = row.text(kPreludeDigest);
+      source = row.text(kSourceDigest);
+    }
+    return false;
+  };
+  const absl::Status done = read([&](Sql& sql) -> absl::Status {
+    WL_RETURN_IF_ERROR(sql.each(kSelect[depth][by_digest].c_str(), take, Blob{bytes}, name.environment));
+    if (!found || !with_texts) return absl::OkStatus();
+    WL_ASSIGN_OR_RETURN(const std::optional<std::string> before, impl_->text(sql, prelude, true));
+    WL_ASSIGN_OR_RETURN(const std::optional<std::string> text, impl_->text(sql, source, false));
+    if (before && text) {
+      found->bytes += source_field(*before, *text);
+    } else {
+      found.reset();
+    }
+    return absl::OkStatus();
+  });
+  WL_RETURN_IF_ERROR(done);
+  return found;
+}
+
+absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<RecordCursor>& after, int limit) {
+  std::vector<RecordRow> records;
+  if (limit <= 0) return records;
+  const int64_t created = after ? after->created_ms : std::numeric_limits<int64_t>::max();
+  const std::string digest = after && !after->digest.empty() ? key_bytes(after->digest) : std::string();
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        kSelectPage.c_str(),
+        [&](const Sql::Row& row) {
+          if (auto record = impl_->take_record(row, nullptr)) records.push_back(*std::move(record));
+          return static_cast<int>(records.size()) < limit;
+        },
+        created, Blob{digest});
+  }));
+  return records;
+}
+
+}  // namespace wl
