@@ -1,7 +1,8 @@
-// The only conversion between messages and records. to_proto never fails. from_proto validates data from other
-// processes (known dtypes, enums in range, no negative extents, finite sizes) and says which field is wrong. A round
-// trip gives equal data. encode and decode give the same messages as bytes, for the store's payload columns; those
-// bytes are never hashed.
+// The only conversion between messages and records. to_proto never fails; it cuts what is for people only (labels,
+// messages, names of groups) to the limits. from_proto validates data from other processes and says which field is
+// wrong: every text, list and number by its limits (proto/limits.h), so that no record holds a name that is a path or
+// has control characters, then what depends on more than one field. A round trip gives equal data. encode and decode
+// give the same messages as bytes, for the store's payload columns; those bytes are never hashed.
 #pragma once
 
 #include <string>

@@ -15,8 +15,22 @@ absl::StatusOr<Outcome> outcome_from_wire(v1::Outcome outcome);
 v1::Outcome outcome_to_wire(Outcome outcome);
 void counts_to_wire(const OutcomeCounts& counts, google::protobuf::RepeatedPtrField<v1::OutcomeCount>* out);
 absl::StatusOr<OutcomeCounts> counts_from_wire(const google::protobuf::RepeatedPtrField<v1::OutcomeCount>& in);
-// Replaces bytes that are not UTF-8 by '?': proto3 strings must be UTF-8, and the output of a compiler or a crashing
-// kernel need not be.
-std::string text_for_wire(const std::string& text);
+// What a compiler, a kernel or an error says, as it is sent: in UTF-8, and cut at kMostMessage bytes.
+std::string message_for_wire(const std::string& text);
+
+// from_proto() without the check of the fields, which its callers have made.
+absl::StatusOr<Source> convert(const v1::Source& message);
+absl::StatusOr<Problem> convert(const v1::Problem& message);
+absl::StatusOr<Check> convert(const v1::Check& message);
+absl::StatusOr<Recipe> convert(const v1::Recipe& message);
+absl::StatusOr<Candidate> convert(const v1::Candidate& message);
+absl::StatusOr<Trial> convert(const v1::Trial& message);
+absl::StatusOr<Batch> convert(const v1::Batch& message);
+absl::StatusOr<Device> convert(const v1::Device& message);
+absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& message);
+absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& message);
+absl::StatusOr<JobResult> convert(const v1::JobResult& message);
+absl::StatusOr<JobProgress> convert(const v1::Progress& message);
+absl::StatusOr<Job> convert(const v1::Job& message);
 
 }  // namespace wl

@@ -1,7 +1,9 @@
-// Conversion of the messages between client and coordinator, and the byte forms that the store keeps.
+// Conversion of the messages between client and coordinator.
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/base/names.h"
+#include "proto/limits.h"
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 
@@ -11,15 +13,6 @@ namespace {
 constexpr v1::JobState kStates[] = {v1::JOB_STATE_QUEUED, v1::JOB_STATE_RUNNING,   v1::JOB_STATE_SUCCEEDED,
                                     v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED, v1::JOB_STATE_NOT_CACHED};
 static_assert(std::size(kStates) == kJobStateCount);
-
-template <typename Message, typename Record>
-absl::StatusOr<Record> decode(std::string_view bytes, const char* what) {
-  Message message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return absl::DataLossError(absl::StrCat("stored ", what, ": its ", bytes.size(), " bytes cannot be read"));
-  }
-  return from_proto(message);
-}
 
 }  // namespace
 
@@ -35,17 +28,15 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_cold(options.cold);
   out.set_require_cached(options.require_cached);
   out.set_retune(options.retune);
+  out.set_at_once(options.at_once);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
 
-absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
+absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   TuneOptions out;
   if (!in.target().empty()) out.target = in.target();
-  if (in.trials() < 0 || in.trials() > 1'000'000) return invalid("trials: expected 0 to 1000000, found ", in.trials());
   out.trials = in.trials();
-  if (!(in.budget_s() >= 0 && in.budget_s() <= 1e9))
-    return invalid("budget: expected 0 to 1e9 seconds, found ", in.budget_s());
   out.budget_s = in.budget_s();
   out.seed = in.seed();
   if (!in.strategy().empty()) out.strategy = in.strategy();
@@ -57,10 +48,13 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& in) {
   out.cold = in.cold();
   out.require_cached = in.require_cached();
   out.retune = in.retune();
+  if (in.at_once() < 0 || in.at_once() > 1024)
+    return invalid("at_once: expected 0 to 1024 rounds, found ", in.at_once());
+  out.at_once = in.at_once();
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
   if (in.has_device()) {
-    WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+    WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   }
   return out;
 }
@@ -70,7 +64,7 @@ v1::Progress to_proto(const JobProgress& progress) {
   for (const GroupProgress& group : progress.groups) {
     v1::Progress::Group* item = out.add_groups();
     item->set_key(group.key);
-    item->set_name(group.name);
+    item->set_name(fitted(group.name, TextKind::kName, kMostName));
     item->set_trials_done(group.trials_done);
     item->set_trials_total(group.trials_total);
     item->set_count(group.count);
@@ -90,7 +84,7 @@ v1::Progress to_proto(const JobProgress& progress) {
   return out;
 }
 
-absl::StatusOr<JobProgress> from_proto(const v1::Progress& in) {
+absl::StatusOr<JobProgress> convert(const v1::Progress& in) {
   JobProgress out;
   for (const v1::Progress::Group& item : in.groups()) {
     GroupProgress group;
@@ -120,14 +114,14 @@ v1::Job to_proto(const Job& job) {
   v1::Job out;
   out.set_name(job.name);
   out.set_state(kStates[static_cast<int>(job.state)]);
-  out.set_label(text_for_wire(job.label));
+  out.set_label(fitted(job.label, TextKind::kName, kMostName));
   *out.mutable_options() = to_proto(job.options);
   out.set_cached(job.cached);
   out.set_version(job.version);
   *out.mutable_progress() = to_proto(job.progress);
   if (job.result) *out.mutable_result() = to_proto(*job.result);
   out.set_error_code(static_cast<int>(job.error.code()));
-  out.set_error_message(text_for_wire(std::string(job.error.message())));
+  out.set_error_message(message_for_wire(std::string(job.error.message())));
   out.set_created_unix_ms(job.created_unix_ms);
   out.set_finished_unix_ms(job.finished_unix_ms);
   if (job.device) *out.mutable_device() = to_proto(*job.device);
@@ -135,7 +129,7 @@ v1::Job to_proto(const Job& job) {
   return out;
 }
 
-absl::StatusOr<Job> from_proto(const v1::Job& in) {
+absl::StatusOr<Job> convert(const v1::Job& in) {
   Job out;
   out.name = in.name();
   const v1::JobState* state = std::find(std::begin(kStates), std::end(kStates), in.state());
@@ -143,55 +137,22 @@ absl::StatusOr<Job> from_proto(const v1::Job& in) {
     return invalid("message Job \"", in.name(), "\": state ", static_cast<int>(in.state()));
   out.state = static_cast<JobState>(state - kStates);
   out.label = in.label();
-  WL_ASSIGN_OR_RETURN(out.options, from_proto(in.options()));
+  WL_ASSIGN_OR_RETURN(out.options, convert(in.options()));
   out.cached = in.cached();
   out.version = in.version();
-  WL_ASSIGN_OR_RETURN(out.progress, from_proto(in.progress()));
+  WL_ASSIGN_OR_RETURN(out.progress, convert(in.progress()));
   if (in.has_result()) {
-    WL_ASSIGN_OR_RETURN(out.result, from_proto(in.result()));
+    WL_ASSIGN_OR_RETURN(out.result, convert(in.result()));
   }
   if (in.error_code() != 0)
     out.error = absl::Status(static_cast<absl::StatusCode>(in.error_code()), in.error_message());
   out.created_unix_ms = in.created_unix_ms();
   out.finished_unix_ms = in.finished_unix_ms();
   if (in.has_device()) {
-    WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+    WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   }
   out.cancelling = in.cancelling();
   return out;
-}
-
-std::string encode(const TuneOptions& options) {
-  return to_proto(options).SerializeAsString();
-}
-std::string encode(const KernelRecord& record) {
-  return to_proto(record).SerializeAsString();
-}
-std::string encode(const JobResult& result) {
-  return to_proto(result).SerializeAsString();
-}
-std::string encode(const Device& device) {
-  return to_proto(device).SerializeAsString();
-}
-
-std::string encode(const Batch& batch) {
-  return to_proto(batch).SerializeAsString();
-}
-
-absl::StatusOr<TuneOptions> decode_options(std::string_view bytes) {
-  return decode<v1::TuneOptions, TuneOptions>(bytes, "options");
-}
-absl::StatusOr<KernelRecord> decode_record(std::string_view bytes) {
-  return decode<v1::KernelRecord, KernelRecord>(bytes, "record");
-}
-absl::StatusOr<JobResult> decode_result(std::string_view bytes) {
-  return decode<v1::JobResult, JobResult>(bytes, "result");
-}
-absl::StatusOr<Device> decode_device(std::string_view bytes) {
-  return decode<v1::Device, Device>(bytes, "device");
-}
-absl::StatusOr<Batch> decode_batch(std::string_view bytes) {
-  return decode<v1::Batch, Batch>(bytes, "batch");
 }
 
 }  // namespace wl

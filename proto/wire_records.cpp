@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "compiler/base/code.h"
+#include "compiler/base/names.h"
+#include "proto/limits.h"
 #include "proto/wire.h"
 #include "proto/wire_internal.h"
 
@@ -83,6 +85,10 @@ v1::Outcome outcome_to_wire(Outcome outcome) {
   return static_cast<v1::Outcome>(static_cast<int>(outcome) + v1::OUTCOME_CORRECT);
 }
 
+std::string message_for_wire(const std::string& text) {
+  return fitted(text, TextKind::kText, kMostMessage);
+}
+
 v1::Source to_proto(const Source& source) {
   v1::Source out;
   out.set_target(source.target);
@@ -100,11 +106,7 @@ v1::Source to_proto(const Source& source) {
   return out;
 }
 
-absl::StatusOr<Source> from_proto(const v1::Source& in) {
-  if (in.grid() < 0 || in.threads() < 0 || in.scratch_bytes() < 0 || in.passes() < 0 || in.work_bytes() < 0) {
-    return invalid("message Source \"", in.entry(),
-                   "\": grid, threads, scratch_bytes, passes and work_bytes must not be negative");
-  }
+absl::StatusOr<Source> convert(const v1::Source& in) {
   return Source{in.target(),
                 in.compiler(),
                 in.prelude(),
@@ -134,7 +136,7 @@ v1::Problem to_proto(const Problem& problem) {
   return out;
 }
 
-absl::StatusOr<Problem> from_proto(const v1::Problem& in) {
+absl::StatusOr<Problem> convert(const v1::Problem& in) {
   Problem out;
   out.key = in.key();
   for (const v1::BufferSpec& spec : in.buffers()) {
@@ -157,11 +159,10 @@ v1::Check to_proto(const Check& check) {
   return out;
 }
 
-absl::StatusOr<Check> from_proto(const v1::Check& in) {
+absl::StatusOr<Check> convert(const v1::Check& in) {
   Check out;
   out.seed = in.seed();
   for (const v1::Check::Sample& item : in.samples()) {
-    if (item.buffer() < 0 || item.index() < 0) return invalid("message Check: negative buffer or index");
     out.samples.push_back({item.buffer(), item.index(), item.expected(), item.bound()});
   }
   return out;
@@ -181,7 +182,7 @@ v1::Recipe to_proto(const Recipe& recipe) {
   return out;
 }
 
-absl::StatusOr<Recipe> from_proto(const v1::Recipe& in) {
+absl::StatusOr<Recipe> convert(const v1::Recipe& in) {
   Recipe out;
   out.cold = in.cold();
   out.min_repeats = in.min_repeats();
@@ -192,9 +193,9 @@ absl::StatusOr<Recipe> from_proto(const v1::Recipe& in) {
   out.best_ns = in.best_ns();
   out.interleave = in.interleave();
   out.threads = in.threads();
-  if (out.min_repeats < 1 || out.max_repeats < out.min_repeats || out.deadline_ns <= 0) {
-    return invalid("message Recipe: needs 1 <= min_repeats <= max_repeats and a positive deadline");
-  }
+  if (out.max_repeats < out.min_repeats)
+    return invalid("message Recipe: expected max_repeats >= min_repeats, found ", out.max_repeats, " and ",
+                   out.min_repeats);
   return out;
 }
 
@@ -206,11 +207,11 @@ v1::Candidate to_proto(const Candidate& candidate) {
   return out;
 }
 
-absl::StatusOr<Candidate> from_proto(const v1::Candidate& in) {
+absl::StatusOr<Candidate> convert(const v1::Candidate& in) {
   Candidate out;
   out.trial = in.trial();
   out.plan = in.plan();
-  WL_ASSIGN_OR_RETURN(out.source, from_proto(in.source()));
+  WL_ASSIGN_OR_RETURN(out.source, convert(in.source()));
   return out;
 }
 
@@ -223,7 +224,7 @@ v1::Trial to_proto(const Trial& trial) {
   out.set_hopeless(trial.hopeless);
   out.set_max_error(trial.max_error);
   out.set_bound(trial.bound);
-  out.set_message(text_for_wire(trial.message));
+  out.set_message(message_for_wire(trial.message));
   out.set_compile_s(trial.compile_s);
   out.set_check_s(trial.check_s);
   out.set_measure_s(trial.measure_s);
@@ -234,15 +235,12 @@ v1::Trial to_proto(const Trial& trial) {
   return out;
 }
 
-absl::StatusOr<Trial> from_proto(const v1::Trial& in) {
+absl::StatusOr<Trial> convert(const v1::Trial& in) {
   Trial out;
   out.trial = in.trial();
   out.plan = in.plan();
   WL_ASSIGN_OR_RETURN(out.outcome, outcome_from_wire(in.outcome()));
-  for (int64_t sample : in.samples_ns()) {
-    if (sample < 0) return invalid("message Trial: a sample of ", sample, " ns");
-    out.samples_ns.push_back(sample);
-  }
+  out.samples_ns.assign(in.samples_ns().begin(), in.samples_ns().end());
   out.hopeless = in.hopeless();
   out.max_error = in.max_error();
   out.bound = in.bound();
@@ -281,12 +279,12 @@ v1::Batch to_proto(const Batch& batch) {
   return out;
 }
 
-absl::StatusOr<Batch> from_proto(const v1::Batch& in) {
+absl::StatusOr<Batch> convert(const v1::Batch& in) {
   Batch out;
   out.id = in.id();
-  WL_ASSIGN_OR_RETURN(out.problem, from_proto(in.problem()));
+  WL_ASSIGN_OR_RETURN(out.problem, convert(in.problem()));
   for (const v1::Check& item : in.checks()) {
-    WL_ASSIGN_OR_RETURN(Check check, from_proto(item));
+    WL_ASSIGN_OR_RETURN(Check check, convert(item));
     for (const Check::Sample& sample : check.samples) {
       if (sample.buffer >= static_cast<int>(out.problem.buffers.size()) ||
           sample.index >= out.problem.buffers[sample.buffer].elements()) {
@@ -296,9 +294,9 @@ absl::StatusOr<Batch> from_proto(const v1::Batch& in) {
     }
     out.checks.push_back(std::move(check));
   }
-  WL_ASSIGN_OR_RETURN(out.recipe, from_proto(in.recipe()));
+  WL_ASSIGN_OR_RETURN(out.recipe, convert(in.recipe()));
   for (const v1::Candidate& item : in.candidates()) {
-    WL_ASSIGN_OR_RETURN(Candidate candidate, from_proto(item));
+    WL_ASSIGN_OR_RETURN(Candidate candidate, convert(item));
     if (item.prelude() < 0 || item.prelude() >= in.preludes_size()) {
       return invalid("message Batch \"", in.id(), "\": candidate ", item.trial(), " names prelude ", item.prelude(),
                      " of ", in.preludes_size());
@@ -326,11 +324,7 @@ v1::Device to_proto(const Device& device) {
   return out;
 }
 
-absl::StatusOr<Device> from_proto(const v1::Device& in) {
-  if (in.target().empty()) return invalid("message Device: no target");
-  if (in.threads() < 1 || in.l1_bytes() < 0 || in.l2_bytes() < 0 || in.l3_bytes() < 0) {
-    return invalid("message Device \"", in.name(), "\": needs at least one thread and no negative cache");
-  }
+absl::StatusOr<Device> convert(const v1::Device& in) {
   return Device{in.target(),
                 in.name(),
                 in.threads(),

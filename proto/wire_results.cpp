@@ -83,33 +83,6 @@ absl::StatusOr<OutcomeCounts> counts_from_wire(const google::protobuf::RepeatedP
   return out;
 }
 
-std::string text_for_wire(const std::string& text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0u; };
-    const unsigned lead = byte(i);
-    const size_t length = lead < 0x80                   ? 1
-                          : lead >= 0xC2 && lead < 0xE0 ? 2
-                          : lead >= 0xE0 && lead < 0xF0 ? 3
-                          : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                        : 0;
-    bool good = length != 0 && i + length <= text.size();
-    for (size_t k = 1; good && k < length; ++k) good = (byte(i + k) & 0xC0) == 0x80;
-    // Rejects overlong forms, surrogates and numbers above U+10FFFF.
-    if (good && length == 3) good = !(lead == 0xE0 && byte(i + 1) < 0xA0) && !(lead == 0xED && byte(i + 1) >= 0xA0);
-    if (good && length == 4) good = !(lead == 0xF0 && byte(i + 1) < 0x90) && !(lead == 0xF4 && byte(i + 1) >= 0x90);
-    if (good) {
-      out.append(text, i, length);
-      i += length;
-    } else {
-      out.push_back('?');
-      ++i;
-    }
-  }
-  return out;
-}
-
 v1::KernelRecord to_proto(const KernelRecord& record) {
   v1::KernelRecord out;
   out.set_digest(record.digest);
@@ -140,17 +113,17 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   return out;
 }
 
-absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& in) {
+absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
   KernelRecord out;
   out.digest = in.digest();
   out.key = in.key();
   out.environment = in.environment();
-  WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+  WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   out.graph = in.graph();
   out.plan = in.plan();
   out.default_plan = in.default_plan();
-  WL_ASSIGN_OR_RETURN(out.problem, from_proto(in.problem()));
-  WL_ASSIGN_OR_RETURN(out.source, from_proto(in.source()));
+  WL_ASSIGN_OR_RETURN(out.problem, convert(in.problem()));
+  WL_ASSIGN_OR_RETURN(out.source, convert(in.source()));
   out.object_sha256 = in.object_sha256();
   out.samples_ns.assign(in.samples_ns().begin(), in.samples_ns().end());
   out.default_samples_ns.assign(in.default_samples_ns().begin(), in.default_samples_ns().end());
@@ -219,7 +192,7 @@ v1::JobResult to_proto(const JobResult& result) {
   return out;
 }
 
-absl::StatusOr<JobResult> from_proto(const v1::JobResult& in) {
+absl::StatusOr<JobResult> convert(const v1::JobResult& in) {
   JobResult out;
   for (const v1::GroupResult& item : in.groups()) {
     WL_ASSIGN_OR_RETURN(GroupResult group, group_from_proto(item));
@@ -230,8 +203,6 @@ absl::StatusOr<JobResult> from_proto(const v1::JobResult& in) {
     buffer.name = item.name();
     WL_ASSIGN_OR_RETURN(buffer.dtype, dtype_from_wire(item.dtype(), "ResultBuffer.dtype"));
     WL_ASSIGN_OR_RETURN(buffer.shape, shape_from_wire(item.shape(), "ResultBuffer.shape"));
-    if (item.kind() < 0 || item.kind() > 2)
-      return invalid("message ResultBuffer: kind ", static_cast<int>(item.kind()));
     buffer.kind = static_cast<ResultBuffer::Kind>(item.kind());
     out.buffers.push_back(std::move(buffer));
   }
@@ -263,7 +234,7 @@ absl::StatusOr<JobResult> from_proto(const v1::JobResult& in) {
   out.check_s = in.check_s();
   out.measure_s = in.measure_s();
   out.total_s = in.total_s();
-  WL_ASSIGN_OR_RETURN(out.device, from_proto(in.device()));
+  WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   out.environment = in.environment();
   out.warploom_version = in.warploom_version();
   out.cover_rounds = in.cover_rounds();

@@ -8,13 +8,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <random>
 #include <thread>
 
-#include "proto/rpc.h"
 #include "proto/wire.h"
-#include "warploom/v1/blob.grpc.pb.h"
-#include "warploom/v1/worker.grpc.pb.h"
+#include "runtime/pool.h"
+#include "worker/calls.h"
 #include "worker/device_runner.h"
+#include "worker/private_folder.h"
 
 namespace wl {
 namespace {
@@ -24,74 +25,108 @@ using std::chrono::milliseconds;
 
 constexpr auto kFirstBackoff = milliseconds(100);
 constexpr auto kMaxBackoff = milliseconds(2000);
-constexpr auto kCallDeadline = std::chrono::seconds(20);
+constexpr auto kPatience = milliseconds(20'000);  // for one call
 
-class Agent {
+// Lets GPUs be measured at once, and the CPU alone: compiling and the other devices' threads would disturb it. Who
+// waits for the CPU comes before GPUs that begin later.
+class Machine {
  public:
-  Agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop)
-      : options_(options),
-        devices_(options.devices),
-        gpus_(options.measure.gpus),
-        stop_(std::move(stop)),
-        workers_(v1::WorkerService::NewStub(channel)),
-        blobs_(v1::BlobStore::NewStub(channel)),
-        wake_(stop_, [this] { stopped_.notify_all(); }) {
-    name_ = options.name;
-    if (name_.empty()) {
-      char host[256] = "worker";
-      gethostname(host, sizeof host - 1);
-      name_ = cat(host, "-", getpid());
-    }
-    epoch_ = static_cast<uint64_t>(
-        std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  void begin(bool alone) {
+    std::unique_lock lock(mutex_);
+    waiting_ += alone ? 1 : 0;
+    changed_.wait(lock, [&] { return !taken_ && (alone ? shared_ == 0 : waiting_ == 0); });
+    waiting_ -= alone ? 1 : 0;
+    taken_ = alone;
+    shared_ += alone ? 0 : 1;
+  }
+  void end(bool alone) {
+    const std::lock_guard lock(mutex_);
+    if (alone) taken_ = false;
+    shared_ -= alone ? 0 : 1;
+    changed_.notify_all();
   }
 
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0, shared_ = 0;
+  bool taken_ = false;
+};
+
+// Whether a call may succeed when it is repeated.
+bool may_pass(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+milliseconds patience_of(const AgentOptions& options) {
+  if (options.exit_when_idle_s < 0) return kPatience;
+  return std::min(kPatience, milliseconds(static_cast<int64_t>(1000 * options.exit_when_idle_s) + 1000));
+}
+
+// Works with one device.
+class Agent {
+ public:
+  Agent(const std::shared_ptr<grpc::Channel>& channel, const AgentOptions& options, Machine* machine,
+        std::stop_token stop)
+      : options_(options),
+        machine_(machine),
+        stop_(stop),
+        calls_(channel, options.name, patience_of(options), stop),
+        wake_(stop_, [this] { stopped_.notify_all(); }) {}
+
   absl::Status run() {
-    Clock::time_point worked = Clock::now();
+    worked_ = Clock::now();
     while (!stop_.stop_requested()) {
       if (!registered_) {
-        const absl::Status status = register_once();
+        const absl::Status status = calls_.register_process(options_.devices);
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
-          if (idle_too_long(worked)) return status;
+          if (idle_too_long()) return status;
           log_once(status);
           back_off();
           continue;
         }
+        registered_ = true;
+        backoff_ = kFirstBackoff;
+        spdlog::info("worker {}: registered", calls_.name());
       }
-      v1::AcquireLeasesResponse answer;
-      const absl::Status status = acquire(&answer);
-      if (absl::IsFailedPrecondition(status)) {
+      const auto answer = calls_.acquire(wait_s());
+      if (!answer.ok()) {
+        // The coordinator is gone, or it does not know this process: it has restarted.
         registered_ = false;
-        continue;
-      }
-      if (!status.ok() || answer.drain()) {
-        // The coordinator is gone or shutting down. When it comes back, it will not know this worker.
-        registered_ = false;
-        if (idle_too_long(worked)) return absl::OkStatus();
-        back_off();
+        if (idle_too_long()) return absl::OkStatus();
+        if (!absl::IsFailedPrecondition(answer.status())) back_off();
         continue;
       }
       backoff_ = kFirstBackoff;
-      for (const v1::Lease& lease : answer.leases()) {
+      for (const v1::Lease& lease : answer->leases()) {
         WL_RETURN_IF_ERROR(work(lease));
-        worked = Clock::now();
+        worked_ = Clock::now();
       }
       // A job that waits for its checks counts as work too, but a worker without a lease need not wait for it.
-      if (answer.leases().empty() && idle_too_long(worked)) return absl::OkStatus();
+      if (answer->leases().empty() && idle_too_long()) return absl::OkStatus();
     }
     return absl::OkStatus();
   }
 
  private:
-  bool idle_too_long(Clock::time_point worked) const {
+  bool idle_too_long() const {
     return options_.exit_when_idle_s >= 0 &&
-           Clock::now() - worked >= std::chrono::duration<double>(options_.exit_when_idle_s);
+           Clock::now() - worked_ >= std::chrono::duration<double>(options_.exit_when_idle_s);
   }
 
-  void sleep(milliseconds time) {
-    std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
+  double wait_s() const {
+    if (options_.exit_when_idle_s < 0) return options_.wait_s;
+    return std::min(options_.wait_s, std::max(0.2, options_.exit_when_idle_s / 2));
   }
 
   // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
@@ -99,261 +134,137 @@ class Agent {
   void log_once(const absl::Status& status) {
     if (absl::IsUnavailable(status) || status.message() == last_logged_) return;
     last_logged_ = std::string(status.message());
-    spdlog::warn("worker {}: {}; trying again", name_, last_logged_);
+    spdlog::warn("worker {}: {}; trying again", calls_.name(), last_logged_);
   }
 
+  // Workers that lost the same coordinator do not all come back at the same moment.
   void back_off() {
-    sleep(backoff_);
+    const auto most = static_cast<int>(backoff_.count());
+    const milliseconds time(std::uniform_int_distribution<int>(most / 2, most)(random_));
+    std::unique_lock lock(mutex_);
+    stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
     backoff_ = std::min(2 * backoff_, milliseconds(kMaxBackoff));
   }
-
-  absl::Status register_once() {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
-    v1::RegisterWorkerRequest request;
-    request.set_name(name_);
-    request.set_epoch(epoch_);
-    for (const Device& device : devices_) *request.add_devices() = to_proto(device);
-    v1::RegisterWorkerResponse answer;
-    WL_RETURN_IF_ERROR(from_grpc(workers_->RegisterWorker(&context, request, &answer)));
-    renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
-    registered_ = true;
-    backoff_ = kFirstBackoff;
-    spdlog::info("worker {}: registered", name_);
-    return absl::OkStatus();
-  }
-
-  absl::Status acquire(v1::AcquireLeasesResponse* answer) {
-    double wait_s = options_.wait_s;
-    if (options_.exit_when_idle_s >= 0) wait_s = std::min(wait_s, std::max(0.2, options_.exit_when_idle_s / 2));
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kCallDeadline +
-                         milliseconds(static_cast<int64_t>(wait_s * 1000)));
-    const std::stop_callback cancel(stop_, [&] { context.TryCancel(); });
-    v1::AcquireLeasesRequest request;
-    request.set_worker(name_);
-    request.set_epoch(epoch_);
-    request.set_max(1);
-    request.set_wait_s(wait_s);
-    return from_grpc(workers_->AcquireLeases(&context, request, answer));
-  }
-
-  // Renews a lease while its batch is measured; tells the runner to stop when the lease is lost or cancelled.
-  class Renewer {
-   public:
-    Renewer(Agent* agent, const v1::Lease& lease) : agent_(agent), lease_(lease), thread_([this] { renew(); }) {}
-    ~Renewer() {
-      {
-        const std::lock_guard lock(mutex_);
-        over_ = true;
-      }
-      changed_.notify_all();
-      thread_.join();
-    }
-    const std::atomic<bool>* cancel() const { return &cancel_; }
-    bool lost() const { return lost_; }
-    void progress(const Progress& progress) {
-      const std::lock_guard lock(mutex_);
-      phase_ = progress.phase;
-      counter_ = progress.counter;
-    }
-
-   private:
-    void renew() {
-      std::unique_lock lock(mutex_);
-      const std::stop_callback stop(agent_->stop_, [this] { changed_.notify_all(); });
-      for (;;) {
-        changed_.wait_for(lock, agent_->renew_, [this] { return over_ || agent_->stop_.stop_requested(); });
-        if (over_) return;
-        if (agent_->stop_.stop_requested()) {
-          cancel_ = true;
-          return;
-        }
-        v1::RenewLeasesRequest request;
-        request.set_worker(agent_->name_);
-        request.set_epoch(agent_->epoch_);
-        auto* item = request.add_items();
-        item->set_lease_id(lease_.lease_id());
-        item->set_attempt(lease_.attempt());
-        item->set_phase(phase_);
-        item->set_done(counter_);
-        lock.unlock();
-        grpc::ClientContext context;
-        context.set_deadline(std::chrono::system_clock::now() + agent_->renew_);
-        v1::RenewLeasesResponse answer;
-        const grpc::Status status = agent_->workers_->RenewLeases(&context, request, &answer);
-        lock.lock();
-        // A failed renewal decides nothing: the coordinator may be restarting, and its store decides when the results
-        // are reported.
-        if (!status.ok() || answer.outcomes().empty() || answer.outcomes(0) == v1::RenewLeasesResponse::OK) continue;
-        lost_ = true;
-        cancel_ = true;
-        return;
-      }
-    }
-
-    Agent* agent_;
-    const v1::Lease& lease_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool over_ = false;
-    std::string phase_;
-    int64_t counter_ = 0;
-    std::atomic<bool> cancel_ = false, lost_ = false;
-    std::thread thread_;
-  };
 
   // Measures the batch of a lease. Fails only if this worker cannot measure at all.
   absl::Status work(const v1::Lease& lease) {
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     if (!batch.ok()) {
-      spdlog::error("worker {}: lease {}: {}", name_, lease.lease_id(), std::string(batch.status().message()));
-      release(lease, "unreadable");
+      spdlog::error("worker {}: lease {}: {}", calls_.name(), lease.lease_id(), std::string(batch.status().message()));
+      calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
       return absl::OkStatus();
     }
     absl::StatusOr<Measured> measured = absl::InternalError("");
     bool lost = false;
     {
-      Renewer renewer(this, lease);
+      Renewer renewer(&calls_, lease, stop_);
       MeasureOptions options = options_.measure;
       options.cancel = renewer.cancel();
-      options.progress = [&](const Progress& progress) { renewer.progress(progress); };
-      options.gpus = gpus_;
+      options.progress = [&](const Progress& progress) { renewer.progress(progress.phase, progress.counter); };
       options.state = &state_;
+      const bool alone = options.gpus.empty();
+      machine_->begin(alone);
       measured = options_.measure_with ? options_.measure_with(*batch, options) : measure(*batch, options);
+      machine_->end(alone);
       lost = renewer.lost();
     }
     if (lost) return absl::OkStatus();
     if (!measured.ok()) {
-      release(lease, std::string(measured.status().message()));
-      return drop_device(measured.status());
+      calls_.release(lease, std::string(measured.status().message()), /*unable=*/true);
+      return measured.status();
     }
     if (measured->cancelled || stop_.stop_requested()) {
-      release(lease, "draining");
+      calls_.release(lease, "the worker has to stop", /*unable=*/false);
       return absl::OkStatus();
     }
-    report(lease, *batch, *measured);
+    report(lease, *measured);
     return absl::OkStatus();
   }
 
-  // Stops offering a GPU that is quarantined. The worker ends with its last device.
-  absl::Status drop_device(const absl::Status& status) {
-    const std::optional<std::string> name = quarantined(status);
-    const auto gpu =
-        std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpus::Gpu& known) { return known.name == name; });
-    if (gpu == gpus_.end()) return status;
-    spdlog::error("worker {}: {}", name_, std::string(status.message()));
-    if (const auto at = std::find(devices_.begin(), devices_.end(), gpu->device); at != devices_.end())
-      devices_.erase(at);
-    gpus_.erase(gpu);
-    registered_ = false;
-    return devices_.empty() ? status : absl::OkStatus();
-  }
-
-  // Reports until the coordinator has the results, another attempt owns the batch, or the worker must stop.
-  void report(const v1::Lease& lease, const Batch& batch, const Measured& measured) {
-    v1::ReportResultsRequest request;
-    request.set_worker(name_);
-    request.set_epoch(epoch_);
-    auto* item = request.add_items();
-    item->set_lease_id(lease.lease_id());
-    item->set_attempt(lease.attempt());
-    item->set_batch_id(batch.id);
-    for (const Trial& trial : measured.trials) *item->add_trials() = to_proto(trial);
-    while (true) {
-      absl::Status status = upload(measured);
+  // Reports until the coordinator has the results, or they are of no use any more: another attempt owns the batch, the
+  // coordinator cannot take them, or the worker must stop.
+  void report(const v1::Lease& lease, const Measured& measured) {
+    worked_ = Clock::now();
+    for (;;) {
+      absl::Status status = calls_.upload(measured.trials, measured.objects);
+      if (status.ok()) status = calls_.report(lease, measured.trials);
       if (status.ok()) {
-        grpc::ClientContext context;
-        context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
-        v1::ReportResultsResponse answer;
-        status = from_grpc(workers_->ReportResults(&context, request, &answer));
-        if (status.ok()) {
-          backoff_ = kFirstBackoff;
-          return;
-        }
-      }
-      if (absl::IsInvalidArgument(status)) {
-        spdlog::error("worker {}: report of {} was refused: {}", name_, batch.id, std::string(status.message()));
+        backoff_ = kFirstBackoff;
         return;
       }
-      if (stop_.stop_requested()) return;
+      const std::string why(status.message());
+      if (stop_.stop_requested()) return calls_.release(lease, "the worker has to stop", /*unable=*/false);
+      if (!may_pass(status)) {
+        spdlog::error("worker {}: report of {} was refused: {}", calls_.name(), lease.batch().id(), why);
+        return calls_.release(lease, why, /*unable=*/true);
+      }
+      if (idle_too_long()) return;
       log_once(status);
       back_off();
     }
   }
 
-  absl::Status upload(const Measured& measured) {
-    if (measured.objects.empty()) return absl::OkStatus();
-    std::map<std::string, const std::string*> objects;
-    v1::FindMissingRequest request;
-    for (const Trial& trial : measured.trials) {
-      const auto object = measured.objects.find(trial.trial);
-      if (object == measured.objects.end() || trial.object_sha256.empty()) continue;
-      if (objects.emplace(trial.object_sha256, &object->second).second) request.add_digests(trial.object_sha256);
-    }
-    v1::FindMissingResponse missing;
-    {
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
-      WL_RETURN_IF_ERROR(from_grpc(blobs_->FindMissing(&context, request, &missing)));
-    }
-    for (const std::string& digest : missing.digests()) {
-      const std::string& bytes = *objects.at(digest);
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
-      v1::UploadResponse answer;
-      auto writer = blobs_->Upload(&context, &answer);
-      size_t at = 0;
-      do {
-        v1::UploadRequest chunk;
-        if (at == 0) chunk.set_digest(digest);
-        chunk.set_data(bytes.substr(at, kBlobChunkBytes));
-        at += kBlobChunkBytes;
-        if (!writer->Write(chunk)) break;
-      } while (at < bytes.size());
-      writer->WritesDone();
-      WL_RETURN_IF_ERROR(from_grpc(writer->Finish()));
-    }
-    return absl::OkStatus();
-  }
-
-  // Best effort: a lease that is not released expires by itself.
-  void release(const v1::Lease& lease, const std::string& reason) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
-    v1::ReleaseLeasesRequest request;
-    request.set_worker(name_);
-    request.set_epoch(epoch_);
-    request.set_reason(reason);
-    auto* item = request.add_items();
-    item->set_lease_id(lease.lease_id());
-    item->set_attempt(lease.attempt());
-    v1::ReleaseLeasesResponse answer;
-    (void)workers_->ReleaseLeases(&context, request, &answer);
-  }
-
   const AgentOptions& options_;
-  std::vector<Device> devices_;  // devices in working order
-  std::vector<Gpus::Gpu> gpus_;
+  Machine* const machine_;
   ReusedState state_;
-  std::stop_token stop_;
-  std::unique_ptr<v1::WorkerService::Stub> workers_;
-  std::unique_ptr<v1::BlobStore::Stub> blobs_;
-  std::string name_;
-  uint64_t epoch_ = 0;
+  const std::stop_token stop_;
+  Calls calls_;
   bool registered_ = false;
+  Clock::time_point worked_;
   std::string last_logged_;  // the last reason that was logged
-  milliseconds renew_{5000};
   milliseconds backoff_{kFirstBackoff};
+  std::minstd_rand random_{std::random_device{}()};
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;
 };
 
+std::string own_name() {
+  char host[256] = "worker";
+  gethostname(host, sizeof host - 1);
+  return cat(host, "-", getpid());
+}
+
+// One agent's options for each device.
+std::vector<AgentOptions> lanes_of(const AgentOptions& options) {
+  std::vector<AgentOptions> lanes;
+  std::vector<Gpus::Gpu> gpus = options.measure.gpus;
+  for (const Device& device : options.devices) {
+    AgentOptions lane = options;
+    lane.devices = {device};
+    lane.measure.gpus.clear();
+    const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&](const Gpus::Gpu& one) { return one.device == device; });
+    const std::string name = gpu == gpus.end() ? "cpu" : gpu->name;
+    if (gpu != gpus.end()) {
+      lane.measure.gpus.push_back(*gpu);
+      gpus.erase(gpu);
+    }
+    if (options.devices.size() > 1) lane.name = cat(options.name, "/", name);
+    if (lane.measure.compile_jobs == 0)
+      lane.measure.compile_jobs = static_cast<int>(std::max<size_t>(1, allowed_cpus().size() / options.devices.size()));
+    lanes.push_back(std::move(lane));
+  }
+  return lanes;
+}
+
 }  // namespace
 
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop) {
-  return Agent(std::move(channel), options, std::move(stop)).run();
+  AgentOptions named = options;
+  if (named.name.empty()) named.name = own_name();
+  if (!named.measure.work_dir.empty()) PrivateFolder::sweep(named.measure.work_dir);
+  const std::vector<AgentOptions> lanes = lanes_of(named);
+  Machine machine;
+  std::vector<absl::Status> ends(lanes.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < lanes.size(); ++i)
+    threads.emplace_back([&, i] { ends[i] = Agent(channel, lanes[i], &machine, stop).run(); });
+  if (!lanes.empty()) ends[0] = Agent(channel, lanes[0], &machine, stop).run();
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < lanes.size(); ++i)
+    if (!ends[i].ok()) spdlog::error("worker {}: {}", lanes[i].name, std::string(ends[i].message()));
+  const bool any = std::any_of(ends.begin(), ends.end(), [](const absl::Status& end) { return end.ok(); });
+  return lanes.empty() || any ? absl::OkStatus() : ends[0];
 }
 
 }  // namespace wl

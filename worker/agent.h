@@ -31,8 +31,12 @@ struct AgentOptions {
 };
 
 // Works until `stop` is requested, the idle time is over (OK), another process takes the name (FailedPrecondition), or
-// the last device is quarantined (Unavailable). On `stop` it finishes or releases its lease within about 5 s. Blocks.
-// Connection failures are retried for ever with backoff.
+// every device is quarantined (Unavailable). On `stop` it finishes or releases its lease within about 5 s. The idle
+// time also passes while the coordinator cannot be reached. Blocks. Connection failures are retried for ever with
+// backoff.
+//
+// Several devices work at once, each as a worker NAME/DEVICE of its own: "node7/cuda:1". Nothing else is measured while
+// the CPU is.
 absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOptions& options, std::stop_token stop);
 
 }  // namespace wl

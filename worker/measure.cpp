@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
@@ -66,7 +67,10 @@ class Measurement {
 
  private:
   absl::Status compile(const std::string& folder) {
-    WL_ASSIGN_OR_RETURN(compiled_, compile_batch(batch_, options_, folder, [&](int done) { report("compile", done); }));
+    int finished = -1;
+    WL_ASSIGN_OR_RETURN(compiled_, compile_batch(batch_, options_, folder, [&](int done) {
+                          if (done != std::exchange(finished, done)) report("compile", done);
+                        }));
     trials_.resize(batch_.candidates.size());
     judged_.resize(batch_.candidates.size());
     for (size_t i = 0; i < trials_.size(); ++i) {

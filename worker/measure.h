@@ -35,8 +35,8 @@ struct Gpus {
 };
 Gpus find_gpus(const std::string& runner);
 
-// What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with every event,
-// so that a lease renewed with it proves progress of this candidate.
+// What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with what the
+// runner and the compilers report and with nothing else, so a lease that is renewed with it proves that they go on.
 struct Progress {
   std::string phase;  // name of the phase: "compile", "check" or "measure"
   int done = 0;
@@ -58,7 +58,7 @@ struct MeasureOptions {
                       // run
   const std::atomic<bool>* cancel = nullptr;      // another thread may set it; measuring stops within a tenth of a
                                                   // second
-  std::function<void(const Progress&)> progress;  // called on the measuring thread, at least 5 times a second
+  std::function<void(const Progress&)> progress;  // called on the measuring thread whenever something was done
 };
 
 struct Measured {

@@ -1,5 +1,10 @@
 #include "worker/private_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -10,20 +15,59 @@
 #include "compiler/base/status.h"
 
 namespace wl {
+namespace {
+
+constexpr const char* kPrefix = "measure.";
+constexpr const char* kOwner = "/.owner";
+
+// A file that is locked while this process lives. It gets its name once it is locked, so nobody finds it unlocked.
+int own(const std::string& folder) {
+  const std::string name = folder + kOwner, unlocked = name + ".new";
+  const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return -1;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 && rename(unlocked.c_str(), name.c_str()) == 0) return file;
+  close(file);
+  return -1;
+}
+
+bool is_orphan(const std::string& folder) {
+  struct stat found = {};
+  if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
+  const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return false;
+  const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
+  close(file);
+  return orphan;
+}
+
+}  // namespace
 
 absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
-  std::string path = parent + "/measure.XXXXXX";
+  std::string path = cat(parent, "/", kPrefix, "XXXXXX");
   if (!mkdtemp(path.data()))
     return absl::UnavailableError(absl::StrCat("cannot make a folder in ", parent, ": ", std::strerror(errno)));
   PrivateFolder folder;
   std::error_code ignored;
   folder.path_ = std::filesystem::absolute(path, ignored).string();
+  folder.owner_ = own(path);
+  if (folder.owner_ < 0)
+    return absl::UnavailableError(absl::StrCat("cannot lock a file in ", path, ": ", std::strerror(errno)));
   return folder;
+}
+
+void PrivateFolder::sweep(const std::string& parent) {
+  std::error_code ignored;
+  for (auto at = std::filesystem::directory_iterator(parent, ignored); at != std::filesystem::directory_iterator();
+       at.increment(ignored)) {
+    if (at->path().filename().string().starts_with(kPrefix) && is_orphan(at->path().string()))
+      std::filesystem::remove_all(at->path(), ignored);
+  }
 }
 
 PrivateFolder::~PrivateFolder() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (owner_ >= 0) close(owner_);
 }
 
 absl::StatusOr<std::string> PrivateFolder::read(const std::string& path) {

@@ -1,4 +1,5 @@
-// A private folder that is removed on every path.
+// A private folder that is removed on every path. A process that is killed leaves its folders; the next one that sweeps
+// removes them.
 #pragma once
 
 #include <string>
@@ -12,8 +13,11 @@ class PrivateFolder {
  public:
   // Makes a fresh folder in `parent` that only this user can read. Unavailable when that fails.
   static absl::StatusOr<PrivateFolder> make(const std::string& parent);
+  // Removes the folders of this user in `parent` whose processes have ended.
+  static void sweep(const std::string& parent);
   PrivateFolder() = default;
-  PrivateFolder(PrivateFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  PrivateFolder(PrivateFolder&& other) noexcept
+      : path_(std::exchange(other.path_, "")), owner_(std::exchange(other.owner_, -1)) {}
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder();
 
@@ -23,6 +27,7 @@ class PrivateFolder {
 
  private:
   std::string path_;
+  int owner_ = -1;  // a locked file in the folder: its process lives
 };
 
 }  // namespace wl

@@ -116,7 +116,7 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
                          {process_.exit_fd(), POLLIN, 0},
                          {output_open_ ? process_.output() : -1, POLLIN, 0}};
     const auto ms = static_cast<int>((std::min(left, kSlice) + 999'999) / 1'000'000);
-    if (poll(pollers, 3, ms) == 0 && options_.alive) options_.alive();
+    poll(pollers, 3, ms);
     if (pollers[2].revents) output_open_ = output_.read_from(process_.output());
     if (pollers[0].revents) {
       const ssize_t n = recv(socket_.get(), block, sizeof block, MSG_DONTWAIT);

@@ -20,7 +20,7 @@ class Runner {
     std::string program;                        // path of the warploom-runner program
     std::string device = "cpu";                 // "cuda:0", "hip:1"; or "compile", "describe", which use no device
     const std::atomic<bool>* cancel = nullptr;  // when set, calls end with Cancelled within a tenth of a second
-    std::function<void()> alive;                // called when the runner reports progress, and while waiting
+    std::function<void()> alive;                // called when the runner reports progress
   };
   // Unavailable when the program cannot be started. The calling thread must outlive the runner: the system ends a
   // runner together with the thread that started it.

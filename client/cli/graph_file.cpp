@@ -38,7 +38,17 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   return file;
 }
 
+namespace {
+
+absl::Status wrong_answer(std::string_view why) {
+  return absl::DataLossError(cat("the coordinator's answer cannot be used: ", why));
+}
+
+}  // namespace
+
 absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result, const GraphFile& file) {
+  if (const std::string asked = graph_hash(file.graph); result.graph_hash != asked)
+    return wrong_answer(cat("it is of the graph ", result.graph_hash, ", asked for was ", asked));
   Program program;
   program.graph_text = file.text;
   program.graph_hash = result.graph_hash;
@@ -56,12 +66,12 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
     program.buffers.push_back(std::move(row));
   }
   std::vector<NodeId> inputs = file.graph.inputs();
-  if (inputs.size() != result.inputs.size()) return absl::InternalError("the answer has other inputs than the graph");
+  if (inputs.size() != result.inputs.size()) return wrong_answer("it has other inputs than the graph");
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Binding& binding = result.inputs[i];
     const Node& node = file.graph.nodes[inputs[i]];
     bool known = binding.buffer >= 0 && static_cast<size_t>(binding.buffer) < program.buffers.size();
-    if (!known || binding.name != node.text) return absl::InternalError("the answer has other inputs than the graph");
+    if (!known || binding.name != node.text) return wrong_answer("it has other inputs than the graph");
     ProgramBuffer& buffer = program.buffers[binding.buffer];
     buffer.name = node.text;
     buffer.fill = node.fill;
@@ -75,10 +85,18 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   // Two groups of the graph may share a kernel.
   std::map<std::string, int> by_entry;
   std::vector<int> kernel_of;
-  for (KernelRecord& record : records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    KernelRecord& record = records[i];
+    if (record.key != result.groups[i].key)
+      return wrong_answer(
+          cat("the record ", record.digest, " is of the key ", record.key, ", its group of ", result.groups[i].key));
     auto [at, fresh] = by_entry.try_emplace(record.source.entry, static_cast<int>(program.kernels.size()));
     kernel_of.push_back(at->second);
-    if (!fresh) continue;
+    if (!fresh) {
+      if (program.kernels[at->second].source.text != record.source.text)
+        return wrong_answer(cat("two kernels have the name ", record.source.entry));
+      continue;
+    }
     ProgramKernel kernel;
     kernel.key = record.key;
     kernel.plan = record.plan;
@@ -90,7 +108,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
   }
   for (const Step& step : result.steps) {
     if (step.group < 0 || static_cast<size_t>(step.group) >= kernel_of.size()) {
-      return absl::InternalError("a step of the answer names no group");
+      return wrong_answer("a step names no group");
     }
     program.steps.push_back({kernel_of[step.group], step.arguments});
   }

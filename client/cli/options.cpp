@@ -110,6 +110,10 @@ void add_search(CLI::App* sub, Options& options) {
       ->capture_default_str()
       ->check(CLI::IsMember({"quick", "default", "thorough"}))
       ->type_name("E");
+  sub->add_option("--at-once", options.tune.at_once,
+                  "rounds of a group that are measured at once; 0: as many as there are workers for it. With 1 the "
+                  "candidates do not depend on how many workers there are")
+      ->check(CLI::Range(0, 1024));
   sub->add_option("--strategy", options.tune.strategy, "how candidates are proposed:"
 #define WL_STRATEGY(name, says) "\n" #name ": " says
 #include "compiler/search/strategies.def"

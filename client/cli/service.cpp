@@ -6,7 +6,10 @@
 #include <random>
 #include <thread>
 
+#include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "proto/backoff.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -19,6 +22,9 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 constexpr auto kCallDeadline = std::chrono::seconds(120);
+constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
+constexpr size_t kMaxBlobBytes = 256 << 20;
+
 absl::Status status_of(const grpc::Status& status, const std::string& where) {
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
@@ -26,24 +32,28 @@ absl::Status status_of(const grpc::Status& status, const std::string& where) {
                                       "); start one with `warploomd --listen ", where,
                                       "`, or leave out --server to tune in this process"));
   }
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+    return absl::DeadlineExceededError(cat("the coordinator at ", where, " did not answer in time; is it overloaded?"));
   return from_grpc(status);
 }
 
-// Makes one unary call to the coordinator and converts its answer.
+// What is wrong with an answer is the coordinator's doing, not the user's.
+absl::Status answer_error(const absl::Status& status, const std::string& where) {
+  return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
+}
+
+// Makes one unary call to the coordinator and checks its answer.
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const std::string& where,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                              const Request& request) {
+                              const Request& request, Clock::duration patience = kCallDeadline) {
   grpc::ClientContext context;
-  context.set_deadline(Clock::now() + kCallDeadline);
+  context.set_deadline(Clock::now() + patience);
   Response response;
   grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return status_of(status, where);
+  if (const absl::Status fields = check_fields(response); !fields.ok()) return answer_error(fields, where);
   return response;
-}
-
-bool may_come_back(const absl::Status& status) {
-  return absl::IsUnavailable(status);
 }
 
 }  // namespace
@@ -61,56 +71,63 @@ absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std
   request.set_request_id(request_id);
   request.set_graph(graph);
   *request.mutable_options() = to_proto(options);
-  request.set_label(label);
+  request.set_label(fitted(label, TextKind::kName, kMostName));
   auto stub = v1::TuningService::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CreateTuningJob, request));
   return from_proto(job);
 }
 
 absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
-                                       const std::function<void(bool lost)>& on_lost, double patience_s) {
+                                       const std::function<void(bool lost)>& on_lost, const WatchLimits& limits) {
   auto stub = v1::TuningService::NewStub(channel_);
+  Backoff backoff(kFirstRetry, kLastRetry);
   uint64_t version = 0;
   bool lost = false;
-  Clock::time_point lost_since;
+  Clock::time_point give_up;  // while lost
   for (;;) {
     grpc::ClientContext context;
+    if (limits.until) context.set_deadline(*limits.until);
     v1::WatchJobRequest request;
     request.set_name(name);
     request.set_resume_version(version);
     auto stream = stub->WatchJob(&context, request);
     v1::Job message;
     std::optional<Job> last;
-    while (stream->Read(&message)) {
+    absl::Status wrong;
+    while (wrong.ok() && stream->Read(&message)) {
       auto job = from_proto(message);
-      if (!job.ok()) {
-        context.TryCancel();
-        while (stream->Read(&message)) {
-        }
-        (void)stream->Finish();
-        return job.status();
-      }
+      wrong = job.status();
+      if (!wrong.ok()) break;
       if (lost) on_lost(false);
       lost = false;
+      // A coordinator that only repeats itself is not asked any faster.
+      if (job->version != version) backoff.reset();
       version = job->version;
       on_change(*job);
       last = *std::move(job);
     }
-    absl::Status status = status_of(stream->Finish(), where_);
+    if (!wrong.ok()) context.TryCancel();
+    const absl::Status status = status_of(stream->Finish(), where_);
+    if (!wrong.ok()) return answer_error(wrong, where_);
     if (last && is_done(last->state)) return *std::move(last);
-    if (!status.ok() && !may_come_back(status)) return status;
+    // Only the stream's own deadline, which is limits.until, ends it like that.
+    if (absl::IsDeadlineExceeded(status) && !lost)
+      return absl::DeadlineExceededError(cat("job ", name, " at ", where_, " is not done in time"));
+    if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     // The stream ended early because the coordinator stopped or restarted. The job is in its store.
-    auto now = Clock::now();
+    const auto now = Clock::now();
     if (!lost) {
       lost = true;
-      lost_since = now;
+      give_up = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.patience_s));
+      if (limits.until) give_up = std::min(give_up, *limits.until);
       on_lost(true);
     }
-    if (now - lost_since > std::chrono::duration<double>(patience_s)) {
-      return status.ok() ? absl::UnavailableError(cat("the coordinator at ", where_, " ended the watch of job ", name))
-                         : status;
+    std::this_thread::sleep_until(std::min(now + backoff.next(), give_up));
+    if (Clock::now() >= give_up) {
+      return absl::UnavailableError(cat("the coordinator at ", where_,
+                                        " is unreachable; what was measured is in its store: ",
+                                        "start it again, then `warploom watch ", name, " --server ", where_, "`"));
     }
-    channel_->WaitForConnected(now + std::chrono::milliseconds(500));
   }
 }
 
@@ -122,11 +139,11 @@ absl::StatusOr<Job> Service::get_job(const std::string& name) {
   return from_proto(job);
 }
 
-absl::StatusOr<Job> Service::cancel_job(const std::string& name) {
+absl::StatusOr<Job> Service::cancel_job(const std::string& name, std::chrono::seconds patience) {
   v1::CancelJobRequest request;
   request.set_name(name);
   auto stub = v1::TuningService::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CancelJob, request));
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CancelJob, request, patience));
   return from_proto(job);
 }
 
@@ -175,29 +192,39 @@ absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
   v1::GetKernelRequest request;
   request.set_key(key);
   auto stub = v1::KernelStore::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::KernelRecord record, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
-  return from_proto(record);
+  WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
+  WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(answer));
+  if (record.key != key) {
+    return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it is the record of the key ",
+                                   record.key, ", asked for was ", key));
+  }
+  return record;
 }
 
 absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector<std::string>& digests) {
   constexpr size_t kPage = 256;
   auto stub = v1::KernelStore::NewStub(channel_);
   std::vector<KernelRecord> records;
-  for (size_t begin = 0; begin < digests.size(); begin += kPage) {
+  while (records.size() < digests.size()) {
     v1::BatchGetKernelsRequest request;
-    for (size_t i = begin; i < std::min(digests.size(), begin + kPage); ++i) {
+    for (size_t i = records.size(); i < std::min(digests.size(), records.size() + kPage); ++i) {
       request.add_items()->set_digest(digests[i]);
     }
     WL_ASSIGN_OR_RETURN(v1::BatchGetKernelsResponse page,
                         call(*stub, where_, &v1::KernelStore::Stub::BatchGetKernels, request));
-    if (page.items_size() != request.items_size()) return absl::InternalError("BatchGetKernels answered in part");
+    if (page.items_size() == 0 || page.items_size() > request.items_size()) {
+      return answer_error(invalid(page.items_size(), " records, asked for were ", request.items_size()), where_);
+    }
     for (const auto& item : page.items()) {
       const std::string& digest = digests[records.size()];
       if (!item.has_record()) {
         return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", where_));
       }
       WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(item.record()));
-      if (record.digest != digest) return absl::DataLossError(cat(where_, " sent another record than ", digest));
+      if (record.digest != digest) {
+        return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it has the record ", record.digest,
+                                       ", asked for was ", digest));
+      }
       records.push_back(std::move(record));
     }
   }
@@ -231,8 +258,17 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   auto stream = stub->Download(&context, request);
   std::string bytes;
   v1::DownloadResponse chunk;
-  while (stream->Read(&chunk)) bytes += chunk.data();
-  WL_RETURN_IF_ERROR(status_of(stream->Finish(), where_));
+  absl::Status fields;
+  while (fields.ok() && stream->Read(&chunk)) {
+    fields = check_fields(chunk);
+    bytes += chunk.data();
+    if (bytes.size() > kMaxBlobBytes)
+      fields = invalid("the object ", digest, " has more than ", kMaxBlobBytes, " bytes");
+  }
+  if (!fields.ok()) context.TryCancel();
+  const absl::Status status = status_of(stream->Finish(), where_);
+  if (!fields.ok()) return answer_error(fields, where_);
+  WL_RETURN_IF_ERROR(status);
   if (sha256_hex(bytes) != digest) {
     return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", where_));
   }

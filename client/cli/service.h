@@ -2,8 +2,10 @@
 // machine, to a local socket, or into this process (embedded mode), without any difference here.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,12 @@ struct RecordSummary {
   int64_t created_unix_ms = 0;
 };
 
+struct WatchLimits {
+  double patience_s = 60;  // seconds to wait for a coordinator that has disappeared, each time
+  // When to end although the job is not done; absent: never.
+  std::optional<std::chrono::system_clock::time_point> until = {};
+};
+
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
 // from several threads.
 class Service {
@@ -57,12 +65,13 @@ class Service {
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
                                  const std::string& label);
   // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator disappears,
-  // waits up to `patience_s` for it each time; on_lost is called with true when it is lost and with false when it is
-  // back.
+  // tries again with growing delays; on_lost is called with true when it is lost and with false when it is back.
+  // Unavailable: it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until.
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
-                                const std::function<void(bool lost)>& on_lost, double patience_s = 60);
+                                const std::function<void(bool lost)>& on_lost, const WatchLimits& limits = {});
   absl::StatusOr<Job> get_job(const std::string& name);
-  absl::StatusOr<Job> cancel_job(const std::string& name);
+  // DeadlineExceeded when there is no answer within `patience`.
+  absl::StatusOr<Job> cancel_job(const std::string& name, std::chrono::seconds patience = std::chrono::seconds(120));
   absl::StatusOr<std::vector<Job>> list_jobs(int most);
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,

@@ -1,7 +1,10 @@
 // The commands tune, watch and get: a job from its creation to its report.
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "client/cli/cli.h"
 #include "client/cli/exit_code.h"
@@ -16,8 +19,25 @@
 namespace wl {
 namespace {
 
-// Follows a job to its end. The first Ctrl-C ends it early.
-absl::StatusOr<Job> follow(Context& context, const Job& job) {
+using Clock = std::chrono::system_clock;
+
+// A coordinator ends a job at its budget by itself. It is given this long to do so, this long if a worker still
+// measures, and this long once it was told to.
+constexpr auto kSettle = std::chrono::seconds(3), kFinish = std::chrono::seconds(60), kEnd = std::chrono::seconds(10);
+
+// Why a job that the client itself ended has no result.
+absl::Status budget_is_over(const Context& context, const Job& job) {
+  const std::string who = job.progress.workers > 0
+                              ? "its workers did not finish"
+                              : cat("no worker served ", job.options.target,
+                                    "; start one with `warploom-worker --server ", context.options.server, "`");
+  return absl::UnavailableError(cat("the budget of ", context.options.tune.budget_s, " s is over and ", who,
+                                    "; what was measured is kept: the same command continues from here"));
+}
+
+// Follows a job to its end. The first Ctrl-C ends it early. A budget, which counts from `begun`, holds without a worker
+// and without a coordinator too: Unavailable says which of them is missing.
+absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun) {
   bool colour = wants_colour(STDERR_FILENO);
   ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
   InterruptGuard guard([&] {
@@ -25,11 +45,33 @@ absl::StatusOr<Job> follow(Context& context, const Job& job) {
     absl::Status status = context.service.cancel_job(job.name).status();
     if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
-  auto done = context.service.watch_job(
-      job.name, [&](const Job& seen) { display.show(seen); },
-      [&](bool lost) {
-        display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
-      });
+  Job seen = job;
+  const double budget_s = context.options.tune.budget_s;
+  const auto watch = [&](std::optional<Clock::time_point> until) {
+    return context.service.watch_job(
+        job.name,
+        [&](const Job& changed) {
+          seen = changed;
+          display.show(changed);
+        },
+        [&](bool lost) {
+          display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
+        },
+        {.until = until});
+  };
+  std::optional<Clock::time_point> over;
+  if (budget_s > 0)
+    over = begun + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(budget_s, 1e9)));
+  absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
+  if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
+  if (absl::IsDeadlineExceeded(done.status())) {
+    done = context.service.cancel_job(job.name, kEnd);
+    if (done.ok()) {
+      done = watch(Clock::now() + kEnd);
+      const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
+      if (nothing || absl::IsDeadlineExceeded(done.status())) done = budget_is_over(context, seen);
+    }
+  }
   display.clear();
   return done;
 }
@@ -132,11 +174,12 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   if (context.embedded) {
     WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
   }
+  const auto begun = Clock::now();
   WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
   if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());
-  return follow(context, job);
+  return follow(context, job, begun);
 }
 
 absl::StatusOr<int> tune_command(Context& context) {
@@ -144,7 +187,7 @@ absl::StatusOr<int> tune_command(Context& context) {
     WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
     if (!is_done(job.state)) {
       if (context.embedded) WL_RETURN_IF_ERROR(context.local.start_worker());
-      WL_ASSIGN_OR_RETURN(job, follow(context, job));
+      WL_ASSIGN_OR_RETURN(job, follow(context, job, Clock::now()));
     }
     return conclude(context, {{std::move(job), nullptr}});
   }

@@ -5,14 +5,15 @@
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
+#include "client/program/manifest.h"
+#include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 
 namespace wl {
 namespace {
 
-absl::Status changed(const std::string& what) {
-  return absl::DataLossError(cat("bundle file buckets.json has changed: ", what,
-                                 "; write the bundle again with `warploom tune FILE --out DIR`"));
+absl::Status changed(std::string_view what) {
+  return bundle_changed("buckets.json", what);
 }
 
 // Throws exceptions of the JSON library when the text is malformed.
@@ -30,9 +31,9 @@ absl::StatusOr<std::vector<Bucket>> read_index(const std::string& folder, const 
   std::vector<Bucket> buckets;
   for (const Json& row : json.at("buckets")) {
     const std::string name = row.at("folder").get<std::string>();
-    if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
-      return invalid("buckets.json: the folder ", name, " is outside the bundle");
-    }
+    WL_RETURN_IF_ERROR(check_text("buckets.json: folder", name, TextKind::kName, 1024));
+    if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.'))
+      return invalid("buckets.json: the folder \"", name, "\" is outside the bundle");
     Bucket bucket;
     bucket.bind = row.at("bind").get<Bind>();
     bucket.folder = cat(folder, "/", name);

@@ -16,9 +16,6 @@
 
 namespace wl {
 
-// Format 2 of bundles added folded weights, format 3 kernels of several passes.
-inline constexpr int kBundleFormat = 3;
-
 // Returns the error with which write_bundle() would refuse `folder`, so that it is known before a long search.
 absl::Status may_become_bundle(const std::string& folder);
 
@@ -29,17 +26,5 @@ absl::Status write_bundle(const std::string& folder, const Program& program, con
 // Verifies every file and every number in the manifest. InvalidArgument: the folder is not a bundle, or has a newer
 // format. DataLoss names the file whose bytes have changed.
 absl::StatusOr<Program> load_bundle(const std::string& folder);
-
-// The manifest alone, for fuzzers and load_bundle(). The graph_text and object_path of the result are empty.
-struct BundleFile {
-  std::string path;  // path relative to the bundle's folder
-  std::string sha256;
-  int64_t bytes = 0;
-};
-struct Manifest {
-  Program program;
-  std::vector<BundleFile> files;
-};
-absl::StatusOr<Manifest> parse_manifest(const std::string& text);
 
 }  // namespace wl

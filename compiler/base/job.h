@@ -28,6 +28,7 @@ struct TuneOptions {
   bool cold = false;
   bool require_cached = false;
   bool retune = false;
+  int64_t at_once = 0;           // rounds of a group that are measured at once; 0 = as many as there are workers for it
   std::optional<Device> device;  // the machine to tune for; absent: the coordinator's choice among its workers
   bool operator==(const TuneOptions&) const = default;
 };

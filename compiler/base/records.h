@@ -133,6 +133,13 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
+// A candidate as it is stored: its source follows from its plan.
+struct PlannedTrial {
+  int64_t trial = 0;
+  std::string plan;  // one line
+  bool operator==(const PlannedTrial&) const = default;
+};
+
 // The outcome of one candidate.
 struct Trial {
   int64_t trial = 0;
@@ -179,8 +186,9 @@ struct Device {
   bool operator==(const Device&) const = default;
 };
 
-// What kernels are compared by, wherever a program chooses among them: the least sample, for other load on the machine
-// only ever adds time (docs/decisions/0020-least-samples.md). 0 when empty.
+// What kernels are compared by, wherever a program chooses among them: the least time that two samples confirm, which
+// is the second least sample. Other load on the machine only ever adds time, and a single sample may be false
+// (docs/decisions/0020-least-samples.md). The only sample where there is one; 0 when empty.
 double undisturbed_ns(const std::vector<int64_t>& samples_ns);
 // What people are told of a kernel's time: in reports, bundles and listings. 0 when empty.
 double median_of(std::vector<int64_t> samples);

@@ -40,23 +40,22 @@ absl::Status Engine::start() {
   // Here and not on the engine's thread, which may come late: a job made from now on is handed over with its plan.
   WL_ASSIGN_OR_RETURN(std::vector<JobRow> unfinished, impl_->store->unfinished_jobs());
   Impl* const impl = impl_.get();
-  // Who watches one of them waits for its changes from the start.
+  // Who watches them finds a view from the start.
   for (const JobRow& row : unfinished) impl->views.begin(row.id, job_of(row));
-  impl->loop.post([impl, rows = std::move(unfinished)] {
-    for (const JobRow& row : rows) impl->jobs.adopt(row, std::nullopt);
-    impl->leases.recovered();
-  });
+  impl->loop.post([impl, rows = std::move(unfinished)]() mutable { impl->jobs.recover(std::move(rows)); });
   impl->loop.start(
       impl->options.check_threads, [impl](int64_t search_id) { impl->searches.step(search_id); },
       [impl] {
         impl->leases.expire();
+        impl->workers.forget_dead();
+        impl->searches.tick();
         impl->jobs.tick();
       });
   return absl::OkStatus();
 }
 
-void Engine::drain() {
-  impl_->leases.drain();
+void Engine::drain(bool on) {
+  impl_->leases.drain(on);
 }
 
 bool Engine::draining() {
@@ -64,7 +63,7 @@ bool Engine::draining() {
 }
 
 void Engine::leave() {
-  drain();
+  impl_->leases.leave();
   impl_->views.leave();
 }
 
@@ -139,26 +138,33 @@ void Engine::unwatch(const std::shared_ptr<JobWatch>& watch) {
   impl_->views.unwatch(watch);
 }
 
-absl::Status Engine::register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
+absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64_t epoch,
+                                                 const std::vector<Device>& devices) {
   if (name.empty() || devices.empty()) return invalid("worker \"", name, "\": needs a name and at least one device");
   for (const Device& device : devices) WL_RETURN_IF_ERROR(target_named(device.target).status());
-  if (const absl::Status status = impl_->workers.add(name, epoch, devices); !status.ok()) {
-    impl_->jobs.store_failed(status);
-    return status;
+  const auto added = impl_->workers.add(name, epoch, devices);
+  if (!added.ok()) {
+    if (!absl::IsFailedPrecondition(added.status()))
+      impl_->loop.post(
+          [impl = impl_.get(), devices, why = added.status()] { impl->jobs.worker_refused(devices, why); });
+    return added.status();
   }
+  const uint64_t given = *added;
+  if (given != epoch) impl_->leases.welcome(name);
   // An older process of this name is gone, and what it was doing need not wait for its lease to end.
-  impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, epoch)] {
-    for (const Leases::Owned& orphan : orphans) impl->leases.end(orphan, true);
+  impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, given)] {
+    for (const Leases::Owned& orphan : orphans) impl->leases.end(orphan, LeaseEnd::kSuperseded);
     impl->jobs.plan_queued();
+    impl->searches.tick();
   });
-  return absl::OkStatus();
+  return given;
 }
 
 std::shared_ptr<LeaseCall> Engine::acquire(const std::string& name, uint64_t epoch, int max,
                                            std::chrono::milliseconds wait, AcquireDone done) {
   return impl_->leases.acquire(name, epoch, max, Clock::now() + wait,
                                [impl = impl_.get(), name, epoch, done = std::move(done)](absl::StatusOr<Acquired> out) {
-                                 if (out.ok() && out->leases.empty() && !out->drain) {
+                                 if (out.ok() && out->leases.empty()) {
                                    const auto devices = impl->workers.heard(name, epoch);
                                    out->idle = !impl->views.any_needs(devices ? *devices : std::vector<Device>());
                                  }
@@ -182,12 +188,12 @@ absl::StatusOr<ReportOutcome> Engine::report(const std::string& batch_id, const 
 
 absl::Status Engine::put_blob(const std::string& digest, const std::string& bytes) {
   const absl::Status status = impl_->store->put_blob(digest, bytes);
-  if (!status.ok()) impl_->jobs.store_failed(status);
+  if (!status.ok() && !absl::IsInvalidArgument(status)) impl_->leases.upload_failed(status);
   return status;
 }
 
-void Engine::release(const LeaseRef& lease) {
-  impl_->leases.release(lease);
+void Engine::release(const LeaseRef& lease, LeaseEnd why) {
+  impl_->leases.release(lease, why);
 }
 
 std::vector<WorkerView> Engine::workers() {

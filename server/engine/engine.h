@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/base/job.h"
+#include "server/engine/lease_ends.h"
 #include "server/jobs/compiler.h"
 #include "server/store/store.h"
 
@@ -31,8 +32,8 @@ struct LeaseGrant {
 };
 struct Acquired {
   std::vector<LeaseGrant> leases;
-  bool drain = false;
-  bool idle = false;  // no job needs the worker's devices
+  bool drain = false;  // the coordinator gives no leases at present
+  bool idle = false;   // no job needs the worker's devices
 };
 struct LeaseRef {
   std::string lease_id;
@@ -60,9 +61,9 @@ class Engine {
   ~Engine();  // stop()
 
   absl::Status start();  // Goes on with the jobs that are not done.
-  void drain();          // Gives no new lease; what is leased may finish.
+  void drain(bool on);   // Gives no new lease while it is on; what is leased may finish.
   bool draining();
-  void leave();  // Drains, and makes waiting calls return, because the process is about to end.
+  void leave();  // Makes waiting calls return and gives no new lease, because the process is about to end.
   void stop();   // Leaves, and ends the engine's threads.
 
   // --- clients
@@ -81,7 +82,9 @@ class Engine {
   const Compiler& compiler() const;
 
   // --- workers
-  absl::Status register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0.
+  // FailedPrecondition: a newer process has the name.
+  absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
   // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.
@@ -92,7 +95,7 @@ class Engine {
   RenewOutcome renew(const std::string& worker, const LeaseRef& lease, const std::string& phase, int64_t done);
   // Unavailable: the coordinator has just started and does not know yet; report again.
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
-  void release(const LeaseRef& lease);  // undone; another worker may have it
+  void release(const LeaseRef& lease, LeaseEnd why);  // undone; another worker may have it
   std::vector<WorkerView> workers();
 
  private:

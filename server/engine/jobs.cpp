@@ -2,7 +2,14 @@
 
 #include <algorithm>
 
+#include "server/engine/devices.h"
+
 namespace wl {
+namespace {
+
+constexpr int64_t kMostPlanAttempts = 3;
+
+}  // namespace
 
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan) {
   Records records;
@@ -13,27 +20,71 @@ absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan) {
   return records;
 }
 
+void Jobs::recover(std::vector<JobRow> rows) {
+  for (const JobRow& row : rows) recovering_.insert(row.id);
+  if (rows.empty()) recovered_();
+  for (JobRow& row : rows) adopt(std::move(row), std::nullopt);
+}
+
+// Leases of before the start may be told what became of them once the searches of every job are known.
+void Jobs::taken_up(int64_t id) {
+  if (recovering_.erase(id) > 0 && recovering_.empty()) recovered_();
+}
+
 void Jobs::adopt(JobRow row, std::optional<JobPlan> plan) {
   const int64_t id = row.id;
   const auto [at, is_new] = jobs_.try_emplace(id);
   ActiveJob& job = at->second;
-  if (!is_new && job.plan) return;
+  if (!is_new && (job.plan || job.planning)) return;
   if (is_new) job.row = std::move(row);
   if (!job.row.device) {
     auto device = workers_->device_for(job.row.options);
     if (!device.ok()) {
+      taken_up(id);
       if (absl::IsNotFound(device.status())) return publish(job);
       return finish(job, JobState::kFailed, device.status());
     }
     job.row.device = *std::move(device);
   }
-  if (!plan) {
-    auto made = make_plan(job.row.graph, job.row.options, *job.row.device, *compiler_);
-    if (!made.ok()) return finish(job, JobState::kFailed, made.status());
-    plan = *std::move(made);
+  if (plan) return take_plan(id, *std::move(plan));
+  publish(job);
+  make_plan_of(job);
+}
+
+// Planning that ended the coordinator again and again is not tried for ever. What is counted is in the store before it
+// begins, and only what the pool is at counts.
+void Jobs::make_plan_of(ActiveJob& job) {
+  job.planning = true;
+  loop_->compute([this, row = job.row] {
+    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(absl::InternalError(""));
+    const auto attempts = store_->set_job_planning(row.id, true);
+    if (!attempts.ok()) {
+      *plan = attempts.status();
+    } else if (*attempts > kMostPlanAttempts) {
+      *plan = absl::ResourceExhaustedError(
+          cat("planning this job ended the coordinator ", kMostPlanAttempts,
+              " times, so it is not tried again; cut the graph into smaller ones, or choose another --cover"));
+    } else {
+      *plan = make_plan(row.graph, row.options, *row.device, *compiler_);
+      const auto ended = store_->set_job_planning(row.id, false);
+      if (!ended.ok() && plan->ok()) *plan = ended.status();
+    }
+    loop_->post([this, id = row.id, plan] { take_plan(id, *std::move(plan)); });
+  });
+}
+
+void Jobs::take_plan(int64_t id, absl::StatusOr<JobPlan> plan) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return taken_up(id);
+  ActiveJob& job = found->second;
+  job.planning = false;
+  absl::Status status = plan.status();
+  if (plan.ok()) {
+    job.plan = *std::move(plan);
+    status = begin(job);
   }
-  job.plan = std::move(plan);
-  if (absl::Status status = begin(job); !status.ok()) return finish(job, JobState::kFailed, std::move(status));
+  taken_up(id);
+  if (!status.ok()) return finish(job, JobState::kFailed, std::move(status));
   if (job.row.cancelling) stop_searches(job, true);
   advance(id);
 }
@@ -59,6 +110,17 @@ void Jobs::plan_queued() {
   for (int64_t id : queued) adopt(jobs_.at(id).row, std::nullopt);
 }
 
+void Jobs::worker_refused(const std::vector<Device>& devices, const absl::Status& why) {
+  std::vector<int64_t> waiting;
+  for (const auto& [id, found] : jobs_) {
+    const ActiveJob& job = found;  // clang-tidy's clang lets no lambda capture a structured binding
+    const bool served = !job.row.device || std::any_of(devices.begin(), devices.end(),
+                                                       [&](const Device& own) { return serves(own, *job.row.device); });
+    if (served && (!job.row.device || workers_->serving(*job.row.device) == 0)) waiting.push_back(id);
+  }
+  for (int64_t id : waiting) finish(jobs_.at(id), JobState::kFailed, why);
+}
+
 void Jobs::cancel(int64_t id) {
   const auto job = jobs_.find(id);
   if (job == jobs_.end() || job->second.row.cancelling) return;
@@ -72,24 +134,32 @@ void Jobs::tick() {
   std::vector<int64_t> ids;
   for (const auto& [id, job] : jobs_) ids.push_back(id);
   for (int64_t id : ids) {
-    const auto found = jobs_.find(id);
-    if (found == jobs_.end() || !found->second.plan) continue;
-    ActiveJob& job = found->second;
-    // Promotions need some of the budget: a tenth, but no more than two seconds for every group that still searches.
-    const double reserve = std::min(job.row.options.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
-    if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
-      job.stopping = true;
-      stop_searches(job, false);
-    }
-    if (job.row.cancelling && workers_->serving(*job.row.device) == 0) {
-      for (const auto& [key, search_id] : job.searches) {
-        Search& search = searches_->at(search_id);
-        if (search.end == Search::End::kOpen && search.jobs.size() == 1) searches_->abandon(search);
-      }
-      advance(id);
-    } else {
-      publish(job);
-    }
+    if (const auto found = jobs_.find(id); found != jobs_.end()) tick(found->second);
+  }
+}
+
+void Jobs::tick(ActiveJob& job) {
+  const TuneOptions& asked = job.row.options;
+  if (!job.plan) {
+    const double waited_s = static_cast<double>(unix_ms_now() - job.row.created_ms) / 1e3;
+    if (asked.budget_s <= 0 || waited_s < asked.budget_s || job.planning) return;
+    return finish(job, JobState::kFailed,
+                  absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over, and no worker for target ",
+                                             asked.target, " has registered; start one and ask again")));
+  }
+  // Promotions need some of the budget: a tenth, but no more than two seconds for every group that still searches.
+  const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
+  if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
+    job.stopping = true;
+    stop_searches(job, false);
+  }
+  const bool over = job.row.cancelling || (job.deadline && Clock::now() > *job.deadline);
+  if (over && workers_->serving(*job.row.device) == 0) {
+    job.deserted = true;
+    let_go(job);
+    advance(job.row.id);
+  } else {
+    publish(job);
   }
 }
 
@@ -110,6 +180,19 @@ void Jobs::on_record(const Search& search, const KernelRecord& record, Origin or
 void Jobs::on_end(const Search& search) {
   const std::set<int64_t> waiting = search.jobs;
   for (int64_t id : waiting) advance(id);
+}
+
+// Jobs that are over were waiting for what the search had so far.
+void Jobs::on_interim(const Search& search) {
+  const std::set<int64_t> waiting = search.jobs;
+  const int64_t search_id = search.row.id;
+  const std::string key = search.group.key;
+  for (int64_t id : waiting) {
+    if (goes_on(id)) continue;
+    jobs_.at(id).searches.erase(key);
+    searches_->leave(id, search_id);
+    advance(id);
+  }
 }
 
 void Jobs::on_failure(const Search& search, const absl::Status& status) {
@@ -140,8 +223,13 @@ void Jobs::advance(int64_t job_id) {
   }
   auto launches = choose_launches(*job.plan, job.records);
   if (!launches.ok()) {
-    return job.row.cancelling ? finish(job, JobState::kCancelled, absl::OkStatus())
-                              : finish(job, JobState::kFailed, launches.status());
+    if (job.row.cancelling) return finish(job, JobState::kCancelled, absl::OkStatus());
+    if (!job.deserted) return finish(job, JobState::kFailed, launches.status());
+    const TuneOptions& asked = job.row.options;
+    return finish(job, JobState::kFailed,
+                  absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over before every group has a ",
+                                             "kernel, and no worker for target ", asked.target,
+                                             " is there; start one and ask again")));
   }
   if (!hurried) {
     const absl::Status status = want_parts_in_use(job, *launches);
@@ -196,33 +284,34 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   if (stored.ok()) views_->forget(id);
 }
 
-void Jobs::store_failed(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kInternal:
-      break;
-    default:
-      return;
-  }
-  loop_->post([this, status] {
-    std::vector<int64_t> ids;
-    for (const auto& [id, job] : jobs_) ids.push_back(id);
-    for (int64_t id : ids) finish(jobs_.at(id), JobState::kFailed, status);
-  });
+bool Jobs::goes_on(int64_t id) const {
+  const auto found = jobs_.find(id);
+  return found != jobs_.end() && !found->second.row.cancelling && !found->second.stopping;
 }
 
+// What other jobs want goes on after it has promoted what it has.
 void Jobs::stop_searches(ActiveJob& job, bool leased_too) {
-  const auto goes_on = [&](int64_t id) {
-    const auto found = jobs_.find(id);
-    return found != jobs_.end() && !found->second.row.cancelling && !found->second.stopping;
-  };
   for (const auto& [key, id] : job.searches) {
     Search& search = searches_->at(id);
     if (search.end != Search::End::kOpen || search.stop) continue;
-    if (std::any_of(search.jobs.begin(), search.jobs.end(), goes_on)) continue;
-    searches_->stop(search, job.row.cancelling, leased_too);
+    if (std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t other) { return goes_on(other); })) {
+      searches_->promote_interim(search);
+    } else {
+      searches_->stop(search, job.row.cancelling, leased_too);
+    }
+  }
+}
+
+// The job wants no search any more that has not ended.
+void Jobs::let_go(ActiveJob& job) {
+  for (auto at = job.searches.begin(); at != job.searches.end();) {
+    const int64_t id = at->second;
+    if (searches_->at(id).end != Search::End::kOpen) {
+      ++at;
+      continue;
+    }
+    at = job.searches.erase(at);
+    searches_->leave(job.row.id, id);
   }
 }
 

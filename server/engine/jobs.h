@@ -1,6 +1,7 @@
 // The jobs that are not done: what each wants of which search, when it is done, and how its view looks.
 //
-// Owned by the engine's thread: no lock, and no function but store_failed() may be called from another thread.
+// Owned by the engine's thread: no lock, and no function may be called from another thread. Plans are made in the pool
+// of the event loop.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,9 @@ struct ActiveJob {
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
+  bool planning = false;  // the pool makes its plan
   bool stopping = false;  // budget over
+  bool deserted = false;  // there was no worker when it was over
 
   // The cover is chosen again with measured times (refine.cpp).
   CoverPrices prices;
@@ -44,39 +47,49 @@ struct ActiveJob {
 
 class Jobs : public SearchObserver {
  public:
-  // All must outlive the jobs.
+  // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
+  // known by then. `promoted` is called whenever a key has a new record.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void(const std::string& key)> promoted)
+       std::function<void()> recovered, std::function<void(const std::string& key)> promoted)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
         workers_(workers),
         views_(views),
         searches_(searches),
+        recovered_(std::move(recovered)),
         promoted_(std::move(promoted)) {}
 
+  void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
   void adopt(JobRow row, std::optional<JobPlan> plan);
   void plan_queued();  // A worker has registered: jobs without a device may have one now.
+  // The store could not take a worker with these devices. Jobs that have no other end with `why`: nobody else would
+  // tell who waits for them.
+  void worker_refused(const std::vector<Device>& devices, const absl::Status& why);
   void cancel(int64_t id);
   void tick();  // Budgets, jobs that nobody can finish, and views.
-  // Any thread. The store could not write: ends every job that is not done with `status`, unless the next try may
-  // succeed. Nobody else would tell who waits.
-  void store_failed(const absl::Status& status);
 
   void on_round(const Search& search) override;
   void on_record(const Search& search, const KernelRecord& record, Origin origin) override;
+  void on_interim(const Search& search) override;
   void on_end(const Search& search) override;
   void on_failure(const Search& search, const absl::Status& status) override;
 
  private:
   // jobs.cpp
+  void make_plan_of(ActiveJob& job);
+  void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
+  void taken_up(int64_t id);
   absl::Status begin(ActiveJob& job);
+  void tick(ActiveJob& job);
   bool busy(const ActiveJob& job) const;
   void advance(int64_t job_id);
   absl::Status want_parts_in_use(ActiveJob& job, const std::vector<Chosen>& launches);
   void finish(ActiveJob& job, JobState state, absl::Status error);
   void stop_searches(ActiveJob& job, bool leased_too);
+  void let_go(ActiveJob& job);
+  bool goes_on(int64_t id) const;
   // wants.cpp
   absl::StatusOr<std::vector<KnownPlan>> known_plans(const JobRow& job);
   absl::Status want_all(ActiveJob& job);
@@ -96,8 +109,10 @@ class Jobs : public SearchObserver {
   Workers* const workers_;
   JobViews* const views_;
   Searches* const searches_;
+  const std::function<void()> recovered_;
   const std::function<void(const std::string& key)> promoted_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
+  std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };
 
 // The records that the store has of the plan's groups.

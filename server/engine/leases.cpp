@@ -6,21 +6,11 @@
 namespace wl {
 namespace {
 
-constexpr int kMaxFailures = 3;
 constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress for so long is lost, renewed or not
 
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
-}
-
-Trial failed_trial(const Candidate& candidate, std::string message) {
-  Trial trial;
-  trial.trial = candidate.trial;
-  trial.plan = candidate.plan;
-  trial.outcome = Outcome::kRuntimeError;
-  trial.message = std::move(message);
-  return trial;
 }
 
 absl::Status not_registered(const std::string& name, uint64_t epoch) {
@@ -42,6 +32,15 @@ std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial
 
 }  // namespace
 
+Trial failed_trial(const Candidate& candidate, std::string message) {
+  Trial trial;
+  trial.trial = candidate.trial;
+  trial.plan = candidate.plan;
+  trial.outcome = Outcome::kRuntimeError;
+  trial.message = std::move(message);
+  return trial;
+}
+
 Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
                LeaseCallbacks callbacks)
     : store_(store),
@@ -50,13 +49,15 @@ Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::dur
       callbacks_(std::move(callbacks)),
       ready_({.paused = [=] { return quiet_while_busy && loop->busy(); },
               .lease = [this](const std::string& id, const ReadyQueue::Request& request) { return lease(id, request); },
-              .release = [this](const LeaseRef& lease) { release(lease); }}) {}
+              .release = [this](const LeaseRef& lease) { release(lease, LeaseEnd::kReleased); }}) {}
 
 void Leases::offer(Offer offer) {
   Item item;
   item.attempt = offer.row.attempt;
+  item.lost_on = offer.row.lost_on;
   if (offer.row.leased) {
     // Its worker may still measure it.
+    item.restored = true;
     item.state = Item::State::kLeased;
     item.lease_id = offer.row.lease_id;
     item.worker = offer.row.worker;
@@ -67,16 +68,15 @@ void Leases::offer(Offer offer) {
   item.offer = std::move(offer);
   const std::lock_guard lock(mutex_);
   const Item& added = items_.insert_or_assign(id, std::move(item)).first->second;
-  if (added.state == Item::State::kReady) ready_.put(id, added.offer.device, added.offer.order);
+  if (added.state == Item::State::kReady) put_ready(id, added);
 }
 
-bool Leases::take_back(int64_t search_id, const std::string& batch_id, const std::string& known_lease,
-                       bool leased_too) {
+bool Leases::take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too) {
   std::string lease = known_lease;
   {
     const std::lock_guard lock(mutex_);
     if (const auto item = items_.find(batch_id); item != items_.end()) {
-      if (item->second.state == Item::State::kLeasing) return false;
+      if (item->second.state == Item::State::kLeasing || item->second.state == Item::State::kJudged) return false;
       if (item->second.state == Item::State::kLeased && !leased_too) return false;
       lease = item->second.lease_id;
     }
@@ -86,8 +86,7 @@ bool Leases::take_back(int64_t search_id, const std::string& batch_id, const std
   const std::lock_guard lock(mutex_);
   items_.erase(batch_id);
   ready_.drop(batch_id);
-  expected_.erase(search_id);
-  if (!lease.empty()) cancelled_.insert(lease);
+  if (!lease.empty()) cancelled_.emplace(lease, Clock::now());
   return true;
 }
 
@@ -118,21 +117,25 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
     item->second.state = Item::State::kLeasing;
   }
   const auto attempt = store_->lease_batch(batch_id, lease_id, process);
-  if (!attempt.ok()) callbacks_.store_failed(attempt.status());
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found = items_.find(batch_id);
   if (found == items_.end()) return std::nullopt;
   Item& item = found->second;
   if (!attempt.ok()) {
     item.state = Item::State::kReady;
+    const int64_t search_id = item.offer.search_id;
+    lock.unlock();
     if (absl::IsNotFound(attempt.status())) return std::nullopt;  // It is being taken back.
+    callbacks_.store_failed(search_id, attempt.status());
     return attempt.status();
   }
   item.state = Item::State::kLeased;
   item.lease_id = lease_id;
   item.attempt = *attempt;
   item.worker = process;
-  item.moved = Clock::now();
+  item.restored = false;
+  item.progress.clear();
+  item.granted = item.moved = Clock::now();
   item.expires = item.moved + term_;
   return LeaseGrant{lease_id, *attempt, item.offer.batch};
 }
@@ -164,6 +167,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
     }
     if (now - item.moved > kStuck) return RenewOutcome::kLost;
     item.expires = now + term_;
+    item.restored = false;
     return RenewOutcome::kOk;
   }
   return waits_for_searches() ? RenewOutcome::kOk : RenewOutcome::kLost;
@@ -171,30 +175,35 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
 
 absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
-  int64_t search_id = -1;
-  const std::shared_lock judging(taking_up_);
+  std::optional<int64_t> search_id;
   {
     const std::lock_guard lock(mutex_);
-    const auto item = items_.find(batch_id);
-    if (item == items_.end() && waits_for_searches())
-      return absl::UnavailableError("the coordinator has just started; report again");
-    if (item != items_.end()) {
+    if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       trials = one_per_candidate(*item->second.offer.batch, trials);
     }
   }
+  if (!search_id) {
+    // Only the results of a batch that a live search has offered are stored. So a search that is read from the store
+    // meanwhile finds either all trials of a batch or the batch still to come.
+    WL_ASSIGN_OR_RETURN(const std::optional<ReportOutcome> outcome,
+                        store_->reported(batch_id, lease.lease_id, lease.attempt));
+    if (outcome) return *outcome;
+    return absl::UnavailableError("the search of this batch is not open yet; report again");
+  }
   const auto outcome = store_->report(batch_id, lease.lease_id, lease.attempt, trials);
-  if (!outcome.ok()) callbacks_.store_failed(outcome.status());
+  if (!outcome.ok()) callbacks_.store_failed(*search_id, outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
     // The loop is busy from here on, so no lease slips in before the search has looked at the trials.
-    callbacks_.stored(search_id, batch_id, trials);
+    callbacks_.stored(*search_id, batch_id, trials);
     const std::lock_guard lock(mutex_);
+    ++reports_;
     items_.erase(batch_id);
   }
   return outcome;
 }
 
-void Leases::release(const LeaseRef& lease) {
+void Leases::release(const LeaseRef& lease, LeaseEnd why) {
   Owned owned{.batch_id = {}, .lease = lease};
   {
     const std::lock_guard lock(mutex_);
@@ -202,7 +211,7 @@ void Leases::release(const LeaseRef& lease) {
       if (item.lease_id == lease.lease_id && item.attempt == lease.attempt) owned.batch_id = id;
     }
   }
-  if (!owned.batch_id.empty()) end(owned, false);
+  if (!owned.batch_id.empty()) end(owned, why);
 }
 
 int Leases::held_by(const std::string& process) const {
@@ -223,42 +232,9 @@ std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, u
   return out;
 }
 
-void Leases::expire() {
-  std::vector<Owned> over;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, item] : items_) {
-      if (item.state == Item::State::kLeased && item.expires < Clock::now())
-        over.push_back({id, {item.lease_id, item.attempt}});
-    }
-  }
-  for (const Owned& owned : over) end(owned, true);
-}
-
-void Leases::end(const Owned& owned, bool failed) {
-  const auto failures = store_->release_lease(owned.lease.lease_id, owned.lease.attempt, failed);
-  if (!failures.ok()) return callbacks_.store_failed(failures.status());
-  std::shared_ptr<const Batch> batch;
-  int64_t search_id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto item = items_.find(owned.batch_id);
-    if (item == items_.end() || item->second.lease_id != owned.lease.lease_id) return;
-    item->second.state = Item::State::kReady;
-    item->second.lease_id.clear();
-    item->second.worker.clear();
-    if (*failures < kMaxFailures)
-      return ready_.put(owned.batch_id, item->second.offer.device, item->second.offer.order);
-    batch = item->second.offer.batch;
-    search_id = item->second.offer.search_id;
-    items_.erase(item);
-  }
-  std::vector<Trial> trials;
-  for (const Candidate& candidate : batch->candidates)
-    trials.push_back(failed_trial(candidate, cat("given up: ", kMaxFailures, " workers were lost over this batch")));
-  const absl::Status abandoned = store_->abandon_batch(owned.batch_id, trials);
-  if (!abandoned.ok()) return callbacks_.store_failed(abandoned);
-  callbacks_.stored(search_id, owned.batch_id, trials);
+void Leases::upload_failed(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  upload_failure_.emplace(Clock::now(), status);
 }
 
 }  // namespace wl

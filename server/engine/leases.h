@@ -9,10 +9,10 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 
 #include "server/engine/engine.h"
 #include "server/engine/event_loop.h"
+#include "server/engine/lease_ends.h"
 #include "server/engine/ready_queue.h"
 #include "server/engine/workers.h"
 
@@ -31,8 +31,14 @@ struct Offer {
 struct LeaseCallbacks {
   // The trials of a batch were stored. Called before the batch leaves the table.
   std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials)> stored;
-  std::function<void(const absl::Status& status)> store_failed;
+  // Parts take the place of a batch. Called before anybody can have them.
+  std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts)> split;
+  // The store could not write what became of a batch of this search.
+  std::function<void(int64_t search_id, const absl::Status& status)> store_failed;
 };
+
+// The trial of a candidate that was not measured to its end.
+Trial failed_trial(const Candidate& candidate, std::string message);
 
 class Leases {
  public:
@@ -50,48 +56,67 @@ class Leases {
   // Takes a batch back that was not reported yet, in the store too. False: it stays, or its report was faster.
   // `known_lease`: of a batch that was not offered yet. `leased_too`: also while a worker has it; its lease is then
   // cancelled.
-  bool take_back(int64_t search_id, const std::string& batch_id, const std::string& known_lease, bool leased_too);
-  // While the guard lives, no report is judged or stored. So a search that is read from the store has either all trials
-  // of a batch or the batch still to come. Taken before every other lock.
-  std::unique_lock<std::shared_mutex> hold_reports() { return std::unique_lock(taking_up_); }
-  // Until arrived(), reports and renewals of unknown batches may concern this search: they are to come again.
+  bool take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too);
+  // Until arrived(), renewals of unknown leases may concern this search.
   void expect(int64_t search_id);
   void arrived(int64_t search_id);
   void recovered();  // All searches that were open when the coordinator started are expected or known.
 
   // --- the workers' side
   // Waits until `deadline` for work, and then calls `done` once (ready_queue.h). Cancelled: cancel() was first.
-  // FailedPrecondition: not registered under this epoch. Does not set `idle`.
+  // FailedPrecondition: not registered under this epoch; Unavailable: leave(). Does not set `idle`.
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                      AcquireDone done);
   void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
   RenewOutcome renew(const LeaseRef& lease, const std::string& phase, int64_t done);
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
-  void release(const LeaseRef& lease);
+  void release(const LeaseRef& lease, LeaseEnd why);
   int held_by(const std::string& process) const;
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
 
-  void drain() { ready_.drain(); }  // Gives no new lease.
+  void drain(bool on) { ready_.drain(on); }  // Gives no new lease while it is on.
   bool draining() const { return ready_.draining(); }
-  void wake() { ready_.look(); }  // The loop is not busy any more.
+  void leave() { ready_.leave(); }  // The process is about to end: calls that wait are answered.
+  void wake() { ready_.look(); }    // The loop is not busy any more.
+  // An object could not be stored. A worker that gives its lease back since then cannot be blamed, and neither can its
+  // candidates: the search fails with this status.
+  void upload_failed(const absl::Status& status);
 
   void expire();  // Ends every lease whose deadline has passed.
-  // Ends a lease without a result: the batch is ready for another attempt. `failed`: nothing was heard. After several
-  // of these the batch itself is the suspect, and all its candidates have failed.
-  void end(const Owned& owned, bool failed);
+  // Ends a lease without a report. What becomes of the batch follows from why, and from the leases that it had before.
+  void end(const Owned& owned, LeaseEnd why);
+  // A new process of a worker has come: what the older one was unable to do, it may do.
+  void welcome(const std::string& name);
 
  private:
   struct Item {
     Offer offer;
-    enum class State { kReady, kLeasing, kLeased } state = State::kReady;  // kLeasing: the store is being asked
-    std::string lease_id, worker;
+    // kLeasing: the store is being asked. kJudged: its lease has ended, and what follows is not decided yet.
+    enum class State { kReady, kLeasing, kLeased, kJudged } state = State::kReady;
+    std::string lease_id, worker;  // worker: its process (process_of())
     int64_t attempt = 0;
-    Clock::time_point expires, moved;  // moved: when its progress last changed
+    Clock::time_point granted, expires, moved;  // moved: when the lease last made progress
     std::string progress;
+    bool restored = false;             // leased before the coordinator started, and not renewed since
+    std::vector<std::string> lost_on;  // as in BatchRow
+    size_t lost_before = 0;            // losses of the batches that it is a part of
+    std::set<std::string> unable;      // workers that cannot do it
+    std::set<std::string> avoid;       // workers that are not given it
   };
   using Items = std::map<std::string, Item>;
 
   absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
+  // With the lock held: `item` may be given to who asks.
+  void put_ready(const std::string& batch_id, const Item& item) {
+    ready_.put(batch_id, item.offer.device, item.offer.order, item.avoid);
+  }
+  // lease_ends.cpp
+  std::vector<std::string> others_for(const Item& item) const;
+  std::set<std::string> avoided(const Item& item) const;
+  double usual_loss(const Item& item) const;
+  void ready_again(const std::string& batch_id, std::set<std::string> avoid);
+  void split(const Item& item);
+  void condemn(const Item& item);
   bool waits_for_searches() const { return recovering_ || !expected_.empty(); }
 
   Store* const store_;
@@ -99,12 +124,12 @@ class Leases {
   const Clock::duration term_;
   const LeaseCallbacks callbacks_;
 
-  std::shared_mutex taking_up_;
-
-  mutable std::mutex mutex_;         // guards the rest
-  Items items_;                      // by batch id
-  std::set<std::string> cancelled_;  // lease ids
-  std::set<int64_t> expected_;       // searches
+  mutable std::mutex mutex_;                                                  // guards the rest
+  Items items_;                                                               // by batch id
+  std::map<std::string, Clock::time_point> cancelled_;                        // lease ids, and since when
+  std::set<int64_t> expected_;                                                // searches
+  std::optional<std::pair<Clock::time_point, absl::Status>> upload_failure_;  // the last one
+  size_t losses_ = 0, reports_ = 0;  // leases that ended with a lost worker, and with a report
   bool recovering_ = true;
 
   ReadyQueue ready_;  // Last: its threads call the rest.

@@ -2,19 +2,17 @@
 //
 //   EventLoop  queued events, steps and pool work       one mutex, and an atomic count
 //   Workers    who is registered                        one mutex
-//   Leases     what is handed out                       one mutex, and one that holds reports back
+//   Leases     what is handed out                       one mutex
 //     ReadyQueue   what is ready, and who waits for it  one mutex, innermost
 //   JobViews   what clients see of jobs                 one mutex
 //   Searches   the live searches of groups              none: the engine's thread only
 //   Jobs       the jobs that are not done               none: the engine's thread only
 //
 // The order of locks (docs/decisions/0023-locks-of-the-coordinator.md):
-//   1. Leases::hold_reports() comes before every other lock. A report holds it shared, a search that is read from the
-//      store holds it alone, and both use the store and the mutex of Leases under it.
-//   2. The four mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is
-//      needed of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and
-//      may be asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken
-//      under that of Leases, never the other way round.
+//   The four mutexes are leaves: who holds one takes no other lock, calls no other part and runs no SQL. What is needed
+//   of two parts is copied out of the first and then given to the second. EventLoop::busy() takes no lock and may be
+//   asked under any. Leases has its queue of ready batches below it: the mutex of ReadyQueue may be taken under that of
+//   Leases, never the other way round.
 #pragma once
 
 #include "server/engine/job_views.h"
@@ -46,9 +44,16 @@ struct Engine::Impl {
            [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials) {
              loop.post([this, search_id, batch_id, trials] { searches.on_trials(search_id, batch_id, trials); });
            },
-       .store_failed = [this](const absl::Status& status) { jobs.store_failed(status); }}};
-  Searches searches{store, compiler, &loop, &leases, &jobs};
-  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, options.promoted};
+       .split =
+           [this](int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts) {
+             loop.post([this, search_id, batch_id, parts] { searches.on_split(search_id, batch_id, parts); });
+           },
+       .store_failed =
+           [this](int64_t search_id, const absl::Status& status) {
+             loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
+           }}};
+  Searches searches{store, compiler, &loop, &leases, &workers, &jobs};
+  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }, options.promoted};
 };
 
 // A job that a client asks for, before it is stored: answered from the store where that suffices.

@@ -38,14 +38,10 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
   }
   if (search == nullptr) return out;
   out.done = search->end != Search::End::kOpen;
-  out.best_ns = best_ns(search->input.trials);
-  out.outcomes = count_outcomes(search->input.trials);
+  out.best_ns = search->tally.best_ns;
+  out.default_ns = search->tally.default_ns;  // undisturbed_ns(), as best_ns is
+  out.outcomes = search->tally.outcomes;
   out.trials_done = total(out.outcomes);
-  for (const Trial& trial : search->input.trials) {
-    if (trial.outcome != Outcome::kCorrect) continue;
-    out.default_ns = undisturbed_ns(trial.samples_ns);  // as best_ns() is
-    break;
-  }
   return out;
 }
 

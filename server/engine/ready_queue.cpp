@@ -33,6 +33,7 @@ struct LeaseCall {
     std::string batch_id;
     Device device;
     ReadyQueue::Order order;
+    std::set<std::string> avoid;
   };
   ReadyQueue::Request request;
   AcquireDone done;
@@ -58,14 +59,16 @@ ReadyQueue::~ReadyQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ReadyQueue::put(const std::string& batch_id, const Device& device, const Order& order) {
+void ReadyQueue::put(const std::string& batch_id, const Device& device, const Order& order,
+                     const std::set<std::string>& avoid) {
   const std::lock_guard lock(mutex_);
-  add(batch_id, device, order);
+  add(batch_id, device, order, avoid);
 }
 
-void ReadyQueue::add(const std::string& batch_id, const Device& device, const Order& order) {
+void ReadyQueue::add(const std::string& batch_id, const Device& device, const Order& order,
+                     const std::set<std::string>& avoid) {
   const std::string of = class_of(device);
-  if (!places_.emplace(batch_id, Place{of, order}).second) return;
+  if (!places_.emplace(batch_id, Place{of, order, avoid}).second) return;
   BatchClass& ready = ready_[of];
   ready.device = device;
   ready.batches.emplace(order, batch_id);
@@ -95,8 +98,8 @@ std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
 
 // Gives a call what is ready for it, or its end, or lets it wait.
 void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
-  if (draining_) return make_due(call);
-  if (!callbacks_.paused()) {
+  if (leaving_) return make_due(call);
+  if (!paused()) {
     while (take_best(*call)) {
     }
   }
@@ -128,7 +131,15 @@ void ReadyQueue::look() {
   for (const std::string& of : classes) match(of);
 }
 
-void ReadyQueue::drain() {
+void ReadyQueue::drain(bool on) {
+  {
+    const std::lock_guard lock(mutex_);
+    draining_ = on;
+  }
+  if (!on) look();
+}
+
+void ReadyQueue::leave() {
   const std::lock_guard lock(mutex_);
   end_all();
 }
@@ -139,7 +150,7 @@ bool ReadyQueue::draining() const {
 }
 
 void ReadyQueue::end_all() {
-  draining_ = true;
+  leaving_ = true;
   for (const auto& call : due_) give_back(*call);
   while (!deadlines_.empty()) {
     const std::shared_ptr<LeaseCall> call = deadlines_.begin()->second;
@@ -150,9 +161,14 @@ void ReadyQueue::end_all() {
 
 // Gives the batches of a class to the calls that wait for them.
 void ReadyQueue::match(const std::string& of) {
-  if (draining_ || callbacks_.paused()) return;
+  if (waiting_.empty() || paused()) return;
   for (auto ready = ready_.find(of); ready != ready_.end(); ready = ready_.find(of)) {
-    const std::shared_ptr<LeaseCall> call = longest_waiting(ready->second.device);
+    std::shared_ptr<LeaseCall> call;
+    for (const auto& [order, batch_id] : ready->second.batches) {
+      const std::set<std::string>& avoid = places_.at(batch_id).avoid;
+      call = longest_waiting(ready->second.device, avoid);
+      if (call != nullptr || avoid.empty()) break;  // What nobody waits for, nobody waits for later in order either.
+    }
     if (call == nullptr) return;
     stop_waiting(*call);
     while (take_best(*call)) {
@@ -161,28 +177,38 @@ void ReadyQueue::match(const std::string& of) {
   }
 }
 
-std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Device& device) const {
+std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Device& device, const std::set<std::string>& avoid) const {
   std::shared_ptr<LeaseCall> first;
   for (const auto& [of, waiting] : waiting_) {
-    const auto& [arrival, call] = *waiting.calls.begin();
-    if ((first == nullptr || arrival < first->arrival) && any_serves(waiting.devices, device)) first = call;
+    const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
+                                  [&](const auto& item) { return !avoid.contains(item.second->request.worker); });
+    if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
+    if (any_serves(waiting.devices, device)) first = fit->second;
   }
   return first;
 }
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  auto best = ready_.end();
+  const std::pair<Order, std::string>* best = nullptr;
+  auto of = ready_.end();
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
-    if (best != ready_.end() && *best->second.batches.begin() <= *at->second.batches.begin()) continue;
-    if (any_serves(call.request.devices, at->second.device)) best = at;
+    const auto& batches = at->second.batches;
+    const auto fit = std::find_if(batches.begin(), batches.end(), [&](const auto& batch) {
+      return !places_.at(batch.second).avoid.contains(call.request.worker);
+    });
+    if (fit == batches.end() || (best != nullptr && *best <= *fit)) continue;
+    if (!any_serves(call.request.devices, at->second.device)) continue;
+    best = &*fit;
+    of = at;
   }
-  if (best == ready_.end()) return false;
-  const auto first = best->second.batches.begin();
-  call.given.push_back({first->second, best->second.device, first->first});
-  places_.erase(first->second);
-  best->second.batches.erase(first);
-  if (best->second.batches.empty()) ready_.erase(best);
+  if (best == nullptr) return false;
+  const std::pair<Order, std::string> taken = *best;
+  const auto place = places_.find(taken.second);
+  call.given.push_back({taken.second, of->second.device, taken.first, std::move(place->second.avoid)});
+  places_.erase(place);
+  of->second.batches.erase(taken);
+  if (of->second.batches.empty()) ready_.erase(of);
   return true;
 }
 
@@ -197,7 +223,7 @@ void ReadyQueue::stop_waiting(const LeaseCall& call) {
 void ReadyQueue::give_back(LeaseCall& call, size_t from) {
   std::vector<LeaseCall::Given> back(call.given.begin() + static_cast<ptrdiff_t>(from), call.given.end());
   call.given.resize(from);
-  for (const LeaseCall::Given& given : back) add(given.batch_id, given.device, given.order);
+  for (const LeaseCall::Given& given : back) add(given.batch_id, given.device, given.order, given.avoid);
 }
 
 void ReadyQueue::make_due(std::shared_ptr<LeaseCall> call) {
@@ -217,6 +243,7 @@ void ReadyQueue::serve() {
     if (!due_.empty()) {
       const std::shared_ptr<LeaseCall> call = std::move(due_.front());
       due_.pop_front();
+      if (paused()) give_back(*call);  // It was not paused when the call was given them.
       call->state = LeaseCall::State::kAnswering;
       lock.unlock();
       answer(call);
@@ -245,12 +272,14 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   bool cancelled = false;
   {
     const std::lock_guard lock(mutex_);
-    const bool had_any = !call->given.empty();
     give_back(*call, leased);
     call->given.clear();
     cancelled = call->cancelled;
-    if (had_any && out.leases.empty() && status.ok() && !cancelled) return settle(call);
+    if (out.leases.empty() && status.ok() && !cancelled && !leaving_ && Clock::now() < call->request.deadline)
+      return settle(call);
     call->state = LeaseCall::State::kAnswered;
+    if (leaving_ && out.leases.empty() && status.ok())
+      status = absl::UnavailableError("the coordinator is going down; ask again");
     out.drain = draining_ && out.leases.empty();
   }
   if (cancelled) {

@@ -47,22 +47,25 @@ class ReadyQueue {
   };
 
   explicit ReadyQueue(Callbacks callbacks);
-  ~ReadyQueue();  // Answers the calls that wait, as drain() does.
+  ~ReadyQueue();  // Answers the calls that wait, as leave() does.
   ReadyQueue(const ReadyQueue&) = delete;
   ReadyQueue& operator=(const ReadyQueue&) = delete;
 
-  void put(const std::string& batch_id, const Device& device, const Order& order);
+  // `avoid`: workers that are not given the batch.
+  void put(const std::string& batch_id, const Device& device, const Order& order,
+           const std::set<std::string>& avoid = {});
   void drop(const std::string& batch_id);  // It is not ready any more. Nothing happens if it was not there.
 
-  // `done` is called exactly once, on a thread of the queue: with leases, empty at the deadline, with `drain` when no
-  // lease is given any more, or with Cancelled after cancel().
+  // `done` is called exactly once, on a thread of the queue: with leases, empty at the deadline, with Unavailable after
+  // leave(), or with Cancelled after cancel().
   std::shared_ptr<LeaseCall> wait(Request request, AcquireDone done);
   // The call gets no lease from now on, unless it was answered already. Its batches are ready for others at once.
   void cancel(const std::shared_ptr<LeaseCall>& call);
 
-  void look();   // Gives what is ready to the calls that wait: nothing is paused any more.
-  void drain();  // Answers every call, now and from now on, without a lease.
+  void look();          // Gives what is ready to the calls that wait: nothing is paused any more.
+  void drain(bool on);  // While it is on, nothing is given and calls wait.
   bool draining() const;
+  void leave();  // Answers every call, now and from now on, without a lease.
 
  private:
   using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // by arrival
@@ -77,15 +80,17 @@ class ReadyQueue {
   struct Place {
     std::string of;  // class
     Order order;
+    std::set<std::string> avoid;
   };
 
   void serve();
   void answer(const std::shared_ptr<LeaseCall>& call);
   // With the lock held:
-  void add(const std::string& batch_id, const Device& device, const Order& order);
+  bool paused() const { return leaving_ || draining_ || callbacks_.paused(); }
+  void add(const std::string& batch_id, const Device& device, const Order& order, const std::set<std::string>& avoid);
   void settle(const std::shared_ptr<LeaseCall>& call);
   void match(const std::string& of);
-  std::shared_ptr<LeaseCall> longest_waiting(const Device& device) const;
+  std::shared_ptr<LeaseCall> longest_waiting(const Device& device, const std::set<std::string>& avoid) const;
   bool take_best(LeaseCall& call);
   void stop_waiting(const LeaseCall& call);
   void give_back(LeaseCall& call, size_t from = 0);
@@ -102,7 +107,7 @@ class ReadyQueue {
   std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the calls that wait
   std::deque<std::shared_ptr<LeaseCall>> due_;                                              // to be answered
   uint64_t arrivals_ = 0;
-  bool draining_ = false, stopping_ = false;
+  bool draining_ = false, leaving_ = false, stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

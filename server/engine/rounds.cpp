@@ -1,4 +1,4 @@
-// Rounds of a search: offered as batches, proposed again after a restart, taken back.
+// Rounds of a search: prepared in the pool, offered as batches, taken back.
 #include <algorithm>
 
 #include "server/engine/searches.h"
@@ -15,7 +15,7 @@ Recipe recipe_for(const Search& search, bool promotion) {
   recipe.interleave = promotion;
   if (promotion) return recipe;
   recipe.budget_ns = kSearchBudget;
-  recipe.best_ns = static_cast<int64_t>(best_ns(search.input.trials));
+  recipe.best_ns = static_cast<int64_t>(search.tally.best_ns);
   return recipe;
 }
 
@@ -31,12 +31,13 @@ CodeLimits limits_of(const Device& device) {
 
 BatchRow new_batch_row(const Search& search, const Round& round) {
   BatchRow row;
-  row.id = cat("s", search.row.id, "/p", round.phase, "/t", round.first);
+  row.id = cat("s", search.row.id, "/p", round.phase, "/t", round.candidates.front().trial);
   row.search_id = search.row.id;
   row.phase = round.phase;
-  row.first_trial = round.first;
-  row.size = round.size;
+  row.first_trial = round.candidates.front().trial;
+  row.size = static_cast<int64_t>(round.candidates.size());
   row.check_seed = round.phase > 0 ? search.check_seeds.back() : 0;
+  for (const Candidate& candidate : round.candidates) row.candidates.push_back({candidate.trial, candidate.plan});
   return row;
 }
 
@@ -68,24 +69,85 @@ double Searches::due_of(const Search& search, const Round& round) const {
     const bool beside =
         other.end == Search::End::kOpen &&
         std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
-    if (beside) largest = std::max(largest, expected_saving(standing(other)));
+    if (beside) largest = std::max(largest, other.saving);
   }
-  return due(round.first / kRoundSize, expected_saving(standing(search)), largest);
+  const int64_t first = round.candidates.empty() ? round.first : round.candidates.front().trial;
+  return due(first / kRoundSize, search.saving, largest);
 }
 
-absl::Status Searches::offer(Search& search, Round round, const std::optional<BatchRow>& known) {
-  if (round.phase > 0) round.rejected.clear();
-  std::optional<BatchRow> row = known;
-  if (!row) {
+// A search is given as many rounds at once as there are workers for it. Searches for one device share its workers.
+int64_t Searches::most_rounds(const Search& search) {
+  if (search.at_once > 0) return search.at_once;
+  const auto [at, is_new] =
+      rounds_each_.try_emplace(cat(search.device.fingerprint(), search.device.compiler_versions), 1);
+  if (!is_new) return at->second;
+  const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
+    return item.second.end == Search::End::kOpen && !item.second.promoting() && item.second.device == search.device;
+  });
+  const int64_t workers = workers_->serving(search.device);
+  at->second = std::max<int64_t>(1, searches == 0 ? workers : (workers + searches - 1) / searches);
+  return at->second;
+}
+
+// Makes a round in the pool and offers it. `stored`: the row of a round that the store has.
+void Searches::prepare(Search& search, std::function<Round(const SearchInput&)> make,
+                       const std::optional<BatchRow>& stored) {
+  search.working = true;
+  SearchInput input = search.input;
+  for (const auto& [id, batch] : search.open)
+    for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
+  for (const BatchRow& batch : search.restored)
+    for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
+  loop_->compute(
+      [this, id = search.row.id, input = std::move(input), compiler = search.compiler, make = std::move(make), stored] {
+        auto round = std::make_shared<Round>(make(input));
+        loop_->post([this, id, round, stored] { on_prepared(id, std::move(*round), stored); });
+      });
+}
+
+void Searches::on_prepared(int64_t id, Round round, const std::optional<BatchRow>& stored) {
+  Search* const search = find(id);
+  if (search == nullptr) {
+    if (stored) (void)store_->drop_batch(stored->id);
+    return;
+  }
+  search->working = false;
+  mark(*search);
+  if (search->end != Search::End::kOpen) return;
+  const bool promotion = round.phase > 0;
+  if (!stored && search->elsewhere && round.candidates.empty()) {
+    search->elsewhere.reset();  // This version can make neither its plan nor the default schedule.
+    return;
+  }
+  if (!stored && !promotion && (round.size == 0 || search->stop)) {
+    search->exhausted = search->exhausted || round.size == 0;
+    return;
+  }
+  if (!stored && promotion && round.candidates.empty()) {
+    if (round.size == 0 || search->gave_up_default || search->stop) return finish(*search, Search::End::kNothing);
+    search->gave_up_default = true;
+    return;
+  }
+  const absl::Status status = offer(*search, std::move(round), stored);
+  if (!status.ok()) observer_->on_failure(*search, status);
+}
+
+absl::Status Searches::offer(Search& search, Round round, const std::optional<BatchRow>& stored) {
+  std::optional<BatchRow> row = stored;
+  if (stored) {
+    // This version cannot make some candidates that an older one proposed, or the search was told to stop.
+    if (!round.rejected.empty() || (search.stop && round.phase == 0)) {
+      WL_RETURN_IF_ERROR(store_->drop_batch(stored->id).status());
+      row.reset();
+    }
+    if (search.restored.empty()) leases_->arrived(search.row.id);
+    if (!row) return absl::OkStatus();
+  } else {
+    if (round.phase > 0) round.rejected.clear();
     if (!round.candidates.empty()) row = new_batch_row(search, round);
     WL_RETURN_IF_ERROR(store_->put_round(row, search.row.id, round.phase, round.rejected));
-  }
-  if (!row) {
-    for (Trial& trial : round.rejected) {
-      search.all.push_back({0, trial});
-      search.input.trials.push_back(std::move(trial));
-    }
-    return absl::OkStatus();
+    for (const Trial& trial : round.rejected) add_trial(search, round.phase, trial);
+    if (!row) return absl::OkStatus();
   }
   Offer offer;
   offer.search_id = search.row.id;
@@ -94,40 +156,19 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
                  -static_cast<double>(launches_of(search.group) * search.group.bytes)};
   offer.batch = batch_for(search, *row, std::move(round.candidates));
   offer.row = *row;
-  search.open = Search::OpenRound{row->id, row->phase, std::move(round.rejected)};
+  search.open.insert_or_assign(row->id, Search::OpenBatch{row->phase, row->candidates});
+  for (const PlannedTrial& candidate : row->candidates)
+    if (row->phase == 0) search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);
   leases_->offer(std::move(offer));
   return absl::OkStatus();
 }
 
-// The round that was open when the coordinator went down, proposed again. One that cannot be (another version made it,
-// or it was a promotion, whose second seed must not be used twice) is taken back and made anew.
-absl::Status Searches::rebuild(Search& search) {
-  const BatchRow row = *std::exchange(search.rebuild, std::nullopt);
-  absl::Status status;
-  Round round;
-  if (row.phase == 0 && !search.stop) {
-    SearchInput input = search.input;
-    input.wanted = row.first_trial + row.size;
-    round = next_round(input);
-  }
-  if (row.phase == 0 && round.first == row.first_trial && round.size == row.size && !round.candidates.empty()) {
-    status = offer(search, std::move(round), row);
-  } else {
-    status = store_->drop_batch(row.id).status();
-  }
-  leases_->arrived(search.row.id);
-  return status;
-}
-
-// Takes the open round back. False: it stays, or its report was faster.
-bool Searches::drop(Search& search, bool leased_too) {
-  if (!search.rebuild && !search.open) return false;
-  const std::string id = search.rebuild ? search.rebuild->id : search.open->batch_id;
-  const std::string lease = search.rebuild ? search.rebuild->lease_id : std::string();
-  if (!leases_->take_back(search.row.id, id, lease, leased_too)) return false;
-  search.rebuild.reset();
-  search.open.reset();
-  return true;
+// Takes back what is open. What stays, since a worker is at it or its report was faster, is reported later.
+void Searches::take_back(Search& search, bool leased_too) {
+  std::erase_if(search.restored,
+                [&](const BatchRow& batch) { return leases_->take_back(batch.id, batch.lease_id, leased_too); });
+  if (search.restored.empty()) leases_->arrived(search.row.id);
+  std::erase_if(search.open, [&](const auto& batch) { return leases_->take_back(batch.first, "", leased_too); });
 }
 
 }  // namespace wl

@@ -1,7 +1,6 @@
 #include "server/engine/searches.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 
 #include "compiler/model/roofline.h"
@@ -17,60 +16,78 @@ uint64_t unpredictable() {
   return (static_cast<uint64_t>(device()) << 31) ^ device();
 }
 
-// Takes over what the store has of a search. A round that was open is to be proposed again.
+// Takes over what the store has of a search.
 void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches) {
-  int64_t complete = std::numeric_limits<int64_t>::max();
-  for (BatchRow& batch : open_batches) {
-    if (batch.phase == 0) complete = batch.first_trial;
+  search.check_seeds = {first_check_seed(search.row.key), unpredictable()};
+  for (const BatchRow& batch : open_batches) {
     search.phase = std::max(search.phase, batch.phase);
-    search.rebuild = std::move(batch);
+    // A worker may be at a promotion already, with the seed that it was given.
+    if (batch.phase > 0) search.check_seeds.back() = batch.check_seed;
+    if (batch.phase > 0) continue;
+    for (const PlannedTrial& candidate : batch.candidates)
+      search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);
   }
+  search.restored = std::move(open_batches);
   bool promoted_any = false, promoted_right = false;
-  for (PhaseTrial& item : trials) {
+  for (const PhaseTrial& item : trials) {
     search.phase = std::max(search.phase, item.phase);
-    if (item.phase == 0 && item.trial.trial >= complete) continue;
-    if (item.phase == 0) search.input.trials.push_back(item.trial);
     promoted_any |= item.phase > 0;
     promoted_right |= item.phase > 0 && item.trial.outcome == Outcome::kCorrect;
-    search.all.push_back(std::move(item));
+    add_trial(search, item.phase, item.trial);
   }
   search.gave_up_default = promoted_any && !promoted_right;
 }
 
+struct SetUp {
+  std::shared_ptr<const GroupCompiler> compiler;  // null: the group has no schedule at all
+  std::vector<std::string> near;
+  std::vector<Check> checks;
+  double bound_ns = 0;
+};
+
+absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, const Machine& machine,
+                                const std::vector<KnownPlan>& known, const std::vector<uint64_t>& seeds) {
+  SetUp made;
+  auto opened = compiler.open(group, machine);
+  if (!opened.ok()) return made;
+  made.compiler = *std::move(opened);
+  made.near = made.compiler->nearest(known, kNear);
+  made.bound_ns = roofline(group, machine).ns();
+  for (uint64_t seed : seeds) {
+    WL_ASSIGN_OR_RETURN(Check check, made.compiler->check(seed));
+    made.checks.push_back(std::move(check));
+  }
+  return made;
+}
+
 }  // namespace
 
-absl::StatusOr<Search> Searches::open(const SearchRow& row, const PlannedGroup& group, const Device& device,
-                                      const Machine& machine) {
-  Search search;
-  search.row = row;
-  search.group = group;
-  search.device = device;
-  auto opened = compiler_->open(group.graph, machine);
-  if (!opened.ok()) {
-    // The group has no schedule at all: its parts may still have one.
-    search.end = Search::End::kNothing;
-    return search;
-  }
-  search.compiler = *std::move(opened);
-  search.input.compiler = search.compiler.get();
-  search.input.strategy = row.strategy;
-  search.input.seed = row.seed;
-  const auto alone = leases_->hold_reports();
-  WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
-  // An older version may have written them.
-  for (PhaseTrial& each : trials) each.trial.plan = search.compiler->current(each.trial.plan);
-  WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
-  resume(search, std::move(trials), std::move(batches));
-  if (search.rebuild) leases_->expect(row.id);
-  return search;
+void add_trial(Search& search, int64_t phase, const Trial& trial) {
+  search.all.push_back({phase, trial});
+  if (phase > 0) return;
+  std::vector<Trial>& trials = search.input.trials;
+  const auto at = std::upper_bound(trials.begin(), trials.end(), trial.trial,
+                                   [](int64_t number, const Trial& other) { return number < other.trial; });
+  trials.insert(at, trial);
+  search.tally.add(trial);
+  search.input.next_trial = std::max(search.input.next_trial, trial.trial + 1);
 }
 
 absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
                                           const Machine& machine, const std::vector<KnownPlan>& known) {
   if (Search* live = find(row.id)) return live;
-  WL_ASSIGN_OR_RETURN(Search search, open(row, group, device, machine));
-  if (search.compiler) search.input.near = search.compiler->nearest(known, kNear);
-  search.bound_ns = roofline(group.graph, machine).ns();
+  Search search;
+  search.row = row;
+  search.group = group;
+  search.device = device;
+  search.machine = machine;
+  search.known = known;
+  search.input.strategy = row.strategy;
+  search.input.seed = row.seed;
+  WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
+  WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
+  resume(search, std::move(trials), std::move(batches));
+  if (!search.restored.empty()) leases_->expect(row.id);
   return &searches_.emplace(row.id, std::move(search)).first->second;
 }
 
@@ -79,31 +96,37 @@ Search* Searches::find(int64_t id) {
   return found == searches_.end() ? nullptr : &found->second;
 }
 
-void Searches::ask_checks(Search& search) {
-  if (search.checks_asked) return;
-  search.checks_asked = true;
-  search.check_seeds = {first_check_seed(search.group.key), unpredictable()};
-  loop_->compute([this, id = search.row.id, seeds = search.check_seeds, group = search.group.graph,
-                  machine = machine_of(search.device)] {
-    // A compiler object of its own: the engine's thread uses the other one meanwhile.
-    absl::StatusOr<std::vector<Check>> checks = std::vector<Check>();
-    absl::StatusOr<std::unique_ptr<GroupCompiler>> opened =
-        machine.ok() ? compiler_->open(group, *machine)
-                     : absl::StatusOr<std::unique_ptr<GroupCompiler>>(machine.status());
-    if (!opened.ok()) checks = opened.status();
-    for (size_t i = 0; checks.ok() && i < seeds.size(); ++i) {
-      auto check = (*opened)->check(seeds[i]);
-      if (check.ok()) {
-        checks->push_back(*std::move(check));
-      } else {
-        checks = check.status();
-      }
-    }
-    loop_->post([this, id, made = std::move(checks)] {
+void Searches::tick() {
+  rounds_each_.clear();
+  for (const auto& [id, search] : searches_) {
+    const bool may_propose = search.end == Search::End::kOpen && search.compiler && !search.working && !search.stop &&
+                             !search.exhausted && !search.promoting();
+    if (may_propose && static_cast<int64_t>(search.open.size()) < most_rounds(search)) mark(search);
+  }
+}
+
+// Opens the group's space and asks the oracle for the checks.
+void Searches::set_up(Search& search) {
+  search.working = true;
+  loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine,
+                  known = std::exchange(search.known, {}), seeds = search.check_seeds] {
+    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, known, seeds));
+    loop_->post([this, id, made] {
       Search* live = find(id);
       if (live == nullptr) return;
-      if (!made.ok()) return observer_->on_failure(*live, made.status());
-      live->checks = *made;
+      live->working = false;
+      if (!made->ok()) return observer_->on_failure(*live, made->status());
+      // The group's parts may still have a schedule.
+      if ((*made)->compiler == nullptr) return finish(*live, Search::End::kNothing);
+      live->compiler = std::move((*made)->compiler);
+      live->input.compiler = live->compiler.get();
+      live->input.near = std::move((*made)->near);
+      live->checks = std::move((*made)->checks);
+      live->bound_ns = (*made)->bound_ns;
+      // An older version may have written them.
+      for (Trial& trial : live->input.trials) trial.plan = live->compiler->current(trial.plan);
+      for (PhaseTrial& each : live->all) each.trial.plan = live->compiler->current(each.trial.plan);
+      live->saving = expected_saving(standing(*live));
       mark(*live);
     });
   });
@@ -111,64 +134,97 @@ void Searches::ask_checks(Search& search) {
 
 void Searches::step(int64_t id) {
   Search* const found = find(id);
-  if (found == nullptr || found->end != Search::End::kOpen || found->open) return;
+  if (found == nullptr || found->end != Search::End::kOpen || found->working) return;
   Search& search = *found;
-  if (search.cancelled && !any_correct(search.input.trials)) return finish(search, Search::End::kNothing);
-  if (search.checks.empty()) return ask_checks(search);
-  absl::Status status;
-  if (search.rebuild) status = rebuild(search);
-  while (status.ok() && !search.open) {
-    const absl::StatusOr<bool> lives = next(search);
-    if (lives.ok() && !*lives) return;
-    status = lives.status();
+  if (search.cancelled && search.open.empty() && !any_correct(search.input.trials))
+    return finish(search, Search::End::kNothing);
+  if (!search.compiler) return set_up(search);
+  if (!search.restored.empty()) {
+    const BatchRow row = std::move(search.restored.back());
+    search.restored.pop_back();
+    return prepare(
+        search, [row](const SearchInput& input) { return stored_round(input, row.phase, row.candidates); }, row);
   }
-  if (!status.ok()) observer_->on_failure(search, status);
+  next(search);
 }
 
-// Offers the next round or promotion, or notes why there is none. False: the search has ended and may be gone.
-absl::StatusOr<bool> Searches::next(Search& search) {
-  const auto offered = [&](Round round) -> absl::StatusOr<bool> {
-    WL_RETURN_IF_ERROR(offer(search, std::move(round), std::nullopt));
-    return true;
-  };
-  if (search.elsewhere) return offered(transfer_round(search.input, ++search.phase, *search.elsewhere));
-  if (!search.stop && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
+// Prepares the next round or promotion, or notes why there is none.
+void Searches::next(Search& search) {
+  if (search.promoting()) return;
+  if (search.elsewhere) {
+    return prepare(
+        search,
+        [phase = ++search.phase, record = *search.elsewhere](const SearchInput& input) {
+          return transfer_round(input, phase, record);
+        },
+        std::nullopt);
+  }
+  if (search.interim && search.open.empty() && !any_correct(search.input.trials)) {
+    search.interim = false;
+    mark(search);
+    return observer_->on_interim(search);
+  }
+  if (!search.stop && !search.interim && !search.exhausted && (search.input.wanted > 1 || search.gave_up_default)) {
+    if (static_cast<int64_t>(search.open.size()) >= most_rounds(search)) return;
     // Where time is short, others need it more.
     search.exhausted = search.budget_s > 0 && is_spent(standing(search));
-    if (search.exhausted) return true;
-    SearchInput input = search.input;
-    if (search.gave_up_default) input.wanted = std::max<int64_t>(input.wanted, kRoundSize);
-    Round round = next_round(input);
-    search.exhausted = round.size == 0;
-    return search.exhausted ? true : offered(std::move(round));
+    if (!search.exhausted) {
+      const bool any = search.gave_up_default;
+      return prepare(
+          search,
+          [any](SearchInput input) {
+            if (any) input.wanted = std::max<int64_t>(input.wanted, kRoundSize);
+            return next_round(input);
+          },
+          std::nullopt);
+    }
   }
-  Round round = final_round(search.input, ++search.phase, search.cancelled ? 2 : kFinalists);
-  if (round.size > 0 && !round.candidates.empty()) return offered(std::move(round));
-  if (round.size == 0 || search.gave_up_default || search.stop) {
-    finish(search, Search::End::kNothing);
-    return false;
-  }
-  search.gave_up_default = true;
-  return true;
+  if (!search.open.empty()) return;  // The promotion comes after the last round.
+  prepare(
+      search,
+      [phase = ++search.phase, finalists = search.cancelled ? 2 : kFinalists](const SearchInput& input) {
+        return final_round(input, phase, finalists);
+      },
+      std::nullopt);
 }
 
 void Searches::on_trials(int64_t id, const std::string& batch_id, std::vector<Trial> trials) {
   Search* const search = find(id);
-  if (search == nullptr || !search->open || search->open->batch_id != batch_id) return;
-  Search::OpenRound round = *std::exchange(search->open, std::nullopt);
-  for (Trial& trial : round.rejected) trials.push_back(std::move(trial));
-  std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) { return a.trial < b.trial; });
-  for (Trial& trial : trials) {
-    search->all.push_back({round.phase, trial});
-    if (round.phase == 0) search->input.trials.push_back(std::move(trial));
+  if (search == nullptr) return;
+  const auto at = search->open.find(batch_id);
+  if (at == search->open.end()) return;
+  const int64_t phase = at->second.phase;
+  search->open.erase(at);
+  for (const Trial& trial : trials) add_trial(*search, phase, trial);
+  if (phase == 0) {
+    search->saving = expected_saving(standing(*search));
+    mark(*search);
+    return observer_->on_round(*search);
   }
-  if (round.phase > 0) {
-    const absl::Status status = conclude(*search);
-    if (!status.ok()) observer_->on_failure(*search, status);
-    return;
+  if (!search->open.empty()) return;  // The promotion was split.
+  const absl::Status status = conclude(*search);
+  if (!status.ok()) observer_->on_failure(*search, status);
+}
+
+void Searches::on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts) {
+  Search* const search = find(id);
+  if (search == nullptr || search->open.erase(batch_id) == 0) return;
+  for (const BatchRow& part : parts)
+    search->open.insert_or_assign(part.id, Search::OpenBatch{part.phase, part.candidates});
+}
+
+void Searches::on_store_failure(int64_t id, const absl::Status& status) {
+  const Search* search = find(id);
+  if (search == nullptr) return;
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInternal:
+      return observer_->on_failure(*search, status);
+    default:
+      return;  // The next try may succeed.
   }
-  mark(*search);
-  observer_->on_round(*search);
 }
 
 // After a promotion. The search may be gone afterwards.
@@ -178,14 +234,19 @@ absl::Status Searches::conclude(Search& search) {
     if (item.phase == search.phase) finals.push_back(item.trial);
     all.push_back(item.trial);
   }
+  std::sort(finals.begin(), finals.end(), [](const Trial& a, const Trial& b) { return a.trial < b.trial; });
   const bool may_repeat = search.phase < kMostPromotions && !search.stop && !search.elsewhere;
   if (may_repeat && is_disturbed(finals, search.input.trials)) {
     mark(search);
     return absl::OkStatus();
   }
   SearchInput input = search.input;
-  // What was cut short may be searched on: it counts as a wish for what it got.
-  if (search.cancelled) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
+  // A job may have asked for more meanwhile. And what was cut short may be searched on: it counts as a wish for what it
+  // got.
+  search.interim = false;
+  const bool goes_on = !search.stop && !search.exhausted && input.wanted > static_cast<int64_t>(input.trials.size()) &&
+                       !input.trials.empty();
+  if (search.cancelled || goes_on) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
   const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
   double budget_s = search.budget_s;
   if (elsewhere) {
@@ -197,6 +258,13 @@ absl::Status Searches::conclude(Search& search) {
                       record_of_finals(input, search.group, search.device, finals, all, search.check_seeds, budget_s));
   if (elsewhere && !holds_here(*elsewhere, finals)) {
     mark(search);
+    return absl::OkStatus();
+  }
+  if (record && goes_on) {
+    WL_RETURN_IF_ERROR(store_->promote(*record, search.row.id));
+    observer_->on_record(search, *record, SearchObserver::Origin::kSearched);
+    mark(search);
+    observer_->on_interim(search);
     return absl::OkStatus();
   }
   if (record) return take_record(search, *record, elsewhere.has_value());
@@ -234,28 +302,40 @@ void Searches::finish(Search& search, Search::End end) {
 void Searches::stop(Search& search, bool cancelled, bool leased_too) {
   search.stop = true;
   search.cancelled = cancelled;
-  // A promotion under way is what is wanted now.
-  if (search.searching() || search.rebuild) drop(search, leased_too);
+  // A promotion is what is wanted now, unless nobody has begun it and it has nothing that is known to be right.
+  if (!search.promoting()) {
+    take_back(search, leased_too);
+  } else if (cancelled && !any_correct(search.input.trials)) {
+    take_back(search, /*leased_too=*/false);
+  }
   mark(search);
 }
 
-void Searches::abandon(Search& search) {
-  drop(search, true);
-  search.end = Search::End::kNothing;
+void Searches::promote_interim(Search& search) {
+  search.interim = true;
+  mark(search);
+}
+
+void Searches::drop_unwanted(std::map<int64_t, Search>::iterator at) {
+  if (!at->second.jobs.empty()) return;
+  if (at->second.end == Search::End::kOpen) take_back(at->second, true);
+  leases_->arrived(at->first);
+  searches_.erase(at);
 }
 
 void Searches::leave(int64_t job_id) {
   for (auto at = searches_.begin(); at != searches_.end();) {
-    Search& search = at->second;
-    search.jobs.erase(job_id);
-    if (!search.jobs.empty()) {
-      ++at;
-      continue;
-    }
-    if (search.end == Search::End::kOpen) drop(search, true);
-    leases_->arrived(at->first);
-    at = searches_.erase(at);
+    const auto search = at++;
+    search->second.jobs.erase(job_id);
+    drop_unwanted(search);
   }
+}
+
+void Searches::leave(int64_t job_id, int64_t id) {
+  const auto at = searches_.find(id);
+  if (at == searches_.end()) return;
+  at->second.jobs.erase(job_id);
+  drop_unwanted(at);
 }
 
 }  // namespace wl

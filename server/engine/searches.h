@@ -1,10 +1,13 @@
 // The live searches: a search turns rounds into batches, reports into trials and a promotion into the record of its
-// key. What it knows can be derived from the trials in the store, so a restarted coordinator goes on where it was.
+// key. What it knows can be derived from what the store has, so a restarted coordinator goes on where it was.
 //
-// Owned by the engine's thread: no lock, and no function may be called from another thread.
+// Owned by the engine's thread: no lock, and no function may be called from another thread. What takes time (opening a
+// group's space, the oracle, proposals and their code) runs in the pool of the event loop, one task of a search at a
+// time, on copies of what it needs.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,32 +22,36 @@ struct Search {
   SearchRow row;
   PlannedGroup group;
   Device device;
-  std::unique_ptr<GroupCompiler> compiler;
+  Machine machine;
+  std::vector<KnownPlan> known;                   // records whose plans may suit it; until it is set up
+  std::shared_ptr<const GroupCompiler> compiler;  // once it is set up; tasks of the pool share it
   SearchInput input;
-  std::vector<PhaseTrial> all;  // every stored trial of complete rounds and promotions
+  Tally tally;                  // of input.trials
+  double saving = 0;            // what the next round is expected to save (compiler/search/budget.h)
+  std::vector<PhaseTrial> all;  // every stored trial, promotions too
   std::vector<uint64_t> check_seeds;
   std::vector<Check> checks;  // the first one is known to workers, the second only in promotions
-  bool checks_asked = false;
-  int64_t phase = 0;  // of the last promotion that was begun
+  int64_t phase = 0;          // of the last promotion that was begun
   double budget_s = 0;
-  double bound_ns = 0;  // no kernel of the group is faster
-  bool cold = false;    // kernels are timed with cold caches; part of the key
-  struct OpenRound {
-    std::string batch_id;
-    int64_t phase = 0;            // 0: a round of the search; n: the n-th promotion
-    std::vector<Trial> rejected;  // candidates that lowering refused
+  double bound_ns = 0;   // no kernel of the group is faster
+  bool cold = false;     // kernels are timed with cold caches; part of the key
+  int64_t at_once = 0;   // rounds that are measured at once; 0: as many as there are workers for it
+  bool working = false;  // the pool has a task of this search
+  struct OpenBatch {
+    int64_t phase = 0;  // 0: of a round of the search; n: of the n-th promotion
+    std::vector<PlannedTrial> candidates;
   };
-  std::optional<OpenRound> open;    // its batch is ready or leased
-  std::optional<BatchRow> rebuild;  // the round that was open when the coordinator started
+  std::map<std::string, OpenBatch> open;  // what is ready or leased, by the id of the batch
+  std::vector<BatchRow> restored;         // what was when the coordinator started, until it is offered again
   bool exhausted = false;
   bool stop = false;                      // promote what there is
   bool cancelled = false;                 // and promote few
+  bool interim = false;                   // promote what there is, and go on
   bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
   std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // that want it
-  bool searching() const { return open && open->phase == 0; }
-  bool promoting() const { return open && open->phase > 0; }
+  bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
 };
 
 // What dealing out rounds goes by.
@@ -55,17 +62,19 @@ class SearchObserver {
  public:
   enum class Origin { kKnown, kSearched, kTransferred };
   virtual ~SearchObserver() = default;
-  virtual void on_round(const Search& search) = 0;  // the trials of a round came in
+  virtual void on_round(const Search& search) = 0;  // the trials of a batch came in
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
-  virtual void on_end(const Search& search) = 0;  // may end jobs and with them the search
+  virtual void on_interim(const Search& search) = 0;  // it has promoted what it had, if that was right, and goes on
+  virtual void on_end(const Search& search) = 0;      // may end jobs and with them the search
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
 };
 
 class Searches {
  public:
   // All must outlive the searches.
-  Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, SearchObserver* observer)
-      : store_(store), compiler_(compiler), loop_(loop), leases_(leases), observer_(observer) {}
+  Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, const Workers* workers,
+           SearchObserver* observer)
+      : store_(store), compiler_(compiler), loop_(loop), leases_(leases), workers_(workers), observer_(observer) {}
 
   // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
@@ -75,34 +84,44 @@ class Searches {
   const Search& at(int64_t id) const { return searches_.at(id); }
 
   void mark(const Search& search) { loop_->mark(search.row.id); }  // its step is due
+  void tick();  // Marks the searches that may have more rounds at once than they have.
   void step(int64_t id);
   void on_trials(int64_t id, const std::string& batch_id, std::vector<Trial> trials);
-  // Promotes what there is. `leased_too`: although a worker is at a round, whose trials are then lost.
+  void on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts);
+  void on_store_failure(int64_t id, const absl::Status& status);
+  // Promotes what there is. `leased_too`: although workers are at rounds, whose trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
-  void abandon(Search& search);  // Ends it with nothing, for nobody is there to measure.
-  void leave(int64_t job_id);    // The job wants none of them any more. Those that nobody wants are dropped.
+  void promote_interim(Search& search);    // Promotes what there is and goes on, for other jobs.
+  void leave(int64_t job_id);              // The job wants none of them any more. Those that nobody wants are dropped.
+  void leave(int64_t job_id, int64_t id);  // The same for one of them.
 
  private:
   // searches.cpp
-  absl::StatusOr<Search> open(const SearchRow& row, const PlannedGroup& group, const Device& device,
-                              const Machine& machine);
-  void ask_checks(Search& search);
-  absl::StatusOr<bool> next(Search& search);
+  void set_up(Search& search);
+  void next(Search& search);
   absl::Status conclude(Search& search);
   absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
   void finish(Search& search, Search::End end);
+  void drop_unwanted(std::map<int64_t, Search>::iterator at);
   // rounds.cpp
+  void prepare(Search& search, std::function<Round(const SearchInput&)> make, const std::optional<BatchRow>& stored);
+  void on_prepared(int64_t id, Round round, const std::optional<BatchRow>& stored);
+  absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& stored);
   double due_of(const Search& search, const Round& round) const;
-  absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& known);
-  absl::Status rebuild(Search& search);
-  bool drop(Search& search, bool leased_too);
+  int64_t most_rounds(const Search& search);
+  void take_back(Search& search, bool leased_too);
 
   Store* const store_;
   const Compiler* const compiler_;
   EventLoop* const loop_;
   Leases* const leases_;
+  const Workers* const workers_;
   SearchObserver* const observer_;
-  std::map<int64_t, Search> searches_;  // by id
+  std::map<int64_t, Search> searches_;          // by id
+  std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
 };
+
+// Adds a trial to what the search knows, in the order of numbers.
+void add_trial(Search& search, int64_t phase, const Trial& trial);
 
 }  // namespace wl

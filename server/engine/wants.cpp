@@ -67,7 +67,9 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, ""));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
   }
+  if (asked.at_once > 0) search.at_once = asked.at_once;
   const bool more = trials > search.input.wanted;
+  if (more) search.exhausted = false;
   search.input.wanted = std::max(search.input.wanted, trials);
   if (search.end == Search::End::kRecord && more) search.end = Search::End::kOpen;
   if (search.end == Search::End::kRecord && record) job.records.insert_or_assign(group.key, std::move(record->record));

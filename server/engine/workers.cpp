@@ -6,6 +6,11 @@
 #include "server/engine/devices.h"
 
 namespace wl {
+namespace {
+
+constexpr auto kForgotten = std::chrono::hours(1);
+
+}  // namespace
 
 bool Workers::alive(const State& worker) const {
   return worker.waiting > 0 || Clock::now() - worker.heard < 2 * term_;
@@ -16,17 +21,18 @@ Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
   return found == workers_.end() || found->second.epoch != epoch ? nullptr : &found->second;
 }
 
-absl::Status Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
+absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
   const int64_t now_ms = unix_ms_now();
-  WL_RETURN_IF_ERROR(store_->put_worker(name, epoch, devices, now_ms));
+  WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, now_ms));
   const std::lock_guard lock(mutex_);
   State& worker = workers_[name];
-  if (worker.epoch != epoch) worker.waiting = 0;  // Calls of the older process do not count for the new one.
-  worker.epoch = epoch;
+  if (worker.epoch > given) return given;         // A newer process has come meanwhile.
+  if (worker.epoch != given) worker.waiting = 0;  // Calls of the older process do not count for the new one.
+  worker.epoch = given;
   worker.devices = devices;
   worker.heard = Clock::now();
   worker.heard_ms = now_ms;
-  return absl::OkStatus();
+  return given;
 }
 
 std::optional<std::vector<Device>> Workers::heard(const std::string& name, uint64_t epoch) {
@@ -55,13 +61,25 @@ Workers::Waiting::~Waiting() {
 }
 
 int Workers::serving(const Device& device) const {
+  return static_cast<int>(names_serving(device).size());
+}
+
+std::vector<std::string> Workers::names_serving(const Device& device) const {
   const std::lock_guard lock(mutex_);
-  int count = 0;
+  std::vector<std::string> names;
   for (const auto& [name, worker] : workers_) {
-    count += alive(worker) && std::any_of(worker.devices.begin(), worker.devices.end(),
-                                          [&](const Device& own) { return serves(own, device); });
+    if (alive(worker) && std::any_of(worker.devices.begin(), worker.devices.end(),
+                                     [&](const Device& own) { return serves(own, device); }))
+      names.push_back(name);
   }
-  return count;
+  return names;
+}
+
+void Workers::forget_dead() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(workers_, [&](const auto& entry) {
+    return entry.second.waiting == 0 && Clock::now() - entry.second.heard > kForgotten;
+  });
 }
 
 absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked) const {

@@ -23,8 +23,8 @@ class Workers {
   // A worker is alive until it was not heard from for two terms.
   Workers(Store* store, Clock::duration term) : store_(store), term_(term) {}
 
-  // Errors as Store::put_worker.
-  absl::Status add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. Errors as Store::put_worker.
+  absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
   // Notes that the worker asked for work. Returns its devices; nullopt when it is not registered under this epoch.
   std::optional<std::vector<Device>> heard(const std::string& name, uint64_t epoch);
   void renewed(const std::string& name);  // Notes that it renewed a lease.
@@ -44,6 +44,8 @@ class Workers {
   };
 
   int serving(const Device& device) const;  // live workers with a device that serves this one
+  std::vector<std::string> names_serving(const Device& device) const;
+  void forget_dead();  // Workers that have been silent for long are no longer listed.
   // The device that `asked` means: the one that is given, else of the live worker that was heard from last, else of the
   // machine that the store saw last. NotFound: none ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& asked) const;

@@ -29,11 +29,17 @@ std::vector<std::string> first_plans(const SearchInput& input, int n) {
   return plans;
 }
 
-std::vector<PlanOutcome> outcomes_of(const std::vector<Trial>& trials) {
+std::vector<PlanOutcome> outcomes_of(const SearchInput& input) {
   std::vector<PlanOutcome> outcomes;
-  for (const Trial& trial : trials) {
+  std::vector<double> times;
+  for (const Trial& trial : input.trials) {
     outcomes.push_back({trial.plan, trial.outcome == Outcome::kCorrect, undisturbed_ns(trial.samples_ns), trial.code});
+    if (outcomes.back().correct) times.push_back(outcomes.back().ns);
   }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  if (!times.empty()) std::nth_element(times.begin(), middle, times.end());
+  for (const std::string& plan : input.pending)
+    outcomes.push_back({plan, !times.empty(), times.empty() ? 0 : *middle, {}});
   return outcomes;
 }
 
@@ -58,12 +64,13 @@ double better_ns(double best, const Trial& trial) {
   return best == 0 || ns < best ? ns : best;
 }
 
-// The least of all samples of a plan in these trials; 0: there is none.
-double least_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
-  double least = 0;
+// The time of a plan by the samples of all its trials; 0: there is none.
+double time_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
+  std::vector<int64_t> samples;
   for (const Trial& trial : trials)
-    if (trial.plan == plan) least = better_ns(least, trial);
-  return least;
+    if (trial.plan == plan && trial.outcome == Outcome::kCorrect)
+      samples.insert(samples.end(), trial.samples_ns.begin(), trial.samples_ns.end());
+  return undisturbed_ns(samples);
 }
 
 }  // namespace
@@ -72,25 +79,47 @@ bool was_tried(const std::vector<Trial>& trials, const std::string& plan) {
   return std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) { return trial.plan == plan; });
 }
 
+bool was_proposed(const SearchInput& input, const std::string& plan) {
+  return was_tried(input.trials, plan) ||
+         std::find(input.pending.begin(), input.pending.end(), plan) != input.pending.end();
+}
+
+void Tally::add(const Trial& trial) {
+  ++outcomes[static_cast<size_t>(trial.outcome)];
+  best_ns = better_ns(best_ns, trial);
+  if (trial.outcome != Outcome::kCorrect || (default_trial_ >= 0 && default_trial_ < trial.trial)) return;
+  default_trial_ = trial.trial;
+  default_ns = undisturbed_ns(trial.samples_ns);
+}
+
 Round next_round(const SearchInput& input) {
   Round round;
-  round.first = static_cast<int64_t>(input.trials.size());
-  const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - round.first));
+  round.first = input.next_trial;
+  const auto known = static_cast<int64_t>(input.trials.size() + input.pending.size());
+  const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - known));
   if (n <= 0) return round;
   std::vector<std::string> plans;
-  if (input.trials.empty()) {
+  if (known == 0) {
     plans = first_plans(input, n);
   } else {
     std::copy_if(input.also.begin(), input.also.end(), std::back_inserter(plans),
-                 [&](const std::string& plan) { return !was_tried(input.trials, plan); });
+                 [&](const std::string& plan) { return !was_proposed(input, plan); });
     if (const int rest = n - static_cast<int>(plans.size()); rest > 0)
-      for (std::string& plan : input.compiler->propose(input.strategy, outcomes_of(input.trials), rest, input.seed))
+      for (std::string& plan : input.compiler->propose(input.strategy, outcomes_of(input), rest, input.seed))
         if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(std::move(plan));
   }
   if (static_cast<int>(plans.size()) > n) plans.resize(n);
   round.size = static_cast<int64_t>(plans.size());
   for (size_t i = 0; i < plans.size(); ++i)
     add_candidate(input, round.first + static_cast<int64_t>(i), plans[i], &round);
+  return round;
+}
+
+Round stored_round(const SearchInput& input, int64_t phase, const std::vector<PlannedTrial>& candidates) {
+  Round round;
+  round.phase = phase;
+  round.size = static_cast<int64_t>(candidates.size());
+  for (const PlannedTrial& candidate : candidates) add_candidate(input, candidate.trial, candidate.plan, &round);
   return round;
 }
 
@@ -148,16 +177,10 @@ Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns
   return standing;
 }
 
-double best_ns(const std::vector<Trial>& trials) {
-  double best = 0;
-  for (const Trial& trial : trials) best = better_ns(best, trial);
-  return best;
-}
-
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials) {
   std::vector<double> slower;
   for (const Trial& final : finals) {
-    const double before = least_of_plan(final.plan, trials), now = better_ns(0, final);
+    const double before = time_of_plan(final.plan, trials), now = better_ns(0, final);
     if (before > 0 && now > 0) slower.push_back(now / before);
   }
   std::sort(slower.begin(), slower.end());
@@ -167,12 +190,6 @@ bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& tr
 bool any_correct(const std::vector<Trial>& trials) {
   return std::any_of(trials.begin(), trials.end(),
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
-}
-
-OutcomeCounts count_outcomes(const std::vector<Trial>& trials) {
-  OutcomeCounts counts{};
-  for (const Trial& trial : trials) ++counts[static_cast<int>(trial.outcome)];
-  return counts;
 }
 
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
@@ -185,7 +202,7 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
   double least = 0;
   for (const Trial& trial : finals) {
     if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    const double ns = least_of_plan(trial.plan, all);
+    const double ns = time_of_plan(trial.plan, all);
     if (best == nullptr || ns < least) {
       best = &trial;
       least = ns;
@@ -211,7 +228,8 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
   record.strategy = input.strategy;
   record.trials_asked = input.wanted;
   record.budget_s = budget_s;
-  record.outcomes = count_outcomes(input.trials.empty() ? finals : input.trials);
+  for (const Trial& trial : input.trials.empty() ? finals : input.trials)
+    ++record.outcomes[static_cast<size_t>(trial.outcome)];
   record.bytes = group.bytes;
   record.ops = group.ops;
   record.flops = group.flops;

@@ -18,14 +18,28 @@ struct SearchInput {
   const GroupCompiler* compiler = nullptr;
   std::string strategy;
   uint64_t seed = 0;
-  int64_t wanted = 1;             // trials; 1: the default schedule only
-  std::vector<std::string> near;  // plans that won for similar groups before the search began
-  std::vector<std::string> also;  // plans to try next, before the strategy's own
-  std::vector<Trial> trials;      // of complete rounds, in order
+  int64_t wanted = 1;                // trials; 1: the default schedule only
+  std::vector<std::string> near;     // plans that won for similar groups before the search began
+  std::vector<std::string> also;     // plans to try next, before the strategy's own
+  std::vector<Trial> trials;         // in the order of their numbers
+  std::vector<std::string> pending;  // plans that are being measured
+  int64_t next_trial = 0;            // the number of the next candidate
 };
 bool was_tried(const std::vector<Trial>& trials, const std::string& plan);
+// Whether a plan was tried or is being measured.
+bool was_proposed(const SearchInput& input, const std::string& plan);
 
-// The candidates of trials first .. first + size - 1. Those that lowering refused are rejected trials already.
+// What the trials of a search add up to.
+struct Tally {
+  double best_ns = 0, default_ns = 0;  // 0: none is correct. default_ns is of the first correct trial by number
+  OutcomeCounts outcomes{};
+  void add(const Trial& trial);
+
+ private:
+  int64_t default_trial_ = -1;
+};
+
+// Candidates that are proposed together. Those that lowering refused are rejected trials already.
 struct Round {
   int64_t phase = 0;
   int64_t first = 0;
@@ -34,8 +48,14 @@ struct Round {
   std::vector<Trial> rejected;
 };
 
-// The next round of the search; size 0 when `wanted` is reached or the space is exhausted.
+// The next round of the search, with what is being measured taken into account; size 0 when `wanted` is reached or the
+// space is exhausted. A plan that is being measured counts as if it took the median time of the correct trials (the
+// constant liar of D. Ginsbourger, R. Le Riche and L. Carraro, "Kriging is well-suited to parallelize optimization",
+// 2010).
 Round next_round(const SearchInput& input);
+
+// The round whose candidates the store has. One that this version cannot generate any more is a rejected trial.
+Round stored_round(const SearchInput& input, int64_t phase, const std::vector<PlannedTrial>& candidates);
 
 // The promotion: the best `finalists` and the first correct trial, normally the default schedule; the default schedule
 // alone while there are no trials.
@@ -50,16 +70,13 @@ bool holds_here(const KernelRecord& elsewhere, const std::vector<Trial>& finals)
 // The figures by which the budget deals out rounds: the best time after each round so far.
 Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns);
 
-// The time of the best correct trial (undisturbed_ns); 0: there is none.
-double best_ns(const std::vector<Trial>& trials);
 // Whether most finalists were slower than the same plans in the search, by more than the times of one machine vary.
 // They are timed again then.
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);
-OutcomeCounts count_outcomes(const std::vector<Trial>& trials);
 
-// The record of the finalist whose plan has the least sample; nullopt when none was correct. `all`: every trial of the
-// search, finals too, whose samples count and whose times the record sums up.
+// The record of the finalist whose plan has the least time by the samples of all its trials; nullopt when none was
+// correct. `all`: every trial of the search, finals too, whose samples count and whose times the record sums up.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
                                                              const Device& device, const std::vector<Trial>& finals,
                                                              const std::vector<Trial>& all,

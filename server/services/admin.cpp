@@ -12,6 +12,7 @@ class AdminService final : public v1::Admin::CallbackService {
   WL_ANSWER_ON(serving_.quick, GetServerInfo, v1::GetServerInfoRequest, v1::ServerInfo);
   WL_ANSWER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
   WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
+  WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
 
  private:
   const Serving serving_;
@@ -43,7 +44,12 @@ grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest*, v1::ListWo
 }
 
 grpc::Status AdminService::Drain(const v1::DrainRequest*, v1::DrainResponse*) {
-  engine_->drain();
+  engine_->drain(true);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::Undrain(const v1::UndrainRequest*, v1::UndrainResponse*) {
+  engine_->drain(false);
   return grpc::Status::OK;
 }
 

@@ -53,7 +53,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     std::vector<LeaseRef> leases;
     for (const v1::Lease& lease : out_->leases()) leases.push_back({lease.lease_id(), lease.attempt()});
     const auto work = [engine = serving_.engine, leases] {
-      for (const LeaseRef& lease : leases) engine->release(lease);
+      for (const LeaseRef& lease : leases) engine->release(lease, LeaseEnd::kReleased);
     };
     if (!serving_.quick->post(work)) work();
   }
@@ -90,7 +90,10 @@ grpc::Status WorkerServiceImpl::RegisterWorker(const v1::RegisterWorkerRequest* 
   }
   out->set_lease_s(serving_.lease_s);
   out->set_renew_s(serving_.lease_s / 3);
-  return to_grpc(engine_->register_worker(request->name(), request->epoch(), devices));
+  const auto epoch = engine_->register_worker(request->name(), request->epoch(), devices);
+  if (!epoch.ok()) return to_grpc(epoch.status());
+  out->set_epoch(*epoch);
+  return grpc::Status::OK;
 }
 
 grpc::ServerUnaryReactor* WorkerServiceImpl::AcquireLeases(grpc::CallbackServerContext* context,
@@ -142,7 +145,8 @@ grpc::Status WorkerServiceImpl::ReportResults(const v1::ReportResultsRequest* re
 }
 
 grpc::Status WorkerServiceImpl::ReleaseLeases(const v1::ReleaseLeasesRequest* request, v1::ReleaseLeasesResponse*) {
-  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()});
+  const LeaseEnd why = request->unable() ? LeaseEnd::kUnable : LeaseEnd::kReleased;
+  for (const auto& item : request->items()) engine_->release({item.lease_id(), item.attempt()}, why);
   return grpc::Status::OK;
 }
 

@@ -49,6 +49,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::created_ms>("created_ms"),
     column<JobRow, &JobRow::started_ms>("started_ms"),
     column<JobRow, &JobRow::finished_ms>("finished_ms"),
+    column<JobRow, &JobRow::plan_attempts>("plan_attempts"),
 };
 
 const std::string kSelectJob = cat("SELECT ", names_of<JobRow>(kJobColumns), " FROM jobs WHERE ");
@@ -113,6 +114,22 @@ absl::Status Store::set_job_running(int64_t id, const Device& device, int64_t st
 
 absl::Status Store::set_job_cancelling(int64_t id) {
   return write([&](Sql& sql) { return sql.run("UPDATE jobs SET cancelling = 1 WHERE id = ? AND state < 2", id); });
+}
+
+absl::StatusOr<int64_t> Store::set_job_planning(int64_t id, bool begins) {
+  int64_t attempts = 0;
+  const absl::Status done = write([&](Sql& sql) {
+    return sql.each(
+        "UPDATE jobs SET plan_attempts = CASE WHEN ? THEN plan_attempts + 1 ELSE 0 END WHERE id = ? "
+        "RETURNING plan_attempts",
+        [&](const Sql::Row& row) {
+          attempts = row.integer(0);
+          return true;
+        },
+        begins, id);
+  });
+  WL_RETURN_IF_ERROR(done);
+  return attempts;
 }
 
 absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) {

@@ -135,9 +135,10 @@ absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<
   return missing;
 }
 
-absl::Status Store::put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
-                               int64_t now_ms) {
-  return write([&](Sql& sql) -> absl::Status {
+absl::StatusOr<uint64_t> Store::put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
+                                           int64_t now_ms) {
+  uint64_t given = 0;
+  const absl::Status done = write([&](Sql& sql) -> absl::Status {
     uint64_t newest = 0;
     WL_RETURN_IF_ERROR(sql.each(
         "SELECT epoch FROM workers WHERE name = ?",
@@ -146,13 +147,15 @@ absl::Status Store::put_worker(const std::string& name, uint64_t epoch, const st
           return false;
         },
         name));
-    if (newest > epoch) {
+    if (epoch != 0 && epoch < newest) {
       return absl::FailedPreconditionError(
           cat("worker ", name, ": a newer process has this name; give this one another"));
     }
+    // What a process says of its epoch is compared and never stored, so no process can use the numbers up.
+    given = epoch != 0 && epoch == newest ? epoch : newest + 1;
     WL_RETURN_IF_ERROR(sql.run(
         "INSERT INTO workers (name, epoch) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET epoch = excluded.epoch", name,
-        epoch));
+        given));
     for (const Device& device : devices) {
       const std::string payload = encode(device);
       WL_RETURN_IF_ERROR(
@@ -162,6 +165,8 @@ absl::Status Store::put_worker(const std::string& name, uint64_t epoch, const st
     }
     return absl::OkStatus();
   });
+  WL_RETURN_IF_ERROR(done);
+  return given;
 }
 
 absl::StatusOr<std::vector<Device>> Store::devices() {

@@ -55,6 +55,26 @@ constexpr SqlColumn<SearchRow> kSearchColumns[] = {
     column<SearchRow, &SearchRow::seed>("seed"),
 };
 
+// A line for each candidate: its number, a space and its plan.
+SqlValue candidates_text(const BatchRow& batch) {
+  return absl::StrJoin(batch.candidates, "\n", [](std::string* out, const PlannedTrial& candidate) {
+    append(out, candidate.trial, " ", candidate.plan);
+  });
+}
+
+void read_candidates(BatchRow& batch, const Sql::Row& row, int at) {
+  const std::string text = row.text(at);
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(' ', 1));
+    PlannedTrial candidate{0, std::string(parts.second)};
+    if (absl::SimpleAtoi(parts.first, &candidate.trial)) batch.candidates.push_back(std::move(candidate));
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  return absl::StrSplit(text, '\n', absl::SkipEmpty());
+}
+
 constexpr SqlColumn<BatchRow> kBatchColumns[] = {
     column<BatchRow, &BatchRow::id>("id"),
     column<BatchRow, &BatchRow::search_id>("search_id"),
@@ -75,6 +95,9 @@ constexpr SqlColumn<BatchRow> kBatchColumns[] = {
     column<BatchRow, &BatchRow::failures>("failures"),
     column<BatchRow, &BatchRow::lease_id>("lease_id"),
     column<BatchRow, &BatchRow::worker>("worker"),
+    {"candidates", &candidates_text, &read_candidates},
+    {"lost_on", [](const BatchRow& batch) -> SqlValue { return absl::StrJoin(batch.lost_on, "\n"); },
+     [](BatchRow& batch, const Sql::Row& row, int at) { batch.lost_on = lines_of(row.text(at)); }},
 };
 
 const std::string kSelectBatch = cat("SELECT ", names_of<BatchRow>(kBatchColumns), " FROM batches WHERE ");
@@ -96,6 +119,21 @@ absl::StatusOr<std::optional<BatchRow>> unfinished_batch(Sql& sql, const std::st
         return false;
       },
       id));
+  return batch;
+}
+
+// The batch that this lease owns, or owned when it was reported.
+absl::StatusOr<std::optional<BatchRow>> leased_batch(Sql& sql, const std::string& id, const std::string& lease_id,
+                                                     int64_t attempt) {
+  std::optional<BatchRow> batch;
+  if (lease_id.empty()) return batch;
+  WL_RETURN_IF_ERROR(sql.each(
+      cat(kSelectBatch, "id = ? AND lease_id = ? AND attempt = ?").c_str(),
+      [&](const Sql::Row& row) {
+        batch = record_from<BatchRow>(kBatchColumns, row);
+        return false;
+      },
+      id, lease_id, attempt));
   return batch;
 }
 
@@ -176,15 +214,21 @@ absl::Status Store::put_round(const std::optional<BatchRow>& batch, int64_t sear
 absl::StatusOr<bool> Store::drop_batch(const std::string& batch_id) {
   bool dropped = false;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, unfinished_batch(sql, batch_id));
-    if (!batch) return absl::OkStatus();
-    dropped = true;
-    WL_RETURN_IF_ERROR(sql.run("DELETE FROM batches WHERE id = ?", batch_id));
-    return sql.run("DELETE FROM trials WHERE search_id = ? AND phase = ? AND trial >= ?", batch->search_id,
-                   batch->phase, batch->first_trial);
+    WL_RETURN_IF_ERROR(sql.run("DELETE FROM batches WHERE id = ? AND state <> 'done'", batch_id));
+    dropped = sql.changes() > 0;
+    return absl::OkStatus();
   });
   WL_RETURN_IF_ERROR(done);
   return dropped;
+}
+
+absl::Status Store::split_batch(const std::string& batch_id, const std::vector<BatchRow>& parts) {
+  return write([&](Sql& sql) -> absl::Status {
+    WL_RETURN_IF_ERROR(sql.run("DELETE FROM batches WHERE id = ? AND state = 'ready'", batch_id));
+    if (sql.changes() == 0) return absl::NotFoundError(cat("batch ", batch_id, " is not ready"));
+    for (const BatchRow& part : parts) WL_RETURN_IF_ERROR(insert<BatchRow>(sql, "batches", kBatchColumns, part));
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<int64_t> Store::lease_batch(const std::string& batch_id, const std::string& lease_id,
@@ -205,36 +249,31 @@ absl::StatusOr<int64_t> Store::lease_batch(const std::string& batch_id, const st
   return attempt;
 }
 
-absl::StatusOr<int64_t> Store::release_lease(const std::string& lease_id, int64_t attempt, bool failed) {
-  int64_t failures = -1;
+absl::StatusOr<std::vector<std::string>> Store::release_lease(const std::string& lease_id, int64_t attempt,
+                                                              const std::string& lost) {
+  std::optional<std::vector<std::string>> all;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     WL_RETURN_IF_ERROR(sql.each(
-        "UPDATE batches SET state = 'ready', failures = failures + ?, lease_id = '', worker = '' "
-        "WHERE lease_id = ? AND attempt = ? AND state = 'leased' RETURNING failures",
+        "UPDATE batches SET state = 'ready', failures = failures + 1, lease_id = '', worker = '', "
+        "lost_on = CASE WHEN ?1 = '' THEN lost_on ELSE lost_on || char(10) || ?1 END "
+        "WHERE lease_id = ?2 AND attempt = ?3 AND state = 'leased' RETURNING lost_on",
         [&](const Sql::Row& row) {
-          failures = row.integer(0);
+          all = lines_of(row.text(0));
           return true;
         },
-        failed, lease_id, attempt));
-    return failures < 0 ? absl::NotFoundError("no such lease") : absl::OkStatus();
+        lost, lease_id, attempt));
+    return all ? absl::OkStatus() : absl::NotFoundError("no such lease");
   });
   WL_RETURN_IF_ERROR(done);
-  return failures;
+  return *std::move(all);
 }
 
 absl::StatusOr<ReportOutcome> Store::report(const std::string& batch_id, const std::string& lease_id, int64_t attempt,
                                             const std::vector<Trial>& trials) {
   ReportOutcome outcome = ReportOutcome::kStale;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    std::optional<BatchRow> batch;
-    WL_RETURN_IF_ERROR(sql.each(
-        cat(kSelectBatch, "id = ? AND lease_id = ? AND attempt = ?").c_str(),
-        [&](const Sql::Row& row) {
-          batch = record_from<BatchRow>(kBatchColumns, row);
-          return false;
-        },
-        batch_id, lease_id, attempt));
-    if (!batch || lease_id.empty()) return absl::OkStatus();
+    WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, leased_batch(sql, batch_id, lease_id, attempt));
+    if (!batch) return absl::OkStatus();
     if (batch->done) {
       outcome = ReportOutcome::kDuplicate;
       return absl::OkStatus();
@@ -244,6 +283,21 @@ absl::StatusOr<ReportOutcome> Store::report(const std::string& batch_id, const s
     return sql.run("UPDATE batches SET state = 'done' WHERE id = ?", batch_id);
   });
   WL_RETURN_IF_ERROR(done);
+  return outcome;
+}
+
+absl::StatusOr<std::optional<ReportOutcome>> Store::reported(const std::string& batch_id, const std::string& lease_id,
+                                                             int64_t attempt) {
+  std::optional<ReportOutcome> outcome;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(const std::optional<BatchRow> batch, leased_batch(sql, batch_id, lease_id, attempt));
+    if (!batch) {
+      outcome = ReportOutcome::kStale;
+    } else if (batch->done) {
+      outcome = ReportOutcome::kDuplicate;
+    }
+    return absl::OkStatus();
+  }));
   return outcome;
 }
 

@@ -5,6 +5,19 @@ namespace wl {
 Sql::Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook)
     : connection_(connection), file_(std::move(file)), hook_(std::move(statement_hook)) {}
 
+absl::StatusOr<std::unique_ptr<Sql>> Sql::open(const std::string& file, const OpenOptions& options) {
+  sqlite3* connection = nullptr;
+  const int code =
+      sqlite3_open_v2(file.c_str(), &connection, options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+                      options.vfs.empty() ? nullptr : options.vfs.c_str());
+  std::unique_ptr<Sql> sql(new Sql(connection, file, options.statement_hook));
+  if (code != SQLITE_OK) return sql->error("opening");
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_busy_timeout(connection, 5000);
+  return sql;
+}
+
 Sql::~Sql() {
   for (const auto& [text, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close_v2(connection_);
@@ -16,8 +29,8 @@ std::string Sql::Row::text(int column) const {
   return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
-absl::Status Sql::error(std::string_view doing) const {
-  const int extended = sqlite3_extended_errcode(connection_);
+absl::Status Sql::error(std::string_view doing) {
+  const int extended = failure_ = sqlite3_extended_errcode(connection_);
   const std::string detail = cat("store ", file_, ": ", doing, ": ", sqlite3_errmsg(connection_));
   switch (extended & 0xff) {
     case SQLITE_FULL:
@@ -35,6 +48,9 @@ absl::Status Sql::error(std::string_view doing) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return absl::UnavailableError(cat(detail, "; another program has the file open: close it"));
+    case SQLITE_TOOBIG:
+      return absl::InvalidArgumentError(
+          cat(detail, "; a value may have at most ", sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, -1), " bytes"));
     case SQLITE_CONSTRAINT:
       return absl::AlreadyExistsError(detail);
     default:
@@ -53,9 +69,9 @@ absl::StatusOr<sqlite3_stmt*> Sql::prepare(const char* text) {
   return statement;
 }
 
-absl::Status Sql::step_all(sqlite3_stmt* statement, const std::function<bool(const Row&)>& visit) {
-  absl::Status status;
-  for (;;) {
+absl::Status Sql::step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit) {
+  absl::Status status = bound == SQLITE_OK ? absl::OkStatus() : error("binding a value");
+  while (status.ok()) {
     const int code = sqlite3_step(statement);
     if (code == SQLITE_DONE) break;
     if (code != SQLITE_ROW) {
@@ -71,9 +87,10 @@ absl::Status Sql::step_all(sqlite3_stmt* statement, const std::function<bool(con
 
 absl::Status Sql::run_with(const char* text, const std::vector<SqlValue>& values) {
   WL_ASSIGN_OR_RETURN(sqlite3_stmt * statement, prepare(text));
-  for (size_t i = 0; i < values.size(); ++i)
-    std::visit([&](const auto& value) { bind(statement, static_cast<int>(i) + 1, value); }, values[i]);
-  return step_all(statement, [](const Row&) { return false; });
+  int code = SQLITE_OK;
+  for (size_t i = 0; code == SQLITE_OK && i < values.size(); ++i)
+    code = std::visit([&](const auto& value) { return bind(statement, static_cast<int>(i) + 1, value); }, values[i]);
+  return step_all(statement, code, [](const Row&) { return false; });
 }
 
 absl::Status Sql::script(std::string_view text) {

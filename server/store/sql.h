@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,13 @@ using SqlValue = std::variant<std::monostate, int64_t, double, std::string, SqlB
 
 class Sql {
  public:
-  // Owns `connection`. `statement_hook`, if set, runs before every statement: tests die there.
-  Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook = {});
+  struct OpenOptions {
+    int flags = SQLITE_OPEN_READWRITE;
+    std::string vfs = {};                                  // the name of an sqlite3_vfs; empty: that of the system
+    std::function<void(const char*)> statement_hook = {};  // runs before every statement: tests die there
+  };
+  // A connection for one thread at a time. Errors are those of error().
+  static absl::StatusOr<std::unique_ptr<Sql>> open(const std::string& file, const OpenOptions& options);
   ~Sql();
   Sql(const Sql&) = delete;
   Sql& operator=(const Sql&) = delete;
@@ -52,9 +58,9 @@ class Sql {
   template <typename... Args>
   absl::Status each(const char* text, const std::function<bool(const Row&)>& visit, const Args&... args) {
     WL_ASSIGN_OR_RETURN(sqlite3_stmt * statement, prepare(text));
-    int at = 0;
-    (bind(statement, ++at, args), ...);
-    return step_all(statement, visit);
+    int at = 0, code = SQLITE_OK;
+    ((code == SQLITE_OK ? code = bind(statement, ++at, args) : code), ...);
+    return step_all(statement, code, visit);
   }
   // The same for statements without rows.
   template <typename... Args>
@@ -70,35 +76,36 @@ class Sql {
   int64_t last_id() const { return sqlite3_last_insert_rowid(connection_); }
   sqlite3* connection() const { return connection_; }
   // What the last failure of the connection means.
-  absl::Status error(std::string_view doing) const;
+  absl::Status error(std::string_view doing);
+  // The extended SQLite code of the last error() since clear_failure(), or SQLITE_OK.
+  int failure() const { return failure_; }
+  void clear_failure() { failure_ = SQLITE_OK; }
 
  private:
+  Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook);
   absl::StatusOr<sqlite3_stmt*> prepare(const char* text);
-  absl::Status step_all(sqlite3_stmt* statement, const std::function<bool(const Row&)>& visit);
+  // `bound`: what binding the arguments returned.
+  absl::Status step_all(sqlite3_stmt* statement, int bound, const std::function<bool(const Row&)>& visit);
 
-  static void bind(sqlite3_stmt* s, int at, const std::string& v) {
-    sqlite3_bind_text(s, at, v.data(), static_cast<int>(v.size()), SQLITE_STATIC);
+  static int bind(sqlite3_stmt* s, int at, const std::string& v) {
+    return sqlite3_bind_text64(s, at, v.data(), v.size(), SQLITE_STATIC, SQLITE_UTF8);
   }
-  static void bind(sqlite3_stmt* s, int at, const Blob& v) {
-    sqlite3_bind_blob64(s, at, v.bytes.data() ? v.bytes.data() : "", v.bytes.size(), SQLITE_STATIC);
+  static int bind(sqlite3_stmt* s, int at, const Blob& v) {
+    return sqlite3_bind_blob64(s, at, v.bytes.data() ? v.bytes.data() : "", v.bytes.size(), SQLITE_STATIC);
   }
-  static void bind(sqlite3_stmt* s, int at, std::monostate) { sqlite3_bind_null(s, at); }
-  static void bind(sqlite3_stmt* s, int at, const SqlBytes& v) { bind(s, at, Blob{v.bytes}); }
+  static int bind(sqlite3_stmt* s, int at, std::monostate) { return sqlite3_bind_null(s, at); }
+  static int bind(sqlite3_stmt* s, int at, const SqlBytes& v) { return bind(s, at, Blob{v.bytes}); }
   template <typename T>
-  static void bind(sqlite3_stmt* s, int at, const std::optional<T>& v) {
-    if (v) {
-      bind(s, at, *v);
-    } else {
-      sqlite3_bind_null(s, at);
-    }
+  static int bind(sqlite3_stmt* s, int at, const std::optional<T>& v) {
+    return v ? bind(s, at, *v) : sqlite3_bind_null(s, at);
   }
   template <typename T>
   requires std::is_arithmetic_v<T>
-  static void bind(sqlite3_stmt* s, int at, const T& v) {
+  static int bind(sqlite3_stmt* s, int at, const T& v) {
     if constexpr (std::is_floating_point_v<T>) {
-      sqlite3_bind_double(s, at, v);
+      return sqlite3_bind_double(s, at, v);
     } else {
-      sqlite3_bind_int64(s, at, static_cast<int64_t>(v));
+      return sqlite3_bind_int64(s, at, static_cast<int64_t>(v));
     }
   }
 
@@ -106,6 +113,7 @@ class Sql {
   std::string file_;
   std::function<void(const char*)> hook_;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
+  int failure_ = SQLITE_OK;
 };
 
 }  // namespace wl

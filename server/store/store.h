@@ -1,7 +1,8 @@
 // The store of a coordinator: one SQLite file. All writes go through one connection in one thread, which commits what
 // is queued in one transaction (fsync included) and only then answers. So a change whose function returned OK survives
-// a crash, and a function that returned an error changed nothing. Reads use a second, read-only connection. To store a
-// new fact of a job, search, batch or trial: a migration in schema/ and a row of its columns.
+// a crash, and a function that returned an error changed nothing, unless the store broke (StoreOptions::on_broken).
+// Reads use connections that only read. To store a new fact of a job, search, batch or trial: a migration in schema/
+// and a row of its columns.
 //
 // Threads: every function may be called from any thread and blocks until it is done.
 #pragma once
@@ -27,6 +28,22 @@ struct StoreOptions {
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
   // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
   std::function<void(const char*)> at_point = {};
+  // Called once, from a thread of the store, when it is not known what of the last writes is on the disk (a failed
+  // fsync, or an I/O error of a COMMIT). Every function is DataLoss from then on. The process must end: another one
+  // reads what the disk has.
+  std::function<void(const absl::Status&)> on_broken = {};
+  std::string vfs = {};  // tests: the name of the sqlite3_vfs to use
+};
+
+// Counts since the store was opened.
+struct StoreStats {
+  int64_t queued = 0;  // writes that wait for the transaction before theirs, now
+  int64_t writes = 0, transactions = 0;
+  int64_t checkpoints = 0, unfinished_checkpoints = 0;  // unfinished: the write-ahead log was not emptied
+  int64_t wal_bytes = 0;                                // now
+  int64_t damaged = 0;                                  // what was read and did not have its digest
+  bool checked = false;                                 // the file was looked through when it was opened
+  bool broken = false;
 };
 
 struct JobRow {
@@ -39,6 +56,7 @@ struct JobRow {
   std::optional<JobResult> result;
   absl::Status error;
   int64_t created_ms = 0, started_ms = 0, finished_ms = 0;
+  int64_t plan_attempts = 0;  // how often planning began and did not end: it may be what ended the coordinator
 };
 
 struct SearchRow {
@@ -54,8 +72,10 @@ struct BatchRow {
   int64_t phase = 0, first_trial = 0, size = 0;
   uint64_t check_seed = 0;
   bool leased = false, done = false;  // neither: ready
-  int64_t attempt = 0, failures = 0;
+  int64_t attempt = 0, failures = 0;  // failures: leases that ended without a report, for whatever reason
   std::string lease_id, worker;
+  std::vector<PlannedTrial> candidates;
+  std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
 };
 
 struct PhaseTrial {
@@ -73,13 +93,15 @@ enum class ReportOutcome { kAccepted, kDuplicate, kStale };
 
 class Store {
  public:
-  // Opens or makes the file. Unavailable: another coordinator has it; PermissionDenied: not writable;
-  // FailedPrecondition: made by a newer Warploom, not a Warploom store, or on a network disk; DataLoss: damaged.
+  // Opens or makes the file. Unavailable: another coordinator has it, by whatever name; PermissionDenied: not writable;
+  // FailedPrecondition: made by a newer Warploom, not a Warploom store, a file of several names (hard links), or on a
+  // network disk; DataLoss: damaged; InvalidArgument: the name of no file. What is refused is not changed.
   static absl::StatusOr<std::unique_ptr<Store>> open(const StoreOptions& options);
   ~Store();
   // Checkpoints and closes; nothing may be called afterwards.
   void close();
   const std::string& file() const;
+  StoreStats stats() const;
   static int64_t schema_version();
   static std::string sqlite_version();
 
@@ -89,6 +111,8 @@ class Store {
   absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "");
   absl::Status set_job_running(int64_t id, const Device& device, int64_t started_ms);
   absl::Status set_job_cancelling(int64_t id);
+  // Planning of a job begins (true) or has ended. Returns how often it has begun and not ended, this time too.
+  absl::StatusOr<int64_t> set_job_planning(int64_t id, bool begins);
   // Ends a job that is not done: `end` gives state, cached, result, error, finished_ms and, if it has one, device. With
   // a result_id the result also becomes the whole answer for it.
   absl::Status finish_job(const JobRow& end, const std::string& result_id);
@@ -112,17 +136,24 @@ class Store {
   // A round begins: the batch, if anything is left to measure, and the trials that lowering rejected.
   absl::Status put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
                          const std::vector<Trial>& rejected);
-  // A batch is taken back before it was reported, with its round's rejected trials. False: it is not open any more.
+  // A batch is taken back before it was reported. False: it is not open any more.
   absl::StatusOr<bool> drop_batch(const std::string& batch_id);
+  // Parts take the place of an open batch. NotFound when it is not open, or is leased.
+  absl::Status split_batch(const std::string& batch_id, const std::vector<BatchRow>& parts);
   // The new attempt. NotFound when the batch is not ready.
   absl::StatusOr<int64_t> lease_batch(const std::string& batch_id, const std::string& lease_id,
                                       const std::string& worker);
-  // Ends a lease without a result; the batch is ready again. `failed`: the worker was not heard from. Returns the
-  // failures so far, or NotFound when that lease does not own the batch.
-  absl::StatusOr<int64_t> release_lease(const std::string& lease_id, int64_t attempt, bool failed);
+  // Ends a lease without a result; the batch is ready again. `lost`: the name of its worker, if that was lost. Returns
+  // the names of all workers that were lost with the batch, or NotFound when that lease does not own it.
+  absl::StatusOr<std::vector<std::string>> release_lease(const std::string& lease_id, int64_t attempt,
+                                                         const std::string& lost);
   // Stores the trials if the lease still owns its batch, in the transaction that consumes it.
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const std::string& lease_id, int64_t attempt,
                                        const std::vector<Trial>& trials);
+  // What a report by this lease would be: kDuplicate or kStale; nullopt when the lease owns its batch, so that the
+  // report would be accepted.
+  absl::StatusOr<std::optional<ReportOutcome>> reported(const std::string& batch_id, const std::string& lease_id,
+                                                        int64_t attempt);
   // The coordinator itself ends a batch that no worker can do.
   absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
 
@@ -139,8 +170,11 @@ class Store {
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);
-  // FailedPrecondition when a newer process has the name.
-  absl::Status put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices, int64_t now_ms);
+  // Registers a process of a worker and returns its epoch. `epoch`: the one that this process was given before, 0 when
+  // it has none. A process that has none takes the name over, under the next epoch. FailedPrecondition when a newer
+  // process has taken it over since.
+  absl::StatusOr<uint64_t> put_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
+                                      int64_t now_ms);
   absl::StatusOr<std::vector<Device>> devices();  // last seen first
 
  private:

@@ -27,8 +27,8 @@ TEST(Chooser, ComparesKernelsByTheirLeastDisturbedSamples) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const auto& [fused, part, launches] : {
            Choice{{1000, 1000, 1000}, {600, 600, 600}, 1}, Choice{{1000, 1000, 1000}, {400, 400, 400}, 2},
-           Choice{{1000, 1900, 1900}, {600, 600, 600}, 1},    // the fused kernel was timed while other load ran
-           Choice{{1000, 1000, 1000}, {400, 1900, 1900}, 2},  // the parts were timed while other load ran
+           Choice{{1000, 1000, 1900}, {600, 600, 600}, 1},   // the fused kernel was timed while other load ran
+           Choice{{1000, 1000, 1000}, {400, 400, 1900}, 2},  // the parts were timed while other load ran
        }) {
     Records records;
     for (const PlannedGroup& group : plan->groups) records[group.key].samples_ns = group.fused_count > 0 ? fused : part;

@@ -224,7 +224,7 @@ TEST(Drain, IsReportedAndEndsNoWatch) {
   v1::AcquireLeasesRequest request;
   request.set_worker("w");
   request.set_epoch(1);
-  request.set_wait_s(20);
+  request.set_wait_s(0.1);
   v1::AcquireLeasesResponse leases;
   ASSERT_TRUE(service.workers->AcquireLeases(&asking, request, &leases).ok());
   EXPECT_TRUE(leases.drain());

@@ -135,7 +135,7 @@ TEST_F(Queue, AFailedLeaseEndsOneCall) {
   EXPECT_EQ(only_batch(next.wait()), "a");
 }
 
-TEST_F(Queue, ACallEndsEmptyAtItsDeadlineAndWhenDraining) {
+TEST_F(Queue, ACallEndsEmptyAtItsDeadlineAndWhenTheCoordinatorLeaves) {
   Asking& patient = calls.emplace_back();
   queue.wait(request(), patient.done());
   ReadyQueue::Request hurried = request();
@@ -144,14 +144,39 @@ TEST_F(Queue, ACallEndsEmptyAtItsDeadlineAndWhenDraining) {
   const auto over = calls.back().wait();
   ASSERT_TRUE(over.ok());
   EXPECT_TRUE(over->leases.empty() && !over->drain);
-  queue.drain();
+  queue.leave();
   queue.put("a", fake_device(), {});
   queue.wait(request(), calls.emplace_back().done());
-  for (Asking* call : {&patient, &calls.back()}) {
-    const auto drained = call->wait();
-    ASSERT_TRUE(drained.ok());
-    EXPECT_TRUE(drained->leases.empty() && drained->drain);
-  }
+  for (Asking* call : {&patient, &calls.back()}) EXPECT_TRUE(absl::IsUnavailable(call->wait().status()));
+}
+
+TEST_F(Queue, ACallWaitsWhileTheCoordinatorIsDrained) {
+  queue.drain(true);
+  queue.put("a", fake_device(), {});
+  ReadyQueue::Request hurried = request();
+  hurried.deadline = Clock::now() + std::chrono::milliseconds(10);
+  queue.wait(hurried, calls.emplace_back().done());
+  const auto over = calls.back().wait();
+  ASSERT_TRUE(over.ok());
+  EXPECT_TRUE(over->leases.empty() && over->drain) << "it hears why";
+  Asking& patient = calls.emplace_back();
+  queue.wait(request(), patient.done());
+  queue.drain(false);
+  EXPECT_EQ(only_batch(patient.wait()), "a");
+}
+
+TEST_F(Queue, AWorkerIsNotGivenWhatItIsToBeKeptFrom) {
+  ReadyQueue::Request kept_away = request("bad"), other = request("good");
+  kept_away.deadline = Clock::now() + std::chrono::milliseconds(10);
+  Asking& bad = calls.emplace_back();
+  queue.put("a", fake_device(), {0, 0, 0}, {"bad"});
+  queue.put("b", fake_device(), {1, 0, 0});
+  queue.wait(request("bad"), bad.done());
+  EXPECT_EQ(only_batch(bad.wait()), "b") << "although a is due before";
+  queue.wait(kept_away, calls.emplace_back().done());
+  EXPECT_TRUE(calls.back().wait()->leases.empty());
+  queue.wait(other, calls.emplace_back().done());
+  EXPECT_EQ(only_batch(calls.back().wait()), "a");
 }
 
 TEST_F(Queue, GivesNothingWhilePaused) {

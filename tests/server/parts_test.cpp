@@ -148,132 +148,18 @@ TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   Scratch scratch;
   auto store = store_in(scratch);
   Workers workers(store.get(), milliseconds(0));  // not heard from as soon as a call has ended
-  ASSERT_TRUE(workers.add("w", 1, {fake_device()}).ok());
+  ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 1u);
   EXPECT_EQ(workers.serving(fake_device()), 0);
   {
     const Workers::Waiting waiting(&workers, "w", 1);
     EXPECT_EQ(workers.serving(fake_device()), 1);
-    ASSERT_TRUE(workers.add("w", 2, {fake_device()}).ok());
+    ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 2u);
     EXPECT_EQ(workers.serving(fake_device()), 0) << "the call is one of the older process";
     EXPECT_FALSE(workers.heard("w", 1).has_value());
     EXPECT_TRUE(workers.heard("w", 2).has_value());
   }
   EXPECT_EQ(workers.serving(fake_device()), 0);
-  EXPECT_TRUE(absl::IsFailedPrecondition(workers.add("w", 1, {fake_device()})));
-}
-
-// Leases over a store with one search, whose calls back are recorded.
-class LeasesAlone : public testing::Test {
- protected:
-  LeasesAlone() {
-    EXPECT_TRUE(workers_.add("w", 1, {fake_device()}).ok());
-    JobRow job;
-    job.request_id = "r";
-    job.device = fake_device();
-    const int64_t id = store_->create_job(job)->id;
-    search_id_ = store_->open_search(id, SearchRow{0, "k", "e", "random", 0, 1}, false)->id;
-    leases_.recovered();
-  }
-  void offer(const std::string& id, double due, int64_t first) {
-    Offer offer;
-    offer.row.id = id;
-    offer.row.search_id = offer.search_id = search_id_;
-    offer.row.first_trial = first;
-    offer.row.size = 1;
-    offer.device = fake_device();
-    offer.order = {due, 0, 0};
-    auto batch = std::make_shared<Batch>();
-    batch->id = id;
-    batch->candidates = {{.trial = first, .plan = cat("plan ", first), .source = {}}};
-    offer.batch = batch;
-    EXPECT_TRUE(store_->put_round(offer.row, search_id_, 0, {}).ok());
-    leases_.offer(std::move(offer));
-  }
-  Acquired acquire(int max = 1) {
-    const auto answer = std::make_shared<std::promise<absl::StatusOr<Acquired>>>();
-    leases_.acquire("w", 1, max, Clock::now(), [answer](auto acquired) { answer->set_value(std::move(acquired)); });
-    return answer->get_future().get().value();
-  }
-
-  Scratch scratch_;
-  std::unique_ptr<Store> store_ = store_in(scratch_);
-  Workers workers_{store_.get(), milliseconds(60'000)};
-  EventLoop loop_{[] {}};
-  std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
-  Leases leases_{store_.get(),
-                 &workers_,
-                 &loop_,
-                 milliseconds(60'000),
-                 /*quiet_while_busy=*/true,
-                 {.stored = [this](int64_t, const std::string& id,
-                                   const std::vector<Trial>& trials) { stored_.emplace_back(id, trials); },
-                  .store_failed = [](const absl::Status& status) { ADD_FAILURE() << status; }}};
-  int64_t search_id_ = 0;
-};
-
-TEST_F(LeasesAlone, GiveWhatIsDueFirstAndEveryBatchOnce) {
-  offer("a", 2, 0);
-  offer("b", 1, 1);
-  ASSERT_EQ(acquire().leases.size(), 1u);
-  EXPECT_EQ(leases_.held_by("w#1"), 1);
-  const Acquired rest = acquire(5);
-  ASSERT_EQ(rest.leases.size(), 1u);
-  EXPECT_EQ(rest.leases[0].batch->id, "a") << "b was due before";
-  EXPECT_TRUE(acquire().leases.empty());
-  EXPECT_EQ(leases_.of_older_processes("w", 2).size(), 2u);
-  EXPECT_TRUE(leases_.of_older_processes("w", 1).empty());
-}
-
-TEST_F(LeasesAlone, AReportCountsOnceAndHasATrialForEveryCandidate) {
-  offer("a", 0, 0);
-  const LeaseGrant grant = acquire().leases.at(0);
-  const LeaseRef lease{grant.lease_id, grant.attempt};
-  EXPECT_EQ(leases_.report("a", {"other", 1}, {}).value(), ReportOutcome::kStale);
-  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kAccepted);
-  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kDuplicate);
-  ASSERT_EQ(stored_.size(), 1u);
-  ASSERT_EQ(stored_[0].second.size(), 1u);
-  EXPECT_EQ(stored_[0].second[0].plan, "plan 0");
-  EXPECT_EQ(stored_[0].second[0].outcome, Outcome::kRuntimeError) << "the worker said nothing of it";
-  EXPECT_EQ(leases_.renew(lease, "measure", 1), RenewOutcome::kLost);
-}
-
-TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
-  offer("a", 0, 0);
-  const LeaseGrant grant = acquire().leases.at(0);
-  EXPECT_FALSE(leases_.take_back(search_id_, "a", "", /*leased_too=*/false));
-  EXPECT_EQ(leases_.renew({grant.lease_id, grant.attempt}, "check", 0), RenewOutcome::kOk);
-  EXPECT_TRUE(leases_.take_back(search_id_, "a", "", /*leased_too=*/true));
-  EXPECT_EQ(leases_.renew({grant.lease_id, grant.attempt}, "check", 0), RenewOutcome::kCancel);
-  EXPECT_EQ(leases_.report("a", {grant.lease_id, grant.attempt}, {}).value(), ReportOutcome::kStale);
-  EXPECT_TRUE(stored_.empty());
-}
-
-TEST_F(LeasesAlone, AfterThreeSilentEndsTheCandidatesHaveFailed) {
-  offer("a", 0, 0);
-  for (int i = 0; i < 3; ++i) {
-    const LeaseGrant grant = acquire().leases.at(0);
-    leases_.end({"a", {grant.lease_id, grant.attempt}}, /*failed=*/true);
-  }
-  EXPECT_TRUE(acquire().leases.empty());
-  ASSERT_EQ(stored_.size(), 1u);
-  EXPECT_EQ(store_->trials(search_id_)->size(), 1u);
-}
-
-TEST_F(LeasesAlone, NothingIsGivenWhileTheCoordinatorComputesOrDrains) {
-  offer("a", 0, 0);
-  loop_.post([] {});
-  EXPECT_TRUE(acquire().leases.empty());
-  leases_.drain();
-  EXPECT_TRUE(acquire().drain);
-}
-
-TEST_F(LeasesAlone, WhatIsNotKnownYetIsToComeAgain) {
-  leases_.expect(search_id_);
-  EXPECT_TRUE(absl::IsUnavailable(leases_.report("b", {"l", 1}, {}).status()));
-  EXPECT_EQ(leases_.renew({"l", 1}, "check", 0), RenewOutcome::kOk);
-  leases_.arrived(search_id_);
-  EXPECT_EQ(leases_.report("b", {"l", 1}, {}).value(), ReportOutcome::kStale);
+  EXPECT_TRUE(absl::IsFailedPrecondition(workers.add("w", 1, {fake_device()}).status()));
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ TEST(Records, MedianOf) {
   EXPECT_EQ(median_of({9, 1, 4}), 4);
   EXPECT_EQ(median_of({9, 1, 4, 5}), 4.5);
   EXPECT_EQ(undisturbed_ns({}), 0);
-  EXPECT_EQ(undisturbed_ns({9, 1, 4}), 1);
+  EXPECT_EQ(undisturbed_ns({9}), 9);
+  EXPECT_EQ(undisturbed_ns({9, 1, 4}), 4) << "a single sample may be false";
+  EXPECT_EQ(undisturbed_ns({4, 9, 4}), 4);
 }
 
 TEST(Records, SizesOfBuffers) {

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include "client/program/files.h"
+#include "client/program/json.h"
+#include "client/program/manifest.h"
+#include "compiler/base/sha256.h"
 
 namespace wl {
 namespace {
@@ -117,6 +121,48 @@ TEST_F(BundleTest, EveryFlippedByteIsFound) {
   EXPECT_TRUE(load_bundle(path("b")).ok());
   fs::remove(path("b/kernels/wl_k0.so"));
   EXPECT_EQ(load_bundle(path("b")).status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Changes a manifest and gives it the right digest again.
+std::string refusal_of(const std::string& text, const std::function<void(Json&)>& change) {
+  Json json = Json::parse(text);
+  json.erase("sha256");
+  change(json);
+  json["sha256"] = sha256_hex(text_of(json));
+  const absl::Status status = parse_manifest(text_of(json)).status();
+  EXPECT_FALSE(status.ok()) << text_of(json);
+  return std::string(status.message());
+}
+
+TEST_F(BundleTest, NamesOfAManifestAreChecked) {
+  ASSERT_TRUE(write_bundle(path("b"), sample(), "{}").ok());
+  const std::string text = read_file(path("b/manifest.json")).value();
+  const std::string nul("graph.txt\0", 10);
+  for (const std::string& file : {std::string("../x"), std::string("/etc/passwd"), std::string("kernels/../../x"), nul,
+                                  std::string("kernels//x"), std::string(".x"), std::string("x\ny"), std::string()}) {
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["files"][0]["path"] = file; }).find("path: expected"),
+              std::string::npos);
+  }
+  for (const char* entry : {"../x", "9x", "x.y", ""}) {
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["kernels"][0]["entry"] = entry; }).find("entry: expected"),
+              std::string::npos);
+  }
+  for (const char* name : {"a\x1b[2Jb", "a\nb", "\x7f"}) {
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["buffers"][0]["name"] = name; }).find("name: expected"),
+              std::string::npos);
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["outputs"][0]["name"] = name; }).find("name: expected"),
+              std::string::npos);
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["target"]["device"] = name; }).find("device: expected"),
+              std::string::npos);
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["bind"][name] = 3; }).find("bind: expected"), std::string::npos);
+    EXPECT_NE(refusal_of(text, [&](Json& json) { json["weights"][0] = name; }).find("weights: expected"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal_of(text, [](Json& json) { json["kernels"][0]["key"] = "../x"; }).find("key: expected"),
+            std::string::npos);
+  const std::string huge(1 << 20, 'x');
+  EXPECT_NE(refusal_of(text, [&](Json& json) { json["kernels"][0]["plan"] = huge; }).find("plan: expected"),
+            std::string::npos);
 }
 
 TEST_F(BundleTest, ManifestsOfAnyBytesNeverCrash) {

@@ -12,61 +12,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/base/sha256.h"
-#include "tests/server/scratch.h"
+#include "tests/server/store/samples.h"
 
 namespace wl {
 namespace {
 
 using testing::HasSubstr;
-
-std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
-  auto store = Store::open(options);
-  if (!store.ok()) ADD_FAILURE() << store.status();
-  return store.ok() ? *std::move(store) : nullptr;
-}
-
-JobRow some_job(const std::string& request) {
-  JobRow job;
-  job.request_id = request;
-  job.body_hash = "hash";
-  job.graph = "graph {}";
-  job.created_ms = 1;
-  return job;
-}
-
-BatchRow some_batch(const std::string& id, int64_t search, int64_t first = 0) {
-  BatchRow batch;
-  batch.id = id;
-  batch.search_id = search;
-  batch.first_trial = first;
-  batch.size = 2;
-  return batch;
-}
-
-Trial some_trial(int64_t number) {
-  Trial trial;
-  trial.trial = number;
-  trial.plan = cat("plan ", number);
-  trial.outcome = Outcome::kCorrect;
-  trial.samples_ns = {100, 90, 95};
-  trial.max_error = 0.5;
-  trial.bound = 1;
-  trial.message = "fine";
-  trial.compile_s = 0.25;
-  return trial;
-}
-
-KernelRecord some_record(const std::string& key, const std::string& plan) {
-  KernelRecord record;
-  record.key = key;
-  record.environment = "gcc 12";
-  record.device.target = "cpu:avx2";
-  record.plan = plan;
-  record.samples_ns = {5};
-  record.digest = record_digest(record);
-  return record;
-}
 
 TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   Scratch scratch;
@@ -91,24 +42,24 @@ TEST(Store, TrialsAndBatchesComeBackAsTheyWere) {
   EXPECT_EQ(trials[1].trial.max_error, std::numeric_limits<double>::infinity());
   EXPECT_EQ(trials[1].trial.clocks_mhz, (std::vector<int64_t>{1980, 1965, 1980}));
   EXPECT_EQ(trials[2].trial.trial, 3);
-  const auto open = *store->open_batches(search);
+  const std::vector<BatchRow> open = store->open_batches(search).value();
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].id, "b2");
   EXPECT_EQ(open[0].first_trial, 2);
-  // Dropping a batch also drops the rejected trials of its round.
+  EXPECT_EQ(open[0].candidates, some_batch("b2", search, 2).candidates);
   EXPECT_TRUE(*store->drop_batch("b2"));
-  EXPECT_EQ(store->trials(search)->size(), 2u);
+  EXPECT_EQ(store->trials(search)->size(), 3u) << "that a candidate was rejected stays true";
   EXPECT_FALSE(*store->drop_batch("b2"));
 }
 
 TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
   ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
   const int64_t first = *store->lease_batch("b", "A", "worker a");
   EXPECT_EQ(store->lease_batch("b", "C", "worker c").status().code(), absl::StatusCode::kNotFound) << "leased already";
-  EXPECT_EQ(*store->release_lease("A", first, true), 1);
+  EXPECT_EQ(*store->release_lease("A", first, "worker a"), std::vector<std::string>{"worker a"});
   const int64_t second = *store->lease_batch("b", "B", "worker b");
   EXPECT_GT(second, first);
   EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale);
@@ -119,7 +70,7 @@ TEST(Store, OnlyTheLeaseThatOwnsABatchWrites) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(*store->report("b", "B", second, {some_trial(0)}), ReportOutcome::kDuplicate);
   EXPECT_EQ(*store->report("b", "A", first, {some_trial(0)}), ReportOutcome::kStale) << "the loser stays one";
   EXPECT_EQ(store->trials(search)->size(), 2u);
-  EXPECT_EQ(store->release_lease("B", second, false).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store->release_lease("B", second, "").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(Store, SameRequestSameJob) {
@@ -136,7 +87,7 @@ TEST(Store, SameRequestSameJob) {
 TEST(Store, AJobKeepsItsSearchAndRetuneBeginsANewOne) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const SearchRow wanted{0, "k", "e", "s", 0, 1};
+  const SearchRow wanted{0, kKey, "e", "s", 0, 1};
   const int64_t a = store->create_job(some_job("a"))->id, b = store->create_job(some_job("b"))->id;
   const int64_t first = store->open_search(a, wanted, false)->id;
   EXPECT_EQ(store->open_search(b, wanted, true)->generation, 1);
@@ -151,34 +102,34 @@ TEST(Store, OneBlessedRecordAndNoStaleAnswer) {
   auto store = open_or_die({.file = scratch.path("a.db")});
   JobRow job = some_job("r");
   job = *store->create_job(job);
-  const int64_t search = store->open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false)->id;
-  const KernelRecord old = some_record("k", "old");
+  const int64_t search = store->open_search(job.id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
+  const KernelRecord old = some_record(kKey, "old");
   ASSERT_TRUE(store->promote(old, search).ok());
   job.state = JobState::kSucceeded;
   job.options.trials = 32;
   job.result.emplace();
-  job.result->groups.emplace_back().key = "k";
+  job.result->groups.emplace_back().key = kKey;
   job.result->device.target = "cpu";
   ASSERT_TRUE(store->finish_job(job, "answer").ok());
   ASSERT_TRUE(store->whole_answer("answer")->has_value());
   EXPECT_EQ((*store->whole_answer("answer"))->trials_asked, 32);
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok());
   EXPECT_FALSE(store->whole_answer("answer")->has_value()) << "made from a record that is not the blessed one any more";
-  EXPECT_EQ((*store->record_by_key("k", "gcc 12"))->record.plan, "new");
-  EXPECT_EQ((*store->record_by_key("k", ""))->record.plan, "new");
-  EXPECT_FALSE(store->record_by_key("k", "gcc 13")->has_value());
+  EXPECT_EQ((*store->record_by_key(kKey, "gcc 12"))->record.plan, "new");
+  EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
+  EXPECT_FALSE(store->record_by_key(kKey, "gcc 13")->has_value());
   EXPECT_EQ((*store->record_by_digest(old.digest))->record.plan, "old");
-  EXPECT_EQ(*store->invalidate("k"), 1);
-  EXPECT_FALSE(store->record_by_key("k", "")->has_value());
-  ASSERT_TRUE(store->promote(some_record("k", "new"), search).ok()) << "the same bytes may be blessed again";
+  EXPECT_EQ(*store->invalidate(kKey), 1);
+  EXPECT_FALSE(store->record_by_key(kKey, "")->has_value());
+  ASSERT_TRUE(store->promote(some_record(kKey, "new"), search).ok()) << "the same bytes may be blessed again";
   EXPECT_EQ(store->list_records(0, 10)->size(), 1u);
 }
 
 TEST(Store, ARecordNeedsItsObjectAndABlobItsDigest) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
-  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
-  KernelRecord record = some_record("k", "p");
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, kKey, "e", "s", 0, 0}, false)->id;
+  KernelRecord record = some_record(kKey, "p");
   record.object_sha256 = sha256_hex("object");
   record.digest = record_digest(record);
   EXPECT_EQ(store->promote(record, search).code(), absl::StatusCode::kFailedPrecondition);
@@ -211,13 +162,17 @@ TEST(Store, AnOlderFormatIsBroughtUpToDate) {
     auto store = open_or_die(options);
     const JobRow job = *store->create_job(some_job("r1"));
     search = store->open_search(job.id, {0, "key", "env", "random", 0, 7}, false)->id;
-    ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {some_trial(0)}).ok());
+    ASSERT_TRUE(store->put_round(std::nullopt, search, 0, {some_trial(0)}).ok());
+    // Open batches of older formats do not say what they are made of.
+    ASSERT_TRUE(store->put_round(some_batch("b", search, 1), search, 0, {some_trial(2)}).ok());
   }
   sqlite3* file = nullptr;
   ASSERT_EQ(sqlite3_open(options.file.c_str(), &file), SQLITE_OK);
   EXPECT_EQ(sqlite3_exec(file,
                          "ALTER TABLE trials DROP COLUMN code; ALTER TABLE trials DROP COLUMN clock_mhz; "
                          "ALTER TABLE trials DROP COLUMN clocks_mhz; "
+                         "ALTER TABLE batches DROP COLUMN candidates; ALTER TABLE batches DROP COLUMN lost_on; "
+                         "ALTER TABLE jobs DROP COLUMN plan_attempts; "
                          "PRAGMA user_version = 1",
                          nullptr, nullptr, nullptr),
             SQLITE_OK)
@@ -229,27 +184,45 @@ TEST(Store, AnOlderFormatIsBroughtUpToDate) {
     ASSERT_TRUE(trials.ok()) << trials.status();
     ASSERT_EQ(trials->size(), 1u);
     EXPECT_TRUE((*trials)[0].trial == some_trial(0));
+    EXPECT_TRUE(store->open_batches(search)->empty()) << "its round is made anew";
   }
 }
 
-TEST(Store, ForeignAndNewerFilesAreLeftAlone) {
+TEST(Store, PartsTakeThePlaceOfABatch) {
   Scratch scratch;
-  std::ofstream(scratch.path("text")) << std::string(5000, 'x');
-  EXPECT_EQ(Store::open({.file = scratch.path("text")}).status().code(), absl::StatusCode::kDataLoss);
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = store->open_search(store->create_job(some_job("r"))->id, {0, "k", "e", "s", 0, 0}, false)->id;
+  ASSERT_TRUE(store->put_round(some_batch("b", search), search, 0, {}).ok());
+  const int64_t attempt = *store->lease_batch("b", "A", "w");
+  BatchRow one = some_batch("b/0", search), two = some_batch("b/1", search, 1);
+  EXPECT_EQ(store->split_batch("b", {one, two}).code(), absl::StatusCode::kNotFound) << "it is leased";
+  EXPECT_EQ(store->reported("b", "A", attempt).value(), std::nullopt) << "it would be accepted";
+  EXPECT_EQ(store->reported("b", "B", attempt).value(), ReportOutcome::kStale);
+  ASSERT_TRUE(store->release_lease("A", attempt, "").ok());
+  ASSERT_TRUE(store->split_batch("b", {one, two}).ok());
+  EXPECT_EQ(*store->report("b", "A", attempt, {some_trial(0)}), ReportOutcome::kStale);
+  const std::vector<BatchRow> open = store->open_batches(search).value();
+  ASSERT_EQ(open.size(), 2u);
+  EXPECT_EQ(open[1].id, "b/1");
+}
+
+// What a process says of its epoch is compared and never stored.
+TEST(Store, NoEpochUsesUpAName) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 1u);
+  EXPECT_EQ(*store->put_worker("w", 1, {}, 1), 1u) << "the same process again";
+  EXPECT_EQ(*store->put_worker("w", ~uint64_t{0}, {}, 1), 2u) << "it had an epoch of another store";
+  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 3u) << "a new process takes the name over";
+  EXPECT_EQ(store->put_worker("w", 2, {}, 1).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Store, AFolderThatCannotBeMadeIsNamed) {
+  Scratch scratch;
   std::ofstream(scratch.path("file"));
   const auto below = Store::open({.file = scratch.path("file/a.db")});
   EXPECT_EQ(below.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(below.status().message()), HasSubstr("name another store"));
-  // user_version is at byte 60 of the file, big endian.
-  { open_or_die({.file = scratch.path("new.db")}); }
-  {
-    std::fstream file(scratch.path("new.db"), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(63);
-    file.put(99);
-  }
-  const auto newer = Store::open({.file = scratch.path("new.db")});
-  EXPECT_EQ(newer.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(newer.status().message()), HasSubstr("format 99"));
 }
 
 TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
@@ -273,7 +246,7 @@ TEST(Store, AFullDiskIsReportedAndLeavesNothingHalf) {
   EXPECT_EQ(store->missing_blobs({sha256_hex(std::string(100'000, 'x'))})->size(), 1u);
 }
 
-// Eight acknowledged steps, made by a child that dies at the n-th point. It prints a byte after every step.
+// The story, told by a child that dies at the n-th point. It prints a byte after every step.
 int acknowledged_before_death(const std::string& file, int die_at) {
   int out[2];
   if (pipe(out) != 0) return -1;
@@ -285,22 +258,12 @@ int acknowledged_before_death(const std::string& file, int die_at) {
     options.at_point = [&](const char*) {
       if (++points == die_at) _exit(9);
     };
-    const auto acknowledge = [&] { return write(out[1], "x", 1) == 1; };
     auto store = Store::open(options);
     if (!store.ok()) _exit(1);
-    const auto job = (*store)->create_job(some_job("r"));
-    if (!job.ok() || !acknowledge()) _exit(2);
-    const auto search = (*store)->open_search(job->id, {0, "k", "gcc 12", "s", 0, 0}, false);
-    if (!search.ok() || !acknowledge()) _exit(3);
-    if (!(*store)->put_round(some_batch("b", search->id), search->id, 0, {}).ok() || !acknowledge()) _exit(4);
-    if (!(*store)->lease_batch("b", "L", "w").ok() || !acknowledge()) _exit(5);
-    if (!(*store)->report("b", "L", 1, {some_trial(0), some_trial(1)}).ok() || !acknowledge()) _exit(6);
-    if (!(*store)->put_blob(sha256_hex("o"), "o").ok() || !acknowledge()) _exit(7);
-    if (!(*store)->promote(some_record("k", "p"), search->id).ok() || !acknowledge()) _exit(8);
-    JobRow end = *job;
-    end.state = JobState::kSucceeded;
-    if (!(*store)->finish_job(end, "").ok() || !acknowledge()) _exit(10);
-    _exit(0);
+    const absl::Status told = tell_story(**store, [&] {
+      if (write(out[1], "x", 1) != 1) _exit(2);
+    });
+    _exit(told.ok() ? 0 : 3);
   }
   ::close(out[1]);
   int acknowledged = 0;
@@ -324,33 +287,7 @@ TEST(StoreCrash, WhatWasAcknowledgedSurvivesADeathAtEveryPoint) {
     ++points;
     auto store = open_or_die({.file = file, .quick_check = true});
     ASSERT_NE(store, nullptr);
-    const auto job = *store->job(1);
-    const auto trials = *store->trials(1);
-    const auto open = *store->open_batches(1);
-    // What was acknowledged is in the store; what was not is there completely or not at all.
-    if (acknowledged >= 1) {
-      EXPECT_TRUE(job.has_value());
-    }
-    if (acknowledged >= 3) {
-      EXPECT_EQ(open.size() + trials.size() / 2, 1u) << "open or measured";
-    }
-    if (acknowledged >= 4 && acknowledged < 5 && trials.empty()) {
-      EXPECT_TRUE(open[0].leased);
-    }
-    if (acknowledged >= 5) {
-      EXPECT_EQ(trials.size(), 2u);
-    }
-    EXPECT_TRUE(trials.empty() || trials.size() == 2) << "half a report";
-    EXPECT_EQ(trials.empty() && acknowledged >= 3, !open.empty() && acknowledged >= 3);
-    if (acknowledged >= 6) {
-      EXPECT_TRUE(store->missing_blobs({sha256_hex("o")})->empty());
-    }
-    if (acknowledged >= 7) {
-      EXPECT_TRUE(store->record_by_key("k", "")->has_value());
-    }
-    if (acknowledged >= 8) {
-      EXPECT_EQ(job->state, JobState::kSucceeded);
-    }
+    check_story(*store, acknowledged);
   }
   EXPECT_GT(points, 30) << "the story passes begin, statements and commits of eight transactions";
 }

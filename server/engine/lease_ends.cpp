@@ -1,0 +1,224 @@
+// The part of Leases that ends leases without a report.
+#include "server/engine/lease_ends.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "server/engine/leases.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
+constexpr double kStrange = 0.01;  // a chance that is not believed in
+
+std::string name_of(const std::string& process) {
+  return process.substr(0, process.rfind('#'));
+}
+
+// The rows of the two halves of a batch. Nothing is held against them yet.
+std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
+  std::vector<BatchRow> halves(2);
+  const size_t middle = batch.candidates.size() / 2;
+  for (size_t i = 0; i < batch.candidates.size(); ++i)
+    halves[i < middle ? 0 : 1].candidates.push_back({batch.candidates[i].trial, batch.candidates[i].plan});
+  for (size_t half = 0; half < halves.size(); ++half) {
+    BatchRow& row = halves[half];
+    row.id = cat(whole.id, "/", half);
+    row.search_id = whole.search_id;
+    row.phase = whole.phase;
+    row.first_trial = row.candidates.front().trial;
+    row.size = static_cast<int64_t>(row.candidates.size());
+    row.check_seed = whole.check_seed;
+  }
+  return halves;
+}
+
+// The batch with the candidates of one row only.
+std::shared_ptr<const Batch> part_of(const Batch& batch, const BatchRow& row) {
+  auto part = std::make_shared<Batch>(batch);
+  part->id = row.id;
+  std::erase_if(part->candidates, [&](const Candidate& candidate) {
+    return std::none_of(row.candidates.begin(), row.candidates.end(),
+                        [&](const PlannedTrial& kept) { return kept.trial == candidate.trial; });
+  });
+  return part;
+}
+
+}  // namespace
+
+LossVerdict verdict_on(const Evidence& evidence) {
+  const size_t losses = evidence.lost_on.size();
+  if (evidence.candidates > 1) return losses < kLossesUntilSplit ? LossVerdict::kAgain : LossVerdict::kSplit;
+  const std::set<std::string> workers(evidence.lost_on.begin(), evidence.lost_on.end());
+  const bool several = workers.size() > 1 || evidence.others == 0;
+  const bool strange = std::pow(evidence.usual_loss, static_cast<double>(losses)) < kStrange;
+  return losses >= kLossesUntilCondemned && several && strange ? LossVerdict::kCondemn : LossVerdict::kAgain;
+}
+
+// By the rule of succession: nothing is known of a new fleet, where half of all leases may be lost.
+double Leases::usual_loss(const Item& item) const {
+  const std::lock_guard lock(mutex_);
+  const double others = std::max(0.0, static_cast<double>(losses_) - static_cast<double>(item.lost_on.size()) -
+                                          static_cast<double>(item.lost_before));
+  return (others + 1) / (others + static_cast<double>(reports_) + 2);
+}
+
+// Live workers that could run the batch and have not failed at it.
+std::vector<std::string> Leases::others_for(const Item& item) const {
+  std::vector<std::string> names = workers_->names_serving(item.offer.device);
+  std::erase_if(names, [&](const std::string& name) {
+    return item.unable.contains(name) ||
+           std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
+  });
+  return names;
+}
+
+// Who shall not be given the batch: who cannot do it, and while there are others, who was lost with it.
+std::set<std::string> Leases::avoided(const Item& item) const {
+  std::set<std::string> names = item.unable;
+  if (!item.lost_on.empty() && !others_for(item).empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
+  return names;
+}
+
+void Leases::end(const Owned& owned, LeaseEnd why) {
+  std::string name;
+  bool lost = why == LeaseEnd::kExpired || why == LeaseEnd::kSuperseded;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = items_.find(owned.batch_id);
+    if (at == items_.end() || at->second.lease_id != owned.lease.lease_id) return;
+    if (at->second.state != Item::State::kLeased) return;
+    name = name_of(at->second.worker);
+    // The coordinator was away, and nobody knows what became of the worker meanwhile.
+    lost = lost && !at->second.restored;
+    at->second.state = Item::State::kJudged;
+  }
+  const auto lost_on = store_->release_lease(owned.lease.lease_id, owned.lease.attempt, lost ? name : std::string());
+  Item item;
+  absl::Status upload;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = items_.find(owned.batch_id);
+    if (at == items_.end()) return;
+    if (why == LeaseEnd::kUnable && upload_failure_ && upload_failure_->first >= at->second.granted)
+      upload = upload_failure_->second;
+    if (!lost_on.ok()) {
+      // NotFound: it has just been reported. After other errors the lease is ended again later.
+      at->second.state = Item::State::kLeased;
+      return;
+    }
+    at->second.lease_id.clear();
+    at->second.worker.clear();
+    at->second.restored = false;
+    at->second.lost_on = *lost_on;
+    losses_ += lost ? 1 : 0;
+    if (why == LeaseEnd::kUnable && upload.ok()) at->second.unable.insert(name);
+    item = at->second;
+  }
+  if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
+  if (lost) spdlog::warn("worker {} was lost while it had batch {}", name, owned.batch_id);
+  switch (verdict_on({.lost_on = item.lost_on,
+                      .candidates = item.offer.batch->candidates.size(),
+                      .others = others_for(item).size(),
+                      .usual_loss = usual_loss(item)})) {
+    case LossVerdict::kAgain:
+      return ready_again(owned.batch_id, avoided(item));
+    case LossVerdict::kSplit:
+      return split(item);
+    case LossVerdict::kCondemn:
+      return condemn(item);
+  }
+}
+
+void Leases::ready_again(const std::string& batch_id, std::set<std::string> avoid) {
+  const std::lock_guard lock(mutex_);
+  const auto at = items_.find(batch_id);
+  if (at == items_.end()) return;
+  at->second.state = Item::State::kReady;
+  at->second.avoid = std::move(avoid);
+  put_ready(batch_id, at->second);
+}
+
+void Leases::split(const Item& item) {
+  const Batch& whole = *item.offer.batch;
+  const std::vector<BatchRow> rows = halves_of(item.offer.row, whole);
+  const absl::Status done = store_->split_batch(whole.id, rows);
+  if (!done.ok()) {
+    ready_again(whole.id, avoided(item));
+    return callbacks_.store_failed(item.offer.search_id, done);
+  }
+  // The search knows the halves before anybody can report them.
+  callbacks_.split(item.offer.search_id, whole.id, rows);
+  const std::set<std::string> avoid = avoided(item);
+  const std::lock_guard lock(mutex_);
+  items_.erase(whole.id);
+  for (const BatchRow& row : rows) {
+    Item half;
+    half.offer = item.offer;
+    half.offer.row = row;
+    half.offer.batch = part_of(whole, row);
+    half.unable = item.unable;
+    half.lost_before = item.lost_before + item.lost_on.size();
+    half.avoid = avoid;
+    put_ready(row.id, items_.insert_or_assign(row.id, std::move(half)).first->second);
+  }
+}
+
+void Leases::condemn(const Item& item) {
+  const Batch& batch = *item.offer.batch;
+  const std::set<std::string> workers(item.lost_on.begin(), item.lost_on.end());
+  std::vector<Trial> trials;
+  for (const Candidate& candidate : batch.candidates)
+    trials.push_back(failed_trial(candidate, cat("given up: ", item.lost_on.size(), " processes of worker ",
+                                                 absl::StrJoin(workers, ", "), " were lost while they had it alone")));
+  const absl::Status abandoned = store_->abandon_batch(batch.id, trials);
+  if (!abandoned.ok()) {
+    ready_again(batch.id, avoided(item));
+    return callbacks_.store_failed(item.offer.search_id, abandoned);
+  }
+  callbacks_.stored(item.offer.search_id, batch.id, trials);
+  const std::lock_guard lock(mutex_);
+  items_.erase(batch.id);
+}
+
+void Leases::welcome(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, item] : items_) {
+    item.unable.erase(name);
+    if (item.avoid.erase(name) == 0 || item.state != Item::State::kReady) continue;
+    ready_.drop(id);
+    put_ready(id, item);
+  }
+}
+
+void Leases::expire() {
+  const Clock::time_point now = Clock::now();
+  std::vector<Owned> over;
+  std::vector<Item> avoiding;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, item] : items_) {
+      if (item.state == Item::State::kLeased && item.expires < now) over.push_back({id, {item.lease_id, item.attempt}});
+      if (item.state == Item::State::kReady && !item.avoid.empty()) avoiding.push_back(item);
+    }
+    std::erase_if(cancelled_, [&](const auto& entry) { return entry.second + 4 * term_ < now; });
+  }
+  for (const Owned& owned : over) end(owned, LeaseEnd::kExpired);
+  // The workers that others were preferred to may be the only ones by now.
+  for (const Item& item : avoiding) {
+    const std::set<std::string> avoid = avoided(item);
+    const std::lock_guard lock(mutex_);
+    const auto at = items_.find(item.offer.row.id);
+    if (at == items_.end() || at->second.state != Item::State::kReady || at->second.avoid == avoid) continue;
+    at->second.avoid = avoid;
+    ready_.drop(item.offer.row.id);
+    put_ready(item.offer.row.id, at->second);
+  }
+}
+
+}  // namespace wl

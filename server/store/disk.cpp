@@ -1,0 +1,194 @@
+#include "server/store/disk.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+
+// The locks and the shared memory of the write-ahead log do not work on network disks.
+bool is_network_disk(const std::string& folder) {
+  struct statfs disk = {};
+  if (statfs(folder.c_str(), &disk) != 0) return false;
+  switch (static_cast<uint32_t>(disk.f_type)) {
+    case 0x6969:      // NFS
+    case 0xFF534D42:  // CIFS
+    case 0xFE534D42:  // SMB2
+    case 0x0BD00BD0:  // Lustre
+      return true;
+  }
+  return false;
+}
+
+// The files that stores of this process have locked. To try the lock of one of them would end in closing a descriptor
+// of it, which drops SQLite's locks.
+struct OpenFiles {
+  std::mutex mutex;
+  std::set<std::pair<dev_t, ino_t>> inodes;
+};
+OpenFiles& open_files() {
+  static OpenFiles files;
+  return files;
+}
+
+uint32_t big_endian(const unsigned char* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | uint32_t{bytes[3]};
+}
+
+absl::Status sync_path(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  const bool synced = file >= 0 && fsync(file) == 0;
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  if (synced) return absl::OkStatus();
+  return absl::InternalError(cat(path, ": cannot be made durable: ", std::strerror(error), "; check that disk"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> real_file(const std::string& name) {
+  if (name.empty() || name.starts_with(":memory:") || name.starts_with("file:") || name.ends_with('/') ||
+      name.find('\0') != std::string::npos) {
+    return invalid("store \"", name, "\": expected the path of a file");
+  }
+  fs::path file = name;
+  std::error_code failed;
+  for (int links = 0; fs::is_symlink(file, failed); ++links) {
+    if (links == kMostLinks) {
+      return absl::FailedPreconditionError(
+          cat("store ", name, ": its symbolic links lead in a circle; name the file itself"));
+    }
+    file = file.parent_path() / fs::read_symlink(file, failed);
+  }
+  const fs::path folder = fs::absolute(file).parent_path();
+  fs::create_directories(folder, failed);
+  const fs::path real = failed ? folder : fs::canonical(folder, failed);
+  if (failed) {
+    return absl::PermissionDeniedError(cat("store ", name, ": cannot make its folder ", folder.string(), ": ",
+                                           failed.message(), "; name another store"));
+  }
+  if (is_network_disk(real.string())) {
+    return absl::FailedPreconditionError(cat("store ", name,
+                                             ": lies on a network disk, whose locks cannot be relied on; "
+                                             "name a file on a local disk"));
+  }
+  return (real / file.filename()).string();
+}
+
+StoreLock::~StoreLock() {
+  if (database_ >= 0) {
+    const std::lock_guard lock(open_files().mutex);
+    open_files().inodes.erase(inode_);
+    ::close(database_);
+  }
+  if (name_ >= 0) ::close(name_);
+}
+
+absl::Status StoreLock::in_use() const {
+  char owner[32] = {};
+  const ssize_t read = name_ >= 0 ? pread(name_, owner, sizeof owner - 1, 0) : 0;
+  return absl::UnavailableError(cat("store ", file_, ": is in use by another coordinator",
+                                    read > 0 ? cat(" (process ", owner, ")") : std::string(),
+                                    "; stop it, connect to it with --server, or name another store"));
+}
+
+absl::Status StoreLock::take_name() {
+  const std::string path = file_ + ".lock";
+  name_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (name_ < 0) {
+    return absl::PermissionDeniedError(cat("store ", file_, ": cannot write ", path, ": ", std::strerror(errno),
+                                           "; make its folder writable or name another store"));
+  }
+  if (flock(name_, LOCK_EX | LOCK_NB) != 0) return in_use();
+  // The number is only for the message above, so a full disk is no error here.
+  const std::string pid = cat(getpid());
+  if (ftruncate(name_, 0) != 0 || pwrite(name_, pid.data(), pid.size(), 0) < 0) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status StoreLock::take_file() {
+  OpenFiles& known = open_files();
+  const std::lock_guard lock(known.mutex);
+  struct stat found = {};
+  if (stat(file_.c_str(), &found) == 0) {
+    if (!S_ISREG(found.st_mode)) {
+      return absl::FailedPreconditionError(cat("store ", file_, ": is no plain file; name another store"));
+    }
+    if (found.st_nlink > 1) {
+      return absl::FailedPreconditionError(
+          cat("store ", file_, ": its file has ", found.st_nlink,
+              " names (hard links), and each would have a write-ahead log of its own; remove the other names, or copy "
+              "the file and name the copy"));
+    }
+    if (known.inodes.contains({found.st_dev, found.st_ino})) return in_use();
+  }
+  const int opened = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) {
+    return absl::PermissionDeniedError(cat("store ", file_, ": cannot be opened for writing: ", std::strerror(errno),
+                                           "; change its permissions or name another store"));
+  }
+  if (fstat(opened, &found) != 0 || flock(opened, LOCK_EX | LOCK_NB) != 0) {
+    ::close(opened);
+    return in_use();
+  }
+  database_ = opened;
+  inode_ = {found.st_dev, found.st_ino};
+  known.inodes.insert(inode_);
+  return absl::OkStatus();
+}
+
+absl::Status StoreLock::check_header(int64_t newest) const {
+  // https://www.sqlite.org/fileformat.html: the header of the database, then that of the page of its schema.
+  constexpr size_t kVersion = 60, kApplication = 68, kPageKind = 100, kCells = 103, kRead = 108;
+  constexpr unsigned char kLeafPage = 13;
+  unsigned char bytes[kRead] = {};
+  const ssize_t size = pread(database_, bytes, sizeof bytes, 0);
+  if (size != static_cast<ssize_t>(kRead) || std::memcmp(bytes, "SQLite format 3", 16) != 0) {
+    return absl::DataLossError(cat("store ", file_, ": is no database; restore a backup or name another store"));
+  }
+  const uint32_t application = big_endian(bytes + kApplication), version = big_endian(bytes + kVersion);
+  if (application == kApplicationId) {
+    return version > newest ? newer_file(file_, version, newest) : absl::OkStatus();
+  }
+  // Older versions made the first format in the write-ahead log, so the file itself may have no table yet.
+  const bool bare =
+      application == 0 && version == 0 && bytes[kPageKind] == kLeafPage && bytes[kCells] == 0 && bytes[kCells + 1] == 0;
+  return bare ? absl::OkStatus() : foreign_file(file_);
+}
+
+bool is_empty_file(const std::string& file) {
+  struct stat found = {};
+  return stat(file.c_str(), &found) != 0 ? errno == ENOENT : S_ISREG(found.st_mode) && found.st_size == 0;
+}
+
+absl::Status sync_folder(const std::string& folder) {
+  return sync_path(folder, O_RDONLY | O_DIRECTORY);
+}
+absl::Status sync_file(const std::string& file) {
+  return sync_path(file, O_RDWR);
+}
+
+absl::Status foreign_file(const std::string& file) {
+  return absl::FailedPreconditionError(
+      cat("store ", file, ": is a database of another program, and was not changed; name another file"));
+}
+
+absl::Status newer_file(const std::string& file, int64_t version, int64_t newest) {
+  return absl::FailedPreconditionError(cat("store ", file, ": has format ", version, ", this Warploom knows up to ",
+                                           newest, "; the file was not changed; use a newer Warploom"));
+}
+
+}  // namespace wl

@@ -1,0 +1,60 @@
+// Where a store lies on the disk: which file a name means, who may use it, and whether it is a store at all. Nothing
+// here opens the file with SQLite, so a file that is refused was not changed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+inline constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
+
+// The file that `name` means, with every symbolic link resolved: the files beside it are named after it, so that each
+// name of a store leads to the same ones. The file need not exist; its folder is made. InvalidArgument: the name of no
+// file; FailedPrecondition: a network disk, or links in a circle; PermissionDenied: the folder cannot be made.
+absl::StatusOr<std::string> real_file(const std::string& name);
+
+// The right to use a store, held by one object at a time over all processes. It must outlive every connection of this
+// process to the file: closing a descriptor of a file drops the locks that SQLite has on it.
+class StoreLock {
+ public:
+  explicit StoreLock(std::string file) : file_(std::move(file)) {}  // as real_file() says
+  ~StoreLock();
+  StoreLock(const StoreLock&) = delete;
+  StoreLock& operator=(const StoreLock&) = delete;
+
+  // Locks the name, by the file FILE.lock. Unavailable: another coordinator has it; PermissionDenied: not writable.
+  absl::Status take_name();
+  // Locks the file itself, which must exist: it may have been renamed, or be mounted under another name. Unavailable
+  // and PermissionDenied as above; FailedPrecondition: the file has several names (hard links), or is no plain file.
+  // Each name of a file has a write-ahead log of its own, so that what was committed under one is missing under
+  // another.
+  absl::Status take_file();
+  // Whether the file, which is locked, is a store of a format up to `newest`, by its header. DataLoss: no database;
+  // FailedPrecondition: a database of another program, or a newer store.
+  absl::Status check_header(int64_t newest) const;
+
+ private:
+  absl::Status in_use() const;
+  std::string file_;
+  int name_ = -1, database_ = -1;  // descriptors
+  std::pair<dev_t, ino_t> inode_ = {};
+};
+
+// True when the file is missing or has no bytes.
+bool is_empty_file(const std::string& file);
+// Makes the entries of the folder durable, after a file in it was made, renamed or removed.
+absl::Status sync_folder(const std::string& folder);
+// Makes the bytes of a file durable. No connection of this process may have it open.
+absl::Status sync_file(const std::string& file);
+
+// What both checks of a file say: that of its header and that of its pragmas.
+absl::Status foreign_file(const std::string& file);
+absl::Status newer_file(const std::string& file, int64_t version, int64_t newest);
+
+}  // namespace wl

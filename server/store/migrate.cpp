@@ -1,0 +1,71 @@
+#include "server/store/migrate.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "server/store/disk.h"
+#include "server/store/schema.h"
+
+namespace wl {
+namespace {
+
+absl::StatusOr<int64_t> number(Sql& sql, const char* text) {
+  int64_t value = 0;
+  WL_RETURN_IF_ERROR(sql.each(text, [&](const Sql::Row& row) {
+    value = row.integer(0);
+    return false;
+  }));
+  return value;
+}
+
+absl::Status fill(const std::string& file, const Sql::OpenOptions& options) {
+  WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, Sql::open(file, options));
+  // The file is thrown away when this does not get to its end, and is made durable as a whole.
+  WL_RETURN_IF_ERROR(sql->script("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF"));
+  WL_RETURN_IF_ERROR(migrate(*sql, file));
+  return sql->script("PRAGMA journal_mode = WAL");
+}
+
+}  // namespace
+
+absl::Status migrate(Sql& sql, const std::string& file) {
+  WL_ASSIGN_OR_RETURN(int64_t application, number(sql, "PRAGMA application_id"));
+  WL_ASSIGN_OR_RETURN(int64_t version, number(sql, "PRAGMA user_version"));
+  WL_ASSIGN_OR_RETURN(int64_t tables, number(sql, "SELECT count(*) FROM sqlite_schema"));
+  if (application != kApplicationId && (tables != 0 || application != 0)) return foreign_file(file);
+  const auto newest = static_cast<int64_t>(schema_migrations().size());
+  if (version > newest) return newer_file(file, version, newest);
+  while (version < newest) {
+    absl::Status done = sql.script("BEGIN IMMEDIATE");
+    if (done.ok()) done = sql.script(schema_migrations()[static_cast<size_t>(version)]);
+    ++version;
+    if (done.ok()) {
+      done = sql.script(cat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", version));
+    }
+    if (done.ok()) done = sql.script("COMMIT");
+    if (!done.ok()) {
+      (void)sql.script("ROLLBACK");
+      return done;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status make_store_file(const std::string& file, const Sql::OpenOptions& options) {
+  const std::string made = file + ".new";
+  for (const char* beside : {"", "-journal", "-wal", "-shm"}) unlink((made + beside).c_str());
+  Sql::OpenOptions making = options;
+  making.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  WL_RETURN_IF_ERROR(fill(made, making));
+  WL_RETURN_IF_ERROR(sync_file(made));
+  if (rename(made.c_str(), file.c_str()) != 0) {
+    return absl::PermissionDeniedError(cat("store ", file, ": cannot be made: ", std::strerror(errno),
+                                           "; make its folder writable or name another store"));
+  }
+  return sync_folder(std::filesystem::path(file).parent_path().string());
+}
+
+}  // namespace wl

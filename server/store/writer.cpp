@@ -1,0 +1,199 @@
+#include "server/store/writer.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kWalLimitBytes = 16 << 20;  // the log is checkpointed beyond this size; it may take 64 MiB
+constexpr int kCheckpointWaitMs = 100, kWriteWaitMs = 5000;
+constexpr int64_t kRetryBytes = 4 << 20;  // a checkpoint that could not finish is tried again after so much growth
+constexpr auto kWarnAgain = std::chrono::minutes(1);
+
+// After these the kernel may have dropped what it had still to write, and a later fsync would not say so.
+bool is_failed_sync(int code) {
+  return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC;
+}
+
+}  // namespace
+
+StoreWriter::StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks)
+    : sql_(std::move(sql)), file_(std::move(file)), hooks_(std::move(hooks)) {
+  thread_ = std::thread([this] { serve(); });
+}
+
+StoreWriter::~StoreWriter() {
+  close();
+}
+
+absl::Status StoreWriter::write(const std::function<absl::Status(Sql&)>& work) {
+  Work item{&work, {}, false};
+  std::unique_lock lock(mutex_);
+  if (!broken_.ok()) return broken_;
+  if (closing_) return absl::UnavailableError("the coordinator is going down");
+  queue_.push_back(&item);
+  queued_.notify_one();
+  finished_.wait(lock, [&] { return item.done; });
+  return item.status;
+}
+
+void StoreWriter::close() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  queued_.notify_all();
+  thread_.join();
+  if (broken().ok()) {
+    checkpoint();
+  } else {
+    // The log may hold what the file does not, so the next opener reads it as it is.
+    sqlite3_db_config(sql_->connection(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
+  sql_.reset();
+}
+
+absl::Status StoreWriter::broken() const {
+  const std::lock_guard lock(mutex_);
+  return broken_;
+}
+
+StoreWriter::Stats StoreWriter::stats() const {
+  const std::lock_guard lock(mutex_);
+  return {static_cast<int64_t>(queue_.size()), writes_, transactions_, checkpoints_, unfinished_, wal_bytes()};
+}
+
+void StoreWriter::point(const char* name) {
+  if (hooks_.at_point) hooks_.at_point(name);
+}
+
+int64_t StoreWriter::wal_bytes() const {
+  struct stat found = {};
+  return stat((file_ + "-wal").c_str(), &found) == 0 ? found.st_size : 0;
+}
+
+// One transaction of all of the batch, each piece of work in a savepoint of its own, whose failure undoes it alone.
+absl::Status StoreWriter::run(const std::vector<Work*>& batch, Attempt* out) {
+  point("begin");
+  WL_RETURN_IF_ERROR(sql_->script("BEGIN IMMEDIATE"));
+  for (Work* work : batch) {
+    out->culprit = work;
+    WL_RETURN_IF_ERROR(sql_->run("SAVEPOINT work"));
+    work->status = (*work->run)(*sql_);
+    if (!work->status.ok()) {
+      // A full disk or an I/O error ends the whole transaction. There is no savepoint to return to then.
+      if (sqlite3_get_autocommit(sql_->connection()) != 0 || is_failed_sync(sql_->failure())) return work->status;
+      WL_RETURN_IF_ERROR(sql_->run("ROLLBACK TO work"));
+    }
+    WL_RETURN_IF_ERROR(sql_->run("RELEASE work"));
+  }
+  out->culprit = nullptr;
+  out->committing = true;
+  point("commit");
+  return sql_->script("COMMIT");
+}
+
+StoreWriter::Attempt StoreWriter::attempt(const std::vector<Work*>& batch) {
+  Attempt out;
+  sql_->clear_failure();
+  out.status = run(batch, &out);
+  const int code = sql_->failure();
+  if (!out.status.ok()) {
+    if (sqlite3_get_autocommit(sql_->connection()) == 0) (void)sql_->script("ROLLBACK");
+    // A COMMIT that met an I/O error may be on the disk or not.
+    if (is_failed_sync(code) || (out.committing && (code & 0xff) == SQLITE_IOERR)) break_down(out.status);
+  }
+  return out;
+}
+
+void StoreWriter::commit(std::vector<Work*> batch) {
+  while (!batch.empty()) {
+    Attempt made = attempt(batch);
+    if (made.status.ok()) {
+      writes_ += static_cast<int64_t>(batch.size());
+      ++transactions_;
+      return point("committed");
+    }
+    if (const absl::Status known = broken(); !known.ok()) {
+      for (Work* work : batch) work->status = known;
+      return;
+    }
+    if (made.culprit != nullptr) {
+      // The others are done again without the work that ended the transaction.
+      made.culprit->status = made.status;
+      std::erase(batch, made.culprit);
+    } else if (made.committing && batch.size() > 1) {
+      // They are too much together; alone each may fit.
+      for (Work* work : batch) commit({work});
+      return;
+    } else {
+      for (Work* work : batch) work->status = made.status;
+      return;
+    }
+  }
+}
+
+void StoreWriter::break_down(const absl::Status& status) {
+  const absl::Status broken = absl::DataLossError(
+      cat(status.message(),
+          "; what of the last writes is on the disk is not known, so this process neither reads nor "
+          "writes the store any more: check the disk and start it again"));
+  {
+    const std::lock_guard lock(mutex_);
+    if (!broken_.ok()) return;
+    broken_ = broken;
+  }
+  spdlog::critical("{}", std::string(broken.message()));
+  if (hooks_.on_broken) hooks_.on_broken(broken);
+}
+
+void StoreWriter::checkpoint_when_due() {
+  if (wal_bytes() > std::max(kWalLimitBytes, retry_beyond_)) checkpoint();
+}
+
+void StoreWriter::checkpoint() {
+  sqlite3_busy_timeout(sql_->connection(), kCheckpointWaitMs);
+  const int code = sqlite3_wal_checkpoint_v2(sql_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(sql_->connection(), kWriteWaitMs);
+  ++checkpoints_;
+  retry_beyond_ = code == SQLITE_OK ? 0 : wal_bytes() + kRetryBytes;
+  if (code == SQLITE_OK) return;
+  ++unfinished_;
+  const absl::Status status = sql_->error("moving the write-ahead log into the file");
+  if (is_failed_sync(code)) return break_down(status);
+  if (Clock::now() < warned_ + kWarnAgain) return;
+  warned_ = Clock::now();
+  spdlog::warn("the write-ahead log of {} bytes could not be emptied and goes on growing: {}", wal_bytes(),
+               std::string(status.message()));
+}
+
+void StoreWriter::serve() {
+  for (;;) {
+    std::vector<Work*> batch;
+    {
+      std::unique_lock lock(mutex_);
+      queued_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      batch.assign(queue_.begin(), queue_.end());
+      queue_.clear();
+    }
+    if (const absl::Status known = broken(); known.ok()) {
+      commit(batch);
+    } else {
+      for (Work* work : batch) work->status = known;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      for (Work* work : batch) work->done = true;
+    }
+    finished_.notify_all();
+    if (broken().ok()) checkpoint_when_due();
+  }
+}
+
+}  // namespace wl

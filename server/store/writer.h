@@ -1,0 +1,83 @@
+// The one connection that writes, in a thread of its own, which also does all checkpoints. It commits what is queued in
+// one transaction (fsync included) and only then answers.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/base/status.h"
+#include "server/store/sql.h"
+
+namespace wl {
+
+class StoreWriter {
+ public:
+  struct Hooks {
+    std::function<void(const char*)> at_point = {};           // "begin", "commit", "committed"
+    std::function<void(const absl::Status&)> on_broken = {};  // see StoreOptions
+  };
+  StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks);
+  ~StoreWriter();  // close()
+
+  // Runs `work` in a transaction and blocks until that is committed. An error is that of this work alone, and nothing
+  // of it is stored. `work` may run again after a transaction that something else ended, so it sets what it hands out
+  // and adds nothing up. Any thread.
+  absl::Status write(const std::function<absl::Status(Sql&)>& work);
+  // Does what is queued, checkpoints and closes. Later writes are Unavailable.
+  void close();
+  // Not OK once it is not known what of the last writes is on the disk: then nothing may be read or written any more.
+  absl::Status broken() const;
+
+  struct Stats {
+    int64_t queued = 0, writes = 0, transactions = 0, checkpoints = 0, unfinished_checkpoints = 0, wal_bytes = 0;
+  };
+  Stats stats() const;
+
+ private:
+  struct Work {
+    const std::function<absl::Status(Sql&)>* run;
+    absl::Status status;
+    bool done = false;
+  };
+  using Clock = std::chrono::steady_clock;
+
+  void serve();
+  void commit(std::vector<Work*> batch);
+  // How far a transaction came: what failed, and the work that was running when it did.
+  struct Attempt {
+    absl::Status status;
+    Work* culprit = nullptr;
+    bool committing = false;
+  };
+  absl::Status run(const std::vector<Work*>& batch, Attempt* out);
+  Attempt attempt(const std::vector<Work*>& batch);
+  void break_down(const absl::Status& status);
+  void checkpoint_when_due();
+  void checkpoint();
+  void point(const char* name);
+  int64_t wal_bytes() const;
+
+  std::unique_ptr<Sql> sql_;
+  const std::string file_;
+  const Hooks hooks_;
+  mutable std::mutex mutex_;
+  std::condition_variable queued_, finished_;
+  std::deque<Work*> queue_;
+  bool closing_ = false;
+  absl::Status broken_;
+  std::atomic<int64_t> writes_ = 0, transactions_ = 0, checkpoints_ = 0, unfinished_ = 0;
+  int64_t retry_beyond_ = 0;  // a checkpoint that could not finish is tried again when the log is larger, in bytes
+  Clock::time_point warned_ = {};
+  std::thread thread_;
+};
+
+}  // namespace wl

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""`tune --budget` ends whoever is missing: without a worker, with a coordinator that is killed, and with one that no longer
+answers."""
+
+import signal
+
+import graphs
+from harness import WHOLE, Scratch, expect, listening, until
+
+UNREACHABLE = 4
+
+
+def coordinator(scratch, name):
+    child = scratch.start("warploomd", "--store", scratch.path("s.db"), "--listen", f"unix:{scratch.path('s')}", name=name)
+    until(lambda: listening(scratch.path("s")), 30, "the coordinator listens")
+    return child
+
+
+def tune(scratch, name, budget):
+    """Starts a tune that waits for a worker; it has a job already."""
+    known = len(jobs(scratch))
+    child = scratch.start("warploom", "tune", "g.graph", "--server", f"unix:{scratch.path('s')}", "--budget", budget, name=name)
+    until(lambda: len(jobs(scratch)) > known, 30, "the job is made")
+    return child
+
+
+def jobs(scratch):
+    return scratch.run("warploom", "jobs", "--server", f"unix:{scratch.path('s')}", "--json", "-").json()["jobs"]
+
+
+def ended(scratch, child, name, says):
+    code = child.wait(deadline=60)
+    said = (scratch.root / f"{name}.log").read_text()
+    expect(code == UNREACHABLE, f"{name}: exit code {code}, expected {UNREACHABLE}:\n{said}")
+    expect(says in said, f"{name}: expected {says!r} in\n{said}")
+
+
+def main():
+    with Scratch() as scratch:
+        (scratch.root / "g.graph").write_text(graphs.SCALAR)
+        daemon = coordinator(scratch, "first")
+        ended(scratch, tune(scratch, "alone", 1), "alone", "no worker served cpu; start one with `warploom-worker --server")
+        expect(all(job["state"] == "cancelled" for job in jobs(scratch)), f"a job is left: {jobs(scratch)}")
+
+        child = tune(scratch, "killed", 2)
+        daemon.kill()
+        ended(scratch, child, "killed", "is unreachable; what was measured is in its store")
+
+        if WHOLE:
+            daemon = coordinator(scratch, "second")
+            child = tune(scratch, "stopped", 2)
+            daemon.process.send_signal(signal.SIGSTOP)
+            ended(scratch, child, "stopped", "did not answer in time")
+        print("a budget holds without a worker, a coordinator and an answer")
+
+
+if __name__ == "__main__":
+    main()

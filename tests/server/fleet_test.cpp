@@ -1,0 +1,282 @@
+// A coordinator with several workers, or with none: who is blamed when workers vanish, how many of them one search
+// uses, and that jobs end in time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <set>
+
+#include "compiler/base/sha256.h"
+#include "server/store/store.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+#include "warploom/v1/blob.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+using testing::HasSubstr;
+
+int64_t failed(const JobResult& result) {
+  int64_t sum = 0;
+  for (const GroupResult& group : result.groups) sum += group.trials[static_cast<size_t>(Outcome::kRuntimeError)];
+  return sum;
+}
+
+// Registers a new process of a worker and takes a lease, of which nothing is heard again.
+bool take_and_vanish(Service& service, const std::string& name) {
+  grpc::ClientContext context, asking;
+  v1::RegisterWorkerRequest request;
+  request.set_name(name);
+  *request.add_devices() = to_proto(fake_device());
+  v1::RegisterWorkerResponse registered;
+  EXPECT_TRUE(service.workers->RegisterWorker(&context, request, &registered).ok());
+  v1::AcquireLeasesRequest acquire;
+  acquire.set_worker(name);
+  acquire.set_epoch(registered.epoch());
+  acquire.set_wait_s(20);
+  v1::AcquireLeasesResponse leases;
+  EXPECT_TRUE(service.workers->AcquireLeases(&asking, acquire, &leases).ok());
+  return leases.leases_size() == 1;
+}
+
+// Every batch, promotions too, is lost several times before anybody measures it.
+TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 600);  // no lease expires: a new process of the name takes over
+  const auto job = service.create("r", trials(16));
+  ASSERT_TRUE(job.ok()) << job.status();
+  int lost = 0;
+  std::atomic<bool> lose = true;
+  for (int i = 0; i < 50; ++i) {
+    // Two losses, then a worker that lives for one batch.
+    lost += take_and_vanish(service, "w") && take_and_vanish(service, "w") ? 2 : 0;
+    std::atomic<int> left = 1;
+    std::latch one(1);
+    FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
+                        if (left.fetch_sub(1) == 1) one.count_down();
+                      }});
+    one.wait();
+    (void)worker.stop();
+    const auto seen = service.create("r", trials(16));
+    ASSERT_TRUE(seen.ok()) << seen.status();
+    if (is_done(seen->state)) break;
+  }
+  FakeWorker worker(service.channel, "w");
+  const Job done = service.watch(job->name).back();
+  ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
+  EXPECT_GT(lost, 10);
+  EXPECT_EQ(failed(*done.result), 0) << "good candidates were condemned";
+}
+
+// A batch that takes its workers with it ends as one failed candidate, and the others are measured.
+TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 600);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto poisonous = [](const v1::Batch& batch) {
+    return std::any_of(batch.candidates().begin(), batch.candidates().end(),
+                       [](const v1::Candidate& candidate) { return candidate.plan() == "plan ops=4 number=1"; });
+  };
+  int lost = 0;
+  for (int i = 0; !is_done(service.create("r", trials(8))->state); ++i) {
+    ASSERT_LT(i, 200);
+    const std::string name = cat("w", i % 2);
+    grpc::ClientContext context, asking, reporting;
+    v1::RegisterWorkerRequest request;
+    request.set_name(name);
+    *request.add_devices() = to_proto(fake_device());
+    v1::RegisterWorkerResponse registered;
+    ASSERT_TRUE(service.workers->RegisterWorker(&context, request, &registered).ok());
+    v1::AcquireLeasesRequest acquire;
+    acquire.set_worker(name);
+    acquire.set_epoch(registered.epoch());
+    acquire.set_wait_s(0.2);
+    v1::AcquireLeasesResponse leases;
+    ASSERT_TRUE(service.workers->AcquireLeases(&asking, acquire, &leases).ok());
+    if (leases.leases_size() == 0) continue;
+    const v1::Lease& lease = leases.leases(0);
+    if (poisonous(lease.batch()) && lease.batch().phase() == 0) {
+      ++lost;
+      continue;
+    }
+    const absl::StatusOr<Batch> batch = from_proto(lease.batch());
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    v1::ReportResultsRequest report;
+    auto* item = report.add_items();
+    item->set_lease_id(lease.lease_id());
+    item->set_attempt(lease.attempt());
+    item->set_batch_id(batch->id);
+    for (const Candidate& candidate : batch->candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
+    v1::ReportResultsResponse answer;
+    ASSERT_TRUE(service.workers->ReportResults(&reporting, report, &answer).ok());
+  }
+  const Job done = service.watch(job->name).back();
+  ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
+  EXPECT_EQ(failed(*done.result), 1);
+  EXPECT_GE(lost, 2 + 2 + 2 + 3) << "8, 4 and 2 candidates, then one alone";
+  EXPECT_LE(lost, 2 + 2 + 2 + 7);
+}
+
+// Eight workers are at one search at the same moment, each with a round of its own.
+TEST(OneHotGroup, UsesEveryWorker) {
+  constexpr int kWorkers = 8;
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  std::latch together(kWorkers);
+  std::atomic<int> arrived = 0;
+  std::mutex mutex;
+  std::set<std::string> batches;
+  const auto meet = [&](const Batch& batch) {
+    if (batch.promotion() || batch.problem.buffers.empty()) return;
+    if (arrived.fetch_add(1) >= kWorkers) return;
+    {
+      const std::lock_guard lock(mutex);
+      batches.insert(batch.id);
+    }
+    together.arrive_and_wait();  // hangs if fewer rounds are handed out at once
+  };
+  std::vector<std::unique_ptr<FakeWorker>> workers;
+  for (int i = 0; i < kWorkers; ++i)
+    workers.push_back(std::make_unique<FakeWorker>(service.channel, cat("w", i), Hooks{.before = meet}));
+  // A single op: its only group is searched.
+  const Job job = service.run("r", trials(512),
+                              "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n"
+                              "  %1 = exp %0 : f32[64,32]\n  output \"y\" %1\n}\n");
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(batches.size(), static_cast<size_t>(kWorkers)) << "nothing was handed out twice";
+  std::set<std::string> plans;
+  int64_t measured = 0;
+  for (const auto& worker : workers) {
+    for (const MeasuredPlan& each : worker->measured()) {
+      if (each.phase > 0) continue;
+      ++measured;
+      plans.insert(each.plan);
+    }
+  }
+  // The fake compiler may propose a number twice by chance, but rounds that ignore each other would be the same.
+  EXPECT_LT(measured - static_cast<int64_t>(plans.size()), 8) << "a plan that is being measured is not proposed again";
+}
+
+// With one round at once, candidates do not depend on the number of workers.
+TEST(OneHotGroup, IsTheSameForAnyFleetIfRoundsComeOneByOne) {
+  std::vector<std::string> alone;
+  for (const int workers : {1, 4}) {
+    Scratch scratch;
+    Service service(scratch.path("a.db"));
+    std::vector<std::unique_ptr<FakeWorker>> fleet;
+    for (int i = 0; i < workers; ++i) fleet.push_back(std::make_unique<FakeWorker>(service.channel, cat("w", i)));
+    TuneOptions options = trials(64);
+    options.at_once = 1;
+    const Job job = service.run("r", options);
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    std::vector<std::string> plans;
+    for (const auto& worker : fleet)
+      for (const MeasuredPlan& each : worker->measured())
+        if (each.phase == 0) plans.push_back(cat(each.batch, " ", each.plan));
+    std::sort(plans.begin(), plans.end());
+    if (workers == 1) alone = plans;
+    EXPECT_EQ(plans, alone);
+  }
+}
+
+TEST(Cancel, OfAllOwnersEndsASharedSearch) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const auto one = service.create("a", trials(1000)), two = service.create("b", trials(1000));
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_TRUE(service.cancel(one->name));
+  EXPECT_TRUE(service.cancel(two->name));
+  EXPECT_EQ(service.watch(one->name).back().state, JobState::kCancelled);
+  EXPECT_EQ(service.watch(two->name).back().state, JobState::kCancelled);
+}
+
+TEST(Cancel, OfOneOwnerLeavesTheSearchToTheOther) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const auto one = service.create("a", trials(200)), two = service.create("b", trials(200));
+  ASSERT_TRUE(one.ok() && two.ok());
+  std::latch measuring(1), cancelled(1);
+  std::atomic<int> batches = 0;
+  FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
+                      if (++batches == 6) {
+                        measuring.count_down();
+                        cancelled.wait();
+                      }
+                    }});
+  measuring.wait();
+  EXPECT_TRUE(service.cancel(one->name));
+  cancelled.count_down();
+  const Job first = service.watch(one->name).back(), second = service.watch(two->name).back();
+  EXPECT_EQ(first.state, JobState::kCancelled);
+  EXPECT_TRUE(first.result.has_value()) << "it keeps what there was";
+  ASSERT_EQ(second.state, JobState::kSucceeded) << second.error;
+  int64_t tried = 0;
+  for (int64_t count : second.result->groups[0].trials) tried += count;
+  EXPECT_EQ(tried, 200);
+}
+
+TEST(Budget, IsKeptWithoutAnyWorker) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  TuneOptions options = trials(100);
+  options.budget_s = 0.3;
+  const Job known = service.run("device known", options);
+  EXPECT_EQ(known.state, JobState::kFailed);
+  EXPECT_THAT(std::string(known.error.message()), HasSubstr("no worker"));
+  options.device.reset();
+  const Job unknown = service.run("device unknown", options, cat(kGraph, "# another\n"));
+  EXPECT_EQ(unknown.state, JobState::kFailed);
+  EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
+}
+
+// An upload that does not fit fails alone.
+TEST(FullDisk, AnUploadThatDoesNotFitFailsNoJob) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 15, "", 600);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const std::string large(3 << 20, 'x');
+  const auto blobs = v1::BlobStore::NewStub(service.channel);
+  grpc::ClientContext context;
+  v1::UploadResponse answer;
+  auto writer = blobs->Upload(&context, &answer);
+  for (size_t at = 0; at < large.size(); at += kBlobChunkBytes) {
+    v1::UploadRequest chunk;
+    if (at == 0) chunk.set_digest(sha256_hex(large));
+    chunk.set_data(large.substr(at, kBlobChunkBytes));
+    if (!writer->Write(chunk)) break;
+  }
+  writer->WritesDone();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  FakeWorker worker(service.channel, "w");
+  const Job done = service.watch(job->name).back();
+  EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;
+}
+
+// The coordinator was killed while it planned a job, again and again.
+TEST(Planning, OfAJobThatEndsTheCoordinatorIsNotTriedForEver) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = Store::open({.file = file}).value();
+    JobRow row;
+    row.request_id = "r";
+    row.graph = kGraph;
+    row.options = trials(8);
+    row.device = fake_device();
+    row.state = JobState::kRunning;
+    row.created_ms = row.started_ms = 1;
+    const int64_t id = store->create_job(row)->id;
+    for (int64_t crash = 1; crash <= 3; ++crash) EXPECT_EQ(*store->set_job_planning(id, true), crash);
+  }
+  Service service(file);
+  const Job done = service.watch("jobs/1").back();
+  EXPECT_EQ(done.state, JobState::kFailed);
+  EXPECT_THAT(std::string(done.error.message()), HasSubstr("ended the coordinator 3 times"));
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,287 @@
+// Leases alone, over a store with one search: who is given what, which report counts, and what follows when a lease
+// ends without one.
+#include "server/engine/leases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "tests/server/fakes.h"
+#include "tests/server/scratch.h"
+
+namespace wl {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+absl::StatusOr<Acquired> acquire_from(Leases& leases, const std::string& name, int max, Clock::time_point deadline) {
+  const auto answer = std::make_shared<std::promise<absl::StatusOr<Acquired>>>();
+  leases.acquire(name, 1, max, deadline, [answer](auto acquired) { answer->set_value(std::move(acquired)); });
+  return answer->get_future().get();
+}
+
+class LeasesAlone : public testing::Test {
+ protected:
+  LeasesAlone() {
+    EXPECT_TRUE(workers_.add("w", 0, {fake_device()}).ok());
+    JobRow job;
+    job.request_id = "r";
+    job.device = fake_device();
+    const int64_t id = store_->create_job(job)->id;
+    search_id_ = store_->open_search(id, SearchRow{0, "k", "e", "random", 0, 1}, false)->id;
+    leases_.recovered();
+  }
+  void offer(const std::string& id, double due, int64_t first, int64_t size = 1) {
+    Offer offer;
+    offer.row.id = id;
+    offer.row.search_id = offer.search_id = search_id_;
+    offer.row.first_trial = first;
+    offer.row.size = size;
+    offer.device = fake_device();
+    offer.order = {due, 0, 0};
+    auto batch = std::make_shared<Batch>();
+    batch->id = id;
+    for (int64_t trial = first; trial < first + size; ++trial) {
+      batch->candidates.push_back({.trial = trial, .plan = cat("plan ", trial), .source = {}});
+      offer.row.candidates.push_back({trial, cat("plan ", trial)});
+    }
+    offer.batch = batch;
+    EXPECT_TRUE(store_->put_round(offer.row, search_id_, 0, {}).ok());
+    leases_.offer(std::move(offer));
+  }
+  Acquired acquire(int max = 1, const std::string& name = "w") {
+    return acquire_from(leases_, name, max, Clock::now()).value();
+  }
+  static LeaseRef ref(const LeaseGrant& grant) { return {grant.lease_id, grant.attempt}; }
+  // A worker takes what is due and is never heard from again.
+  LeaseGrant lose(const std::string& name = "w", LeaseEnd why = LeaseEnd::kExpired) {
+    const Acquired acquired = acquire(1, name);
+    EXPECT_EQ(acquired.leases.size(), 1u) << name << " is given nothing";
+    if (acquired.leases.empty()) return {};
+    leases_.end({acquired.leases[0].batch->id, ref(acquired.leases[0])}, why);
+    return acquired.leases[0];
+  }
+  // Batches that are reported as they should be.
+  void keep(int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string id = cat("kept ", i);
+      offer(id, 0, 1000 + i);
+      EXPECT_EQ(leases_.report(id, ref(acquire().leases.at(0)), {}).value(), ReportOutcome::kAccepted);
+    }
+  }
+  std::vector<std::string> open_batches() {
+    const std::vector<BatchRow> rows = store_->open_batches(search_id_).value();
+    std::vector<std::string> ids;
+    for (const BatchRow& row : rows) ids.push_back(row.id);
+    return ids;
+  }
+  // An offer of one candidate, which the store has.
+  Offer single(const std::string& id) {
+    Offer offer;
+    offer.row.id = id;
+    offer.row.search_id = offer.search_id = search_id_;
+    offer.row.size = 1;
+    offer.row.candidates = {{0, "plan 0"}};
+    offer.device = fake_device();
+    auto batch = std::make_shared<Batch>();
+    batch->id = id;
+    batch->candidates = {{.trial = 0, .plan = "plan 0", .source = {}}};
+    offer.batch = batch;
+    EXPECT_TRUE(store_->put_round(offer.row, search_id_, 0, {}).ok());
+    return offer;
+  }
+
+  Scratch scratch_;
+  std::unique_ptr<Store> store_ = Store::open({.file = scratch_.path("a.db")}).value();
+  Workers workers_{store_.get(), milliseconds(60'000)};
+  EventLoop loop_{[] {}};
+  std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
+  std::vector<std::string> split_;
+  Leases leases_{
+      store_.get(),
+      &workers_,
+      &loop_,
+      milliseconds(60'000),
+      /*quiet_while_busy=*/true,
+      {.stored = [this](int64_t, const std::string& id,
+                        const std::vector<Trial>& trials) { stored_.emplace_back(id, trials); },
+       .split = [this](int64_t, const std::string& id, const std::vector<BatchRow>&) { split_.push_back(id); },
+       .store_failed = [](int64_t, const absl::Status& status) { ADD_FAILURE() << status; }}};
+  int64_t search_id_ = 0;
+};
+
+TEST_F(LeasesAlone, GiveWhatIsDueFirstAndEveryBatchOnce) {
+  offer("a", 2, 0);
+  offer("b", 1, 1);
+  ASSERT_EQ(acquire().leases.size(), 1u);
+  EXPECT_EQ(leases_.held_by("w#1"), 1);
+  const Acquired rest = acquire(5);
+  ASSERT_EQ(rest.leases.size(), 1u);
+  EXPECT_EQ(rest.leases[0].batch->id, "a") << "b was due before";
+  EXPECT_TRUE(acquire().leases.empty());
+  EXPECT_EQ(leases_.of_older_processes("w", 2).size(), 2u);
+  EXPECT_TRUE(leases_.of_older_processes("w", 1).empty());
+}
+
+TEST_F(LeasesAlone, AReportCountsOnceAndHasATrialForEveryCandidate) {
+  offer("a", 0, 0);
+  const LeaseRef lease = ref(acquire().leases.at(0));
+  EXPECT_EQ(leases_.report("a", {"other", 1}, {}).value(), ReportOutcome::kStale);
+  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kAccepted);
+  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kDuplicate);
+  ASSERT_EQ(stored_.size(), 1u);
+  ASSERT_EQ(stored_[0].second.size(), 1u);
+  EXPECT_EQ(stored_[0].second[0].plan, "plan 0");
+  EXPECT_EQ(stored_[0].second[0].outcome, Outcome::kRuntimeError) << "the worker said nothing of it";
+  EXPECT_EQ(leases_.renew(lease, "measure", 1), RenewOutcome::kLost);
+}
+
+TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
+  offer("a", 0, 0);
+  const LeaseRef lease = ref(acquire().leases.at(0));
+  EXPECT_FALSE(leases_.take_back("a", "", /*leased_too=*/false));
+  EXPECT_EQ(leases_.renew(lease, "check", 0), RenewOutcome::kOk);
+  EXPECT_TRUE(leases_.take_back("a", "", /*leased_too=*/true));
+  EXPECT_EQ(leases_.renew(lease, "check", 0), RenewOutcome::kCancel);
+  EXPECT_EQ(leases_.report("a", lease, {}).value(), ReportOutcome::kStale);
+  EXPECT_TRUE(stored_.empty());
+}
+
+// A worker that is told to stop says nothing about what it had, however often that happens.
+TEST_F(LeasesAlone, APreemptedWorkerIsNoEvidence) {
+  offer("a", 0, 0, 8);
+  for (int i = 0; i < 20; ++i) lose("w", LeaseEnd::kReleased);
+  EXPECT_TRUE(split_.empty());
+  EXPECT_TRUE(stored_.empty());
+  EXPECT_EQ(acquire().leases.at(0).batch->candidates.size(), 8u);
+}
+
+TEST_F(LeasesAlone, ABatchThatWorkersAreLostWithIsHandedOutInHalves) {
+  offer("a", 0, 0, 8);
+  lose();
+  EXPECT_TRUE(split_.empty());
+  lose("w", LeaseEnd::kSuperseded);
+  EXPECT_THAT(split_, ElementsAre("a"));
+  EXPECT_THAT(open_batches(), ElementsAre("a/0", "a/1"));
+  const Acquired halves = acquire(5);
+  ASSERT_EQ(halves.leases.size(), 2u);
+  EXPECT_EQ(halves.leases[0].batch->candidates.size(), 4u);
+  EXPECT_EQ(halves.leases[1].batch->candidates[0].plan, "plan 4");
+  for (const LeaseGrant& half : halves.leases) {
+    EXPECT_EQ(leases_.report(half.batch->id, ref(half), {}).value(), ReportOutcome::kAccepted);
+    EXPECT_EQ(stored_.back().second.size(), 4u);
+  }
+}
+
+// One worker's losses say more about that worker while there is another one.
+TEST_F(LeasesAlone, ACandidateIsGivenUpWhenTwoWorkersWereLostOverItAlone) {
+  ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
+  keep(10);
+  offer("a", 0, 0);
+  lose("w");
+  EXPECT_TRUE(acquire(1, "w").leases.empty()) << "another worker shall try it";
+  lose("v");
+  lose("w");
+  ASSERT_EQ(stored_.size(), 11u);
+  EXPECT_EQ(stored_.back().second.at(0).outcome, Outcome::kRuntimeError);
+  EXPECT_THAT(stored_.back().second.at(0).message, HasSubstr("3 processes of worker v, w were lost"));
+  EXPECT_TRUE(open_batches().empty());
+}
+
+TEST_F(LeasesAlone, TheOnlyWorkerThatThereIsMayCondemn) {
+  keep(10);
+  offer("a", 0, 0);
+  for (int i = 0; i < 3; ++i) lose();
+  ASSERT_EQ(stored_.size(), 11u);
+  EXPECT_EQ(stored_.back().second.at(0).outcome, Outcome::kRuntimeError);
+}
+
+// Where most workers are lost, that one is lost says nothing.
+TEST(Verdict, FollowsFromHowOftenWorkersAreLostAnyway) {
+  Evidence evidence{.lost_on = {"v", "w", "v"}, .candidates = 1, .others = 0, .usual_loss = 0.1};
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kCondemn);
+  evidence.usual_loss = 0.5;
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kAgain);
+  evidence.lost_on.resize(7, "w");
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kCondemn);
+  evidence.lost_on.assign(7, "w");
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kCondemn);
+  evidence.others = 1;
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kAgain) << "the other worker has not been asked";
+  evidence.candidates = 2;
+  EXPECT_EQ(verdict_on(evidence), LossVerdict::kSplit);
+}
+
+TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
+  offer("a", 0, 0);
+  lose("w", LeaseEnd::kUnable);
+  EXPECT_TRUE(acquire().leases.empty());
+  leases_.expire();
+  EXPECT_TRUE(acquire().leases.empty()) << "although there is no other worker";
+  ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
+  EXPECT_EQ(acquire(1, "v").leases.size(), 1u);
+  EXPECT_TRUE(stored_.empty());
+}
+
+TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
+  Workers short_lived(store_.get(), milliseconds(0));  // dead as soon as no call of theirs is open
+  Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), false,
+                {.stored = [](int64_t, const std::string&, const std::vector<Trial>&) {},
+                 .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
+                 .store_failed = [](int64_t, const absl::Status&) {}});
+  leases.recovered();
+  ASSERT_TRUE(short_lived.add("w", 1, {fake_device()}).ok());
+  ASSERT_TRUE(short_lived.add("v", 0, {fake_device()}).ok());
+  leases.offer(single("a"));
+  const LeaseGrant grant = acquire_from(leases, "w", 1, Clock::now())->leases.at(0);
+  {
+    const Workers::Waiting waiting(&short_lived, "v", 1);
+    leases.end({"a", ref(grant)}, LeaseEnd::kExpired);
+    EXPECT_TRUE(acquire_from(leases, "w", 1, Clock::now())->leases.empty());
+  }
+  leases.expire();
+  EXPECT_EQ(acquire_from(leases, "w", 1, Clock::now())->leases.size(), 1u);
+}
+
+// What became of its worker while the coordinator was away, nobody knows.
+TEST_F(LeasesAlone, ALeaseOfBeforeTheStartIsNoEvidence) {
+  Offer offer = single("a");
+  for (int restart = 0; restart < 5; ++restart) {
+    const std::string lease = cat("l", restart);
+    const int64_t attempt = *store_->lease_batch("a", lease, "w#1");
+    offer.row = store_->open_batches(search_id_)->at(0);
+    leases_.offer(offer);
+    leases_.end({"a", {lease, attempt}}, LeaseEnd::kExpired);
+    EXPECT_TRUE(store_->open_batches(search_id_)->at(0).lost_on.empty());
+  }
+  EXPECT_TRUE(stored_.empty());
+}
+
+TEST_F(LeasesAlone, NothingIsGivenWhileTheCoordinatorComputesOrIsDrained) {
+  offer("a", 0, 0);
+  loop_.post([] {});
+  EXPECT_TRUE(acquire().leases.empty());
+  leases_.drain(true);
+  EXPECT_TRUE(acquire().drain);
+  leases_.drain(false);
+  EXPECT_FALSE(acquire().drain);
+  leases_.leave();
+  EXPECT_TRUE(absl::IsUnavailable(acquire_from(leases_, "w", 1, Clock::now() + std::chrono::hours(1)).status()));
+}
+
+TEST_F(LeasesAlone, WhatIsNotKnownYetIsToComeAgain) {
+  leases_.expect(search_id_);
+  EXPECT_EQ(leases_.renew({"l", 1}, "check", 0), RenewOutcome::kOk);
+  single("b");
+  const int64_t attempt = *store_->lease_batch("b", "l", "w#1");
+  EXPECT_TRUE(absl::IsUnavailable(leases_.report("b", {"l", attempt}, {}).status())) << "its search is not open yet";
+  EXPECT_EQ(leases_.report("b", {"m", attempt}, {}).value(), ReportOutcome::kStale);
+  leases_.arrived(search_id_);
+  EXPECT_EQ(leases_.renew({"l", 1}, "check", 0), RenewOutcome::kLost);
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,75 @@
+// An sqlite3_vfs over that of the system, for tests. It can make one call fail, and it can log what is written and
+// synced, so that a power cut at any moment of the log can be played.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace wl::testing {
+
+enum class Fault { kIoError, kFullDisk, kShortWrite };
+enum class VfsCall { kOpen, kDelete, kAccess, kRead, kWrite, kTruncate, kSync, kFileSize, kLock, kSharedMemory };
+
+struct DiskEvent {
+  enum Kind { kWrite, kTruncate, kSync, kDelete, kNote } kind = kNote;
+  std::string file;    // its path
+  int64_t offset = 0;  // of a write; the size after a truncation; the number of a note; 1: a delete that is durable
+  std::string bytes;
+};
+
+class FaultVfs {
+ public:
+  // Registers itself under `name`, until it ends. No connection may use it any more then.
+  explicit FaultVfs(std::string name);
+  ~FaultVfs();
+  FaultVfs(const FaultVfs&) = delete;
+  const std::string& name() const { return name_; }
+
+  // Begins to count the calls that `fault` can meet, and fails the one of this number (from 1). 0: counts only.
+  void arm(Fault fault, int64_t number);
+  // The same for calls of one kind, on files whose name ends so.
+  void arm(Fault fault, VfsCall only, const std::string& file_ends, int64_t number);
+  int64_t calls() const;
+  bool failed() const;
+
+  void log(bool on);  // begins an empty log, or ends it
+  void note(int64_t number);
+  std::vector<DiskEvent> events() const;
+  // What the files had when the log met them first: durable.
+  std::map<std::string, std::string> files_before() const;
+
+  // What the wrapped calls ask and tell.
+  bool fails(VfsCall call, const std::string& file, int* code);
+  int written_of(int size) const;  // how much of a write that fails is done nevertheless
+  void add(DiskEvent event);
+  void seen(const std::string& file);
+  sqlite3_vfs* system() const { return system_; }
+
+ private:
+  const std::string name_;
+  sqlite3_vfs* const system_;
+  std::unique_ptr<sqlite3_vfs> vfs_;
+  mutable std::mutex mutex_;
+  Fault fault_ = Fault::kIoError;
+  bool one_kind_ = false, logging_ = false, failed_ = false;
+  VfsCall only_ = VfsCall::kRead;
+  std::string file_ends_;
+  int64_t number_ = 0, calls_ = 0;
+  std::vector<DiskEvent> events_;
+  std::map<std::string, std::string> before_;
+};
+
+// The files as a power cut after the first `count` events could leave them: what was synced is there; of what was not,
+// nothing, a part from the beginning, or any sectors of 512 bytes.
+std::map<std::string, std::string> after_power_cut(const std::map<std::string, std::string>& before,
+                                                   const std::vector<DiskEvent>& events, size_t count,
+                                                   std::mt19937_64& random);
+
+}  // namespace wl::testing

@@ -1,0 +1,66 @@
+#include "tests/server/store/samples.h"
+
+namespace wl {
+
+absl::Status tell_story(Store& store, const std::function<void()>& acknowledged) {
+  WL_ASSIGN_OR_RETURN(const JobRow job, store.create_job(some_job("r")));
+  acknowledged();
+  WL_ASSIGN_OR_RETURN(const SearchRow search, store.open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false));
+  acknowledged();
+  WL_RETURN_IF_ERROR(store.put_round(some_batch("b", search.id), search.id, 0, {}));
+  acknowledged();
+  WL_ASSIGN_OR_RETURN(const int64_t attempt, store.lease_batch("b", "L", "w"));
+  acknowledged();
+  WL_RETURN_IF_ERROR(store.report("b", "L", attempt, {some_trial(0), some_trial(1)}).status());
+  acknowledged();
+  WL_RETURN_IF_ERROR(store.put_blob(sha256_hex("o"), "o"));
+  acknowledged();
+  WL_RETURN_IF_ERROR(store.promote(some_record("k", "p"), search.id));
+  acknowledged();
+  JobRow end = job;
+  end.state = JobState::kSucceeded;
+  end.result = some_result("k");
+  WL_RETURN_IF_ERROR(store.finish_job(end, "answer"));
+  acknowledged();
+  return absl::OkStatus();
+}
+
+void check_story(Store& store, int acknowledged) {
+  const auto job = *store.job(1);
+  const auto trials = *store.trials(1);
+  const auto open = *store.open_batches(1);
+  if (acknowledged >= 1) {
+    ASSERT_TRUE(job.has_value());
+  }
+  if (acknowledged >= 3) {
+    EXPECT_EQ(open.size() + trials.size() / 2, 1u) << "open or measured";
+  }
+  if (acknowledged == 4 && trials.empty()) {
+    EXPECT_TRUE(open[0].leased);
+  }
+  if (acknowledged >= 5) {
+    EXPECT_EQ(trials.size(), 2u);
+  }
+  EXPECT_TRUE(trials.empty() || trials.size() == 2) << "half a report";
+  EXPECT_EQ(trials.empty() && acknowledged >= 3, !open.empty() && acknowledged >= 3);
+  if (acknowledged >= 6) {
+    EXPECT_TRUE(store.missing_blobs({sha256_hex("o")})->empty());
+  }
+  const auto record = *store.record_by_key("k", "gcc 12");
+  if (acknowledged >= 7) {
+    ASSERT_TRUE(record.has_value());
+    EXPECT_TRUE(record->record == some_record("k", "p"));
+  }
+  if (acknowledged >= 8) {
+    EXPECT_EQ(job->state, JobState::kSucceeded);
+  }
+  const auto answer = *store.whole_answer("answer");
+  const bool ended = job.has_value() && job->state == JobState::kSucceeded;
+  EXPECT_EQ(answer.has_value(), ended) << "a job and its answer end together";
+  if (ended) {
+    EXPECT_TRUE(job->result == some_result("k"));
+    EXPECT_TRUE(answer->result == some_result("k"));
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,82 @@
+// A watch waits for a coordinator that is away without asking it all the time, and a budget holds whoever is missing.
+#include <gmock/gmock.h>
+
+#include "client/cli/exit_code.h"
+#include "client/program/files.h"
+#include "proto/backoff.h"
+#include "tests/unit/client/fake_coordinator.h"
+
+namespace wl {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Backoff, GrowsIsBoundedAndDiffers) {
+  using Milliseconds = Backoff::Milliseconds;
+  Backoff one(Milliseconds(100), Milliseconds(2000), 1), other(Milliseconds(100), Milliseconds(2000), 2);
+  bool differ = false;
+  int64_t range = 100;
+  for (int i = 0; i < 20; ++i) {
+    const Milliseconds a = one.next(), b = other.next();
+    EXPECT_GE(a.count(), range / 2);
+    EXPECT_LE(a.count(), range);
+    differ |= a != b;
+    range = std::min<int64_t>(2 * range, 2000);
+  }
+  EXPECT_TRUE(differ);
+  one.reset();
+  EXPECT_LE(one.next().count(), 100);
+}
+
+class AwayCoordinator : public FakeCoordinator {
+ protected:
+  AwayCoordinator() {
+    Job job;
+    job.name = "jobs/1";
+    job.state = JobState::kRunning;
+    tuning_.job = to_proto(job);
+    EXPECT_TRUE(write_file(path("g.graph"), right_record().graph).ok());
+  }
+  int tune() { return run({"tune", path("g.graph"), "--budget", "0.1"}); }
+};
+
+TEST_F(AwayCoordinator, IsNotAskedAllTheTime) {
+  tuning_.watch = [](grpc::ServerContext*, grpc::ServerWriter<v1::Job>*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
+  };
+  Service service = Service::at(address_);
+  int lost = 0;
+  const auto job = service.watch_job(
+      "jobs/1", [](const Job&) {}, [&](bool away) { lost += away; }, {.patience_s = 1});
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kUnavailable) << job.status();
+  EXPECT_THAT(std::string(job.status().message()), HasSubstr("warploom watch jobs/1"));
+  EXPECT_EQ(lost, 1);
+  // Delays of at least 50, 100, 200, 400 and 800 ms are more than a second.
+  EXPECT_LE(tuning_.watches, 6);
+}
+
+TEST_F(AwayCoordinator, BudgetEndsAWatchThatIsAlwaysBroken) {
+  tuning_.watch = [&](grpc::ServerContext*, grpc::ServerWriter<v1::Job>* writer) {
+    writer->Write(tuning_.job);
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
+  };
+  EXPECT_EQ(tune(), kExitUnreachable);
+  EXPECT_THAT(said_, HasSubstr("what was measured is"));
+}
+
+TEST_F(AwayCoordinator, BudgetEndsAJobThatHasNoWorker) {
+  tuning_.watch = [&](grpc::ServerContext*, grpc::ServerWriter<v1::Job>* writer) {
+    v1::Job job = tuning_.job;
+    if (tuning_.cancels > 0) job.set_state(v1::JOB_STATE_CANCELLED);
+    writer->Write(job);
+    tuning_.cancels.wait(0);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(tune(), kExitUnreachable);
+  EXPECT_THAT(said_,
+              HasSubstr("the budget of 0.1 s is over and no worker served cpu; start one with `warploom-worker"));
+  EXPECT_EQ(tuning_.cancels, 1);
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,155 @@
+// A coordinator that answers what a test tells it to, also what no coordinator of ours would.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/cli.h"
+#include "compiler/base/sha256.h"
+#include "proto/wire.h"
+#include "warploom/v1/blob.grpc.pb.h"
+#include "warploom/v1/kernel_store.grpc.pb.h"
+#include "warploom/v1/tuning.grpc.pb.h"
+
+namespace wl {
+
+// No part of this machine may be used.
+class NoMachine final : public Local {
+ public:
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string&) override { return error(); }
+  const Device& device() override { return device_; }
+  absl::StatusOr<Device> device_for(const std::string&, bool) override { return error(); }
+  absl::Status start_worker() override { return error(); }
+  absl::StatusOr<std::string> assemble(const Source&) override { return error(); }
+  std::vector<TargetRow> targets() override { return {}; }
+  Gpus gpus() override { return {}; }
+
+ private:
+  static absl::Status error() { return absl::InternalError("this machine is not to be used"); }
+  Device device_;
+};
+
+struct FakeTuning final : v1::TuningService::Service {
+  v1::Job job;  // what CreateTuningJob and CancelJob answer
+  std::function<grpc::Status(grpc::ServerContext*, grpc::ServerWriter<v1::Job>*)> watch;
+  std::atomic<int> watches = 0, cancels = 0;
+
+  grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job* out) override {
+    *out = job;
+    return grpc::Status::OK;
+  }
+  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*, v1::Job* out) override {
+    ++cancels;
+    cancels.notify_all();
+    *out = job;
+    return grpc::Status::OK;
+  }
+  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest*,
+                        grpc::ServerWriter<v1::Job>* writer) override {
+    ++watches;
+    return watch(context, writer);
+  }
+};
+
+struct FakeKernels final : v1::KernelStore::Service {
+  v1::KernelRecord record;  // the answer to every question
+  grpc::Status GetKernel(grpc::ServerContext*, const v1::GetKernelRequest*, v1::KernelRecord* out) override {
+    *out = record;
+    return grpc::Status::OK;
+  }
+  grpc::Status BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest* request,
+                               v1::BatchGetKernelsResponse* out) override {
+    for (int i = 0; i < request->items_size(); ++i) *out->add_items()->mutable_record() = record;
+    return grpc::Status::OK;
+  }
+};
+
+struct FakeBlobs final : v1::BlobStore::Service {
+  std::string bytes = "an object";
+  grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*,
+                        grpc::ServerWriter<v1::DownloadResponse>* writer) override {
+    v1::DownloadResponse chunk;
+    chunk.set_data(bytes);
+    writer->Write(chunk);
+    return grpc::Status::OK;
+  }
+};
+
+class FakeCoordinator : public testing::Test {
+ protected:
+  FakeCoordinator() {
+    std::string name = (std::filesystem::temp_directory_path() / "wl-fake-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    root_ = name;
+    address_ = "unix:" + path("s");
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(&tuning_);
+    builder.RegisterService(&kernels_);
+    builder.RegisterService(&blobs_);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakeCoordinator() override {
+    ++tuning_.cancels;  // ends a watch that waits for it
+    tuning_.cancels.notify_all();
+    server_->Shutdown(std::chrono::system_clock::now());
+    server_->Wait();
+    std::filesystem::remove_all(root_);
+  }
+  std::string path(const std::string& name) const { return root_ + "/" + name; }
+
+  // Runs `warploom WORDS... --server ADDRESS`; returns the exit code. What it says is in said_.
+  int run(std::vector<std::string> words) {
+    words.insert(words.begin(), "warploom");
+    words.insert(words.end(), {"--server", address_});
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    NoMachine machine;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), machine);
+    said_ = testing::internal::GetCapturedStderr();
+    printed_ = testing::internal::GetCapturedStdout();
+    return code;
+  }
+
+  // Every file under the root, so that a test sees what was written and where.
+  std::vector<std::string> files() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))
+      if (entry.is_regular_file()) found.push_back(entry.path().lexically_relative(root_).string());
+    return found;
+  }
+
+  static KernelRecord right_record() {
+    KernelRecord record;
+    record.key = std::string(64, 'a');
+    record.environment = "gcc 12";
+    record.device.target = "cpu:avx2";
+    record.graph = "graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n";
+    record.plan = "plan 1";
+    record.problem.key = record.key;
+    record.source.entry = "wl_k";
+    record.source.text = "// text\n";
+    record.object_sha256 = sha256_hex("an object");
+    record.samples_ns = {5};
+    record.digest = record_digest(record);
+    return record;
+  }
+
+  std::string root_, address_, said_, printed_;
+  FakeTuning tuning_;
+  FakeKernels kernels_;
+  FakeBlobs blobs_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace wl

@@ -1,0 +1,254 @@
+// Random records whose names are legal, so that they survive conversion.
+#pragma once
+
+#include <cmath>
+#include <iterator>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "proto/wire.h"
+
+namespace wl::testing {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t below(int64_t n) { return static_cast<int64_t>(engine_() % static_cast<uint64_t>(n)); }
+  bool flip() { return below(2) == 0; }
+  double real() {
+    return std::ldexp(static_cast<double>(below(1 << 30)) - (1 << 29), static_cast<int>(below(60)) - 30);
+  }
+  double seconds() { return static_cast<double>(below(1 << 30)) / 1024; }
+  uint64_t bits() { return engine_(); }
+  std::string text() {
+    std::string out;
+    for (int64_t i = below(20); i > 0; --i) out.push_back(static_cast<char>(' ' + below(95)));
+    return out;
+  }
+  std::string some(std::string_view alphabet, int64_t length) {
+    std::string out;
+    for (int64_t i = 0; i < length; ++i) out.push_back(alphabet[static_cast<size_t>(below(std::ssize(alphabet)))]);
+    return out;
+  }
+  std::string digest() { return some("0123456789abcdef", 64); }
+  std::string word() { return some("abcxyzABC019_.:+-/", 1 + below(20)); }
+  std::string identifier() { return "k" + some("abcxyzABC019_", below(20)); }
+  template <typename Make>
+  auto list(Make make) {
+    std::vector<decltype(make())> out;
+    for (int64_t i = below(5); i > 0; --i) out.push_back(make());
+    return out;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+inline Fill random_fill(Random& r) {
+  return {r.real(), r.real(), r.below(100), r.below(100), r.list([&] { return r.real(); })};
+}
+inline BufferSpec random_buffer(Random& r) {
+  return {
+      r.text(), static_cast<DType>(r.below(kDTypeCount)), r.list([&] { return r.below(9); }), r.flip(), random_fill(r),
+      r.bits()};
+}
+inline Problem random_problem(Random& r) {
+  return {r.digest(), r.list([&] { return random_buffer(r); })};
+}
+inline Source random_source(Random& r) {
+  return {r.word(),
+          r.word(),
+          r.text(),
+          r.text(),
+          r.identifier(),
+          r.below(1000),
+          static_cast<int>(r.below(64)),
+          r.below(1 << 20),
+          static_cast<int>(r.below(17)),
+          static_cast<int>(r.below(17))};
+}
+inline Device random_device(Random& r) {
+  return {"cpu" + r.word(), r.text(),         1 + static_cast<int>(r.below(64)), r.below(1 << 20),
+          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.word(); }),  r.text(),
+          r.text()};
+}
+inline CodeFacts random_code(Random& r) {
+  const auto small = [&] { return static_cast<int>(r.below(100)); };
+  return {1 + small(),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          small(),
+          small(),
+          small(),
+          small(),
+          r.flip(),
+          static_cast<double>(r.below(9)) / 8};
+}
+inline Trial random_trial(Random& r) {
+  return {r.below(100),
+          r.text(),
+          static_cast<Outcome>(r.below(kOutcomeCount)),
+          r.list([&] { return r.below(1 << 30); }),
+          r.flip(),
+          r.real(),
+          r.real(),
+          r.text(),
+          r.seconds(),
+          r.seconds(),
+          r.seconds(),
+          r.flip() ? r.digest() : "",
+          r.flip() ? random_code(r) : CodeFacts{},
+          static_cast<int>(r.below(2000)),
+          r.list([&] { return r.below(2000); })};
+}
+inline Recipe random_recipe(Random& r) {
+  const int least = 1 + static_cast<int>(r.below(9));
+  return {r.flip(),
+          least,
+          least + static_cast<int>(r.below(9)),
+          r.below(1 << 30),
+          1 + r.below(1 << 30),
+          r.real(),
+          r.below(1 << 30),
+          r.flip(),
+          static_cast<int>(r.below(9))};
+}
+inline Batch random_batch(Random& r) {
+  Batch batch;
+  batch.id = r.text();
+  batch.problem = random_problem(r);
+  batch.problem.buffers.push_back({"y", DType::f32, {7, 9}, true, {}, 0});
+  const int last = static_cast<int>(batch.problem.buffers.size()) - 1;
+  batch.checks = r.list([&] {
+    return Check{r.bits(), r.list([&] { return Check::Sample{last, r.below(63), r.real(), r.real()}; })};
+  });
+  batch.recipe = random_recipe(r);
+  batch.candidates = r.list([&] { return Candidate{r.below(100), r.text(), random_source(r)}; });
+  batch.keep_objects = r.flip();
+  batch.phase = r.below(5);
+  if (r.flip()) batch.limits = {32, 1024, 2048, 32, 255, 65536, r.below(1 << 20), r.below(1 << 20)};
+  return batch;
+}
+inline OutcomeCounts random_counts(Random& r) {
+  OutcomeCounts out{};
+  for (int64_t& count : out) count = r.below(5);
+  return out;
+}
+inline KernelRecord random_record(Random& r) {
+  KernelRecord out;
+  out.key = r.digest();
+  out.environment = r.text();
+  out.device = random_device(r);
+  out.graph = r.text();
+  out.plan = r.text();
+  out.default_plan = r.text();
+  out.problem = random_problem(r);
+  out.source = random_source(r);
+  out.object_sha256 = r.flip() ? r.digest() : "";
+  out.samples_ns = r.list([&] { return r.below(1 << 30); });
+  out.default_samples_ns = r.list([&] { return r.below(1 << 30); });
+  out.max_error = r.real();
+  out.bound = r.real();
+  out.check_seeds = r.list([&] { return r.bits(); });
+  out.strategy = r.word();
+  out.trials_asked = r.below(1000);
+  out.budget_s = r.real();
+  out.outcomes = random_counts(r);
+  out.bytes = r.below(1 << 30);
+  out.ops = r.below(99);
+  out.flops = r.real();
+  out.compile_s = r.seconds();
+  out.check_s = r.seconds();
+  out.measure_s = r.seconds();
+  out.digest = record_digest(out);
+  return out;
+}
+inline TuneOptions random_options(Random& r) {
+  TuneOptions out;
+  out.target = "cpu" + r.word();
+  out.trials = r.below(1000);
+  out.budget_s = static_cast<double>(r.below(1000)) / 8;
+  out.seed = r.bits();
+  out.strategy = "s" + r.word();
+  out.effort = r.flip() ? "quick" : "thorough";
+  out.cover = "c" + r.word();
+  out.cold = r.flip();
+  out.retune = r.flip();
+  out.require_cached = !out.retune && r.flip();
+  if (r.flip()) out.device = random_device(r);
+  return out;
+}
+inline JobResult random_result(Random& r) {
+  JobResult out;
+  out.groups = r.list([&] {
+    return GroupResult{r.digest(),
+                       r.text(),
+                       r.below(9),
+                       r.below(9),
+                       r.word(),
+                       r.below(9),
+                       r.below(9),
+                       r.below(1 << 30),
+                       r.below(1 << 30),
+                       r.real(),
+                       r.real(),
+                       r.real(),
+                       r.list([&] { return r.below(1 << 30); }),
+                       random_counts(r),
+                       r.real(),
+                       r.real(),
+                       r.text(),
+                       r.digest()};
+  });
+  out.groups.emplace_back();
+  out.buffers = r.list([&] {
+    return ResultBuffer{r.text(), static_cast<DType>(r.below(kDTypeCount)), r.list([&] { return r.below(9); }),
+                        static_cast<ResultBuffer::Kind>(r.below(3))};
+  });
+  out.buffers.emplace_back();
+  const auto buffer = [&] { return static_cast<int>(r.below(static_cast<int64_t>(out.buffers.size()))); };
+  out.steps = r.list([&] {
+    return Step{static_cast<int>(r.below(static_cast<int64_t>(out.groups.size()))), r.list(buffer)};
+  });
+  out.inputs = r.list([&] { return Binding{r.text(), buffer()}; });
+  out.outputs = r.list([&] { return Binding{r.text(), buffer()}; });
+  out.graph_hash = r.digest();
+  out.kernels_default = r.below(99);
+  out.kernels = r.below(99);
+  out.bytes_default = r.below(1 << 30);
+  out.bytes = r.below(1 << 30);
+  out.default_ns = r.real();
+  out.best_ns = r.real();
+  out.trials = r.below(999);
+  out.enumerate_s = r.real();
+  out.compile_s = r.seconds();
+  out.check_s = r.seconds();
+  out.measure_s = r.seconds();
+  out.total_s = r.real();
+  out.device = random_device(r);
+  out.environment = r.text();
+  out.warploom_version = r.word();
+  out.cover_rounds = r.below(9);
+  out.cover_certified = r.below(2) == 1;
+  return out;
+}
+inline JobProgress random_progress(Random& r) {
+  JobProgress out;
+  out.groups = r.list([&] {
+    return GroupProgress{r.digest(), r.text(),         r.below(99), r.below(99), r.below(9), r.real(),
+                         r.real(),   random_counts(r), r.flip(),    r.flip(),    r.flip()};
+  });
+  out.trials_done = r.below(999);
+  out.trials_total = r.below(999);
+  out.elapsed_s = r.real();
+  out.left_s = r.real();
+  out.workers = static_cast<int>(r.below(9));
+  out.phase = r.word();
+  return out;
+}
+
+}  // namespace wl::testing

@@ -1,0 +1,174 @@
+#include "worker/calls.h"
+
+#include <algorithm>
+
+#include "proto/rpc.h"
+#include "proto/wire.h"
+
+namespace wl {
+
+Calls::Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience,
+             std::stop_token stop)
+    : name_(std::move(name)),
+      patience_(patience),
+      stop_(std::move(stop)),
+      workers_(v1::WorkerService::NewStub(channel)),
+      blobs_(v1::BlobStore::NewStub(channel)) {}
+
+template <typename Call>
+absl::Status Calls::limited(milliseconds limit, const Call& call) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + limit);
+  const std::stop_callback cancel(stop_, [&] { context.TryCancel(); });
+  return from_grpc(call(&context));
+}
+
+template <typename Request>
+Request Calls::from_me() const {
+  Request request;
+  request.set_worker(name_);
+  request.set_epoch(epoch_);
+  return request;
+}
+
+absl::Status Calls::register_process(const std::vector<Device>& devices) {
+  v1::RegisterWorkerRequest request;
+  request.set_name(name_);
+  request.set_epoch(epoch_);
+  for (const Device& device : devices) *request.add_devices() = to_proto(device);
+  v1::RegisterWorkerResponse answer;
+  WL_RETURN_IF_ERROR(
+      limited(patience_, [&](auto* context) { return workers_->RegisterWorker(context, request, &answer); }));
+  renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
+  epoch_ = answer.epoch();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::AcquireLeasesResponse> Calls::acquire(double wait_s) {
+  auto request = from_me<v1::AcquireLeasesRequest>();
+  request.set_max(1);
+  request.set_wait_s(wait_s);
+  v1::AcquireLeasesResponse answer;
+  const auto limit = patience_ + milliseconds(static_cast<int64_t>(wait_s * 1000));
+  WL_RETURN_IF_ERROR(limited(limit, [&](auto* context) { return workers_->AcquireLeases(context, request, &answer); }));
+  return answer;
+}
+
+absl::StatusOr<v1::RenewLeasesResponse::Outcome> Calls::renew(const v1::Lease& lease, const std::string& phase,
+                                                              int64_t counter) {
+  auto request = from_me<v1::RenewLeasesRequest>();
+  auto* item = request.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  item->set_phase(phase);
+  item->set_done(counter);
+  v1::RenewLeasesResponse answer;
+  WL_RETURN_IF_ERROR(limited(renew_, [&](auto* context) { return workers_->RenewLeases(context, request, &answer); }));
+  if (answer.outcomes().empty()) return absl::UnavailableError("the renewal was not answered");
+  return answer.outcomes(0);
+}
+
+absl::Status Calls::upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects) {
+  std::map<std::string, const std::string*> by_digest;
+  v1::FindMissingRequest request;
+  for (const Trial& trial : trials) {
+    const auto object = objects.find(trial.trial);
+    if (object == objects.end() || trial.object_sha256.empty()) continue;
+    if (by_digest.emplace(trial.object_sha256, &object->second).second) request.add_digests(trial.object_sha256);
+  }
+  if (by_digest.empty()) return absl::OkStatus();
+  v1::FindMissingResponse missing;
+  WL_RETURN_IF_ERROR(
+      limited(patience_, [&](auto* context) { return blobs_->FindMissing(context, request, &missing); }));
+  for (const std::string& digest : missing.digests()) {
+    const auto object = by_digest.find(digest);
+    if (object == by_digest.end()) return absl::InternalError(cat("the coordinator misses an object ", digest));
+    WL_RETURN_IF_ERROR(upload_one(digest, *object->second));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Calls::upload_one(const std::string& digest, const std::string& bytes) {
+  return limited(patience_, [&](auto* context) {
+    v1::UploadResponse answer;
+    auto writer = blobs_->Upload(context, &answer);
+    size_t at = 0;
+    do {
+      v1::UploadRequest chunk;
+      if (at == 0) chunk.set_digest(digest);
+      chunk.set_data(bytes.substr(at, kBlobChunkBytes));
+      at += kBlobChunkBytes;
+      if (!writer->Write(chunk)) break;
+    } while (at < bytes.size());
+    writer->WritesDone();
+    return writer->Finish();
+  });
+}
+
+absl::Status Calls::report(const v1::Lease& lease, const std::vector<Trial>& trials) {
+  auto request = from_me<v1::ReportResultsRequest>();
+  auto* item = request.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  item->set_batch_id(lease.batch().id());
+  for (const Trial& trial : trials) *item->add_trials() = to_proto(trial);
+  v1::ReportResultsResponse answer;
+  return limited(patience_, [&](auto* context) { return workers_->ReportResults(context, request, &answer); });
+}
+
+void Calls::release(const v1::Lease& lease, const std::string& reason, bool unable) {
+  auto request = from_me<v1::ReleaseLeasesRequest>();
+  request.set_reason(reason);
+  request.set_unable(unable);
+  auto* item = request.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  v1::ReleaseLeasesResponse answer;
+  (void)workers_->ReleaseLeases(&context, request, &answer);
+}
+
+Renewer::Renewer(Calls* calls, const v1::Lease& lease, std::stop_token stop)
+    : calls_(calls), lease_(lease), stop_(std::move(stop)), thread_([this] { renew(); }) {}
+
+Renewer::~Renewer() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Renewer::progress(const std::string& phase, int64_t counter) {
+  const std::lock_guard lock(mutex_);
+  phase_ = phase;
+  counter_ = counter;
+}
+
+void Renewer::renew() {
+  const std::stop_callback wake(stop_, [this] { changed_.notify_all(); });
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait_for(lock, calls_->renew_interval(), [this] { return over_ || stop_.stop_requested(); });
+    if (over_) return;
+    if (stop_.stop_requested()) {
+      cancel_ = true;
+      return;
+    }
+    const std::string phase = phase_;
+    const int64_t counter = counter_;
+    lock.unlock();
+    const auto outcome = calls_->renew(lease_, phase, counter);
+    lock.lock();
+    // A failed renewal decides nothing: the coordinator may be restarting, and its store decides when the results are
+    // reported.
+    if (!outcome.ok() || *outcome == v1::RenewLeasesResponse::OK) continue;
+    lost_ = true;
+    cancel_ = true;
+    return;
+  }
+}
+
+}  // namespace wl

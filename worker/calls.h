@@ -1,0 +1,91 @@
+// The calls of a worker to its coordinator (proto/warploom/v1/worker.proto), as plain data: one object for one process
+// under one name. Every call but release() ends soon after `stop` is requested. Errors are those of gRPC: Unavailable
+// and DeadlineExceeded say that the coordinator cannot be reached now.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/base/records.h"
+#include "compiler/base/status.h"
+#include "warploom/v1/blob.grpc.pb.h"
+#include "warploom/v1/worker.grpc.pb.h"
+
+namespace wl {
+
+namespace v1 = ::warploom::v1;
+
+class Calls {
+ public:
+  using milliseconds = std::chrono::milliseconds;
+  // `patience`: how long a call may take at most, beyond what it is asked to wait.
+  Calls(const std::shared_ptr<grpc::Channel>& channel, std::string name, milliseconds patience, std::stop_token stop);
+
+  const std::string& name() const { return name_; }
+  milliseconds renew_interval() const { return renew_; }
+  // Registers this process, under the epoch that it has or for the first time. FailedPrecondition: a newer process has
+  // the name.
+  absl::Status register_process(const std::vector<Device>& devices);
+  // Waits for work. FailedPrecondition: this process has to register again.
+  absl::StatusOr<v1::AcquireLeasesResponse> acquire(double wait_s);
+  absl::StatusOr<v1::RenewLeasesResponse::Outcome> renew(const v1::Lease& lease, const std::string& phase,
+                                                         int64_t counter);
+  // Uploads the objects of these trials that the coordinator does not have.
+  absl::Status upload(const std::vector<Trial>& trials, const std::map<int64_t, std::string>& objects);
+  absl::Status report(const v1::Lease& lease, const std::vector<Trial>& trials);
+  // Best effort: a lease that is not released expires by itself. `unable`: this worker cannot do the work; otherwise it
+  // has to stop.
+  void release(const v1::Lease& lease, const std::string& reason, bool unable);
+
+ private:
+  template <typename Call>
+  absl::Status limited(milliseconds limit, const Call& call);
+  absl::Status upload_one(const std::string& digest, const std::string& bytes);
+  template <typename Request>
+  Request from_me() const;
+
+  const std::string name_;
+  const milliseconds patience_;
+  const std::stop_token stop_;
+  const std::unique_ptr<v1::WorkerService::Stub> workers_;
+  const std::unique_ptr<v1::BlobStore::Stub> blobs_;
+  uint64_t epoch_ = 0;  // given by the coordinator; 0: none yet
+  milliseconds renew_{5000};
+};
+
+// Renews a lease while one of these lives, with the progress that it is told.
+class Renewer {
+ public:
+  Renewer(Calls* calls, const v1::Lease& lease, std::stop_token stop);
+  ~Renewer();
+  Renewer(const Renewer&) = delete;
+  Renewer& operator=(const Renewer&) = delete;
+  // Set when the lease is lost or cancelled, and when the worker has to stop.
+  const std::atomic<bool>* cancel() const { return &cancel_; }
+  bool lost() const { return lost_; }
+  void progress(const std::string& phase, int64_t counter);
+
+ private:
+  void renew();
+
+  Calls* const calls_;
+  const v1::Lease& lease_;
+  const std::stop_token stop_;
+  std::mutex mutex_;  // guards the next four
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::string phase_;
+  int64_t counter_ = 0;
+  std::atomic<bool> cancel_ = false, lost_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wl
