@@ -48,7 +48,7 @@ struct ActiveJob {
 class Jobs : public SearchObserver {
  public:
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
-  // known by then. `promoted` is called whenever a key has a new record.
+  // known by then. `promoted`: the records of this key have changed.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
        std::function<void()> recovered, std::function<void(const std::string& key)> promoted)
       : store_(store),

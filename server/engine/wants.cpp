@@ -13,7 +13,8 @@ constexpr int kKnown = 256;  // records that are looked at for similar groups, n
 
 // Those from before the job, so that a restarted coordinator finds the same.
 absl::StatusOr<std::vector<KnownPlan>> Jobs::known_plans(const JobRow& job) {
-  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows, store_->list_records(job.created_ms, kKnown));
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
+                      store_->list_records(RecordCursor{job.created_ms, ""}, kKnown));
   std::vector<KnownPlan> plans;
   for (const RecordRow& row : rows) {
     const KernelRecord& record = row.record;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMaxBlobBytes = 256 << 20;
 
 grpc::Status too_many_bytes() {
-  return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+  return {grpc::StatusCode::UNAVAILABLE,
           "blob: others are being transferred that fill the memory set aside for it; try again in a second"};
 }
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
@@ -13,6 +15,20 @@ namespace wl {
 namespace {
 
 constexpr int kMaxBatch = 256;
+
+// The last record of a page: records may be of one time. Nothing for the first page.
+std::string token_of(const RecordRow& last) {
+  return cat(last.created_ms, ".", last.record.digest);
+}
+absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) {
+  if (token.empty()) return std::nullopt;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(token, absl::MaxSplits('.', 1));
+  RecordCursor cursor{0, parts.second};
+  if (!absl::SimpleAtoi(parts.first, &cursor.created_ms) || cursor.created_ms < 0 || cursor.digest.empty()) {
+    return invalid("page_token: expected one that ListKernels gave, found \"", token, "\"");
+  }
+  return cursor;
+}
 
 // The calls that fetch give out bytes that were made before, where they can.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
@@ -140,9 +156,9 @@ KernelStoreService::Fetched KernelStoreService::read(const v1::GetKernelRequest&
 
 grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* request, v1::ListKernelsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
-  const auto before = request->page_token().empty() ? std::optional<int64_t>(0) : job_id(request->page_token());
-  if (!before) return to_grpc(invalid("page_token: expected one that ListKernels gave"));
-  const auto records = store_->list_records(*before, limit);
+  const auto after = cursor_of(request->page_token());
+  if (!after.ok()) return to_grpc(after.status());
+  const auto records = store_->list_records(*after, limit);
   if (!records.ok()) return to_grpc(records.status());
   for (const RecordRow& row : *records) {
     v1::KernelSummary* kernel = out->add_kernels();
@@ -157,7 +173,7 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_default_ns(median_of(row.record.default_samples_ns));
     kernel->set_created_unix_ms(row.created_ms);
   }
-  if (static_cast<int>(records->size()) == limit) out->set_next_page_token(cat(records->back().created_ms));
+  if (static_cast<int>(records->size()) == limit) out->set_next_page_token(token_of(records->back()));
   return grpc::Status::OK;
 }
 

@@ -40,7 +40,7 @@ void WorkPool::serve() {
 }
 
 grpc::Status too_busy() {
-  return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the coordinator has too many calls to answer; call again in a second"};
+  return {grpc::StatusCode::UNAVAILABLE, "the coordinator has too many calls to answer; call again in a second"};
 }
 
 }  // namespace wl

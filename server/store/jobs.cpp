@@ -3,7 +3,7 @@
 
 #include "proto/wire.h"
 #include "server/store/columns.h"
-#include "server/store/store.h"
+#include "server/store/impl.h"
 
 namespace wl {
 namespace {
@@ -52,14 +52,23 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::plan_attempts>("plan_attempts"),
 };
 
-const std::string kSelectJob = cat("SELECT ", names_of<JobRow>(kJobColumns), " FROM jobs WHERE ");
+// The last column: whether the result does not have its digest.
+const std::string kSelectJob =
+    cat("SELECT ", names_of<JobRow>(kJobColumns),
+        ", result IS NOT NULL AND result_digest IS NOT row_digest(id, result) FROM jobs WHERE ");
 
-absl::StatusOr<std::optional<JobRow>> find_job(Sql& sql, std::string_view where, const auto& argument) {
+absl::StatusOr<std::optional<JobRow>> find_job(auto& impl, Sql& sql, std::string_view where, const auto& argument) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(sql.each(
       cat(kSelectJob, where).c_str(),
       [&](const Sql::Row& row) {
         found = record_from<JobRow>(kJobColumns, row);
+        if (row.integer(static_cast<int>(std::size(kJobColumns))) != 0) {
+          impl.note_damage(cat("result of job ", found->id, ": it does not have its digest"));
+          found->result.reset();
+          found->state = JobState::kFailed;
+          found->error = absl::DataLossError("the stored result of this job is damaged; submit the graph again");
+        }
         return false;
       },
       argument));
@@ -69,8 +78,10 @@ absl::StatusOr<std::optional<JobRow>> find_job(Sql& sql, std::string_view where,
 absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& options, const JobResult& result) {
   WL_RETURN_IF_ERROR(sql.run("DELETE FROM results WHERE id = ?", id));
   const std::string payload = encode(result);
-  WL_RETURN_IF_ERROR(sql.run("INSERT INTO results (id, trials_asked, budget_s, payload) VALUES (?, ?, ?, ?)", id,
-                             options.trials, options.budget_s, Blob{payload}));
+  WL_RETURN_IF_ERROR(
+      sql.run("INSERT INTO results (id, trials_asked, budget_s, payload, digest) VALUES (?1, ?2, ?3, ?4, "
+              "row_digest(?1, ?2, ?3, ?4))",
+              id, options.trials, options.budget_s, Blob{payload}));
   std::set<std::string> keys;
   for (const GroupResult& group : result.groups) keys.insert(group.key);
   for (const std::string& key : keys) {
@@ -84,7 +95,7 @@ absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& opti
 absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& result_id) {
   JobRow made = job;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, find_job(sql, "request_id = ?", job.request_id));
+    WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, find_job(*impl_, sql, "request_id = ?", job.request_id));
     if (known) {
       if (known->body_hash != job.body_hash) {
         return invalid("request_id ", job.request_id, ": was used before with another request; use a new one");
@@ -95,6 +106,8 @@ absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& r
     // SQLite chooses the id.
     WL_RETURN_IF_ERROR(insert(sql, "jobs", std::span(kJobColumns).subspan(1), job));
     made.id = sql.last_id();
+    WL_RETURN_IF_ERROR(
+        sql.run("UPDATE jobs SET result_digest = row_digest(id, result) WHERE id = ? AND result IS NOT NULL", made.id));
     if (job.result && !result_id.empty()) return put_answer(sql, result_id, job.options, *job.result);
     return absl::OkStatus();
   });
@@ -135,22 +148,26 @@ absl::StatusOr<int64_t> Store::set_job_planning(int64_t id, bool begins) {
 absl::Status Store::finish_job(const JobRow& end, const std::string& result_id) {
   return write([&](Sql& sql) -> absl::Status {
     const std::string result = end.result ? encode(*end.result) : std::string();
-    WL_RETURN_IF_ERROR(
-        sql.run("UPDATE jobs SET state = ?, cached = ?, result = ?, error_code = ?, error_message = ?, finished_ms = ? "
-                "WHERE id = ? AND state < 2",
-                static_cast<int>(end.state), end.cached, end.result ? std::optional(Blob{result}) : std::nullopt,
-                static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id));
-    if (sql.changes() == 1 && end.result && !result_id.empty()) {
-      return put_answer(sql, result_id, end.options, *end.result);
-    }
-    return absl::OkStatus();
+    WL_RETURN_IF_ERROR(sql.run(
+        "UPDATE jobs SET state = ?1, cached = ?2, result = ?3, error_code = ?4, error_message = ?5, finished_ms = "
+        "?6, result_digest = row_digest(id, ?3) WHERE id = ?7 AND state < 2",
+        static_cast<int>(end.state), end.cached, end.result ? std::optional(Blob{result}) : std::nullopt,
+        static_cast<int>(end.error.code()), std::string(end.error.message()), end.finished_ms, end.id));
+    if (sql.changes() == 0) return absl::OkStatus();
+    // Batches that are done tell a report that comes twice. A job that is over gets none any more.
+    WL_RETURN_IF_ERROR(sql.run(
+        "DELETE FROM batches WHERE state = 'done' AND search_id IN (SELECT search_id FROM job_groups WHERE "
+        "job_id = ?1) AND search_id NOT IN (SELECT g.search_id FROM jobs j JOIN job_groups g ON g.job_id = j.id "
+        "WHERE j.state < 2)",
+        end.id));
+    return end.result && !result_id.empty() ? put_answer(sql, result_id, end.options, *end.result) : absl::OkStatus();
   });
 }
 
 absl::StatusOr<std::optional<JobRow>> Store::job(int64_t id) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, find_job(sql, "id = ?", id));
+    WL_ASSIGN_OR_RETURN(found, find_job(*impl_, sql, "id = ?", id));
     return absl::OkStatus();
   }));
   return found;
@@ -159,7 +176,7 @@ absl::StatusOr<std::optional<JobRow>> Store::job(int64_t id) {
 absl::StatusOr<std::optional<JobRow>> Store::job_by_request(const std::string& request_id) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, find_job(sql, "request_id = ?", request_id));
+    WL_ASSIGN_OR_RETURN(found, find_job(*impl_, sql, "request_id = ?", request_id));
     return absl::OkStatus();
   }));
   return found;
@@ -197,10 +214,14 @@ absl::StatusOr<std::optional<Store::WholeAnswer>> Store::whole_answer(const std:
   std::optional<WholeAnswer> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        "SELECT payload, trials_asked, budget_s FROM results WHERE id = ?",
+        "SELECT payload, trials_asked, budget_s, digest IS row_digest(id, trials_asked, budget_s, payload) FROM "
+        "results WHERE id = ?",
         [&](const Sql::Row& row) {
-          if (auto result = decode_result(row.text(0)); result.ok()) {
+          auto result = decode_result(row.text(0));
+          if (row.integer(3) != 0 && result.ok()) {
             found = WholeAnswer{*std::move(result), row.integer(1), row.real(2)};
+          } else {
+            impl_->note_damage(cat("answer ", result_id, ": it does not have its digest"));
           }
           return false;
         },

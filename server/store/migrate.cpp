@@ -12,15 +12,6 @@
 namespace wl {
 namespace {
 
-absl::StatusOr<int64_t> number(Sql& sql, const char* text) {
-  int64_t value = 0;
-  WL_RETURN_IF_ERROR(sql.each(text, [&](const Sql::Row& row) {
-    value = row.integer(0);
-    return false;
-  }));
-  return value;
-}
-
 absl::Status fill(const std::string& file, const Sql::OpenOptions& options) {
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, Sql::open(file, options));
   // The file is thrown away when this does not get to its end, and is made durable as a whole.
@@ -32,9 +23,9 @@ absl::Status fill(const std::string& file, const Sql::OpenOptions& options) {
 }  // namespace
 
 absl::Status migrate(Sql& sql, const std::string& file) {
-  WL_ASSIGN_OR_RETURN(int64_t application, number(sql, "PRAGMA application_id"));
-  WL_ASSIGN_OR_RETURN(int64_t version, number(sql, "PRAGMA user_version"));
-  WL_ASSIGN_OR_RETURN(int64_t tables, number(sql, "SELECT count(*) FROM sqlite_schema"));
+  WL_ASSIGN_OR_RETURN(int64_t application, sql.number("PRAGMA application_id"));
+  WL_ASSIGN_OR_RETURN(int64_t version, sql.number("PRAGMA user_version"));
+  WL_ASSIGN_OR_RETURN(int64_t tables, sql.number("SELECT count(*) FROM sqlite_schema"));
   if (application != kApplicationId && (tables != 0 || application != 0)) return foreign_file(file);
   const auto newest = static_cast<int64_t>(schema_migrations().size());
   if (version > newest) return newer_file(file, version, newest);

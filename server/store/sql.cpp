@@ -1,5 +1,7 @@
 #include "server/store/sql.h"
 
+#include "server/store/functions.h"
+
 namespace wl {
 
 Sql::Sql(sqlite3* connection, std::string file, std::function<void(const char*)> statement_hook)
@@ -15,6 +17,7 @@ absl::StatusOr<std::unique_ptr<Sql>> Sql::open(const std::string& file, const Op
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_busy_timeout(connection, 5000);
+  define_functions(connection);
   return sql;
 }
 
@@ -94,7 +97,9 @@ absl::Status Sql::run_with(const char* text, const std::vector<SqlValue>& values
 }
 
 absl::Status Sql::script(std::string_view text) {
-  if (sqlite3_exec(connection_, std::string(text).c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+  const std::string statements(text);
+  if (hook_) hook_(statements.c_str());
+  if (sqlite3_exec(connection_, statements.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
     return error("running a script");
   }
   return absl::OkStatus();

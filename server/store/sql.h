@@ -34,7 +34,7 @@ class Sql {
   struct OpenOptions {
     int flags = SQLITE_OPEN_READWRITE;
     std::string vfs = {};                                  // the name of an sqlite3_vfs; empty: that of the system
-    std::function<void(const char*)> statement_hook = {};  // runs before every statement: tests die there
+    std::function<void(const char*)> statement_hook = {};  // runs before every statement and script: tests die there
   };
   // A connection for one thread at a time. Errors are those of error().
   static absl::StatusOr<std::unique_ptr<Sql>> open(const std::string& file, const OpenOptions& options);
@@ -67,6 +67,20 @@ class Sql {
   absl::Status run(const char* text, const Args&... args) {
     return each(
         text, [](const Row&) { return false; }, args...);
+  }
+  // The integer in the first column of the only row. NotFound: there is no row.
+  template <typename... Args>
+  absl::StatusOr<int64_t> number(const char* text, const Args&... args) {
+    std::optional<int64_t> value;
+    WL_RETURN_IF_ERROR(each(
+        text,
+        [&](const Row& row) {
+          value = row.integer(0);
+          return false;
+        },
+        args...));
+    if (!value) return absl::NotFoundError(cat("store ", file_, ": no row for \"", text, "\""));
+    return *value;
   }
   // The same with as many values as there are marks.
   absl::Status run_with(const char* text, const std::vector<SqlValue>& values);

@@ -1,12 +1,12 @@
 #include "server/store/store.h"
 
-#include <sys/stat.h>
-
 #include <chrono>
+#include <filesystem>
 
 #include "server/store/impl.h"
 #include "server/store/migrate.h"
 #include "server/store/schema.h"
+#include "spdlog/spdlog.h"
 
 namespace wl {
 namespace {
@@ -28,6 +28,10 @@ void checkpoint_on_close(Sql& sql, bool enabled) {
 }
 
 }  // namespace
+
+std::string objects_of(const std::string& file) {
+  return file + ".objects";
+}
 
 int64_t unix_ms_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -60,8 +64,13 @@ absl::Status Store::Impl::open() {
   if (is_empty_file(file)) WL_RETURN_IF_ERROR(make_store_file(file, {.vfs = options.vfs}));
   WL_RETURN_IF_ERROR(lock->take_file());
   WL_RETURN_IF_ERROR(lock->check_header(schema_version()));
+  // Whoever closes a store removes its log.
+  checked = options.quick_check && std::filesystem::exists(file + "-wal");
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> writing, connect_writer());
-  if (options.quick_check) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
+  if (checked) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
+  objects = std::make_unique<ObjectFolder>(objects_of(file), options.at_point);
+  WL_RETURN_IF_ERROR(objects->open());
+  WL_RETURN_IF_ERROR(move_blobs(*writing));
   std::vector<std::unique_ptr<Sql>> reading(kReaders);
   for (std::unique_ptr<Sql>& each : reading) {
     WL_ASSIGN_OR_RETURN(each, Sql::open(file, {.flags = SQLITE_OPEN_READONLY, .vfs = options.vfs}));
@@ -85,8 +94,27 @@ absl::StatusOr<std::unique_ptr<Store>> Store::open(const StoreOptions& options) 
   return std::unique_ptr<Store>(new Store(std::move(impl)));
 }
 
+void Store::Impl::note_damage(const std::string& what) {
+  constexpr int64_t kLogged = 10;  // and then each time that the count has doubled
+  const int64_t count = ++damaged;
+  if (count <= kLogged || (count & (count - 1)) == 0) {
+    spdlog::error("store {}: {}; it counts as missing (damage {} since the start)", file, what, count);
+  }
+}
+
+absl::Status Store::Impl::store_used() {
+  const std::set<int64_t> ids = used_records.take();
+  if (ids.empty()) return absl::OkStatus();
+  const int64_t now = unix_ms_now();
+  return writer->write([&](Sql& sql) -> absl::Status {
+    for (const int64_t id : ids) WL_RETURN_IF_ERROR(sql.run("UPDATE records SET used_ms = ? WHERE id = ?", now, id));
+    return absl::OkStatus();
+  });
+}
+
 void Store::close() {
   impl_->readers->close();
+  (void)impl_->store_used();  // when nothing can be written, only the order of evictions is another
   impl_->writer->close();
 }
 

@@ -1,8 +1,8 @@
-// The store of a coordinator: one SQLite file. All writes go through one connection in one thread, which commits what
-// is queued in one transaction (fsync included) and only then answers. So a change whose function returned OK survives
-// a crash, and a function that returned an error changed nothing, unless the store broke (StoreOptions::on_broken).
-// Reads use connections that only read. To store a new fact of a job, search, batch or trial: a migration in schema/
-// and a row of its columns.
+// The store of a coordinator: one SQLite file, and a folder of compiled objects beside it. All writes go through one
+// connection in one thread, which commits what is queued in one transaction (fsync included) and only then answers. So
+// a change whose function returned OK survives a crash, and a function that returned an error changed nothing, unless
+// the store broke (StoreOptions::on_broken). Reads use connections that only read. To store a new fact of a job,
+// search, batch or trial: a migration in schema/ and a row of its columns.
 //
 // Threads: every function may be called from any thread and blocks until it is done.
 #pragma once
@@ -24,7 +24,7 @@ class Sql;
 
 struct StoreOptions {
   std::string file;
-  bool quick_check = false;  // look for damage before serving; time grows with the file
+  bool quick_check = false;  // look for damage before serving if the last stop was not clean; time grows with the file
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
   // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
   std::function<void(const char*)> at_point = {};
@@ -89,6 +89,21 @@ struct RecordRow {
   int64_t created_ms = 0;
 };
 
+struct RecordCursor {
+  int64_t created_ms = 0;
+  std::string digest;
+};
+
+// How much a store may take, in bytes; 0: any. Bounds of a store that has only blessed and pinned records are not kept.
+struct StoreBounds {
+  int64_t database_bytes = 0, object_bytes = 0;
+};
+// What went, and what is used afterwards.
+struct Evicted {
+  int64_t records = 0, objects = 0, jobs = 0, answers = 0;
+  int64_t database_bytes = 0, object_bytes = 0;
+};
+
 enum class ReportOutcome { kAccepted, kDuplicate, kStale };
 
 class Store {
@@ -104,6 +119,17 @@ class Store {
   StoreStats stats() const;
   static int64_t schema_version();
   static std::string sqlite_version();
+
+  // --- upkeep (backup.cpp, evict.cpp)
+  // Makes a backup, FILE and FILE.objects, beside which everything goes on. It has all that was acknowledged before,
+  // and was checked. On the same disk the objects are shared with the store. AlreadyExists: `to` is there.
+  absl::Status backup(const std::string& to);
+  // Puts a backup in the place of a store that nobody uses (Unavailable). NotFound, DataLoss: of the backup; the store
+  // is then as it was.
+  static absl::Status restore(const std::string& from, const std::string& to);
+  // Drops what is not within the bounds: for the database records that are neither blessed nor pinned, finished jobs
+  // with the trials that only they led to, and whole answers; for the objects those that no such record names.
+  absl::StatusOr<Evicted> evict(const StoreBounds& bounds);
 
   // --- jobs (jobs.cpp)
   // A job with this request_id that exists is returned as it is; InvalidArgument when its body differs. A job that is
@@ -164,8 +190,12 @@ class Store {
   // Empty environment: the newest blessed record of any. A record that cannot be read is a miss.
   absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment);
   absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);
-  absl::StatusOr<std::vector<RecordRow>> list_records(int64_t before_ms, int limit);  // blessed, newest first
+  // Blessed ones, newest first, of one time by digest; those after the one that the cursor names. A cursor without a
+  // digest names the time alone: what was made before it.
+  absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit);
   absl::StatusOr<int64_t> invalidate(const std::string& key);
+  // A pinned record is never evicted. False: there is no record of the digest.
+  absl::StatusOr<bool> pin(const std::string& digest, bool pinned);
   // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
@@ -187,5 +217,7 @@ class Store {
 };
 
 int64_t unix_ms_now();
+// The folder of a store's objects, beside its file.
+std::string objects_of(const std::string& file);
 
 }  // namespace wl

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <latch>
 #include <set>
 
@@ -232,25 +234,28 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
 }
 
-// An upload that does not fit fails alone.
-TEST(FullDisk, AnUploadThatDoesNotFitFailsNoJob) {
+// A write that the disk refuses fails alone.
+TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   Scratch scratch;
-  Service service(scratch.path("a.db"), 15, "", 600);
+  Service service(scratch.path("a.db"));
   const auto job = service.create("r", trials(8));
   ASSERT_TRUE(job.ok()) << job.status();
-  const std::string large(3 << 20, 'x');
+  const std::string object(600'000, 'x'), digest = sha256_hex(object);
+  // Where the object's folder would be is a file.
+  std::filesystem::create_directories(scratch.path("a.db.objects"));
+  std::ofstream(scratch.path(cat("a.db.objects/", digest.substr(0, 2))));
   const auto blobs = v1::BlobStore::NewStub(service.channel);
   grpc::ClientContext context;
   v1::UploadResponse answer;
   auto writer = blobs->Upload(&context, &answer);
-  for (size_t at = 0; at < large.size(); at += kBlobChunkBytes) {
+  for (size_t at = 0; at < object.size(); at += kBlobChunkBytes) {
     v1::UploadRequest chunk;
-    if (at == 0) chunk.set_digest(sha256_hex(large));
-    chunk.set_data(large.substr(at, kBlobChunkBytes));
+    if (at == 0) chunk.set_digest(digest);
+    chunk.set_data(object.substr(at, kBlobChunkBytes));
     if (!writer->Write(chunk)) break;
   }
   writer->WritesDone();
-  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_FALSE(writer->Finish().ok());
   FakeWorker worker(service.channel, "w");
   const Job done = service.watch(job->name).back();
   EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;

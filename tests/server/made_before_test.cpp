@@ -1,27 +1,16 @@
 // A store that an older Warploom made is served and resumed. tests/data/made_before/store_plan1.db.gz has plans of
 // version 1: job 1 is done, job 2 was killed in the middle of its searches.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "server/store/store.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/server/unpack.h"
 
 namespace wl {
 namespace {
-
-void unpack(const std::string& from, const std::string& to) {
-  const gzFile in = gzopen(from.c_str(), "rb");
-  ASSERT_NE(in, nullptr) << from;
-  std::ofstream out(to, std::ios::binary);
-  std::string bytes(1 << 16, 0);
-  int n = 0;
-  while ((n = gzread(in, bytes.data(), static_cast<unsigned>(bytes.size()))) > 0) out.write(bytes.data(), n);
-  EXPECT_EQ(gzclose(in), Z_OK);
-}
 
 class MadeBefore : public ::testing::Test {
  protected:

@@ -63,7 +63,7 @@ TEST_P(StoreFaults, EachCallOfTheDiskFailsOnce) {
   EXPECT_GT(calls, 20);
   std::vector<int64_t> numbers;
   for (int64_t number = 1; number <= calls; ++number) numbers.push_back(number);
-  const double some = static_cast<double>(testing::scaled(120)) / static_cast<double>(calls);
+  const double some = static_cast<double>(testing::scaled(80)) / static_cast<double>(calls);
   double due = 0;
   for (const int64_t number : numbers) {
     due += some;

@@ -122,7 +122,7 @@ using Files = std::map<std::string, std::string>;
 Files files_of(const std::string& folder) {
   Files files;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".lock") continue;
+    if (!entry.is_regular_file() || entry.path().extension() == ".lock") continue;
     std::ifstream in(entry.path(), std::ios::binary);
     files[entry.path().filename()] = std::string(std::istreambuf_iterator<char>(in), {});
   }

@@ -5,7 +5,7 @@ namespace wl {
 absl::Status tell_story(Store& store, const std::function<void()>& acknowledged) {
   WL_ASSIGN_OR_RETURN(const JobRow job, store.create_job(some_job("r")));
   acknowledged();
-  WL_ASSIGN_OR_RETURN(const SearchRow search, store.open_search(job.id, {0, "k", "gcc 12", "s", 0, 0}, false));
+  WL_ASSIGN_OR_RETURN(const SearchRow search, store.open_search(job.id, {0, kKey, "gcc 12", "s", 0, 0}, false));
   acknowledged();
   WL_RETURN_IF_ERROR(store.put_round(some_batch("b", search.id), search.id, 0, {}));
   acknowledged();
@@ -15,11 +15,11 @@ absl::Status tell_story(Store& store, const std::function<void()>& acknowledged)
   acknowledged();
   WL_RETURN_IF_ERROR(store.put_blob(sha256_hex("o"), "o"));
   acknowledged();
-  WL_RETURN_IF_ERROR(store.promote(some_record("k", "p"), search.id));
+  WL_RETURN_IF_ERROR(store.promote(some_record(kKey, "p"), search.id));
   acknowledged();
   JobRow end = job;
   end.state = JobState::kSucceeded;
-  end.result = some_result("k");
+  end.result = some_result(kKey);
   WL_RETURN_IF_ERROR(store.finish_job(end, "answer"));
   acknowledged();
   return absl::OkStatus();
@@ -46,10 +46,10 @@ void check_story(Store& store, int acknowledged) {
   if (acknowledged >= 6) {
     EXPECT_TRUE(store.missing_blobs({sha256_hex("o")})->empty());
   }
-  const auto record = *store.record_by_key("k", "gcc 12");
+  const auto record = *store.record_by_key(kKey, "gcc 12");
   if (acknowledged >= 7) {
     ASSERT_TRUE(record.has_value());
-    EXPECT_TRUE(record->record == some_record("k", "p"));
+    EXPECT_TRUE(record->record == some_record(kKey, "p"));
   }
   if (acknowledged >= 8) {
     EXPECT_EQ(job->state, JobState::kSucceeded);
@@ -58,8 +58,8 @@ void check_story(Store& store, int acknowledged) {
   const bool ended = job.has_value() && job->state == JobState::kSucceeded;
   EXPECT_EQ(answer.has_value(), ended) << "a job and its answer end together";
   if (ended) {
-    EXPECT_TRUE(job->result == some_result("k"));
-    EXPECT_TRUE(answer->result == some_result("k"));
+    EXPECT_TRUE(job->result == some_result(kKey));
+    EXPECT_TRUE(answer->result == some_result(kKey));
   }
 }
 

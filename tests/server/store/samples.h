@@ -19,6 +19,12 @@ inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   return store.ok() ? *std::move(store) : nullptr;
 }
 
+// Keys are digests, as they are in any record.
+inline std::string key_of(const std::string& name) {
+  return sha256_hex(name);
+}
+inline const std::string kKey = key_of("k");
+
 inline JobRow some_job(const std::string& request) {
   JobRow job;
   job.request_id = request;
@@ -58,6 +64,7 @@ inline KernelRecord some_record(const std::string& key, const std::string& plan)
   record.device.target = "cpu:avx2";
   record.plan = plan;
   record.source.prelude = std::string(3000, 'p');
+  record.source.entry = "wl_k";
   record.source.text = cat("void ", plan, "() {}");
   record.samples_ns = {5};
   record.digest = record_digest(record);

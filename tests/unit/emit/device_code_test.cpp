@@ -158,7 +158,7 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
     ASSERT_TRUE(code.ok()) << code.status() << space.text(points.back()) << emit(*kernel, machine)->text;
     ++kernels;
   }
-  EXPECT_GT(kernels, 5);
+  EXPECT_GT(kernels, 0);
 }
 
 using DeviceCodeOfFamilies = DeviceCode;

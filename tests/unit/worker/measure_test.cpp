@@ -233,6 +233,7 @@ TEST(Measure, RoundsCheckAllSeedsAndKeepObjects) {
   EXPECT_EQ(measured.trials[0].samples_ns.size(), measured.trials[3].samples_ns.size());
   // The object of a kernel has the same bytes wherever and together with whatever it was compiled.
   batch.candidates = {batch.candidates[0]};
+  batch.recipe.deadline_ns = Recipe().deadline_ns;
   const Measured again = run(batch);
   ASSERT_EQ(again.trials.size(), 1u);
   EXPECT_EQ(again.trials[0].object_sha256, measured.trials[0].object_sha256);

@@ -1,0 +1,147 @@
+// Backups of a store that is in use, and stores made from them.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "server/store/functions.h"
+#include "server/store/impl.h"
+#include "server/store/schema.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status file_error(const std::string& file, const std::string& what, int error) {
+  const std::string text = cat(file, ": ", what, ": ", std::strerror(error));
+  if (error == ENOSPC || error == EDQUOT) return absl::ResourceExhaustedError(cat(text, "; free space on that disk"));
+  return absl::PermissionDeniedError(cat(text, "; check the name and the permissions of its folder"));
+}
+
+absl::Status rename_file(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) return file_error(to, "cannot be named", errno);
+  return sync_folder(fs::absolute(to).parent_path().string());
+}
+
+// Everything of the file is sound, and no row refers to one that is missing.
+absl::Status check_all(Sql& sql, const std::string& file) {
+  std::string found;
+  WL_RETURN_IF_ERROR(sql.each("PRAGMA integrity_check(1)", [&](const Sql::Row& row) {
+    found = row.text(0);
+    return false;
+  }));
+  if (found == "ok") {
+    WL_RETURN_IF_ERROR(sql.each("PRAGMA foreign_key_check", [&](const Sql::Row& row) {
+      found = cat("a row of ", row.text(0), " refers to one that is missing");
+      return false;
+    }));
+  }
+  return found == "ok" ? absl::OkStatus()
+                       : absl::DataLossError(cat("backup ", file, ": is damaged: ", found, "; take another one"));
+}
+
+absl::StatusOr<std::vector<std::string>> objects_in(Sql& sql) {
+  std::vector<std::string> digests;
+  WL_RETURN_IF_ERROR(sql.each("SELECT digest FROM objects ORDER BY digest", [&](const Sql::Row& row) {
+    digests.push_back(hex_of(row.text(0)));
+    return true;
+  }));
+  return digests;
+}
+
+// An object that is missing or damaged where it comes from is one here: a record without it is tuned again.
+absl::Status take_objects(Sql& sql, const ObjectFolder& from, ObjectFolder* to) {
+  WL_RETURN_IF_ERROR(to->open());
+  WL_ASSIGN_OR_RETURN(const std::vector<std::string> digests, objects_in(sql));
+  for (const std::string& digest : digests) {
+    const absl::Status taken = to->take(digest, from);
+    if (!taken.ok() && !absl::IsNotFound(taken)) return taken;
+  }
+  return absl::OkStatus();
+}
+
+void remove_with_logs(const std::string& file) {
+  for (const char* beside : {"", "-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
+}
+
+// A connection to a file that nobody changes; it makes no file beside it.
+absl::StatusOr<std::unique_ptr<Sql>> open_still(const std::string& file) {
+  std::string name = "file:";
+  for (const char c : file) {
+    if (c == '?' || c == '#' || c == '%') {
+      name += cat("%", hex_of(std::string(1, c)));
+    } else {
+      name += c;
+    }
+  }
+  return Sql::open(name + "?immutable=1", {.flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI});
+}
+
+}  // namespace
+
+absl::Status Store::backup(const std::string& to) {
+  WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
+  if (fs::exists(file) || fs::exists(objects_of(file))) {
+    return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
+  }
+  const std::string made = file + ".unfinished";
+  remove_with_logs(made);
+  // One snapshot, beside which the store is read and written.
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) { return sql.run("VACUUM INTO ?", made); }));
+  const auto finish = [&]() -> absl::Status {
+    {
+      WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, open_still(made));
+      WL_RETURN_IF_ERROR(check_all(*sql, to));
+      ObjectFolder objects(objects_of(file));
+      const std::shared_lock together(impl_->objects_mutex);
+      WL_RETURN_IF_ERROR(take_objects(*sql, *impl_->objects, &objects));
+    }
+    WL_RETURN_IF_ERROR(sync_file(made));
+    return rename_file(made, file);
+  };
+  absl::Status done = finish();
+  if (!done.ok()) {
+    std::error_code ignored;
+    remove_with_logs(made);
+    fs::remove_all(objects_of(file), ignored);
+  }
+  return done;
+}
+
+absl::Status Store::restore(const std::string& from, const std::string& to) {
+  WL_ASSIGN_OR_RETURN(const std::string backup, real_file(from));
+  WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
+  if (backup == file) return invalid("restore: ", from, " is the store itself; name its backup");
+  if (is_empty_file(backup)) return absl::NotFoundError(cat("backup ", from, ": is missing; name one"));
+  StoreLock source(backup), target(file);
+  WL_RETURN_IF_ERROR(source.take_name());
+  WL_RETURN_IF_ERROR(source.take_file());
+  WL_RETURN_IF_ERROR(source.check_header(schema_version()));
+  if (fs::exists(backup + "-wal")) {
+    return absl::FailedPreconditionError(
+        cat("backup ", from, ": is a store that was in use, not a backup; open it instead"));
+  }
+  WL_RETURN_IF_ERROR(target.take_name());
+  if (!is_empty_file(file)) WL_RETURN_IF_ERROR(target.take_file());
+  const std::string made = file + ".restored";
+  remove_with_logs(made);
+  std::error_code failed;
+  fs::copy_file(backup, made, failed);
+  if (failed) return file_error(made, "cannot be written", failed.value());
+  {
+    WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, open_still(made));
+    WL_RETURN_IF_ERROR(check_all(*sql, from));
+    ObjectFolder objects(objects_of(file));
+    WL_RETURN_IF_ERROR(take_objects(*sql, ObjectFolder(objects_of(backup)), &objects));
+  }
+  WL_RETURN_IF_ERROR(sync_file(made));
+  // The log of what was there would be played into the restored file.
+  for (const char* beside : {"-wal", "-shm", "-journal"}) unlink((file + beside).c_str());
+  WL_RETURN_IF_ERROR(sync_folder(fs::path(file).parent_path().string()));
+  return rename_file(made, file);
+}
+
+}  // namespace wl

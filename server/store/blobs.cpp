@@ -1,0 +1,78 @@
+// Blobs: their bytes are files, and their rows say that a file is whole and on the disk.
+#include "compiler/base/sha256.h"
+#include "server/store/functions.h"
+#include "server/store/impl.h"
+
+namespace wl {
+
+absl::Status Store::Impl::put_object_row(Sql& sql, const std::string& digest, int64_t size) {
+  return sql.run(
+      "INSERT INTO objects (digest, size, used_ms) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO UPDATE SET used_ms = ?3",
+      Blob{key_bytes(digest)}, size, unix_ms_now());
+}
+
+absl::Status Store::put_blob(const std::string& digest, const std::string& bytes) {
+  if (const std::string found = sha256_hex(bytes); found != digest) {
+    return invalid("blob: its ", bytes.size(), " bytes have the digest ", found, ", expected ", digest,
+                   "; send it again");
+  }
+  // The file and its row are there together or not at all for eviction, which takes the other side of this lock.
+  const std::shared_lock together(impl_->objects_mutex);
+  // Also repairs a blob that was damaged on disk.
+  WL_RETURN_IF_ERROR(impl_->objects->put(digest, bytes));
+  return write([&](Sql& sql) { return Impl::put_object_row(sql, digest, static_cast<int64_t>(bytes.size())); });
+}
+
+absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest) {
+  int64_t known = 0;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", Blob{key_bytes(digest)}));
+    return absl::OkStatus();
+  }));
+  if (known == 0) return std::nullopt;
+  bool damaged = false;
+  std::optional<std::string> bytes = impl_->objects->get(digest, &damaged);
+  if (damaged) impl_->note_damage(cat("object ", digest, ": its bytes do not have its digest"));
+  return bytes;
+}
+
+absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<std::string>& digests) {
+  std::vector<std::string> missing;
+  for (const std::string& digest : digests) {
+    WL_ASSIGN_OR_RETURN(std::optional<std::string> bytes, blob(digest));
+    if (!bytes) missing.push_back(digest);
+  }
+  return missing;
+}
+
+// Older formats had blobs in the database. A few at a time become files, each group in one transaction.
+absl::Status Store::Impl::move_blobs(Sql& sql) {
+  constexpr int kGroup = 64;
+  for (;;) {
+    std::vector<std::pair<std::string, std::string>> group;
+    WL_RETURN_IF_ERROR(sql.each(
+        "SELECT digest, bytes FROM blobs LIMIT ?",
+        [&](const Sql::Row& row) {
+          group.emplace_back(row.text(0), row.text(1));
+          return true;
+        },
+        kGroup));
+    if (group.empty()) return absl::OkStatus();
+    for (const auto& [digest, bytes] : group) {
+      if (sha256_hex(bytes) == digest) WL_RETURN_IF_ERROR(objects->put(digest, bytes));
+    }
+    absl::Status done = sql.script("BEGIN IMMEDIATE");
+    for (const auto& [digest, bytes] : group) {
+      if (done.ok() && objects->has(digest, static_cast<int64_t>(bytes.size())))
+        done = put_object_row(sql, digest, static_cast<int64_t>(bytes.size()));
+      if (done.ok()) done = sql.run("DELETE FROM blobs WHERE digest = ?", digest);
+    }
+    if (done.ok()) done = sql.script("COMMIT");
+    if (!done.ok()) {
+      (void)sql.script("ROLLBACK");
+      return done;
+    }
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,77 @@
+// Listing records over the service: pages lose and double none.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <set>
+
+#include "compiler/base/sha256.h"
+#include "server/store/store.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+constexpr int kRecords = 7;
+
+// Records of one millisecond.
+void fill(const std::string& file) {
+  {
+    auto store = Store::open({.file = file});
+    ASSERT_TRUE(store.ok()) << store.status();
+    JobRow job;
+    job.request_id = "r";
+    job = *(*store)->create_job(job);
+    const int64_t search = (*store)->open_search(job.id, {0, sha256_hex("k"), "gcc", "s", 0, 0}, false)->id;
+    for (int i = 0; i < kRecords; ++i) {
+      KernelRecord record;
+      record.key = sha256_hex(cat("k", i));
+      record.source.entry = "wl_k";
+      record.environment = "gcc";
+      record.device.target = "cpu:avx2";
+      record.digest = record_digest(record);
+      ASSERT_TRUE((*store)->promote(record, search).ok());
+    }
+    JobRow end = job;
+    end.state = JobState::kCancelled;
+    ASSERT_TRUE((*store)->finish_job(end, "").ok());
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "UPDATE records SET created_ms = 1000", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+}
+
+TEST(KernelStore, PagesHaveEveryRecordOnce) {
+  Scratch scratch;
+  fill(scratch.path("a.db"));
+  Service service(scratch.path("a.db"));
+  for (int size = 1; size <= kRecords + 1; ++size) {
+    std::set<std::string> keys;
+    v1::ListKernelsRequest request;
+    request.set_page_size(size);
+    do {
+      grpc::ClientContext context;
+      v1::ListKernelsResponse page;
+      ASSERT_TRUE(service.kernels->ListKernels(&context, request, &page).ok());
+      for (const auto& kernel : page.kernels()) EXPECT_TRUE(keys.insert(kernel.key()).second) << kernel.key();
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    EXPECT_EQ(keys.size(), static_cast<size_t>(kRecords)) << "pages of " << size;
+  }
+}
+
+TEST(KernelStore, TokensThatItDidNotGiveAreRefused) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  for (const char* token : {"x", "12", "12.", "-1.a", ".a", "1e9.a"}) {
+    grpc::ClientContext context;
+    v1::ListKernelsRequest request;
+    request.set_page_token(token);
+    v1::ListKernelsResponse page;
+    EXPECT_EQ(service.kernels->ListKernels(&context, request, &page).error_code(), grpc::INVALID_ARGUMENT) << token;
+  }
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,125 @@
+// Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are brought up to date: every record, object,
+// job and trial is what it was.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "proto/wire.h"
+#include "tests/server/store/samples.h"
+#include "tests/server/unpack.h"
+#include "tests/unit/fuzz.h"
+
+namespace wl {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows rows_of(const std::string& file, const std::string& query) {
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  Rows rows;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    rows.emplace_back();
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+      const auto* data = static_cast<const char*>(sqlite3_column_blob(statement, i));
+      rows.back().emplace_back(data == nullptr ? "" : data, static_cast<size_t>(sqlite3_column_bytes(statement, i)));
+    }
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  return rows;
+}
+
+// What a store had before its records became narrow.
+struct Before {
+  Rows records, blobs, jobs, answers;
+  explicit Before(const std::string& file)
+      : records(rows_of(file,
+                        "SELECT digest, key, environment, payload, blessed FROM records ORDER BY created_ms, digest")),
+        blobs(rows_of(file, "SELECT digest, bytes FROM blobs")),
+        jobs(rows_of(file, "SELECT id, result FROM jobs WHERE result IS NOT NULL")),
+        answers(rows_of(file, "SELECT id, payload FROM results")) {}
+};
+
+void expect_all_there(Store& store, const Before& before) {
+  size_t blessed = 0;
+  for (const auto& row : before.records) {
+    const auto record = *store.record_by_digest(row[0]);
+    ASSERT_TRUE(record.has_value()) << row[0];
+    EXPECT_TRUE(record->record == *decode_record(row[3])) << row[0];
+    if (row[4] != "1") continue;
+    ++blessed;
+    EXPECT_EQ((*store.record_by_key(row[1], row[2]))->record.digest, row[0]);
+  }
+  EXPECT_EQ(store.list_records(std::nullopt, 10'000)->size(), blessed);
+  for (const auto& row : before.blobs) EXPECT_TRUE(**store.blob(row[0]) == row[1]) << row[0];
+  for (const auto& row : before.jobs) {
+    EXPECT_TRUE((*store.job(std::stoll(row[0])))->result == *decode_result(row[1])) << "job " << row[0];
+  }
+  for (const auto& row : before.answers) EXPECT_TRUE((*store.whole_answer(row[0]))->result == *decode_result(row[1]));
+}
+
+class OlderStore : public ::testing::TestWithParam<const char*> {
+ protected:
+  void unpack_to(const std::string& file) {
+    unpack(cat(WARPLOOM_SOURCE_DIR "/tests/data/made_before/", GetParam(), ".db.gz"), file);
+  }
+  Scratch scratch_;
+  const std::string file_ = scratch_.path("a.db");
+};
+
+TEST_P(OlderStore, HasAllThatItHad) {
+  unpack_to(file_);
+  const Before before(file_);
+  ASSERT_GT(before.records.size(), 0u);
+  const auto trials = rows_of(file_, "SELECT count(*) FROM trials WHERE phase > 0");
+  for (int opened = 0; opened < 2; ++opened) {
+    expect_all_there(*open_or_die({.file = file_}), before);
+    EXPECT_EQ(rows_of(file_, "SELECT count(*) FROM blobs"), (Rows{{"0"}})) << "they are files";
+    EXPECT_EQ(rows_of(file_, "SELECT count(*) FROM trials WHERE phase > 0"), trials);
+    EXPECT_EQ(rows_of(file_, "PRAGMA integrity_check"), (Rows{{"ok"}}));
+    EXPECT_EQ(rows_of(file_, "PRAGMA foreign_key_check"), Rows{});
+  }
+  // Texts are there once, and no payload has one.
+  const auto count = [&](const char* query) { return std::stoll(rows_of(file_, query)[0][0]); };
+  EXPECT_LT(count("SELECT count(*) FROM texts WHERE length(bytes) > 30000"), 5) << "preludes";
+  EXPECT_LT(count("SELECT max(length(bytes)) FROM payloads"), 30'000);
+}
+
+TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
+  unpack_to(file_);
+  const Before before(file_);
+  int points = 0;
+  for (int die_at = 1;; ++die_at) {
+    const pid_t child = fork();
+    if (child == 0) {
+      int passed = 0;
+      StoreOptions options{.file = file_};
+      options.at_point = [&](const char*) {
+        if (++passed == die_at) _exit(9);
+      };
+      _exit(Store::open(options).ok() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 0) break;
+    ASSERT_EQ(WEXITSTATUS(status), 9);
+    ++points;
+    die_at += static_cast<int>(die_at / (20 * testing::test_scale()));
+  }
+  EXPECT_GT(points, 10);
+  expect_all_there(*open_or_die({.file = file_, .quick_check = true}), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(, OlderStore, ::testing::Values("store_plan1", "store_schema3"),
+                         [](const auto& of) { return std::string(of.param); });
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,244 @@
+// How records, their texts and their objects lie in the store.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <barrier>
+#include <filesystem>
+#include <thread>
+
+#include "server/store/readers.h"
+#include "tests/server/store/samples.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t number_in(const std::string& file, const std::string& query) {
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  const int64_t value = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  return value;
+}
+
+void run_in(const std::string& file, const std::string& script) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+int64_t make_search(Store& store) {
+  return store.open_search(store.create_job(some_job("r"))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
+}
+
+TEST(StoreRecords, ShareTheirTexts) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  constexpr int kRecords = 50;
+  const std::string prelude(56'000, 'p');
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    for (int i = 0; i < kRecords; ++i) {
+      KernelRecord record = some_record(key_of(cat("k", i)), "p");
+      record.source.prelude = prelude;
+      record.digest = record_digest(record);
+      ASSERT_TRUE(store->promote(record, search).ok());
+      EXPECT_TRUE((*store->record_by_key(record.key, ""))->record == record);
+    }
+  }
+  EXPECT_LT(fs::file_size(file), 10 * prelude.size()) << "the prelude is stored once, not 50 times";
+  EXPECT_EQ(number_in(file, "SELECT count(*) FROM texts"), 2);
+}
+
+TEST(StoreRecords, AreListedOnceEachWhateverTheirTime) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  constexpr int kRecords = 23;
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    for (int i = 0; i < kRecords; ++i) ASSERT_TRUE(store->promote(some_record(key_of(cat("k", i)), "p"), search).ok());
+  }
+  // Most are of one millisecond.
+  run_in(file, "UPDATE records SET created_ms = 1000; UPDATE records SET created_ms = 2000 WHERE id < 4");
+  auto store = open_or_die({.file = file});
+  for (const int limit : {1, 2, 7, 23, 24}) {
+    std::set<std::string> seen;
+    std::optional<RecordCursor> after;
+    int64_t last = 3000;
+    for (;;) {
+      const auto page = *store->list_records(after, limit);
+      for (const RecordRow& row : page) {
+        EXPECT_TRUE(seen.insert(row.record.key).second) << row.record.key << " again, pages of " << limit;
+        EXPECT_LE(row.created_ms, last);
+        last = row.created_ms;
+      }
+      if (static_cast<int>(page.size()) < limit) break;
+      after = RecordCursor{page.back().created_ms, page.back().record.digest};
+    }
+    EXPECT_EQ(seen.size(), static_cast<size_t>(kRecords)) << "pages of " << limit;
+  }
+  EXPECT_EQ(store->list_records(RecordCursor{2000, ""}, 100)->size(), 20u) << "a time alone: what was before it";
+  EXPECT_TRUE(store->list_records(RecordCursor{1000, ""}, 100)->empty());
+}
+
+TEST(StoreRecords, AnotherRecordIsNotServedUnderAKey) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = open_or_die({.file = file});
+    ASSERT_TRUE(store->promote(some_record(kKey, "p"), make_search(*store)).ok());
+  }
+  run_in(file, cat("UPDATE records SET key = x'", std::string(64, 'a'), "'"));
+  auto store = open_or_die({.file = file});
+  EXPECT_FALSE(store->record_by_key(std::string(64, 'a'), "")->has_value());
+  EXPECT_EQ(store->stats().damaged, 1);
+}
+
+TEST(StoreRecords, WhenTheyWereLastUsedIsStored) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    ASSERT_TRUE(store->promote(some_record(key_of("used"), "p"), search).ok());
+    ASSERT_TRUE(store->promote(some_record(key_of("idle"), "p"), search).ok());
+  }
+  run_in(file, "UPDATE records SET used_ms = 1");
+  {
+    auto store = open_or_die({.file = file});
+    EXPECT_TRUE(store->record_by_key(key_of("used"), "")->has_value());
+  }
+  EXPECT_EQ(number_in(file, "SELECT count(*) FROM records WHERE used_ms > 1"), 1);
+}
+
+TEST(StoreRecords, ReadsRunBesideEachOther) {
+  Scratch scratch;
+  { open_or_die({.file = scratch.path("a.db")}); }
+  std::vector<std::unique_ptr<Sql>> connections(2);
+  for (auto& each : connections) each = *Sql::open(scratch.path("a.db"), {.flags = SQLITE_OPEN_READONLY});
+  StoreReaders readers(std::move(connections));
+  std::barrier meet(2);
+  const auto read = [&] {
+    const absl::Status done = readers.read([&](Sql& sql) {
+      meet.arrive_and_wait();
+      return sql.number("SELECT count(*) FROM jobs").status();
+    });
+    EXPECT_TRUE(done.ok()) << done;
+  };
+  std::thread other(read);
+  read();
+  other.join();
+  readers.close();
+  EXPECT_EQ(readers.read([](Sql&) { return absl::OkStatus(); }).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(StoreRecords, TheFileIsLookedThroughAfterAnUncleanStopOnly) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  EXPECT_FALSE(open_or_die({.file = file, .quick_check = true})->stats().checked) << "new";
+  EXPECT_FALSE(open_or_die({.file = file, .quick_check = true})->stats().checked) << "closed";
+  const pid_t child = fork();
+  if (child == 0) {
+    auto store = Store::open({.file = file});
+    _exit(store.ok() && (*store)->create_job(some_job("r")).ok() ? 0 : 1);  // without closing
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  auto store = open_or_die({.file = file, .quick_check = true});
+  EXPECT_TRUE(store->stats().checked) << "killed";
+  EXPECT_EQ(store->list_jobs(0, 10)->size(), 1u);
+}
+
+TEST(StoreRecords, BatchesThatAreDoneGoWithTheLastJobOfTheirSearch) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  {
+    auto store = open_or_die({.file = file});
+    JobRow a = *store->create_job(some_job("a")), b = *store->create_job(some_job("b"));
+    const SearchRow wanted{0, kKey, "e", "s", 0, 0};
+    const int64_t search = store->open_search(a.id, wanted, false)->id;
+    ASSERT_EQ(store->open_search(b.id, wanted, false)->id, search);
+    ASSERT_TRUE(store->put_round(some_batch("done", search), search, 0, {}).ok());
+    const int64_t attempt = *store->lease_batch("done", "L", "w");
+    ASSERT_EQ(*store->report("done", "L", attempt, {some_trial(0), some_trial(1)}), ReportOutcome::kAccepted);
+    ASSERT_TRUE(store->put_round(some_batch("open", search, 2), search, 0, {}).ok());
+    a.state = b.state = JobState::kSucceeded;
+    ASSERT_TRUE(store->finish_job(a, "").ok());
+    EXPECT_EQ(*store->report("done", "L", attempt, {some_trial(0)}), ReportOutcome::kDuplicate) << "b still searches";
+    ASSERT_TRUE(store->finish_job(b, "").ok());
+    EXPECT_EQ(*store->report("done", "L", attempt, {some_trial(0)}), ReportOutcome::kStale) << "nobody searches";
+    EXPECT_EQ(store->trials(search)->size(), 2u);
+    EXPECT_EQ(store->open_batches(search)->size(), 1u);
+  }
+  EXPECT_EQ(number_in(file, "SELECT count(*) FROM batches"), 1);
+}
+
+// In a child, whose files may not grow beyond a limit: as on a full disk.
+TEST(StoreObjects, OneThatDoesNotFitIsRefusedAndLeavesNothing) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  const std::string large(4 << 20, 'x'), small(1000, 'y');
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {1 << 20, 1 << 20};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    auto store = Store::open({.file = file});
+    if (!store.ok()) _exit(1);
+    if ((*store)->put_blob(sha256_hex(large), large).code() != absl::StatusCode::kResourceExhausted) _exit(2);
+    if (!(*store)->put_blob(sha256_hex(small), small).ok()) _exit(3);
+    if ((*store)->missing_blobs({sha256_hex(small), sha256_hex(large)})->size() != 1) _exit(4);
+    (*store)->close();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+  EXPECT_TRUE(fs::is_empty(file + ".objects/unfinished"));
+}
+
+TEST(StoreObjects, AFileWithoutItsRowIsMissing) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), digest = sha256_hex("o");
+  int left = 0;
+  for (const std::string_view die_at : {"object written", "object synced", "object named"}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      StoreOptions options{.file = file};
+      options.at_point = [&](const char* point) {
+        if (die_at == point) _exit(9);
+      };
+      auto store = Store::open(options);
+      (void)(*store)->put_blob(digest, "o");
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 9) << die_at;
+    auto store = open_or_die({.file = file});
+    EXPECT_EQ(store->missing_blobs({digest})->size(), 1u) << die_at;
+    EXPECT_TRUE(fs::is_empty(file + ".objects/unfinished")) << die_at;
+    ++left;
+  }
+  EXPECT_EQ(left, 3);
+  auto store = open_or_die({.file = file});
+  ASSERT_TRUE(store->put_blob(digest, "o").ok());
+  EXPECT_EQ(**store->blob(digest), "o");
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,227 @@
+// Backups, stores made from them, and eviction.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/server/store/samples.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+int64_t make_search(Store& store, const std::string& request = "r") {
+  return store.open_search(store.create_job(some_job(request))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
+}
+
+KernelRecord record_with_object(Store& store, const std::string& key, const std::string& plan,
+                                const std::string& object) {
+  EXPECT_TRUE(store.put_blob(sha256_hex(object), object).ok());
+  KernelRecord record = some_record(key, plan);
+  record.object_sha256 = sha256_hex(object);
+  record.digest = record_digest(record);
+  return record;
+}
+
+void run_in(const std::string& file, const std::string& script) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  auto store = open_or_die({.file = file});
+  const int64_t search = make_search(*store);
+  std::atomic<bool> ending = false;
+  std::atomic<int> jobs = 0, records = 0;
+  std::thread job_writer([&] {
+    while (!ending) {
+      EXPECT_TRUE(store->create_job(some_job(cat("job ", jobs.load()))).ok());
+      ++jobs;
+    }
+  });
+  std::thread record_writer([&] {
+    while (!ending) {
+      const std::string key = key_of(cat("k", records.load()));
+      EXPECT_TRUE(store->promote(record_with_object(*store, key, "p", cat("object of ", key)), search).ok());
+      ++records;
+    }
+  });
+  for (int round = 0; round < 3; ++round) {
+    const int before = jobs + 5;
+    while (jobs < before || records < 2) std::this_thread::yield();
+    const int jobs_before = jobs, records_before = records;
+    const std::string backup = scratch.path(cat("backup", round, ".db")), restored = scratch.path(cat("r", round));
+    ASSERT_TRUE(store->backup(backup).ok());
+    const absl::Status done = Store::restore(backup, restored);
+    ASSERT_TRUE(done.ok()) << done;
+    auto again = open_or_die({.file = restored, .quick_check = true});
+    for (int i = 0; i < jobs_before; ++i) EXPECT_TRUE(again->job_by_request(cat("job ", i))->has_value()) << i;
+    for (int i = 0; i < records_before; ++i) {
+      const auto record = *again->record_by_key(key_of(cat("k", i)), "");
+      ASSERT_TRUE(record.has_value()) << i;
+      EXPECT_TRUE(again->blob(record->record.object_sha256)->has_value()) << i;
+    }
+    EXPECT_TRUE(again->create_job(some_job("goes on")).ok());
+    EXPECT_FALSE(store->job_by_request("goes on")->has_value()) << "it is a store of its own";
+  }
+  ending = true;
+  job_writer.join();
+  record_writer.join();
+}
+
+TEST(StoreBackup, DoesNotOverwriteAndIsNotHalfThere) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  ASSERT_TRUE(store->backup(scratch.path("b.db")).ok());
+  EXPECT_EQ(store->backup(scratch.path("b.db")).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(store->backup(scratch.path("a.db")).code(), absl::StatusCode::kAlreadyExists);
+  fs::create_directory(scratch.path("c.db.unfinished"));  // so it cannot be written
+  EXPECT_FALSE(store->backup(scratch.path("c.db")).ok());
+  EXPECT_FALSE(fs::exists(scratch.path("c.db")));
+  EXPECT_FALSE(fs::exists(scratch.path("c.db.objects")));
+}
+
+TEST(StoreRestore, ReplacesAStoreWithItsLogAndRefusesOneInUse) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), backup = scratch.path("b.db");
+  {
+    auto store = open_or_die({.file = file});
+    ASSERT_TRUE(store->create_job(some_job("old")).ok());
+    ASSERT_TRUE(store->backup(backup).ok());
+    ASSERT_TRUE(store->create_job(some_job("later")).ok());
+    EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kUnavailable) << "in use";
+    // As a kill leaves them: the log has what the file does not.
+    fs::copy_file(file + "-wal", scratch.path("wal"));
+  }
+  fs::copy_file(scratch.path("wal"), file + "-wal");
+  std::ofstream(file + "-shm") << "stale";
+  const absl::Status restored = Store::restore(backup, file);
+  ASSERT_TRUE(restored.ok()) << restored;
+  EXPECT_FALSE(fs::exists(file + "-wal"));
+  auto store = open_or_die({.file = file});
+  EXPECT_TRUE(store->job_by_request("old")->has_value());
+  EXPECT_FALSE(store->job_by_request("later")->has_value()) << "its log was played into the restored file";
+}
+
+TEST(StoreRestore, OfADamagedBackupLeavesTheStoreAsItWas) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), backup = scratch.path("b.db");
+  {
+    auto store = open_or_die({.file = file});
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(store->create_job(some_job(cat("job ", i))).ok());
+    ASSERT_TRUE(store->backup(backup).ok());
+  }
+  // Two pages of the backup change places with zeros.
+  const auto size = static_cast<int64_t>(fs::file_size(backup));
+  {
+    std::fstream damaged(backup, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(size / 2 / 4096 * 4096);
+    damaged << std::string(8192, '\0');
+  }
+  EXPECT_EQ(Store::restore(backup, file).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Store::restore(scratch.path("none.db"), file).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Store::restore(file, file).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(open_or_die({.file = file})->list_jobs(0, 1000)->size(), 200u);
+}
+
+TEST(StoreEviction, NeverDropsWhatIsBlessedOrPinned) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  constexpr int kRounds = 30;
+  std::string pinned;
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    for (int i = 0; i < kRounds; ++i) {
+      KernelRecord record =
+          record_with_object(*store, kKey, cat("plan", i), std::string(10'000, static_cast<char>('0' + i)));
+      record.source.text = std::string(20'000, static_cast<char>('0' + i));
+      record.digest = record_digest(record);
+      ASSERT_TRUE(store->promote(record, search).ok());
+      if (i == 3) pinned = record.digest;
+    }
+    ASSERT_TRUE(*store->pin(pinned, true));
+    EXPECT_FALSE(*store->pin(std::string(64, '0'), true));
+  }
+  run_in(file, "UPDATE objects SET used_ms = 1");
+  auto store = open_or_die({.file = file});
+  const auto kept = [&] {
+    const auto blessed = *store->record_by_key(kKey, "");
+    ASSERT_TRUE(blessed.has_value());
+    EXPECT_EQ(blessed->record.plan, cat("plan", kRounds - 1));
+    EXPECT_TRUE(store->blob(blessed->record.object_sha256)->has_value());
+    const auto other = *store->record_by_digest(pinned);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_TRUE(store->blob(other->record.object_sha256)->has_value());
+  };
+  const Evicted all = *store->evict({.database_bytes = 1 << 30, .object_bytes = 1 << 30});
+  EXPECT_EQ(all.records + all.objects + all.jobs + all.answers, 0) << "within the bounds";
+  EXPECT_EQ(all.object_bytes, kRounds * 10'000);
+  const Evicted some = *store->evict({.object_bytes = 100'000});
+  EXPECT_EQ(some.object_bytes, 100'000);
+  EXPECT_EQ(some.objects, kRounds - 10);
+  kept();
+  const Evicted most = *store->evict({.database_bytes = 1, .object_bytes = 1});
+  EXPECT_EQ(most.object_bytes, 20'000) << "of the blessed and the pinned one";
+  EXPECT_LT(most.database_bytes, all.database_bytes - 20 * 20'000) << "texts go with their records";
+  kept();
+}
+
+TEST(StoreEviction, DropsTheLeastRecentlyUsedFirst) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  std::vector<std::string> digests;
+  {
+    auto store = open_or_die({.file = file});
+    const int64_t search = make_search(*store);
+    for (int i = 0; i < 8; ++i) {
+      const KernelRecord record =
+          record_with_object(*store, kKey, cat("plan", i), std::string(1000, static_cast<char>('0' + i)));
+      ASSERT_TRUE(store->promote(record, search).ok());
+      digests.push_back(record.digest);
+    }
+  }
+  run_in(file, "UPDATE records SET used_ms = 100 + id; UPDATE records SET used_ms = 500 WHERE id = 1");
+  auto store = open_or_die({.file = file});
+  EXPECT_EQ(store->evict({.object_bytes = 5000})->objects, 3);
+  for (size_t i = 0; i < digests.size(); ++i) {
+    EXPECT_EQ(store->record_by_digest(digests[i])->has_value(), i == 0 || i > 3) << i;
+  }
+}
+
+TEST(StoreEviction, SparesWhatWaitsForItsRecordAndJobsThatAreNotOver) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  ASSERT_TRUE(store->put_blob(sha256_hex("new"), "new").ok());
+  JobRow over = *store->create_job(some_job("over")), open = *store->create_job(some_job("open"));
+  const int64_t mine = store->open_search(over.id, {0, "k1", "e", "s", 0, 0}, false)->id;
+  const int64_t other = store->open_search(open.id, {0, "k2", "e", "s", 0, 0}, false)->id;
+  ASSERT_TRUE(store->put_round(std::nullopt, mine, 0, {some_trial(0)}).ok());
+  ASSERT_TRUE(store->put_round(some_batch("b", other, 1), other, 0, {some_trial(0)}).ok());
+  over.state = JobState::kSucceeded;
+  over.result = some_result("k1");
+  ASSERT_TRUE(store->finish_job(over, "answer").ok());
+  const Evicted out = *store->evict({.database_bytes = 1, .object_bytes = 1});
+  EXPECT_EQ(out.jobs, 1);
+  EXPECT_EQ(out.answers, 1);
+  EXPECT_EQ(out.objects, 0);
+  EXPECT_TRUE(store->missing_blobs({sha256_hex("new")})->empty());
+  EXPECT_FALSE(store->job(over.id)->has_value());
+  EXPECT_TRUE(store->job(open.id)->has_value());
+  EXPECT_TRUE(store->trials(mine)->empty());
+  EXPECT_EQ(store->trials(other)->size(), 1u);
+  EXPECT_EQ(store->open_batches(other)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace wl
