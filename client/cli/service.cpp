@@ -292,6 +292,12 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   return rows;
 }
 
+absl::Status Service::set_drained(bool drained) {
+  auto stub = v1::Admin::NewStub(channel_);
+  return drained ? call(*stub, where_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
+                 : call(*stub, where_, &v1::Admin::Stub::Undrain, v1::UndrainRequest()).status();
+}
+
 std::string new_request_id() {
   std::random_device device;
   std::string id;
