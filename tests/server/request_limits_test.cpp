@@ -114,6 +114,23 @@ TEST(RequestLimits, StreamsAndLongPollsAreCheckedToo) {
   }
 }
 
+// What a runner says is any bytes. A release that was refused for them would keep its batch until the lease ends.
+TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/3000);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  AgentOptions options;
+  options.name = "unable";
+  options.devices = {fake_device()};
+  options.measure_with = [](const Batch&, const MeasureOptions&) -> absl::StatusOr<Measured> {
+    return absl::UnavailableError("\xff" + std::string(1 << 20, 'x'));
+  };
+  EXPECT_FALSE(run_agent(service.channel, options, {}).ok());
+  FakeWorker worker(service.channel, "w");
+  EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
+}
+
 // The names of a graph are those of its answer.
 TEST(RequestLimits, NamesOfAGraphAreChecked) {
   Scratch scratch;
