@@ -48,8 +48,6 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   out.cold = in.cold();
   out.require_cached = in.require_cached();
   out.retune = in.retune();
-  if (in.at_once() < 0 || in.at_once() > 1024)
-    return invalid("at_once: expected 0 to 1024 rounds, found ", in.at_once());
   out.at_once = in.at_once();
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");

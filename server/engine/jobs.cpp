@@ -8,6 +8,7 @@ namespace wl {
 namespace {
 
 constexpr int64_t kMostPlanAttempts = 3;
+constexpr auto kLongPlanning = std::chrono::seconds(3);
 
 }  // namespace
 
@@ -51,35 +52,39 @@ void Jobs::adopt(JobRow row, std::optional<JobPlan> plan) {
   make_plan_of(job);
 }
 
-// Planning that ended the coordinator again and again is not tried for ever. What is counted is in the store before it
-// begins, and only what the pool is at counts.
 void Jobs::make_plan_of(ActiveJob& job) {
-  job.planning = true;
-  loop_->compute([this, row = job.row] {
+  job.planning = std::make_shared<ActiveJob::Planning>();
+  loop_->compute([this, row = job.row, planning = job.planning] {
+    planning->begun = Clock::now().time_since_epoch().count();
     auto plan = std::make_shared<absl::StatusOr<JobPlan>>(absl::InternalError(""));
-    const auto attempts = store_->set_job_planning(row.id, true);
-    if (!attempts.ok()) {
-      *plan = attempts.status();
-    } else if (*attempts > kMostPlanAttempts) {
+    if (row.plan_attempts >= kMostPlanAttempts) {
       *plan = absl::ResourceExhaustedError(
-          cat("planning this job ended the coordinator ", kMostPlanAttempts,
+          cat("planning this job ended the coordinator ", row.plan_attempts,
               " times, so it is not tried again; cut the graph into smaller ones, or choose another --cover"));
     } else {
       *plan = make_plan(row.graph, row.options, *row.device, *compiler_);
-      const auto ended = store_->set_job_planning(row.id, false);
-      if (!ended.ok() && plan->ok()) *plan = ended.status();
     }
     loop_->post([this, id = row.id, plan] { take_plan(id, *std::move(plan)); });
   });
+}
+
+// Planning that ends the coordinator again and again is not tried for ever. Only what takes long may be what ended it:
+// a coordinator is killed for other reasons too.
+void Jobs::note_long_planning(ActiveJob& job) {
+  const Clock::rep begun = job.planning->begun;
+  if (job.planning->noted || begun == 0) return;
+  if (Clock::now() - Clock::time_point(Clock::duration(begun)) < kLongPlanning) return;
+  job.planning->noted = store_->set_job_planning(job.row.id, true).ok();
 }
 
 void Jobs::take_plan(int64_t id, absl::StatusOr<JobPlan> plan) {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) return taken_up(id);
   ActiveJob& job = found->second;
-  job.planning = false;
   absl::Status status = plan.status();
-  if (plan.ok()) {
+  const std::shared_ptr<ActiveJob::Planning> planning = std::exchange(job.planning, nullptr);
+  if (planning != nullptr && planning->noted) status.Update(store_->set_job_planning(id, false).status());
+  if (status.ok()) {
     job.plan = *std::move(plan);
     status = begin(job);
   }
@@ -140,6 +145,7 @@ void Jobs::tick() {
 
 void Jobs::tick(ActiveJob& job) {
   const TuneOptions& asked = job.row.options;
+  if (job.planning) note_long_planning(job);
   if (!job.plan) {
     const double waited_s = static_cast<double>(unix_ms_now() - job.row.created_ms) / 1e3;
     if (asked.budget_s <= 0 || waited_s < asked.budget_s || job.planning) return;

@@ -4,8 +4,10 @@
 // of the event loop.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,9 +32,13 @@ struct ActiveJob {
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
-  bool planning = false;  // the pool makes its plan
-  bool stopping = false;  // budget over
-  bool deserted = false;  // there was no worker when it was over
+  struct Planning {
+    std::atomic<Clock::rep> begun = 0;  // when the pool began, in ticks of Clock; 0: not yet
+    bool noted = false;                 // the store knows that it takes long
+  };
+  std::shared_ptr<Planning> planning;  // while its plan is made
+  bool stopping = false;               // budget over
+  bool deserted = false;               // there was no worker when it was over
 
   // The cover is chosen again with measured times (refine.cpp).
   CoverPrices prices;
@@ -79,6 +85,7 @@ class Jobs : public SearchObserver {
  private:
   // jobs.cpp
   void make_plan_of(ActiveJob& job);
+  void note_long_planning(ActiveJob& job);
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   void taken_up(int64_t id);
   absl::Status begin(ActiveJob& job);

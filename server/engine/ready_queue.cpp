@@ -161,7 +161,7 @@ void ReadyQueue::end_all() {
 
 // Gives the batches of a class to the calls that wait for them.
 void ReadyQueue::match(const std::string& of) {
-  if (paused()) return;
+  if (waiting_.empty() || paused()) return;
   for (auto ready = ready_.find(of); ready != ready_.end(); ready = ready_.find(of)) {
     std::shared_ptr<LeaseCall> call;
     for (const auto& [order, batch_id] : ready->second.batches) {
@@ -243,6 +243,7 @@ void ReadyQueue::serve() {
     if (!due_.empty()) {
       const std::shared_ptr<LeaseCall> call = std::move(due_.front());
       due_.pop_front();
+      if (paused()) give_back(*call);  // It was not paused when the call was given them.
       call->state = LeaseCall::State::kAnswering;
       lock.unlock();
       answer(call);
@@ -271,11 +272,11 @@ void ReadyQueue::answer(const std::shared_ptr<LeaseCall>& call) {
   bool cancelled = false;
   {
     const std::lock_guard lock(mutex_);
-    const bool had_any = !call->given.empty();
     give_back(*call, leased);
     call->given.clear();
     cancelled = call->cancelled;
-    if (had_any && out.leases.empty() && status.ok() && !cancelled) return settle(call);
+    if (out.leases.empty() && status.ok() && !cancelled && !leaving_ && Clock::now() < call->request.deadline)
+      return settle(call);
     call->state = LeaseCall::State::kAnswered;
     if (leaving_ && out.leases.empty() && status.ok())
       status = absl::UnavailableError("the coordinator is going down; ask again");

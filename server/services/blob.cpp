@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/budget.h"
@@ -27,6 +28,7 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 
   void OnReadDone(bool ok) override {
     if (!ok) return commit();
+    if (const absl::Status fields = check_fields(chunk_); !fields.ok()) return Finish(to_grpc(fields));
     if (chunks_.empty()) digest_ = chunk_.digest();
     const auto size = static_cast<int64_t>(chunk_.data().size());
     if (size > kBlobChunkBytes)
@@ -73,7 +75,11 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
  public:
   DownloadCall(const Serving& serving, const v1::DownloadRequest& request)
       : serving_(serving), digest_(request.digest()), offset_(request.offset()) {
-    if (!serving_.quick->post([this] { read(); })) Finish(too_busy());
+    if (const absl::Status fields = check_fields(request); !fields.ok()) {
+      Finish(to_grpc(fields));
+    } else if (!serving_.quick->post([this] { read(); })) {
+      Finish(too_busy());
+    }
   }
 
   void OnWriteDone(bool ok) override { ok ? write() : Finish(grpc::Status::CANCELLED); }
@@ -84,7 +90,6 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
 
  private:
   void read() {
-    if (offset_ < 0) return Finish(to_grpc(invalid("offset: expected 0 or more, found ", offset_)));
     auto bytes = serving_.store->blob(digest_);
     if (!bytes.ok()) return Finish(to_grpc(bytes.status()));
     if (!*bytes) return Finish({grpc::StatusCode::NOT_FOUND, cat("no blob ", digest_)});

@@ -1,6 +1,7 @@
 #include <set>
 
 #include "compiler/ir/text.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/jobs/job_plan.h"
@@ -10,8 +11,6 @@
 
 namespace wl {
 namespace {
-
-constexpr size_t kMaxGraphBytes = 16 << 20;
 
 grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
   if (!job.ok()) return to_grpc(job.status());
@@ -66,9 +65,6 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
 };
 
 grpc::Status TuningServiceImpl::CreateTuningJob(const v1::CreateTuningJobRequest* request, v1::Job* out) {
-  if (request->graph().size() > kMaxGraphBytes) {
-    return to_grpc(invalid("graph: expected at most ", kMaxGraphBytes, " bytes, found ", request->graph().size()));
-  }
   const auto options = from_proto(request->options());
   if (!options.ok()) return to_grpc(options.status());
   return answer(engine_->create(request->request_id(), request->graph(), *options, request->label()), out);
@@ -95,13 +91,17 @@ grpc::Status TuningServiceImpl::ListJobs(const v1::ListJobsRequest* request, v1:
   }
   const auto rows = store_->list_jobs(before, limit);
   if (!rows.ok()) return to_grpc(rows.status());
-  for (const JobRow& row : *rows) {
+  size_t listed = 0, bytes = 0;
+  for (; listed < rows->size() && bytes < kMostPageBytes; ++listed) {
+    const JobRow& row = (*rows)[listed];
     absl::StatusOr<Job> job = is_done(row.state) ? job_of(row) : engine_->get(row.id);
     if (!job.ok()) continue;
     job->result.reset();
     *out->add_jobs() = to_proto(*job);
+    bytes += out->jobs().rbegin()->ByteSizeLong();
   }
-  if (static_cast<int>(rows->size()) == limit) out->set_next_page_token(cat(rows->back().id));
+  if (listed == static_cast<size_t>(limit) || listed < rows->size())
+    out->set_next_page_token(cat((*rows)[listed - 1].id));
   return grpc::Status::OK;
 }
 

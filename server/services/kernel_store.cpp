@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
@@ -13,8 +14,6 @@
 
 namespace wl {
 namespace {
-
-constexpr int kMaxBatch = 256;
 
 // The last record of a page: records may be of one time. Nothing for the first page.
 std::string token_of(const RecordRow& last) {
@@ -77,9 +76,11 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
                                                     const grpc::ByteBuffer& request, grpc::ByteBuffer* out) {
   auto parsed = std::make_shared<Request>();
   grpc::ByteBuffer bytes = request;
-  if (!grpc::SerializationTraits<Request>::Deserialize(&bytes, parsed.get()).ok()) {
+  const bool readable = grpc::SerializationTraits<Request>::Deserialize(&bytes, parsed.get()).ok();
+  const absl::Status fields = readable ? check_fields(*parsed) : invalid("expected a ", Request::descriptor()->name());
+  if (!fields.ok()) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(to_grpc(invalid("expected a ", Request::descriptor()->name())));
+    reactor->Finish(to_grpc(fields));
     return reactor;
   }
   const auto at_hand = [this](const v1::GetKernelRequest& question) -> Fetched {
@@ -110,12 +111,12 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
 // A BatchGetKernelsResponse, put together from records that are serialised already.
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
                                         grpc::ByteBuffer* out) {
-  if (request.items_size() > kMaxBatch)
-    return invalid("BatchGetKernels: expected at most ", kMaxBatch, " items, found ", request.items_size());
   using google::protobuf::io::CodedOutputStream;
   constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, length-delimited
   std::vector<grpc::Slice> slices;
+  size_t bytes = 0;
   for (const v1::GetKernelRequest& item : request.items()) {
+    if (bytes >= kMostPageBytes) break;
     WL_ASSIGN_OR_RETURN(const std::optional<grpc::Slice> record, source(item));
     std::array<uint8_t, 16> head;
     uint8_t* end = head.data();
@@ -131,6 +132,7 @@ absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& reques
     }
     slices.emplace_back(head.data(), static_cast<size_t>(end - head.data()));
     if (record) slices.push_back(*record);
+    if (record) bytes += record->size();
   }
   *out = grpc::ByteBuffer(slices.data(), slices.size());
   return absl::OkStatus();
@@ -155,7 +157,9 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
   if (!after.ok()) return to_grpc(after.status());
   const auto records = store_->list_records(*after, limit);
   if (!records.ok()) return to_grpc(records.status());
+  size_t bytes = 0;
   for (const RecordRow& row : *records) {
+    if (bytes >= kMostPageBytes) break;
     v1::KernelSummary* kernel = out->add_kernels();
     kernel->set_digest(row.record.digest);
     kernel->set_key(row.record.key);
@@ -167,8 +171,11 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_best_ns(median_of(row.record.samples_ns));
     kernel->set_default_ns(median_of(row.record.default_samples_ns));
     kernel->set_created_unix_ms(row.created_ms);
+    bytes += kernel->ByteSizeLong();
   }
-  if (static_cast<int>(records->size()) == limit) out->set_next_page_token(token_of(records->back()));
+  const auto listed = static_cast<size_t>(out->kernels_size());
+  if (listed == static_cast<size_t>(limit) || listed < records->size())
+    out->set_next_page_token(token_of((*records)[listed - 1]));
   return grpc::Status::OK;
 }
 

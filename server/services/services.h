@@ -7,6 +7,8 @@
 
 #include <memory>
 
+#include "proto/limits.h"
+#include "proto/rpc.h"
 #include "server/engine/engine.h"
 #include "server/services/budget.h"
 #include "server/services/reply_cache.h"
@@ -14,11 +16,14 @@
 #include "server/store/store.h"
 
 // Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
-// the request and the reply, and may block.
+// the request and the reply, and may block. The fields of the request are within their limits (proto/limits.h).
 #define WL_ANSWER_ON(pool, METHOD, Request, Reply)                                                           \
   grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
       override {                                                                                             \
-    return answer_on(pool, context, [=, this] { return METHOD(request, out); });                             \
+    return answer_on(pool, context, [=, this] {                                                              \
+      const absl::Status fields = check_fields(*request);                                                    \
+      return fields.ok() ? METHOD(request, out) : to_grpc(fields);                                           \
+    });                                                                                                      \
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 

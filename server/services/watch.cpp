@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "proto/limits.h"
 #include "proto/rpc.h"
 
 namespace wl {
@@ -17,7 +18,9 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
     auto call = std::make_shared<WatchCall>(serving);
     call->self_ = call;
     const auto id = job_id(request.name());
-    if (!id) {
+    if (const absl::Status fields = check_fields(request); !fields.ok()) {
+      call->end(to_grpc(fields));
+    } else if (!id) {
       call->end(no_such_job(request.name()));
     } else if (!call->counted_ ||
                !serving.quick->post([call, id, seen = request.resume_version()] { call->watch(*id, seen); })) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/services.h"
@@ -18,6 +19,10 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
       : serving_(serving), context_(context), out_(out), counted_(serving.waiting->take(1)) {
     if (!counted_) {
       Finish(too_busy());
+      return;
+    }
+    if (const absl::Status fields = check_fields(request); !fields.ok()) {
+      Finish(to_grpc(fields));
       return;
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;

@@ -1,0 +1,196 @@
+// No request and no row of an older store makes a coordinator unable to answer: what is too large is refused with the
+// name of the field, and a listing fits one message whatever is stored.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/store/store.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+#include "warploom/v1/blob.grpc.pb.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kHuge = 10 << 20;     // of a request: it still fits one message
+constexpr size_t kOldHuge = 40 << 20;  // stored before there were limits: two of them fit none
+
+TEST(RequestLimits, HugeLabelIsRefused) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  v1::CreateTuningJobRequest request;
+  request.set_request_id("r");
+  request.set_graph(kGraph);
+  *request.mutable_options() = to_proto(trials(1));
+  v1::Job job;
+  for (const std::string& label : {std::string(kHuge, 'x'), std::string("a\x1b[2Jb"), std::string("a\nb")}) {
+    request.set_label(label);
+    grpc::ClientContext context;
+    const grpc::Status status = service.tuning->CreateTuningJob(&context, request, &job);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("CreateTuningJobRequest.label"));
+    EXPECT_LT(status.error_message().size(), 1000u);
+  }
+  grpc::ClientContext context;
+  request.set_label("model.onnx");
+  EXPECT_TRUE(service.tuning->CreateTuningJob(&context, request, &job).ok());
+}
+
+TEST(RequestLimits, HugeReportIsRefusedAndTheNextOneCounts) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  ASSERT_TRUE(service.create("r", trials(8)).ok());
+  service.register_worker("w");
+  const v1::Lease lease = service.acquire("w");
+  ASSERT_GT(lease.batch().candidates_size(), 0);
+  v1::ReportResultsRequest report;
+  report.set_worker("w");
+  report.set_epoch(1);
+  auto* item = report.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  item->set_batch_id(lease.batch().id());
+  const Batch batch = *from_proto(lease.batch());
+  for (const Candidate& candidate : batch.candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
+  const auto send = [&](v1::ReportResultsResponse* answer) {
+    grpc::ClientContext context;
+    return service.workers->ReportResults(&context, report, answer);
+  };
+  v1::ReportResultsResponse answer;
+  v1::Trial* trial = item->mutable_trials(0);
+  const v1::Trial right = *trial;
+  trial->set_message(std::string(kHuge, 'm'));
+  EXPECT_THAT(send(&answer).error_message(), HasSubstr("Trial.message"));
+  *trial = right;
+  trial->mutable_samples_ns()->Resize(1'000'000, 5);
+  EXPECT_THAT(send(&answer).error_message(), HasSubstr("Trial.samples_ns"));
+  *trial = right;
+  trial->set_object_sha256("../../x");
+  EXPECT_THAT(send(&answer).error_message(), HasSubstr("Trial.object_sha256"));
+  *trial = right;
+  for (int i = 0; i < 5000; ++i) *item->add_trials() = right;
+  EXPECT_THAT(send(&answer).error_message(), HasSubstr("ReportResultsRequest.Item.trials"));
+  item->mutable_trials()->DeleteSubrange(batch.candidates.size(), 5000);
+  ASSERT_TRUE(send(&answer).ok());
+  EXPECT_EQ(answer.outcomes(0), v1::ReportResultsResponse::ACCEPTED);
+}
+
+TEST(RequestLimits, StreamsAndLongPollsAreCheckedToo) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const std::string huge(1 << 20, 'x');
+  {
+    v1::WatchJobRequest request;
+    request.set_name(huge);
+    grpc::ClientContext context;
+    EXPECT_THAT(service.tuning->WatchJob(&context, request)->Finish().error_message(),
+                HasSubstr("WatchJobRequest.name"));
+  }
+  {
+    v1::AcquireLeasesRequest request;
+    request.set_worker(huge);
+    v1::AcquireLeasesResponse answer;
+    grpc::ClientContext context;
+    EXPECT_THAT(service.workers->AcquireLeases(&context, request, &answer).error_message(),
+                HasSubstr("AcquireLeasesRequest.worker"));
+  }
+  const auto blobs = v1::BlobStore::NewStub(service.channel);
+  for (const std::string& digest : {std::string("../../x"), huge}) {
+    v1::DownloadRequest request;
+    request.set_digest(digest);
+    grpc::ClientContext context;
+    EXPECT_THAT(blobs->Download(&context, request)->Finish().error_message(), HasSubstr("DownloadRequest.digest"));
+    grpc::ClientContext other;
+    v1::UploadRequest chunk;
+    chunk.set_digest(digest);
+    v1::UploadResponse answer;
+    const auto writer = blobs->Upload(&other, &answer);
+    writer->Write(chunk);
+    writer->WritesDone();
+    EXPECT_THAT(writer->Finish().error_message(), HasSubstr("UploadRequest.digest"));
+  }
+}
+
+TEST(ListingLimits, HugeLabelsOfAnOlderStoreAreShortened) {
+  Scratch scratch;
+  {
+    auto store = Store::open({.file = scratch.path("a.db")});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (int i = 0; i < 2; ++i) {
+      JobRow job;
+      job.request_id = cat("r", i);
+      job.body_hash = "hash";
+      job.graph = kGraph;
+      job.label = std::string(kOldHuge, 'x');
+      job.created_ms = 1;
+      const auto made = (*store)->create_job(job);
+      ASSERT_TRUE(made.ok()) << made.status();
+      JobRow end = *made;
+      end.state = JobState::kFailed;
+      end.error = absl::InternalError(std::string(i == 0 ? kOldHuge : 1, 'e'));
+      ASSERT_TRUE((*store)->finish_job(end, "").ok());
+    }
+  }
+  Service service(scratch.path("a.db"));
+  v1::ListJobsResponse jobs;
+  {
+    grpc::ClientContext context;
+    const grpc::Status status = service.tuning->ListJobs(&context, {}, &jobs);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  ASSERT_EQ(jobs.jobs_size(), 2);
+  EXPECT_LT(jobs.ByteSizeLong(), 100'000u);
+  EXPECT_EQ(service.watch(jobs.jobs(0).name()).back().state, JobState::kFailed);
+}
+
+// Stores a record of a kernel whose source and plan have these sizes.
+std::string store_record(Store& store, int number, size_t source_bytes, size_t plan_bytes) {
+  KernelRecord record;
+  record.key = sha256_hex(cat(number));
+  record.environment = "gcc 12";
+  record.device = fake_device();
+  record.source.entry = cat("k", number);
+  record.source.text = std::string(source_bytes, 's');
+  record.plan = std::string(plan_bytes, 'p');
+  record.samples_ns = {5};
+  record.digest = record_digest(record);
+  JobRow job;
+  job.request_id = cat("r", number);
+  job.graph = kGraph;
+  const auto made = store.create_job(job);
+  const auto search = store.open_search(made->id, {0, record.key, "gcc 12", "s", 0, 0}, false);
+  const absl::Status status = store.promote(record, search->id);
+  EXPECT_TRUE(status.ok()) << status;
+  return record.digest;
+}
+
+TEST(ListingLimits, ManyLargeRecordsComeInPages) {
+  constexpr int kRecords = 10;
+  Scratch scratch;
+  std::vector<std::string> digests;
+  {
+    auto store = Store::open({.file = scratch.path("a.db")});
+    ASSERT_TRUE(store.ok()) << store.status();
+    for (int i = 0; i < kRecords; ++i) digests.push_back(store_record(**store, i, 8 << 20, 10));
+  }
+  Service service(scratch.path("a.db"));
+  std::vector<std::string> found;
+  int calls = 0;
+  while (found.size() < digests.size()) {
+    v1::BatchGetKernelsRequest request;
+    for (size_t i = found.size(); i < digests.size(); ++i) request.add_items()->set_digest(digests[i]);
+    v1::BatchGetKernelsResponse answer;
+    grpc::ClientContext context;
+    const grpc::Status status = service.kernels->BatchGetKernels(&context, request, &answer);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_GT(answer.items_size(), 0);
+    for (const auto& item : answer.items()) found.push_back(item.record().digest());
+    ++calls;
+  }
+  EXPECT_EQ(found, digests);
+  EXPECT_GT(calls, 1);
+}
+
+}  // namespace
+}  // namespace wl
