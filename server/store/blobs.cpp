@@ -1,14 +1,31 @@
 // Blobs: their bytes are files, and their rows say that a file is whole and on the disk.
+#include <algorithm>
+
 #include "compiler/base/sha256.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
 
 namespace wl {
 
-absl::Status Store::Impl::put_object_row(Sql& sql, const std::string& digest, int64_t size) {
-  return sql.run(
-      "INSERT INTO objects (digest, size, used_ms) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO UPDATE SET used_ms = ?3",
-      Blob{key_bytes(digest)}, size, unix_ms_now());
+absl::StatusOr<bool> Store::Impl::put_object_row(Sql& sql, const std::string& digest, int64_t size) {
+  const std::string bytes = key_bytes(digest);
+  WL_ASSIGN_OR_RETURN(const int64_t known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", Blob{bytes}));
+  WL_RETURN_IF_ERROR(
+      sql.run("INSERT INTO objects (digest, size, used_ms) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO UPDATE SET "
+              "used_ms = ?3",
+              Blob{bytes}, size, unix_ms_now()));
+  return known == 0;
+}
+
+absl::Status Store::Impl::make_room(int64_t size) {
+  const int64_t bound = options.max_object_bytes;
+  if (bound == 0 || object_bytes + size <= bound) return absl::OkStatus();
+  Evicted gone;
+  WL_RETURN_IF_ERROR(evict_objects(std::max<int64_t>(bound - size, 0), &gone));
+  if (object_bytes + size <= bound) return absl::OkStatus();
+  return absl::ResourceExhaustedError(cat("object of ", size, " bytes: the objects of store ", file, " take ",
+                                          object_bytes.load(), " of at most ", bound,
+                                          " bytes and are all in use; allow more, or invalidate records"));
 }
 
 absl::Status Store::put_blob(const std::string& digest, const std::string& bytes) {
@@ -16,11 +33,20 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
     return invalid("blob: its ", bytes.size(), " bytes have the digest ", found, ", expected ", digest,
                    "; send it again");
   }
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (!impl_->objects->has(digest, size)) WL_RETURN_IF_ERROR(impl_->make_room(size));
   // The file and its row are there together or not at all for eviction, which takes the other side of this lock.
   const std::shared_lock together(impl_->objects_mutex);
   // Also repairs a blob that was damaged on disk.
   WL_RETURN_IF_ERROR(impl_->objects->put(digest, bytes));
-  return write([&](Sql& sql) { return Impl::put_object_row(sql, digest, static_cast<int64_t>(bytes.size())); });
+  bool made = false;
+  const absl::Status done = write([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(made, Impl::put_object_row(sql, digest, size));
+    return absl::OkStatus();
+  });
+  WL_RETURN_IF_ERROR(done);
+  if (made) impl_->object_bytes += size;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest) {
@@ -64,7 +90,7 @@ absl::Status Store::Impl::move_blobs(Sql& sql) {
     absl::Status done = sql.script("BEGIN IMMEDIATE");
     for (const auto& [digest, bytes] : group) {
       if (done.ok() && objects->has(digest, static_cast<int64_t>(bytes.size())))
-        done = put_object_row(sql, digest, static_cast<int64_t>(bytes.size()));
+        done = put_object_row(sql, digest, static_cast<int64_t>(bytes.size())).status();
       if (done.ok()) done = sql.run("DELETE FROM blobs WHERE digest = ?", digest);
     }
     if (done.ok()) done = sql.script("COMMIT");

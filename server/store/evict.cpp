@@ -18,7 +18,7 @@ absl::StatusOr<int64_t> used_bytes(Sql& sql) {
   return (pages - unused) * size;
 }
 
-absl::StatusOr<int64_t> object_bytes(Sql& sql) {
+absl::StatusOr<int64_t> bytes_of_objects(Sql& sql) {
   return sql.number("SELECT coalesce(sum(size), 0) FROM objects");
 }
 
@@ -110,18 +110,19 @@ constexpr const char* kFindObjects[] = {
 
 struct Going {
   std::vector<std::string> objects;  // digests as bytes
-  int64_t records = 0;
+  int64_t records = 0, bytes = 0;
 };
 
 absl::StatusOr<Going> drop_objects(Sql& sql, const char* find, int64_t bound) {
   Going going;
-  WL_ASSIGN_OR_RETURN(const int64_t used, object_bytes(sql));
+  WL_ASSIGN_OR_RETURN(const int64_t used, bytes_of_objects(sql));
   int64_t excess = used - bound;
   if (excess <= 0) return going;
   WL_RETURN_IF_ERROR(sql.each(
       find,
       [&](const Sql::Row& row) {
         going.objects.push_back(row.text(0));
+        going.bytes += row.integer(1);
         excess -= row.integer(1);
         return excess > 0;
       },
@@ -168,6 +169,7 @@ absl::Status Store::Impl::evict_objects(int64_t bound, Evicted* out) {
         return absl::OkStatus();
       }));
       for (const std::string& digest : going.objects) objects->remove(hex_of(digest));
+      object_bytes -= going.bytes;
       out->objects += static_cast<int64_t>(going.objects.size());
       out->records += going.records;
     } while (!going.objects.empty());
@@ -182,7 +184,7 @@ absl::StatusOr<Evicted> Store::evict(const StoreBounds& bounds) {
   if (bounds.database_bytes > 0) WL_RETURN_IF_ERROR(impl_->evict_rows(bounds.database_bytes, &out));
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(out.database_bytes, used_bytes(sql));
-    WL_ASSIGN_OR_RETURN(out.object_bytes, object_bytes(sql));
+    WL_ASSIGN_OR_RETURN(out.object_bytes, bytes_of_objects(sql));
     return absl::OkStatus();
   }));
   return out;

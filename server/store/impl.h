@@ -65,7 +65,8 @@ struct Store::Impl {
   std::unique_ptr<StoreWriter> writer;
   std::unique_ptr<StoreReaders> readers;
   std::unique_ptr<ObjectFolder> objects;
-  std::shared_mutex objects_mutex;  // shared: a file and its row are put; alone: rows and their files are removed
+  std::shared_mutex objects_mutex;        // shared: a file and its row are put; alone: rows and their files are removed
+  std::atomic<int64_t> object_bytes = 0;  // of all rows of objects
   UsedRecords used_records;
   KnownTexts texts;
   bool checked = false;
@@ -74,7 +75,9 @@ struct Store::Impl {
   absl::Status open();
   absl::StatusOr<std::unique_ptr<Sql>> connect_writer();
   absl::Status move_blobs(Sql& sql);
-  static absl::Status put_object_row(Sql& sql, const std::string& digest, int64_t size);
+  // True: the row is new.
+  static absl::StatusOr<bool> put_object_row(Sql& sql, const std::string& digest, int64_t size);
+  absl::Status make_room(int64_t size);
   // The record of a row, if it is whole and what was asked for, unless that is null.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
   bool sound(const Sql::Row& row, const absl::Status& status);  // notes its use, or what is wrong

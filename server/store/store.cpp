@@ -71,6 +71,9 @@ absl::Status Store::Impl::open() {
   objects = std::make_unique<ObjectFolder>(objects_of(file), options.at_point);
   WL_RETURN_IF_ERROR(objects->open());
   WL_RETURN_IF_ERROR(move_blobs(*writing));
+  if (options.max_object_bytes > 0) {
+    WL_ASSIGN_OR_RETURN(object_bytes, writing->number("SELECT coalesce(sum(size), 0) FROM objects"));
+  }
   std::vector<std::unique_ptr<Sql>> reading(kReaders);
   for (std::unique_ptr<Sql>& each : reading) {
     WL_ASSIGN_OR_RETURN(each, Sql::open(file, {.flags = SQLITE_OPEN_READONLY, .vfs = options.vfs}));

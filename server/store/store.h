@@ -26,6 +26,8 @@ struct StoreOptions {
   std::string file;
   bool quick_check = false;  // look for damage before serving if the last stop was not clean; time grows with the file
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
+  // Objects that no blessed or pinned record names make room for new ones beyond so many bytes; 0 = no limit.
+  int64_t max_object_bytes = 0;
   // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
   std::function<void(const char*)> at_point = {};
   // Called once, from a thread of the store, when it is not known what of the last writes is on the disk (a failed
@@ -207,7 +209,8 @@ class Store {
   absl::StatusOr<int64_t> invalidate(const std::string& key);
   // A pinned record is never evicted. False: there is no record of the digest.
   absl::StatusOr<bool> pin(const std::string& digest, bool pinned);
-  // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing.
+  // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing. ResourceExhausted: the
+  // disk is full, or max_object_bytes.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);

@@ -61,6 +61,7 @@ class StoreFaults : public ::testing::TestWithParam<Fault> {};
 TEST_P(StoreFaults, EachCallOfTheDiskFailsOnce) {
   const int64_t calls = tell_with_fault(GetParam(), 0);
   EXPECT_GT(calls, 20);
+  std::printf("%lld calls can fail so\n", static_cast<long long>(calls));
   std::vector<int64_t> numbers;
   for (int64_t number = 1; number <= calls; ++number) numbers.push_back(number);
   const double some = static_cast<double>(testing::scaled(80)) / static_cast<double>(calls);

@@ -127,7 +127,23 @@ TEST_P(OlderStore, ThatWasCopiedIsRestored) {
   expect_all_there(*open_or_die({.file = restored}), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(, OlderStore, ::testing::Values("store_plan1", "store_schema3"),
+// Job 3 of the store of format 4 is in the middle of search 21.
+TEST(OlderStores, LeasesGoOnWhereTheyWere) {
+  Scratch scratch;
+  unpack(WARPLOOM_SOURCE_DIR "/tests/data/made_before/store_schema4.db.gz", scratch.path("a.db"));
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  constexpr int64_t kSearch = 21;
+  const std::vector<BatchRow> open = store->open_batches(kSearch).value();
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_TRUE(open[0].leased);
+  EXPECT_EQ(open[0].candidates, (std::vector<PlannedTrial>{{0, "plan one"}, {1, "plan two"}}));
+  EXPECT_EQ(*store->report("done batch", "lease 2", 1, {some_trial(2)}), ReportOutcome::kDuplicate);
+  EXPECT_EQ(*store->report("open batch", "lease", 1, {some_trial(0), some_trial(1)}), ReportOutcome::kAccepted);
+  EXPECT_EQ(store->trials(kSearch)->size(), 3u);
+  EXPECT_EQ(*store->put_worker("w", 0, {}, 1), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, OlderStore, ::testing::Values("store_plan1", "store_schema3", "store_schema4"),
                          [](const auto& of) { return std::string(of.param); });
 
 }  // namespace

@@ -181,6 +181,30 @@ TEST(StoreEviction, NeverDropsWhatIsBlessedOrPinned) {
   kept();
 }
 
+TEST(StoreEviction, NewObjectsTakeThePlaceOfUnusedOnesAndOfNoOthers) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  const auto object = [](char c) { return std::string(1000, c); };
+  {
+    auto store = open_or_die({.file = file, .max_object_bytes = 3000});
+    const int64_t search = make_search(*store);
+    ASSERT_TRUE(store->promote(record_with_object(*store, kKey, "a", object('a')), search).ok());
+    ASSERT_TRUE(store->promote(record_with_object(*store, kKey, "b", object('b')), search).ok());
+    ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok());
+    ASSERT_TRUE(store->put_blob(sha256_hex(object('c')), object('c')).ok()) << "it is there already";
+    ASSERT_TRUE(store->put_blob(sha256_hex(object('d')), object('d')).ok()) << "in the place of a";
+    EXPECT_FALSE(store->blob(sha256_hex(object('a')))->has_value());
+    // b is of the blessed record, c and d may wait for theirs.
+    EXPECT_EQ(store->put_blob(sha256_hex(object('e')), object('e')).code(), absl::StatusCode::kResourceExhausted);
+    for (const char c : {'b', 'c', 'd'}) EXPECT_TRUE(store->blob(sha256_hex(object(c)))->has_value()) << c;
+  }
+  run_in(file, "UPDATE objects SET used_ms = 1");
+  auto store = open_or_die({.file = file, .max_object_bytes = 3000});
+  EXPECT_TRUE(store->put_blob(sha256_hex(object('e')), object('e')).ok());
+  EXPECT_TRUE(store->blob(sha256_hex(object('b')))->has_value());
+  EXPECT_EQ(store->evict({})->object_bytes, 3000);
+}
+
 TEST(StoreEviction, DropsTheLeastRecentlyUsedFirst) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
