@@ -142,17 +142,14 @@ KernelStoreService::Fetched KernelStoreService::read(const v1::GetKernelRequest&
   const uint64_t asked = serving_.replies->now();
   if (request.digest().empty() && request.key().empty())
     return invalid("GetKernel: expected a key or a digest, found neither");
-  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> record,
-                      request.digest().empty() ? store_->record_by_key(request.key(), request.environment())
-                                               : store_->record_by_digest(request.digest()));
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordMessage> record,
+                      store_->record_message({.key = request.digest().empty() ? request.key() : std::string(),
+                                              .environment = request.environment(),
+                                              .digest = request.digest()},
+                                             !request.manifest_only()));
   if (!record) return std::nullopt;
-  v1::KernelRecord message = to_proto(record->record);
-  if (request.manifest_only()) {
-    message.mutable_source()->clear_prelude();
-    message.mutable_source()->clear_text();
-  }
-  grpc::Slice answer(message.SerializeAsString());
-  serving_.replies->put(name_of(request), record->record.key, answer, asked);
+  grpc::Slice answer(record->bytes);
+  serving_.replies->put(name_of(request), record->key, answer, asked);
   return answer;
 }
 
