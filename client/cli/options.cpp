@@ -84,7 +84,7 @@ void add_graph(CLI::App* sub, Options& options) {
       ->capture_default_str()
       ->type_name("T");
   sub->add_option("--cover", options.tune.cover, "which ops share a kernel at most:"
-#define WL_COVER(function, name, refines, above_greedy, says) "\n" name ": " says
+#define WL_COVER(function, name, refines, above_greedy, most_ops, says) "\n" name ": " says
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
                   )

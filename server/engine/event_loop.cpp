@@ -1,5 +1,7 @@
 #include "server/engine/event_loop.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 namespace wl {
@@ -13,6 +15,7 @@ void EventLoop::start(int pool_threads, std::function<void(int64_t)> step, std::
   step_ = std::move(step);
   tick_ = std::move(tick);
   thread_ = std::thread([this] { serve(); });
+  pthread_setname_np(thread_.native_handle(), "wl-engine");
   for (int i = 0; i < std::max(1, pool_threads); ++i) pool_.emplace_back([this] { serve_pool(); });
 }
 

@@ -146,6 +146,7 @@ class RealCompiler : public Compiler {
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& cover,
                                             const CoverPrices& prices) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    WL_RETURN_IF_ERROR(fits_cover(*row, graph));
     WL_ASSIGN_OR_RETURN(Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(Cover parts, cover_one_per_op(graph, machine));
     std::vector<Cover> covers(1);
@@ -158,6 +159,7 @@ class RealCompiler : public Compiler {
   absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
                                            const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    WL_RETURN_IF_ERROR(fits_cover(*row, graph));
     WL_ASSIGN_OR_RETURN(const Cover greedy, cover_greedy(graph, machine));
     WL_ASSIGN_OR_RETURN(const Cover made, row->make({graph, machine, greedy, {}, pool_of(graph, machine)}));
     return wl::explain(graph, made, machine);

@@ -65,8 +65,8 @@ class Fleet:
 
 def tune_command(fleet, graph):
     # With other covers, measured times decide whether the parts of a group are tuned too, and times differ from fleet
-    # to fleet.
-    return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5)
+    # to fleet. With several rounds at once, candidates depend on how many workers there are.
+    return ("tune", graph, "--server", fleet.address, "--trials", TRIALS, "--cover", "one-per-op", "--strategy", "random", "--seed", 5, "--at-once", 1)
 
 
 def main():

@@ -1,5 +1,7 @@
 #include "compiler/cover/table/covers.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_join.h"
 #include "compiler/cover/planned/planned.h"
 
@@ -7,7 +9,8 @@ namespace wl {
 namespace {
 
 constexpr CoverRow kCovers[] = {
-#define WL_COVER(function, name, refines, above_greedy, says) {name, says, refines, above_greedy, make_##function},
+#define WL_COVER(function, name, refines, above_greedy, most_ops, says) \
+  {name, says, refines, above_greedy, most_ops, make_##function},
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
 };
@@ -19,6 +22,15 @@ absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
     if (row.name == name) return &row;
   return invalid("unknown cover \"", name, "\"; known: ",
                  absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
+}
+
+absl::Status fits_cover(const CoverRow& row, const Graph& graph) {
+  const int64_t ops = std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                                    [](const Node& node) { return class_of(node.op) != OpClass::kLeaf; });
+  if (ops <= row.most_ops) return absl::OkStatus();
+  return absl::ResourceExhaustedError(cat("cover ", row.name, ": takes graphs of at most ", row.most_ops,
+                                          " ops, and this one has ", ops,
+                                          "; cut it into smaller graphs or choose another --cover"));
 }
 
 absl::StatusOr<Cover> make_stitched(const CoverRequest& request) {

@@ -24,12 +24,15 @@ struct CoverRequest {
 struct CoverRow {
   std::string_view name, says;
   bool refines, above_greedy;
+  int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
 };
 // InvalidArgument, with the names that are known.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
+// ResourceExhausted when the graph has more ops than the cover takes.
+absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
-#define WL_COVER(function, name, refines, above_greedy, says) \
+#define WL_COVER(function, name, refines, above_greedy, most_ops, says) \
   absl::StatusOr<Cover> make_##function(const CoverRequest& request);
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
