@@ -76,6 +76,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   StoreOptions wanted;
   wanted.file = options.store;
   wanted.max_pages = options.max_store_pages;
+  wanted.on_broken = options.on_broken;
   wanted.quick_check = !options.listen.empty();
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
   EngineOptions jobs;

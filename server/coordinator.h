@@ -4,6 +4,7 @@
 // committed to the store before it is answered, so the process may be killed at any time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,9 @@ struct CoordinatorOptions {
   bool share_machine = false;
   double lease_s = 15;
   int check_threads = 2;
+  // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). Nothing
+  // is served from it any more: the process is to stop() and end.
+  std::function<void(const absl::Status&)> on_broken = {};
   const Compiler* compiler = nullptr;  // tests: another one (server/jobs/compiler.h)
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.

@@ -4,9 +4,12 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <toml++/toml.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
+#include <future>
 
 #include "compiler/base/status.h"
 #include "server/coordinator.h"
@@ -121,6 +124,12 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   wl::raise_descriptor_limit();
 
+  // What the store can no longer vouch for is not served: this process ends, and another one reads what the disk has.
+  std::promise<absl::Status> broken;
+  options.on_broken = [&](const absl::Status& status) {
+    broken.set_value(status);
+    kill(getpid(), SIGTERM);
+  };
   wl::Coordinator coordinator;
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
   const std::string address =
@@ -136,6 +145,8 @@ int main(int argc, char** argv) {
   sigwait(&signals, &signal_number);
   spdlog::info("draining");
   coordinator.stop();
+  if (auto status = broken.get_future(); status.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+    return fail(status.get());
   spdlog::info("stopped");
   return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/base/names.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 
@@ -118,7 +120,7 @@ absl::Status Calls::report(const v1::Lease& lease, const std::vector<Trial>& tri
 
 void Calls::release(const v1::Lease& lease, const std::string& reason, bool unable) {
   auto request = from_me<v1::ReleaseLeasesRequest>();
-  request.set_reason(reason);
+  request.set_reason(fitted(reason, TextKind::kText, kMostMessage));
   request.set_unable(unable);
   auto* item = request.add_items();
   item->set_lease_id(lease.lease_id());

@@ -318,6 +318,10 @@ absl::StatusOr<int> list_command(Context& context) {
                                  {"last_seen_unix_ms", worker.last_seen_unix_ms}});
     }
     text = table.text();
+  } else if (options.command == "drain" || options.command == "undrain") {
+    const bool drained = options.command == "drain";
+    WL_RETURN_IF_ERROR(service.set_drained(drained));
+    text = cat(options.server, drained ? ": workers get no new work\n" : ": workers get work again\n");
   } else {
     WL_ASSIGN_OR_RETURN(Job job, service.cancel_job(options.input));
     text = cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n");

@@ -23,10 +23,13 @@ CLI::App* command(CLI::App& app, Options& options, const std::string& name, cons
   return sub;
 }
 
+CLI::Option* add_server(CLI::App* sub, Options& options) {
+  return sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
+      ->type_name("ADDR");
+}
+
 void add_connection(CLI::App* sub, Options& options) {
-  auto* server =
-      sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
-          ->type_name("ADDR");
+  auto* server = add_server(sub, options);
   sub->add_option("--store", options.store, "store of the embedded mode (default ~/.cache/warploom/store.db)")
       ->type_name("FILE")
       ->excludes(server);
@@ -241,6 +244,12 @@ void add_list_commands(CLI::App& app, Options& options) {
       command(app, options, "cancel", "end a job; the best so far is kept", "warploom cancel JOB --server HOST:7411");
   cancel->add_option("JOB", options.input, "name, from `warploom jobs`")->required();
   add_connection(cancel, options);
+
+  CLI::App* drain = command(app, options, "drain", "give workers no new work; what they have they may finish",
+                            "warploom drain --server HOST:7411");
+  CLI::App* undrain =
+      command(app, options, "undrain", "give workers work again", "warploom undrain --server HOST:7411");
+  for (CLI::App* sub : {drain, undrain}) add_server(sub, options)->required();
 
   CLI::App* targets =
       command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",

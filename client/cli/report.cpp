@@ -245,7 +245,7 @@ double spread_of(const JobResult& result) {
   for (const GroupResult& group : result.groups) {
     if (group.samples_ns.empty()) continue;
     const auto count = static_cast<double>(group.count);
-    least += count * undisturbed_ns(group.samples_ns);
+    least += count * static_cast<double>(*std::min_element(group.samples_ns.begin(), group.samples_ns.end()));
     median += count * median_of(group.samples_ns);
   }
   return least > 0 ? median / least - 1 : 0;

@@ -277,19 +277,28 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
 
 absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   auto stub = v1::Admin::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse answer,
-                      call(*stub, where_, &v1::Admin::Stub::ListWorkers, v1::ListWorkersRequest()));
   std::vector<WorkerSummary> rows;
-  for (const v1::WorkerInfo& message : answer.workers()) {
-    WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
-                      message.leases()};
-    for (const v1::Device& device : message.devices()) {
-      WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
-      row.devices.push_back(std::move(converted));
+  v1::ListWorkersRequest request;
+  do {
+    WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse page, call(*stub, where_, &v1::Admin::Stub::ListWorkers, request));
+    for (const v1::WorkerInfo& message : page.workers()) {
+      WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
+                        message.leases()};
+      for (const v1::Device& device : message.devices()) {
+        WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
+        row.devices.push_back(std::move(converted));
+      }
+      rows.push_back(std::move(row));
     }
-    rows.push_back(std::move(row));
-  }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
   return rows;
+}
+
+absl::Status Service::set_drained(bool drained) {
+  auto stub = v1::Admin::NewStub(channel_);
+  return drained ? call(*stub, where_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
+                 : call(*stub, where_, &v1::Admin::Stub::Undrain, v1::UndrainRequest()).status();
 }
 
 std::string new_request_id() {

@@ -86,6 +86,8 @@ class Service {
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
+  // Whether workers get no new leases; what they have they may finish.
+  absl::Status set_drained(bool drained);
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

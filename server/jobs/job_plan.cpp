@@ -7,10 +7,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 #include "compiler/cover/cover.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
+#include "proto/limits.h"
 
 namespace wl {
 namespace {
@@ -141,6 +143,10 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   plan.device = device;
   WL_ASSIGN_OR_RETURN(plan.machine, machine_of(device));
   WL_ASSIGN_OR_RETURN(Graph whole, parse(graph_text));
+  for (NodeId id : whole.inputs())
+    WL_RETURN_IF_ERROR(check_text("graph: name of an input", whole.nodes[id].text, TextKind::kName, kMostName));
+  for (const Output& output : whole.outputs)
+    WL_RETURN_IF_ERROR(check_text("graph: name of an output", output.name, TextKind::kName, kMostName));
   plan.graph_hash = graph_hash(whole);
   WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));

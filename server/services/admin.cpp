@@ -30,8 +30,14 @@ grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::Se
   return grpc::Status::OK;
 }
 
-grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest*, v1::ListWorkersResponse* out) {
+grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1::ListWorkersResponse* out) {
+  size_t bytes = 0;
   for (const WorkerView& worker : engine_->workers()) {
+    if (worker.name <= request->page_token()) continue;
+    if (bytes >= kMostPageBytes) {
+      out->set_next_page_token(out->workers().rbegin()->name());
+      break;
+    }
     v1::WorkerInfo* info = out->add_workers();
     info->set_name(worker.name);
     info->set_epoch(worker.epoch);
@@ -39,6 +45,7 @@ grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest*, v1::ListWo
     info->set_alive(worker.alive);
     info->set_last_seen_unix_ms(worker.last_seen_ms);
     info->set_leases(worker.leases);
+    bytes += info->ByteSizeLong();
   }
   return grpc::Status::OK;
 }

@@ -142,9 +142,11 @@ KernelStoreService::Fetched KernelStoreService::read(const v1::GetKernelRequest&
   const uint64_t asked = serving_.replies->now();
   if (request.digest().empty() && request.key().empty())
     return invalid("GetKernel: expected a key or a digest, found neither");
-  WL_ASSIGN_OR_RETURN(
-      const std::optional<RecordMessage> record,
-      store_->record_message({request.key(), request.environment(), request.digest()}, !request.manifest_only()));
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordMessage> record,
+                      store_->record_message({.key = request.digest().empty() ? request.key() : std::string(),
+                                              .environment = request.environment(),
+                                              .digest = request.digest()},
+                                             !request.manifest_only()));
   if (!record) return std::nullopt;
   grpc::Slice answer(record->bytes);
   serving_.replies->put(name_of(request), record->key, answer, asked);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "server/store/store.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -110,6 +112,68 @@ TEST(RequestLimits, StreamsAndLongPollsAreCheckedToo) {
     writer->WritesDone();
     EXPECT_THAT(writer->Finish().error_message(), HasSubstr("UploadRequest.digest"));
   }
+}
+
+// What a runner says is any bytes. A release that was refused for them would keep its batch until the lease ends.
+TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/3000);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  AgentOptions options;
+  options.name = "unable";
+  options.devices = {fake_device()};
+  options.measure_with = [](const Batch&, const MeasureOptions&) -> absl::StatusOr<Measured> {
+    return absl::UnavailableError("\xff" + std::string(1 << 20, 'x'));
+  };
+  EXPECT_FALSE(run_agent(service.channel, options, {}).ok());
+  FakeWorker worker(service.channel, "w");
+  EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
+}
+
+// The names of a graph are those of its answer.
+TEST(RequestLimits, NamesOfAGraphAreChecked) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const std::string graph = kGraph;
+  for (const char* name : {"a\\x01b", "\\xff", "a\\x00b"}) {
+    std::string input = graph, output = graph;
+    input.replace(input.find("\"x\"") + 1, 1, name);
+    output.replace(output.find("\"y\"") + 1, 1, name);
+    EXPECT_THAT(std::string(service.create("r", trials(1), input).status().message()), HasSubstr("name of an input"));
+    EXPECT_THAT(std::string(service.create("r", trials(1), output).status().message()), HasSubstr("name of an output"));
+  }
+}
+
+TEST(ListingLimits, ManyLargeWorkersComeInPages) {
+  constexpr int kWorkers = 200, kDevices = 64;
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  v1::RegisterWorkerRequest worker;
+  for (int i = 0; i < kDevices; ++i) {
+    v1::Device* device = worker.add_devices();
+    *device = to_proto(fake_device());
+    device->set_details(std::string(4096, 'd'));
+    device->set_compiler_versions(std::string(1024, 'v'));
+    device->set_name(std::string(256, 'n'));
+  }
+  for (int i = 0; i < kWorkers; ++i) {
+    worker.set_name(cat("w", i));
+    grpc::ClientContext context;
+    v1::RegisterWorkerResponse answer;
+    ASSERT_TRUE(service.workers->RegisterWorker(&context, worker, &answer).ok());
+  }
+  std::set<std::string> names;
+  v1::ListWorkersRequest request;
+  do {
+    v1::ListWorkersResponse page;
+    grpc::ClientContext context;
+    const grpc::Status status = service.admin->ListWorkers(&context, request, &page);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const v1::WorkerInfo& info : page.workers()) EXPECT_TRUE(names.insert(info.name()).second) << info.name();
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_EQ(names.size(), static_cast<size_t>(kWorkers));
 }
 
 TEST(ListingLimits, HugeLabelsOfAnOlderStoreAreShortened) {

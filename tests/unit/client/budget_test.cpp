@@ -64,6 +64,13 @@ TEST_F(AwayCoordinator, BudgetEndsAWatchThatIsAlwaysBroken) {
   EXPECT_THAT(said_, HasSubstr("what was measured is"));
 }
 
+TEST_F(AwayCoordinator, IsDrainedAndUndrained) {
+  EXPECT_EQ(run({"drain"}), kExitDone) << said_;
+  EXPECT_THAT(printed_, HasSubstr("workers get no new work"));
+  EXPECT_EQ(run({"undrain"}), kExitDone) << said_;
+  EXPECT_EQ(admin_.calls, (std::vector<std::string>{"drain", "undrain"}));
+}
+
 TEST_F(AwayCoordinator, BudgetEndsAJobThatHasNoWorker) {
   tuning_.watch = [&](grpc::ServerContext*, grpc::ServerWriter<v1::Job>* writer) {
     v1::Job job = tuning_.job;

@@ -52,7 +52,9 @@ TEST(Options, MistakesAreExitCodeOne) {
                                                 {"tune", "m.onnx", "--budget", "soon"},
                                                 {"tune", "m.onnx", "--effort", "heroic"},
                                                 {"tune", "m.onnx", "--server", "unix:/a", "--store", "s"},
-                                                {"tune", "m.onnx", "--require-cached", "--retune"}}) {
+                                                {"tune", "m.onnx", "--require-cached", "--retune"},
+                                                {"drain"},
+                                                {"undrain", "--store", "s"}}) {
     testing::internal::CaptureStderr();
     auto parsed = parse_line(words);
     std::string said = testing::internal::GetCapturedStderr();
@@ -63,8 +65,8 @@ TEST(Options, MistakesAreExitCodeOne) {
 }
 
 TEST(Options, EveryCommandHasAnExample) {
-  for (const char* name :
-       {"tune", "run", "get", "inspect", "jobs", "watch", "cancel", "workers", "records", "targets"}) {
+  for (const char* name : {"tune", "run", "get", "inspect", "jobs", "watch", "cancel", "workers", "records", "drain",
+                           "undrain", "targets"}) {
     testing::internal::CaptureStdout();
     auto parsed = parse_line({name, "--help"});
     std::string said = testing::internal::GetCapturedStdout();

@@ -15,6 +15,7 @@
 #include "client/cli/cli.h"
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
+#include "warploom/v1/admin.grpc.pb.h"
 #include "warploom/v1/blob.grpc.pb.h"
 #include "warploom/v1/kernel_store.grpc.pb.h"
 #include "warploom/v1/tuning.grpc.pb.h"
@@ -83,6 +84,18 @@ struct FakeBlobs final : v1::BlobStore::Service {
   }
 };
 
+struct FakeAdmin final : v1::Admin::Service {
+  std::vector<std::string> calls;
+  grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) override {
+    calls.push_back("drain");
+    return grpc::Status::OK;
+  }
+  grpc::Status Undrain(grpc::ServerContext*, const v1::UndrainRequest*, v1::UndrainResponse*) override {
+    calls.push_back("undrain");
+    return grpc::Status::OK;
+  }
+};
+
 class FakeCoordinator : public testing::Test {
  protected:
   FakeCoordinator() {
@@ -95,6 +108,7 @@ class FakeCoordinator : public testing::Test {
     builder.RegisterService(&tuning_);
     builder.RegisterService(&kernels_);
     builder.RegisterService(&blobs_);
+    builder.RegisterService(&admin_);
     server_ = builder.BuildAndStart();
   }
   ~FakeCoordinator() override {
@@ -149,6 +163,7 @@ class FakeCoordinator : public testing::Test {
   FakeTuning tuning_;
   FakeKernels kernels_;
   FakeBlobs blobs_;
+  FakeAdmin admin_;
   std::unique_ptr<grpc::Server> server_;
 };
 

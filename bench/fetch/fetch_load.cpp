@@ -5,9 +5,7 @@
 //   fetch_load [RECORDS [SECONDS]]
 //
 // Prints a table; rates are medians of five rounds.
-#include <grpcpp/generic/generic_stub.h>
 #include <spdlog/spdlog.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,12 +17,10 @@
 #include <map>
 #include <thread>
 
-#include "proto/rpc.h"
-#include "proto/wire.h"
+#include "bench/fetch/bare.h"
 #include "server/store/store.h"
 #include "tests/server/fakes.h"
 #include "tests/server/scratch.h"
-#include "warploom/v1/kernel_store.grpc.pb.h"
 #include "warploom/v1/tuning.grpc.pb.h"
 
 namespace wl {
@@ -33,21 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
-constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 8'000;  // of a CPU record
+constexpr size_t kPreludeBytes = 56'000, kSourceBytes = 6'000;  // of a CPU record
 constexpr double kResultsPerSecond = 2'000;
-constexpr char kGet[] = "/warploom.v1.KernelStore/GetKernel";
-
-void must(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "fetch_load: %s\n", std::string(status.message()).c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T must(absl::StatusOr<T> value) {
-  must(value.status());
-  return *std::move(value);
-}
 
 std::string key_of(int64_t i) {
   return sha256_hex(cat("key ", i));
@@ -59,7 +42,7 @@ KernelRecord record_of(int64_t i) {
   record.environment = "gcc 12";
   record.device = fake_device();
   record.graph = cat("graph {\n  %0 = input \"x\" : f32[", i + 1, ",1024] normal(0,1)\n  %1 = exp %0 : f32[", i + 1,
-                     ",1024]\n  output \"y\" %1\n}\n");
+                     ",1024]\n  output \"y\" %1\n}\n", "# ", std::string(1'500, 'g'), "\n");
   record.plan = cat("plan v2 number=", i, " rows=8 vector=8 unroll=4 prefetch=2");
   record.default_plan = "plan v2 number=0";
   record.problem.key = record.key;
@@ -100,110 +83,6 @@ std::string manifest_of(const KernelRecord& record) {
   message.mutable_source()->clear_text();
   return message.SerializeAsString();
 }
-
-// Answers GetKernel with the same bytes whatever is asked.
-class Echo final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
- public:
-  explicit Echo(const std::string& bytes) : slice_(bytes) {}
-  grpc::ServerUnaryReactor* GetKernel(grpc::CallbackServerContext* context, const grpc::ByteBuffer*,
-                                      grpc::ByteBuffer* out) override {
-    *out = grpc::ByteBuffer(&slice_, 1);
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
- private:
-  const grpc::Slice slice_;
-};
-
-struct EchoServer {
-  explicit EchoServer(const std::string& bytes) : service(bytes) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service);
-    server = builder.BuildAndStart();
-  }
-  Echo service;
-  int port = 0;
-  std::unique_ptr<grpc::Server> server;
-};
-
-// A connection of its own, on which one call is made at a time, of bytes for bytes.
-class Client {
- public:
-  explicit Client(int port) : stub_(connect(port)) {}
-  size_t get(const std::string& request) {
-    const grpc::Slice slice(request);
-    const grpc::ByteBuffer bytes(&slice, 1);
-    grpc::ClientContext context;
-    const auto call = stub_.PrepareUnaryCall(&context, kGet, bytes, &queue_);
-    call->StartCall();
-    grpc::ByteBuffer reply;
-    grpc::Status status;
-    call->Finish(&reply, &status, this);
-    void* tag = nullptr;
-    bool ok = false;
-    queue_.Next(&tag, &ok);
-    must(from_grpc(status));
-    return reply.Length();
-  }
-
- private:
-  static std::shared_ptr<grpc::Channel> connect(int port) {
-    grpc::ChannelArguments arguments = channel_arguments();
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(cat("127.0.0.1:", port), grpc::InsecureChannelCredentials(), arguments);
-  }
-  grpc::CompletionQueue queue_;
-  grpc::GenericStub stub_;
-};
-
-// Reads rows of a table of keys and bytes, on a connection of its own.
-class Reader {
- public:
-  explicit Reader(const std::string& file) {
-    sqlite3_open_v2(file.c_str(), &connection_, SQLITE_OPEN_READONLY, nullptr);
-    sqlite3_busy_timeout(connection_, 5'000);
-    sqlite3_prepare_v2(connection_, "SELECT bytes FROM bare WHERE key = ?", -1, &statement_, nullptr);
-  }
-  ~Reader() {
-    sqlite3_finalize(statement_);
-    sqlite3_close(connection_);
-  }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-  size_t get(const std::string& key) {
-    sqlite3_bind_text(statement_, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
-    if (sqlite3_step(statement_) != SQLITE_ROW) must(absl::InternalError("no row"));
-    const std::string bytes(static_cast<const char*>(sqlite3_column_blob(statement_, 0)),
-                            static_cast<size_t>(sqlite3_column_bytes(statement_, 0)));
-    sqlite3_reset(statement_);
-    return bytes.size();
-  }
-  static void fill(const std::string& file, int64_t records) {
-    sqlite3* connection = nullptr;
-    sqlite3_open(file.c_str(), &connection);
-    sqlite3_exec(connection, "PRAGMA journal_mode=WAL; CREATE TABLE bare (key TEXT PRIMARY KEY, bytes BLOB); BEGIN",
-                 nullptr, nullptr, nullptr);
-    sqlite3_stmt* insert = nullptr;
-    sqlite3_prepare_v2(connection, "INSERT INTO bare VALUES (?, ?)", -1, &insert, nullptr);
-    for (int64_t i = 0; i < records; ++i) {
-      const std::string key = key_of(i), bytes = manifest_of(record_of(i));
-      sqlite3_bind_text(insert, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
-      sqlite3_bind_blob(insert, 2, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
-      sqlite3_step(insert);
-      sqlite3_reset(insert);
-    }
-    sqlite3_finalize(insert);
-    sqlite3_exec(connection, "COMMIT", nullptr, nullptr, nullptr);
-    sqlite3_close(connection);
-  }
-
- private:
-  sqlite3* connection_ = nullptr;
-  sqlite3_stmt* statement_ = nullptr;
-};
 
 using Fetcher = std::function<void(uint64_t i)>;  // of one thread
 using MakeFetcher = std::function<Fetcher()>;     // on that thread
@@ -272,15 +151,15 @@ std::vector<double> latencies_at(const MakeFetcher& make, int threads, double ra
 // Workers that report results of jobs without end, at a rate that is asked for.
 class Reporting {
  public:
-  explicit Reporting(Coordinator& coordinator) : begin_(Clock::now()) {
+  explicit Reporting(Coordinator& coordinator) {
     const auto tuning = v1::TuningService::NewStub(coordinator.in_process_channel());
-    for (int i = 0; i < kJobs; ++i) {
+    for (int64_t i = 0; i < kJobs; ++i) {
       v1::CreateTuningJobRequest request;
       request.set_request_id(cat("job ", i));
       request.set_graph(cat("graph {\n  %0 = input \"x\" : f32[", i + 2, ",32] normal(0,1)\n  %1 = exp %0 : f32[",
                             i + 2, ",32]\n  output \"y\" %1\n}\n"));
       TuneOptions options;
-      options.trials = 1'000;
+      options.trials = kTrials;
       options.strategy = "random";
       options.device = fake_device();
       *request.mutable_options() = to_proto(options);
@@ -291,17 +170,34 @@ class Reporting {
     for (int i = 0; i < 8; ++i) workers_.emplace_back(coordinator.in_process_channel(), cat("w", i), hooks());
   }
   int64_t results() const { return results_; }
+  // Returns once results come in as fast as they may.
+  void wait_until_steady() const {
+    int64_t before = 0;
+    do {
+      before = results_;
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    } while (static_cast<double>(results_ - before) < 0.9 * kResultsPerSecond && before < kJobs * kTrials / 2);
+  }
 
  private:
-  static constexpr int kJobs = 64;
+  static constexpr int64_t kJobs = 64, kTrials = 1'000;
+  // Every batch waits for its turn; turns that were missed are not made up for.
   Hooks hooks() {
     return {.before = [this](const Batch& batch) {
-      results_ += static_cast<int64_t>(batch.candidates.size());
-      std::this_thread::sleep_until(begin_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                                 static_cast<double>(results_) / kResultsPerSecond)));
+      const auto count = static_cast<int64_t>(batch.candidates.size());
+      Clock::time_point turn;
+      {
+        const std::lock_guard lock(mutex_);
+        turn = std::max(next_, Clock::now());
+        next_ = turn + std::chrono::duration_cast<Clock::duration>(
+                           std::chrono::duration<double>(static_cast<double>(count) / kResultsPerSecond));
+      }
+      std::this_thread::sleep_until(turn);
+      results_ += count;
     }};
   }
-  const Clock::time_point begin_;
+  std::mutex mutex_;
+  Clock::time_point next_ = Clock::now();
   std::atomic<int64_t> results_ = 0;
   std::list<FakeWorker> workers_;
 };
@@ -353,12 +249,15 @@ void run(int64_t records, double seconds) {
   Scratch scratch;
   fill(scratch.path("a.db"), records);
   std::filesystem::copy_file(scratch.path("a.db"), scratch.path("b.db"));
-  Reader::fill(scratch.path("bare.db"), records);
+  Reader::fill(scratch.path("bare.db"), records,
+               [](int64_t i) { return std::pair(key_of(i), manifest_of(record_of(i))); });
   const KernelRecord any = record_of(records / 2);
   const std::string manifest = manifest_of(any), whole = to_proto(any).SerializeAsString();
   std::printf("%lld records of %zu bytes, %zu without sources\n", static_cast<long long>(records), whole.size(),
               manifest.size());
-  EchoServer echo(manifest), echo_whole(whole);
+  Echo echo_service(manifest), echo_whole_service(whole);
+  BareStore bare_store_service(scratch.path("bare.db"));
+  BareServer echo(&echo_service), echo_whole(&echo_whole_service), bare_store(&bare_store_service);
   Served memory(scratch.path("a.db"), 256 << 20), disk(scratch.path("b.db"), 0);
   std::vector<Contender> all = {
       {"bare gRPC, bytes of a manifest", fetcher(echo.port, records, true)},
@@ -368,16 +267,17 @@ void run(int64_t records, double seconds) {
       {"record from memory", fetcher(memory.coordinator.port(), records, false)},
       {"record from the store", fetcher(disk.coordinator.port(), records, false)},
       {"bare SQLite, bytes of a manifest", reader(scratch.path("bare.db"), records)},
+      {"bare SQLite behind bare gRPC", fetcher(bare_store.port, records, true)},
   };
   measure(all, seconds);
   for (int threads : {1, 4}) {
-    std::printf(
-        "%d threads: memory / bare gRPC %.2f (manifest) %.2f (record); store / bare gRPC %.2f; store / bare SQLite "
-        "%.2f\n",
-        threads, all[1].rate(threads) / all[0].rate(threads), all[4].rate(threads) / all[3].rate(threads),
-        all[2].rate(threads) / all[0].rate(threads), all[2].rate(threads) / all[6].rate(threads));
+    const auto part = [&](int of, int what) { return all[of].rate(threads) / all[what].rate(threads); };
+    std::printf("%d threads: memory / bare gRPC %.2f (manifest) %.2f (record)\n", threads, part(1, 0), part(4, 3));
+    std::printf("           store / bare gRPC %.2f, / bare SQLite %.3f, / SQLite behind gRPC %.2f (manifest)\n",
+                part(2, 0), part(2, 6), part(2, 7));
   }
   Reporting reporting(memory.coordinator);
+  reporting.wait_until_steady();
   for (const auto& [name, make, rate] : {std::tuple("memory", all[1].make, all[1].rate(4) / 2)}) {
     const int64_t before = reporting.results();
     const Clock::time_point begin = Clock::now();
