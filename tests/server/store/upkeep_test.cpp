@@ -1,5 +1,4 @@
 // Backups, stores made from them, and eviction.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -13,7 +12,6 @@
 namespace wl {
 namespace {
 
-using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 int64_t make_search(Store& store, const std::string& request = "r") {
