@@ -234,6 +234,28 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
 }
 
+// A worker's idle time passes while its coordinator cannot be reached, too: before it registers, and after.
+TEST(Idle, WorkersEndWithoutACoordinator) {
+  Scratch scratch;
+  AgentOptions options;
+  options.name = "w";
+  options.devices = {fake_device()};
+  options.exit_when_idle_s = 0.2;
+  const std::stop_source never;
+  EXPECT_TRUE(absl::IsUnavailable(run_agent(dial("unix:" + scratch.path("nobody")), options, never.get_token())));
+  // The coordinator goes away while the worker measures.
+  const std::string address = "unix:" + scratch.path("s");
+  auto service = std::make_unique<Service>(scratch.path("a.db"), 15, address);
+  ASSERT_TRUE(service->create("r", trials(8)).ok());
+  options.measure_with = [&](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
+    service.reset();
+    Measured measured;
+    for (const Candidate& candidate : batch.candidates) measured.trials.push_back(fake_trial(candidate, false));
+    return measured;
+  };
+  EXPECT_TRUE(run_agent(dial(address), options, never.get_token()).ok());
+}
+
 // A write that the disk refuses fails alone.
 TEST(FullDisk, AnUploadThatIsRefusedFailsNoJob) {
   Scratch scratch;

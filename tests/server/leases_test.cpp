@@ -246,6 +246,23 @@ TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) 
   EXPECT_EQ(acquire_from(leases, "w", 1, Clock::now())->leases.size(), 1u);
 }
 
+// A worker that was away for longer than its lease comes back with results that another one has reported meanwhile.
+TEST_F(LeasesAlone, LateReportsAreStaleEveryTime) {
+  ASSERT_TRUE(workers_.add("v", 0, {fake_device()}).ok());
+  int stale = 0;
+  for (int i = 0; i < 200; ++i) {
+    const std::string id = cat("b", i);
+    offer(id, 0, i);
+    const LeaseGrant late = lose("w");
+    const LeaseGrant now = acquire(1, "v").leases.at(0);
+    stale += leases_.report(id, ref(late), {}).value() == ReportOutcome::kStale;
+    ASSERT_EQ(leases_.report(id, ref(now), {}).value(), ReportOutcome::kAccepted);
+    stale += leases_.report(id, ref(late), {}).value() == ReportOutcome::kStale;
+  }
+  EXPECT_EQ(stale, 400) << "before the other report and after it";
+  EXPECT_EQ(stored_.size(), 200u);
+}
+
 // What became of its worker while the coordinator was away, nobody knows.
 TEST_F(LeasesAlone, ALeaseOfBeforeTheStartIsNoEvidence) {
   Offer offer = single("a");

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Workers are preempted again and again in every way: told to stop (SIGTERM), killed (SIGKILL), and stopped beyond
+their lease (SIGSTOP). No candidate is blamed, the job ends, late reports count for nothing, and a killed worker's
+folders are gone after the next one has started."""
+
+import pathlib
+import random
+import signal
+import sqlite3
+import time
+
+import graphs
+from harness import WHOLE, Scratch, expect, listening, until
+
+PREEMPTIONS = 50 if WHOLE else 12
+LEASE_S = 1.5
+NAMES = ("w0", "w1", "w2", "w3")
+
+
+def start_worker(scratch, address, name, number):
+    return scratch.start(
+        "warploom-worker", "--server", address, "--name", name, "--devices", "fake", "--work-dir", scratch.path("work"),
+        "--quiet", name=f"{name}.{number}",
+    )
+
+
+def rows(store, query):
+    try:
+        with sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5) as connection:
+            return connection.execute(query).fetchall()
+    except sqlite3.OperationalError:
+        return []
+
+
+def leased(store):
+    """Returns the workers that have a lease."""
+    return {row[0].rsplit("#", 1)[0] for row in rows(store, "SELECT worker FROM batches WHERE state = 'leased'")}
+
+
+def preempt(scratch, address, workers, name, how, number):
+    child = workers[name].process
+    if how == signal.SIGSTOP:
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(LEASE_S + 1)  # this is how long it is stopped, not a wait for something
+        child.send_signal(signal.SIGCONT)
+        return
+    child.send_signal(how)
+    expect(child.wait(timeout=30) in (0, -signal.SIGKILL), f"{name} ended with {child.returncode}")
+    workers[name].kill()
+    workers[name] = start_worker(scratch, address, name, number)
+
+
+def main():
+    with Scratch() as scratch:
+        (scratch.root / "work").mkdir()
+        graph = scratch.root / "g.graph"
+        graph.write_text(graphs.SOFTMAX)
+        store, socket = scratch.path("a.db"), scratch.path("s")
+        address = f"unix:{socket}"
+        scratch.start("warploomd", "--store", store, "--listen", address, "--lease-seconds", LEASE_S)
+        until(lambda: listening(socket), 30, "the coordinator listens")
+        workers = {name: start_worker(scratch, address, name, 0) for name in NAMES}
+        jobs = 0
+        tune = None
+        chance = random.Random(11)
+        for number in range(1, PREEMPTIONS + 1):
+
+            def busy():
+                nonlocal tune, jobs
+                if tune is None or tune.process.poll() is not None:
+                    expect(tune is None or tune.process.returncode == 0, f"tune ended with {tune and tune.process.returncode}")
+                    jobs += 1
+                    command = ("tune", graph, "--server", address, "--trials", 48, "--retune", "--seed", jobs)
+                    tune = scratch.start("warploom", *command, name=f"tune{jobs}")
+                return leased(store)
+
+            victim = chance.choice(sorted(until(busy, 60, "a worker has a lease")))
+            how = (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP)[number % 3]
+            preempt(scratch, address, workers, victim, how, number)
+        expect(tune.wait(deadline=300) == 0, f"the last job ended with {tune.process.returncode}")
+        blamed = rows(store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
+        expect(not blamed, f"candidates were blamed: {blamed}")
+        states = rows(store, "SELECT state, error_message FROM jobs")
+        expect(len(states) == jobs and all(state == 2 for state, _ in states), f"jobs: {states}")
+        for name in NAMES:
+            workers[name].kill()
+        fresh = start_worker(scratch, address, "fresh", 0)
+        until(lambda: not list(pathlib.Path(scratch.path("work")).glob("measure.*")), 30, "the folders of killed workers are gone")
+        fresh.kill()
+        print(f"{PREEMPTIONS} preemptions, {jobs} jobs, nobody blamed")
+
+
+if __name__ == "__main__":
+    main()
