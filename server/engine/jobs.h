@@ -23,7 +23,7 @@ struct ActiveJob {
   JobRow row;
   std::optional<JobPlan> plan;
   Records records;                          // known so far
-  std::vector<KnownPlan> known;             // winners that the store had when the job came
+  KnownPlans known;                         // winners that the store had when the job came
   std::map<std::string, int64_t> wanted;    // trials by key
   std::map<std::string, int64_t> searches;  // by key
   std::set<std::string> searched;           // keys whose record this job made
@@ -98,7 +98,7 @@ class Jobs : public SearchObserver {
   void let_go(ActiveJob& job);
   bool goes_on(int64_t id) const;
   // wants.cpp
-  absl::StatusOr<std::vector<KnownPlan>> known_plans(const JobRow& job);
+  absl::StatusOr<KnownPlans> known_plans(const JobRow& job);
   absl::Status want_all(ActiveJob& job);
   absl::Status want(ActiveJob& job, const PlannedGroup& group, int64_t trials);
   absl::Status want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,

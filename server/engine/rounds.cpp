@@ -98,15 +98,15 @@ void Searches::prepare(Search& search, std::function<Round(const SearchInput&)> 
     for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
   for (const BatchRow& batch : search.restored)
     for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
-  loop_->compute(
-      [this, id = search.row.id, input = std::move(input), compiler = search.compiler, make = std::move(make), stored] {
-        auto round = std::make_shared<Round>(make(input));
-        loop_->post([this, id, round, stored] { on_prepared(id, std::move(*round), stored); });
-      });
+  loop_->compute([this, id = search.row.id, input = std::move(input), compiler = search.compiler,
+                  make = std::move(make), stored, token = search.token] {
+    auto round = std::make_shared<Round>(make(input));
+    loop_->post([this, id, token, round, stored] { on_prepared(id, token, std::move(*round), stored); });
+  });
 }
 
-void Searches::on_prepared(int64_t id, Round round, const std::optional<BatchRow>& stored) {
-  Search* const search = find(id);
+void Searches::on_prepared(int64_t id, uint64_t token, Round round, const std::optional<BatchRow>& stored) {
+  Search* const search = find(id, token);
   if (search == nullptr) {
     if (stored) (void)store_->drop_batch(stored->id);
     return;

@@ -74,10 +74,11 @@ void add_trial(Search& search, int64_t phase, const Trial& trial) {
 }
 
 absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
-                                          const Machine& machine, const std::vector<KnownPlan>& known) {
+                                          const Machine& machine, const KnownPlans& known) {
   if (Search* live = find(row.id)) return live;
   Search search;
   search.row = row;
+  search.token = ++last_token_;
   search.group = group;
   search.device = device;
   search.machine = machine;
@@ -96,6 +97,12 @@ Search* Searches::find(int64_t id) {
   return found == searches_.end() ? nullptr : &found->second;
 }
 
+// The search, unless it was dropped since and perhaps taken up again.
+Search* Searches::find(int64_t id, uint64_t token) {
+  Search* const search = find(id);
+  return search == nullptr || search->token != token ? nullptr : search;
+}
+
 void Searches::tick() {
   rounds_each_.clear();
   for (const auto& [id, search] : searches_) {
@@ -109,10 +116,10 @@ void Searches::tick() {
 void Searches::set_up(Search& search) {
   search.working = true;
   loop_->compute([this, id = search.row.id, group = search.group.graph, machine = search.machine,
-                  known = std::exchange(search.known, {}), seeds = search.check_seeds] {
-    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, known, seeds));
-    loop_->post([this, id, made] {
-      Search* live = find(id);
+                  known = std::exchange(search.known, nullptr), seeds = search.check_seeds, token = search.token] {
+    auto made = std::make_shared<absl::StatusOr<SetUp>>(set_up_of(*compiler_, group, machine, *known, seeds));
+    loop_->post([this, id, token, made] {
+      Search* live = find(id, token);
       if (live == nullptr) return;
       live->working = false;
       if (!made->ok()) return observer_->on_failure(*live, made->status());

@@ -18,12 +18,15 @@
 
 namespace wl {
 
+using KnownPlans = std::shared_ptr<const std::vector<KnownPlan>>;
+
 struct Search {
   SearchRow row;
+  uint64_t token = 0;  // of this object: the row of a search that was dropped may be taken up again
   PlannedGroup group;
   Device device;
   Machine machine;
-  std::vector<KnownPlan> known;                   // records whose plans may suit it; until it is set up
+  KnownPlans known;                               // records whose plans may suit it; until it is set up
   std::shared_ptr<const GroupCompiler> compiler;  // once it is set up; tasks of the pool share it
   SearchInput input;
   Tally tally;                  // of input.trials
@@ -78,7 +81,7 @@ class Searches {
 
   // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
-                                  const Machine& machine, const std::vector<KnownPlan>& known);
+                                  const Machine& machine, const KnownPlans& known);
   Search* find(int64_t id);
   Search& at(int64_t id) { return searches_.at(id); }
   const Search& at(int64_t id) const { return searches_.at(id); }
@@ -105,7 +108,8 @@ class Searches {
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
   // rounds.cpp
   void prepare(Search& search, std::function<Round(const SearchInput&)> make, const std::optional<BatchRow>& stored);
-  void on_prepared(int64_t id, Round round, const std::optional<BatchRow>& stored);
+  Search* find(int64_t id, uint64_t token);
+  void on_prepared(int64_t id, uint64_t token, Round round, const std::optional<BatchRow>& stored);
   absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& stored);
   double due_of(const Search& search, const Round& round) const;
   int64_t most_rounds(const Search& search);
@@ -117,7 +121,8 @@ class Searches {
   Leases* const leases_;
   const Workers* const workers_;
   SearchObserver* const observer_;
-  std::map<int64_t, Search> searches_;          // by id
+  std::map<int64_t, Search> searches_;  // by id
+  uint64_t last_token_ = 0;
   std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
 };
 

@@ -12,7 +12,7 @@ constexpr int kKnown = 256;  // records that are looked at for similar groups, n
 }  // namespace
 
 // Those from before the job, so that a restarted coordinator finds the same.
-absl::StatusOr<std::vector<KnownPlan>> Jobs::known_plans(const JobRow& job) {
+absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
                       store_->list_records(RecordCursor{job.created_ms, ""}, kKnown));
   std::vector<KnownPlan> plans;
@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<KnownPlan>> Jobs::known_plans(const JobRow& job) {
     if (ns <= 0) continue;
     plans.push_back({record.graph, record.plan, undisturbed_ns(record.default_samples_ns) / ns});
   }
-  return plans;
+  return std::make_shared<const std::vector<KnownPlan>>(std::move(plans));
 }
 
 absl::Status Jobs::want_all(ActiveJob& job) {
