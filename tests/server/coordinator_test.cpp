@@ -12,7 +12,7 @@
 namespace wl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 CoordinatorOptions at(const std::string& store, const std::string& listen) {
   CoordinatorOptions options;

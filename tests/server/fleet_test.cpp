@@ -18,7 +18,7 @@
 namespace wl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 int64_t failed(const JobResult& result) {
   int64_t sum = 0;

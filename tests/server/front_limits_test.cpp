@@ -17,7 +17,7 @@ namespace {
 
 namespace v1 = ::warploom::v1;
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A blob of equal chunks that is being uploaded.
 class Upload {

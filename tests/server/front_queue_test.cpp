@@ -14,7 +14,7 @@
 namespace wl {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kQueuePatience = std::chrono::seconds(20);
 
 // A call and its answer.
 class Asking {
@@ -23,7 +23,7 @@ class Asking {
     return [this](absl::StatusOr<Acquired> out) { answer_.set_value(std::move(out)); };
   }
   absl::StatusOr<Acquired> wait() {
-    if (future_.wait_for(kPatience) != std::future_status::ready) return absl::DeadlineExceededError("no answer");
+    if (future_.wait_for(kQueuePatience) != std::future_status::ready) return absl::DeadlineExceededError("no answer");
     return future_.get();
   }
   bool waits() const { return future_.wait_for(std::chrono::seconds(0)) != std::future_status::ready; }

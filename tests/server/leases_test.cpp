@@ -14,8 +14,8 @@ namespace wl {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 absl::StatusOr<Acquired> acquire_from(Leases& leases, const std::string& name, int max, Clock::time_point deadline) {
   const auto answer = std::make_shared<std::promise<absl::StatusOr<Acquired>>>();

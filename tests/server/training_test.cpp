@@ -15,7 +15,7 @@
 namespace wl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr int kTrials = 40;
 

@@ -17,7 +17,7 @@
 namespace wl {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 absl::StatusCode code_of_open(const std::string& file) {

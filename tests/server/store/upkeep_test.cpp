@@ -14,10 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int64_t make_search(Store& store, const std::string& request = "r") {
-  return store.open_search(store.create_job(some_job(request))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
-}
-
 KernelRecord record_with_object(Store& store, const std::string& key, const std::string& plan,
                                 const std::string& object) {
   EXPECT_TRUE(store.put_blob(sha256_hex(object), object).ok());
@@ -25,13 +21,6 @@ KernelRecord record_with_object(Store& store, const std::string& key, const std:
   record.object_sha256 = sha256_hex(object);
   record.digest = record_digest(record);
   return record;
-}
-
-void run_in(const std::string& file, const std::string& script) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
-  sqlite3_close(database);
 }
 
 TEST(StoreBackup, HasAllThatWasAcknowledgedBeforeItWhileWritesGoOn) {
