@@ -16,6 +16,7 @@
 
 #include "bench/device/plans.h"
 #include "compiler/base/code.h"
+#include "compiler/base/sha256.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
@@ -71,6 +72,7 @@ absl::StatusOr<std::vector<Candidate>> candidates_of(const Graph& graph, const M
 Batch copy_batch(const Machine& machine, int64_t bytes) {
   Batch batch;
   batch.id = "copy";
+  batch.problem.key = sha256_hex("copy");
   const int64_t elements = bytes / 8;  // every element is an f32 that is read once and written once
   for (const bool output : {false, true}) {
     BufferSpec spec;
@@ -146,7 +148,7 @@ absl::Status plan_workload(const DeviceWorkload& workload, const Graph& graph, c
                            const MeasureOptions& options, const std::string& folder, bool quick) {
   Batch batch;
   batch.id = workload.name;
-  batch.problem = {workload.name, buffers_of(graph)};
+  batch.problem = {sha256_hex(workload.name), buffers_of(graph)};
   batch.limits = code_limits(machine.target->gpu);
   for (uint64_t seed : {uint64_t{1}, uint64_t{20260501}}) {
     WL_ASSIGN_OR_RETURN(Check check, make_check(graph, seed));

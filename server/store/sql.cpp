@@ -1,5 +1,7 @@
 #include "server/store/sql.h"
 
+#include <cerrno>
+
 #include "server/store/functions.h"
 
 namespace wl {
@@ -35,10 +37,14 @@ std::string Sql::Row::text(int column) const {
 absl::Status Sql::error(std::string_view doing) {
   const int extended = failure_ = sqlite3_extended_errcode(connection_);
   const std::string detail = cat("store ", file_, ": ", doing, ": ", sqlite3_errmsg(connection_));
-  switch (extended & 0xff) {
+  // The shared memory of the log does not say why it could not grow, but the system does.
+  const bool full = extended == SQLITE_IOERR_SHMSIZE ||
+                    ((extended & 0xff) == SQLITE_IOERR && sqlite3_system_errno(connection_) == ENOSPC);
+  switch (full ? SQLITE_FULL : extended & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
-          cat(detail, "; nothing of this step was stored: free space on that disk, then repeat"));
+          cat(detail, full ? ": the disk is full" : "",
+              "; nothing of this step was stored: free space on that disk, then repeat"));
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
