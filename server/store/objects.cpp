@@ -25,7 +25,7 @@ constexpr char kUnfinished[] = "unfinished";  // no digest is called so
 absl::Status failure(const std::string& path, int error) {
   const std::string what = cat("object ", path, ": ", std::strerror(error));
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return absl::ResourceExhaustedError(cat(what, "; it was not stored: free space on that disk, then repeat"));
+    return absl::ResourceExhaustedError(cat(what, ": the disk is full and it was not stored: free space, then repeat"));
   }
   if (error == EACCES || error == EPERM || error == EROFS) {
     return absl::PermissionDeniedError(cat(what, "; the folder must be writable: change its permissions"));

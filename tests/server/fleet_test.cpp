@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <latch>
+#include <map>
+#include <mutex>
 #include <set>
 
 #include "compiler/base/sha256.h"
@@ -24,6 +27,12 @@ int64_t failed(const JobResult& result) {
   int64_t sum = 0;
   for (const GroupResult& group : result.groups) sum += group.trials[static_cast<size_t>(Outcome::kRuntimeError)];
   return sum;
+}
+
+// A graph whose only group is searched.
+std::string one_op(int rows) {
+  return cat("graph {\n  %0 = input \"x\" : f32[", rows, ",32] normal(0,1)\n  %1 = exp %0 : f32[", rows,
+             ",32]\n  output \"y\" %1\n}\n");
 }
 
 // Registers a new process of a worker and takes a lease, of which nothing is heard again.
@@ -143,10 +152,7 @@ TEST(OneHotGroup, UsesEveryWorker) {
   std::vector<std::unique_ptr<FakeWorker>> workers;
   for (int i = 0; i < kWorkers; ++i)
     workers.push_back(std::make_unique<FakeWorker>(service.channel, cat("w", i), Hooks{.before = meet}));
-  // A single op: its only group is searched.
-  const Job job = service.run("r", trials(512),
-                              "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n"
-                              "  %1 = exp %0 : f32[64,32]\n  output \"y\" %1\n}\n");
+  const Job job = service.run("r", trials(512), one_op(64));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   EXPECT_EQ(batches.size(), static_cast<size_t>(kWorkers)) << "nothing was handed out twice";
   std::set<std::string> plans;
@@ -232,6 +238,49 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
   const Job unknown = service.run("device unknown", options, cat(kGraph, "# another\n"));
   EXPECT_EQ(unknown.state, JobState::kFailed);
   EXPECT_THAT(std::string(unknown.error.message()), HasSubstr("budget of 0.3 s is over"));
+}
+
+// A fleet of 32 goes on through 20 restarts: what was measured is reported to the next coordinator, and nobody measures
+// it again, promotions neither.
+TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
+  constexpr int kFleet = 32, kJobs = 8, kRestarts = 20;
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("s");
+  auto service = std::make_unique<Service>(file, 6, address);
+  std::mutex mutex;
+  std::condition_variable measured;
+  int batches = 0;
+  std::vector<std::unique_ptr<FakeWorker>> fleet;
+  for (int i = 0; i < kFleet; ++i) {
+    fleet.push_back(std::make_unique<FakeWorker>(dial(address), cat("w", i), Hooks{.before = [&](const Batch&) {
+                                                   const std::lock_guard lock(mutex);
+                                                   ++batches;
+                                                   measured.notify_all();
+                                                 }}));
+  }
+  std::vector<std::string> names;
+  for (int job = 0; job < kJobs; ++job) {
+    const auto made = service->create(cat("r", job), trials(256), one_op(64 + job));
+    ASSERT_TRUE(made.ok()) << made.status();
+    names.push_back(made->name);
+  }
+  for (int restart = 0; restart < kRestarts; ++restart) {
+    std::unique_lock lock(mutex);
+    const int before = batches;
+    // The last restarts may find nothing left to do.
+    measured.wait_for(lock, std::chrono::seconds(3), [&] { return batches > before + 2; });
+    lock.unlock();
+    service.reset();
+    service = std::make_unique<Service>(file, 6, address);
+  }
+  for (const std::string& name : names) EXPECT_EQ(service->watch(name).back().state, JobState::kSucceeded);
+  std::map<std::string, int> times;  // by batch and candidate
+  for (const auto& worker : fleet)
+    for (const MeasuredPlan& each : worker->measured()) ++times[cat(each.batch, " ", each.plan)];
+  fleet.clear();
+  int twice = 0;
+  for (const auto& [what, count] : times) twice += count > 1;
+  EXPECT_EQ(twice, 0) << "of " << times.size();
 }
 
 // A worker's idle time passes while its coordinator cannot be reached, too: before it registers, and after.
