@@ -154,7 +154,10 @@ TEST(OneHotGroup, UsesEveryWorker) {
     workers.push_back(std::make_unique<FakeWorker>(service.channel, cat("w", i), Hooks{.before = meet}));
   const Job job = service.run("r", trials(512), one_op(64));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  EXPECT_EQ(batches.size(), static_cast<size_t>(kWorkers)) << "nothing was handed out twice";
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(batches.size(), static_cast<size_t>(kWorkers)) << "nothing was handed out twice";
+  }
   std::set<std::string> plans;
   int64_t measured = 0;
   for (const auto& worker : workers) {
