@@ -263,7 +263,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   }
   std::vector<std::string> names;
   for (int job = 0; job < kJobs; ++job) {
-    const auto made = service->create(cat("r", job), trials(256), one_op(64 + job));
+    const auto made = service->create(cat("r", job), trials(128), one_op(64 + job));
     ASSERT_TRUE(made.ok()) << made.status();
     names.push_back(made->name);
   }
