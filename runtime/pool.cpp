@@ -97,9 +97,13 @@ Pool::Pool(int threads, bool pin) : caller_(std::this_thread::get_id()) {
   scratch_.resize(static_cast<size_t>(threads));
 }
 
-Pool::~Pool() {
-  state_.store((state_.load(std::memory_order_relaxed) & ~kThreadMask) | kStop, std::memory_order_release);
+void Pool::publish(uint32_t state) {
+  state_.store(state, std::memory_order_seq_cst);
   state_.notify_all();
+}
+
+Pool::~Pool() {
+  publish((state_.load(std::memory_order_relaxed) & ~kThreadMask) | kStop);
   for (std::thread& worker : workers_) worker.join();
   for (Scratch& scratch : scratch_) free(scratch);
   free(work_);
@@ -115,7 +119,7 @@ void Pool::work(int thread, int cpu) {
     if (active == kStop) return;
     if (static_cast<uint32_t>(thread) >= active) continue;
     task_(context_, thread);
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+    if (pending_.fetch_sub(1, std::memory_order_seq_cst) == 1) pending_.notify_one();
   }
 }
 
@@ -126,8 +130,7 @@ void Pool::run(int threads, void (*task)(void*, int), void* context) {
   context_ = context;
   pending_.store(static_cast<uint32_t>(threads) - 1, std::memory_order_relaxed);
   const uint32_t number = (state_.load(std::memory_order_relaxed) >> kThreadBits) + 1;
-  state_.store((number << kThreadBits) | static_cast<uint32_t>(threads), std::memory_order_release);
-  state_.notify_all();
+  publish((number << kThreadBits) | static_cast<uint32_t>(threads));
   task(context, 0);
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;)
     left = await_change(pending_, left, spin_ns_);

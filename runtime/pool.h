@@ -70,6 +70,9 @@ class Pool {
   static absl::Status grow(Scratch& scratch, int64_t bytes, const char* what);
   static void free(Scratch& scratch);
   void work(int thread, int cpu);
+  // Tells the workers of a launch. Not a release store: notify_all() wakes nobody if it reads that nobody sleeps, and
+  // that read may come before a release store, while a worker that goes to sleep still reads the old state.
+  void publish(uint32_t state);
 
   std::vector<std::thread> workers_;
   std::vector<Scratch> scratch_;
