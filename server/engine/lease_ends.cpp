@@ -204,9 +204,7 @@ void Leases::expire() {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, item] : items_) {
       if (item.state == Item::State::kLeased && item.expires < now) over.push_back({id, {item.lease_id, item.attempt}});
-      if (item.state != Item::State::kReady) continue;
-      put_ready(id, item);  // Nothing happens unless a call was given it and did not lease it.
-      if (!item.avoid.empty()) avoiding.push_back(item);
+      if (item.state == Item::State::kReady && !item.avoid.empty()) avoiding.push_back(item);
     }
     std::erase_if(cancelled_, [&](const auto& entry) { return entry.second + 4 * term_ < now; });
   }

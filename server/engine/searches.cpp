@@ -108,8 +108,7 @@ void Searches::tick() {
   for (const auto& [id, search] : searches_) {
     const bool may_propose = search.end == Search::End::kOpen && search.compiler && !search.working && !search.stop &&
                              !search.exhausted && !search.promoting();
-    const bool idle = search.end == Search::End::kOpen && !search.working && search.open.empty();
-    if (idle || (may_propose && static_cast<int64_t>(search.open.size()) < most_rounds(search))) mark(search);
+    if (may_propose && static_cast<int64_t>(search.open.size()) < most_rounds(search)) mark(search);
   }
 }
 
