@@ -63,6 +63,8 @@ constexpr TextRow kTexts[] = {
     {"GetKernelRequest.key", TextKind::kDigest, kWordBytes},
     {"GetKernelRequest.digest", TextKind::kDigest, kWordBytes},
     {"InvalidateKernelRequest.key", TextKind::kDigest, kWordBytes},
+    {"PinKernelRequest.key", TextKind::kDigest, kWordBytes},
+    {"PinKernelRequest.digest", TextKind::kDigest, kWordBytes},
 
     {"TuneOptions.target", TextKind::kWord, kWordBytes},
     {"TuneOptions.strategy", TextKind::kWord, kWordBytes},
@@ -96,6 +98,7 @@ constexpr TextRow kTexts[] = {
     {"RenewLeasesRequest.Item.phase", TextKind::kWord, kWordBytes},
     {"ReleaseLeasesRequest.reason", TextKind::kText, kMostMessage},
     {"ServerInfo.store", TextKind::kText, 4 * kMostName},
+    {"BackupResponse.file", TextKind::kText, 4 * kMostName},
 
     {"FindMissingRequest.digests", TextKind::kDigest, kWordBytes},
     {"FindMissingResponse.digests", TextKind::kDigest, kWordBytes},

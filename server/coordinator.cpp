@@ -11,6 +11,7 @@
 #include "server/listener.h"
 #include "server/services/services.h"
 #include "server/store/store.h"
+#include "server/store/upkeep.h"
 #include "server/training.h"
 #include "spdlog/spdlog.h"
 
@@ -50,6 +51,7 @@ absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
 struct Coordinator::Impl {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
+  std::unique_ptr<Upkeep> upkeep;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow;
   Budget waiting{kMaxWaiting};
@@ -78,7 +80,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   wanted.max_pages = options.max_store_pages;
   wanted.on_broken = options.on_broken;
   wanted.quick_check = !options.listen.empty();
+  wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
+  WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
+  upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
   EngineOptions jobs;
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
@@ -95,6 +100,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .store = store.get(),
                         .quick = quick.get(),
                         .slow = slow.get(),
+                        .upkeep = upkeep.get(),
                         .replies = replies.get(),
                         .waiting = &waiting,
                         .transfers = transfers.get(),
@@ -132,6 +138,7 @@ void Coordinator::Impl::close() {
   engine.reset();
   server.reset();
   connections.reset();
+  upkeep.reset();
   store.reset();
 }
 

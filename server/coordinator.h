@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/store/upkeep.h"
 
 namespace grpc {
 class Channel;
@@ -37,6 +38,7 @@ struct CoordinatorOptions {
   std::string ranker;
   int64_t max_transfer_bytes = 256ll << 20;  // of blobs that arrive or leave at once; no less than a blob may have
   int64_t reply_bytes = 64 << 20;            // of records that were asked for, kept as they go over the wire
+  UpkeepOptions upkeep;                      // backups, and bounds of the store
   int64_t max_store_pages = 0;               // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
@@ -56,7 +58,8 @@ class Coordinator {
   // server is gone, so stop the agent and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
   int port() const;  // the bound port, when listening on HOST:0
-  // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s.
+  // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s, or
+  // as long as a backup that is under way.
   void stop();
 
  private:

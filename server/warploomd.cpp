@@ -7,13 +7,20 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <future>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "compiler/base/status.h"
 #include "server/coordinator.h"
 #include "server/listener.h"
+#include "server/store/store.h"
 
 namespace {
 
@@ -37,83 +44,167 @@ int exit_code(const absl::Status& status) {
   }
 }
 
-// Options that were not given on the command line.
-absl::Status read_config(const std::string& file, wl::CoordinatorOptions* options) {
+int fail(const absl::Status& status) {
+  std::fprintf(stderr, "warploomd: %s\n", std::string(status.message()).c_str());
+  return exit_code(status);
+}
+
+// An option of the command line, which is also a key of the configuration file.
+struct Setting {
+  const char* option;
+  const char* key;
+  std::variant<std::string*, bool*, int*, double*> value;
+  const char* says;
+  double least = 0, most = 1e9;  // of a number
+};
+
+struct Daemon {
+  wl::CoordinatorOptions options;
+  std::string config, restore;
+  bool verbose = false;
+  double database_gb = 0, objects_gb = 0;
+
+  std::vector<Setting> settings();
+};
+
+std::vector<Setting> Daemon::settings() {
+  wl::UpkeepOptions& upkeep = options.upkeep;
+  return {
+      {"--store", "store", &options.store, "the SQLite file that remembers everything; made when missing"},
+      {"--listen", "listen", &options.listen, "HOST:PORT on this machine, or unix:PATH"},
+      {"--ranker", "ranker", &options.ranker,
+       "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
+      {"--allow-remote", "allow_remote", &options.allow_remote,
+       "listen on an address that other machines reach; nobody is authenticated"},
+      {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
+      {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
+       4096},
+      {"--max-connections", "max_connections", &options.max_connections,
+       "connections at once, 4096 unless the limit of open files (ulimit -Hn) is lower; more are closed", 1, 1e6},
+      {"--backups", "backups", &upkeep.backups,
+       "folder of the backups of this store, for `warploom backup` and --backup-hours"},
+      {"--backup-hours", "backup_hours", &upkeep.backup_hours, "make a backup when the newest is so old", 0.01, 8760},
+      {"--keep-backups", "keep_backups", &upkeep.keep_backups, "remove older backups than so many; 0: none", 0, 1e6},
+      {"--database-gb", "database_gb", &database_gb,
+       "evict what is neither served, pinned nor needed beyond so many GB of the database", 0.001, 1e6},
+      {"--objects-gb", "objects_gb", &objects_gb, "likewise of compiled objects", 0.001, 1e6},
+  };
+}
+
+void add_settings(CLI::App& app, const std::vector<Setting>& settings) {
+  for (const Setting& setting : settings) {
+    std::visit(
+        [&](auto* value) {
+          using Value = std::remove_pointer_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, bool>) {
+            app.add_flag(setting.option, *value, setting.says);
+          } else {
+            CLI::Option* option = app.add_option(setting.option, *value, setting.says);
+            if constexpr (std::is_arithmetic_v<Value>) {
+              option->check(CLI::Range(static_cast<Value>(setting.least), static_cast<Value>(setting.most)));
+            }
+          }
+        },
+        setting.value);
+  }
+}
+
+template <typename Value>
+absl::Status read_value(const toml::node& node, const Setting& setting, Value* value) {
+  const bool right = std::is_same_v<Value, std::string> ? node.is_string()
+                     : std::is_same_v<Value, bool>      ? node.is_boolean()
+                     : std::is_same_v<Value, int>       ? node.is_integer()
+                                                        : node.is_number();
+  constexpr const char* kExpected = std::is_same_v<Value, std::string> ? "a text"
+                                    : std::is_same_v<Value, bool>      ? "true or false"
+                                    : std::is_same_v<Value, int>       ? "an integer"
+                                                                       : "a number";
+  const auto read = right ? node.value<Value>() : std::nullopt;
+  if (!read) return wl::invalid("key \"", setting.key, "\": expected ", kExpected);
+  if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>) {
+    if (!(*read >= setting.least && *read <= setting.most)) {
+      return wl::invalid("key \"", setting.key, "\": expected ", kExpected, " from ", setting.least, " to ",
+                         setting.most, ", found ", *read);
+    }
+  }
+  *value = *read;
+  return absl::OkStatus();
+}
+
+// Reads the settings that were not given on the command line.
+absl::Status read_config(const std::string& file, const CLI::App& app, const std::vector<Setting>& settings) {
+  const auto wrong = [&](int64_t line, const auto&... what) {
+    return wl::invalid("configuration ", file, ", line ", line, ": ", what...);
+  };
   try {
     const toml::table table = toml::parse_file(file);
-    for (const auto& [key, value] : table) {
-      const std::string name(key.str());
-      if (name == "store" && value.is_string()) {
-        if (options->store.empty()) options->store = **value.as_string();
-      } else if (name == "listen" && value.is_string()) {
-        if (options->listen.empty()) options->listen = **value.as_string();
-      } else if (name == "ranker" && value.is_string()) {
-        if (options->ranker.empty()) options->ranker = **value.as_string();
-      } else if (name == "allow_remote" && value.is_boolean()) {
-        options->allow_remote = options->allow_remote || **value.as_boolean();
-      } else if (name == "lease_s" && value.is_number()) {
-        options->lease_s = value.value<double>().value_or(options->lease_s);
-      } else if (name == "check_threads" && value.is_integer()) {
-        options->check_threads = static_cast<int>(**value.as_integer());
-      } else if (name == "max_connections" && value.is_integer()) {
-        options->max_connections = static_cast<int>(**value.as_integer());
-      } else {
-        return wl::invalid("configuration ", file, ": key \"", name,
-                           "\": expected store, listen and ranker (text), allow_remote (true or false), lease_s, "
-                           "check_threads or max_connections (a number)");
+    for (const auto& [key, node] : table) {
+      const auto setting =
+          std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });
+      if (setting == settings.end()) {
+        std::string known;
+        for (const Setting& one : settings) wl::append(&known, known.empty() ? "" : ", ", one.key);
+        return wrong(key.source().begin.line, "unknown key \"", std::string(key.str()), "\"; expected one of ", known);
       }
+      if (app.get_option(setting->option)->count() > 0) continue;
+      const absl::Status read =
+          std::visit([&](auto* value) { return read_value(node, *setting, value); }, setting->value);
+      if (!read.ok()) return wrong(node.source().begin.line, std::string(read.message()));
     }
   } catch (const toml::parse_error& error) {
-    return wl::invalid("configuration ", file, ", line ", error.source().begin.line, ": ", error.description());
+    return wrong(error.source().begin.line, error.description());
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  wl::CoordinatorOptions options;
-  std::string config;
-  bool verbose = false;
+// Fills in the options. The exit code, if the program is to end with it.
+std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   CLI::App app("warploomd: the coordinator of Warploom. Hands out tuning work and keeps what it found.");
   app.footer("Example: warploomd --store /var/lib/warploom/store.db --listen unix:/run/warploom.sock");
   app.set_version_flag("--version", WARPLOOM_VERSION);
-  app.add_option("--store", options.store, "the SQLite file that remembers everything; made when missing");
-  app.add_option("--listen", options.listen, "HOST:PORT on this machine, or unix:PATH");
-  app.add_option("--ranker", options.ranker,
-                 "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model");
-  app.add_option("--config", config,
-                 "TOML file with store, listen, ranker, allow_remote, lease_s, check_threads, max_connections");
-  app.add_flag("--allow-remote", options.allow_remote,
-               "listen on an address that other machines reach; nobody is authenticated");
-  app.add_option("--lease-seconds", options.lease_s, "a worker that is silent so long loses its work")
-      ->check(CLI::Range(1.0, 600.0));
-  app.add_option("--max-connections", options.max_connections,
-                 "connections at once, 4096 unless the limit of open files (ulimit -Hn) is lower; more are closed")
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--verbose", verbose, "log every change");
+  const std::vector<Setting> settings = daemon->settings();
+  add_settings(app, settings);
+  app.add_option("--config", daemon->config,
+                 "TOML file with any of these, such as lease_s = 15 or allow_remote = true");
+  app.add_option("--restore", daemon->restore,
+                 "put this backup in the place of --store, which nobody may use, and end");
+  app.add_flag("--verbose", daemon->verbose, "log every change");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : kWrongUsage;
   }
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("warploomd"));
-  spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::info);
-  // This program reports a port in use itself.
-  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  if (!verbose) gpr_set_log_function([](gpr_log_func_args*) {});
-
-  const auto fail = [](const absl::Status& status) {
-    std::fprintf(stderr, "warploomd: %s\n", std::string(status.message()).c_str());
-    return exit_code(status);
-  };
-  if (!config.empty()) {
-    if (const absl::Status status = read_config(config, &options); !status.ok()) return fail(status);
+  if (!daemon->config.empty()) {
+    if (const absl::Status status = read_config(daemon->config, app, settings); !status.ok()) return fail(status);
   }
-  if (options.store.empty() || options.listen.empty()) {
+  constexpr double kGb = 1e9;
+  daemon->options.upkeep.bounds = {.database_bytes = static_cast<int64_t>(daemon->database_gb * kGb),
+                                   .object_bytes = static_cast<int64_t>(daemon->objects_gb * kGb)};
+  if (!daemon->restore.empty()) {
+    if (daemon->options.store.empty()) return fail(wl::invalid("--restore BACKUP needs --store FILE"));
+    const absl::Status restored = wl::Store::restore(daemon->restore, daemon->options.store);
+    if (!restored.ok()) return fail(restored);
+    std::printf("%s is now as in the backup %s\n", daemon->options.store.c_str(), daemon->restore.c_str());
+    return 0;
+  }
+  if (daemon->options.store.empty() || daemon->options.listen.empty()) {
     return fail(wl::invalid("--store FILE and --listen ADDR are needed, on the command line or in --config"));
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Daemon daemon;
+  if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;
+  wl::CoordinatorOptions& options = daemon.options;
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("warploomd"));
+  spdlog::set_level(daemon.verbose ? spdlog::level::debug : spdlog::level::info);
+  // This program reports a port in use itself.
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  if (!daemon.verbose) gpr_set_log_function([](gpr_log_func_args*) {});
 
   // Signals are blocked before any thread starts, so that every thread leaves them to sigwait.
   sigset_t signals;

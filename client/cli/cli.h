@@ -56,7 +56,7 @@ absl::StatusOr<int> tune_command(Context& context);  // implements the commands 
 absl::StatusOr<int> get_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
-absl::StatusOr<int> list_command(Context& context);  // implements jobs, records, workers, cancel, drain and undrain
+absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job

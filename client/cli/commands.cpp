@@ -1,10 +1,9 @@
-// The commands run and inspect, and the listings.
+// The commands run, inspect and targets.
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
@@ -19,16 +18,6 @@
 
 namespace wl {
 namespace {
-
-std::string date_text(int64_t unix_ms) {
-  if (unix_ms <= 0) return "-";
-  std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
-}
 
 Json run_json(const Program& program, const RunOptions& options, const RunResult& result) {
   const MemoryUse memory = memory_of(program);
@@ -252,82 +241,6 @@ absl::StatusOr<int> inspect_command(Context& context) {
     std::fputs(text.c_str(), stdout);
     if (!text.ends_with('\n')) std::fputs("\n", stdout);
   }
-  return kExitDone;
-}
-
-absl::StatusOr<int> list_command(Context& context) {
-  const Options& options = context.options;
-  Service& service = context.service;
-  bool colour = wants_colour(STDOUT_FILENO);
-  Json json = {{"format", kReportFormat}};
-  std::string text;
-  if (options.command == "jobs") {
-    WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, service.list_jobs(options.most));
-    Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}}, colour);
-    json["jobs"] = Json::array();
-    for (const Job& job : jobs) {
-      std::string state = kJobStateNames[static_cast<int>(job.state)];
-      table.add({job.name, state, job.label, cat(job.progress.trials_done, "/", job.progress.trials_total),
-                 date_text(job.created_unix_ms)});
-      json["jobs"].push_back({{"name", job.name},
-                              {"state", state},
-                              {"label", job.label},
-                              {"cached", job.cached},
-                              {"target", job.options.target},
-                              {"trials_done", job.progress.trials_done},
-                              {"trials_total", job.progress.trials_total},
-                              {"error", std::string(job.error.message())},
-                              {"created_unix_ms", job.created_unix_ms},
-                              {"finished_unix_ms", job.finished_unix_ms}});
-    }
-    text = table.text();
-  } else if (options.command == "records") {
-    WL_ASSIGN_OR_RETURN(std::vector<RecordSummary> records, service.list_records(options.most));
-    Table table({{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"plan"}},
-                colour);
-    json["records"] = Json::array();
-    for (const RecordSummary& record : records) {
-      table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
-                 date_text(record.created_unix_ms), record.plan});
-      json["records"].push_back({{"key", record.key},
-                                 {"digest", record.digest},
-                                 {"environment", record.environment},
-                                 {"target", record.target},
-                                 {"device", record.device},
-                                 {"plan", record.plan},
-                                 {"ops", record.ops},
-                                 {"best_ns", record.best_ns},
-                                 {"default_ns", record.default_ns},
-                                 {"created_unix_ms", record.created_unix_ms}});
-    }
-    text = table.text();
-  } else if (options.command == "workers") {
-    WL_ASSIGN_OR_RETURN(std::vector<WorkerSummary> workers, service.list_workers());
-    Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour);
-    json["workers"] = Json::array();
-    for (const WorkerSummary& worker : workers) {
-      std::vector<std::string> devices;
-      for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
-      table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),
-                 date_text(worker.last_seen_unix_ms)});
-      json["workers"].push_back({{"name", worker.name},
-                                 {"alive", worker.alive},
-                                 {"epoch", worker.epoch},
-                                 {"devices", devices},
-                                 {"leases", worker.leases},
-                                 {"last_seen_unix_ms", worker.last_seen_unix_ms}});
-    }
-    text = table.text();
-  } else if (options.command == "drain" || options.command == "undrain") {
-    const bool drained = options.command == "drain";
-    WL_RETURN_IF_ERROR(service.set_drained(drained));
-    text = cat(options.server, drained ? ": workers get no new work\n" : ": workers get work again\n");
-  } else {
-    WL_ASSIGN_OR_RETURN(Job job, service.cancel_job(options.input));
-    text = cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n");
-  }
-  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json)));
-  if (options.json != "-") std::fputs(text.c_str(), stdout);
   return kExitDone;
 }
 

@@ -251,6 +251,25 @@ void add_list_commands(CLI::App& app, Options& options) {
       command(app, options, "undrain", "give workers work again", "warploom undrain --server HOST:7411");
   for (CLI::App* sub : {drain, undrain}) add_server(sub, options)->required();
 
+  CLI::App* pin = command(app, options, "pin", "keep a stored kernel whatever the bounds of the store are",
+                          "warploom pin KEY --server HOST:7411");
+  CLI::App* unpin = command(app, options, "unpin", "take a pin away", "warploom unpin KEY --server HOST:7411");
+  for (CLI::App* sub : {pin, unpin}) {
+    sub->add_option("KEY|DIGEST", options.input, "the kernels that are served for a key, or one record by its digest")
+        ->required();
+    add_connection(sub, options);
+    add_json(sub, options);
+  }
+  CLI::App* invalidate = command(app, options, "invalidate", "serve a stored kernel no longer; its trials are kept",
+                                 "warploom invalidate KEY --server HOST:7411");
+  invalidate->add_option("KEY", options.input, "from `warploom records`")->required();
+  add_connection(invalidate, options);
+  add_json(invalidate, options);
+  CLI::App* backup = command(app, options, "backup", "make a backup of a coordinator's store, in its folder for them",
+                             "warploom backup --server HOST:7411");
+  add_server(backup, options)->required();
+  add_json(backup, options);
+
   CLI::App* targets =
       command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",
               "warploom targets");

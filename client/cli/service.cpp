@@ -241,8 +241,8 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
                         call(*stub, where_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
-                      message.plan(), message.ops(), message.best_ns(), message.default_ns(),
-                      message.created_unix_ms()});
+                      message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
+                      message.pinned()});
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);
@@ -299,6 +299,41 @@ absl::Status Service::set_drained(bool drained) {
   auto stub = v1::Admin::NewStub(channel_);
   return drained ? call(*stub, where_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
                  : call(*stub, where_, &v1::Admin::Stub::Undrain, v1::UndrainRequest()).status();
+}
+
+absl::StatusOr<Service::Backup> Service::make_backup() {
+  auto stub = v1::Admin::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::BackupResponse made,
+                      call(*stub, where_, &v1::Admin::Stub::Backup, v1::BackupRequest(), std::chrono::hours(1)));
+  return Backup{made.file(), made.bytes()};
+}
+
+absl::StatusOr<int64_t> Service::invalidate(const std::string& key) {
+  v1::InvalidateKernelRequest request;
+  request.set_key(key);
+  auto stub = v1::KernelStore::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::InvalidateKernelResponse answer,
+                      call(*stub, where_, &v1::KernelStore::Stub::InvalidateKernel, request));
+  return answer.invalidated();
+}
+
+absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bool pinned) {
+  auto stub = v1::KernelStore::NewStub(channel_);
+  v1::PinKernelRequest request;
+  request.set_pinned(pinned);
+  request.set_key(key_or_digest);
+  auto answer = call(*stub, where_, &v1::KernelStore::Stub::PinKernel, request);
+  if (absl::IsNotFound(answer.status())) {
+    request.clear_key();
+    request.set_digest(key_or_digest);
+    answer = call(*stub, where_, &v1::KernelStore::Stub::PinKernel, request);
+  }
+  if (absl::IsNotFound(answer.status())) {
+    return absl::NotFoundError(cat("the store of ", where_, " has no record of the key or digest ", key_or_digest,
+                                   "; `warploom records` lists what it has"));
+  }
+  WL_RETURN_IF_ERROR(answer.status());
+  return answer->records();
 }
 
 std::string new_request_id() {

@@ -44,6 +44,7 @@ struct RecordSummary {
   int64_t ops = 0;
   double best_ns = 0, default_ns = 0;
   int64_t created_unix_ms = 0;
+  bool pinned = false;
 };
 
 struct WatchLimits {
@@ -88,6 +89,17 @@ class Service {
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
   // Whether workers get no new leases; what they have they may finish.
   absl::Status set_drained(bool drained);
+  // Makes a backup of the coordinator's store and returns its file there. Takes up to an hour.
+  struct Backup {
+    std::string file;
+    int64_t bytes = 0;
+  };
+  absl::StatusOr<Backup> make_backup();
+  // The records of a problem key are no longer served. Returns how many these were; NotFound: none.
+  absl::StatusOr<int64_t> invalidate(const std::string& key);
+  // Keeps the served records of a problem key, or the record of a digest, whatever the bounds of the store are. Returns
+  // how many records these are; NotFound: none.
+  absl::StatusOr<int64_t> set_pinned(const std::string& key_or_digest, bool pinned);
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

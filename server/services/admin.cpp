@@ -13,6 +13,7 @@ class AdminService final : public v1::Admin::CallbackService {
   WL_ANSWER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
   WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
   WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
+  WL_ANSWER_ON(serving_.slow, Backup, v1::BackupRequest, v1::BackupResponse);
 
  private:
   const Serving serving_;
@@ -57,6 +58,14 @@ grpc::Status AdminService::Drain(const v1::DrainRequest*, v1::DrainResponse*) {
 
 grpc::Status AdminService::Undrain(const v1::UndrainRequest*, v1::UndrainResponse*) {
   engine_->drain(false);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::Backup(const v1::BackupRequest*, v1::BackupResponse* out) {
+  const auto made = serving_.upkeep->backup();
+  if (!made.ok()) return to_grpc(made.status());
+  out->set_file(made->file);
+  out->set_bytes(made->bytes);
   return grpc::Status::OK;
 }
 

@@ -30,9 +30,10 @@ absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) 
 }
 
 // The calls that fetch give out bytes that were made before, where they can.
-using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
-    v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
-        v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::Service>>>>;
+using Fetching =
+    v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<
+        v1::KernelStore::WithCallbackMethod_ListKernels<v1::KernelStore::WithCallbackMethod_InvalidateKernel<
+            v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>;
 
 class KernelStoreService final : public Fetching {
  public:
@@ -46,6 +47,7 @@ class KernelStoreService final : public Fetching {
     return fetch<v1::BatchGetKernelsRequest>(context, *request, out);
   }
   WL_ANSWER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
+  WL_ANSWER_ON(serving_.quick, PinKernel, v1::PinKernelRequest, v1::PinKernelResponse);
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
 
  private:
@@ -173,6 +175,7 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_best_ns(median_of(row.record.samples_ns));
     kernel->set_default_ns(median_of(row.record.default_samples_ns));
     kernel->set_created_unix_ms(row.created_ms);
+    kernel->set_pinned(row.pinned);
     bytes += kernel->ByteSizeLong();
   }
   const auto listed = static_cast<size_t>(out->kernels_size());
@@ -188,6 +191,17 @@ grpc::Status KernelStoreService::InvalidateKernel(const v1::InvalidateKernelRequ
   serving_.replies->drop(request->key());
   if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
   out->set_invalidated(*changed);
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::PinKernel(const v1::PinKernelRequest* request, v1::PinKernelResponse* out) {
+  if (request->key().empty() == request->digest().empty())
+    return {grpc::StatusCode::INVALID_ARGUMENT, "PinKernel: expected a key or a digest, and not both"};
+  const auto records = store_->pin(
+      {.key = request->key(), .environment = request->environment(), .digest = request->digest()}, request->pinned());
+  if (!records.ok()) return to_grpc(records.status());
+  if (*records == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of ", request->key(), request->digest())};
+  out->set_records(*records);
   return grpc::Status::OK;
 }
 

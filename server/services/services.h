@@ -14,6 +14,7 @@
 #include "server/services/reply_cache.h"
 #include "server/services/work_pool.h"
 #include "server/store/store.h"
+#include "server/store/upkeep.h"
 
 // Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
 // the request and the reply, and may block. The fields of the request are within their limits (proto/limits.h).
@@ -34,7 +35,8 @@ struct Serving {
   Engine* engine;
   Store* store;
   WorkPool* quick;  // calls that read or write the store
-  WorkPool* slow;   // calls that may compile for seconds
+  WorkPool* slow;   // calls that may compile, or write a backup, for seconds
+  Upkeep* upkeep;
   ReplyCache* replies;
   Budget* waiting;    // long polls and watches
   Budget* transfers;  // bytes of blobs

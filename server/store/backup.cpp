@@ -99,7 +99,7 @@ absl::Status copy_checked(const std::string& backup, const std::string& made, co
 }  // namespace
 
 absl::Status Store::backup(const std::string& to) {
-  WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
+  WL_ASSIGN_OR_RETURN(const std::string file, real_file(to, /*of_backup=*/true));
   if (fs::exists(file) || fs::exists(objects_of(file))) {
     return absl::AlreadyExistsError(cat("backup ", to, ": is there already; name another file"));
   }
@@ -128,7 +128,7 @@ absl::Status Store::backup(const std::string& to) {
 }
 
 absl::Status Store::restore(const std::string& from, const std::string& to) {
-  WL_ASSIGN_OR_RETURN(const std::string backup, real_file(from));
+  WL_ASSIGN_OR_RETURN(const std::string backup, real_file(from, /*of_backup=*/true));
   WL_ASSIGN_OR_RETURN(const std::string file, real_file(to));
   if (backup == file) return invalid("restore: ", from, " is the store itself; name its backup");
   if (is_empty_file(backup)) return absl::NotFoundError(cat("backup ", from, ": is missing; name one"));

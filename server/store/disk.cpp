@@ -59,7 +59,7 @@ absl::Status sync_path(const std::string& path, int flags) {
 
 }  // namespace
 
-absl::StatusOr<std::string> real_file(const std::string& name) {
+absl::StatusOr<std::string> real_file(const std::string& name, bool of_backup) {
   if (name.empty() || name.starts_with(":memory:") || name.starts_with("file:") || name.ends_with('/') ||
       name.find('\0') != std::string::npos) {
     return invalid("store \"", name, "\": expected the path of a file");
@@ -80,7 +80,7 @@ absl::StatusOr<std::string> real_file(const std::string& name) {
     return absl::PermissionDeniedError(cat("store ", name, ": cannot make its folder ", folder.string(), ": ",
                                            failed.message(), "; name another store"));
   }
-  if (is_network_disk(real.string())) {
+  if (!of_backup && is_network_disk(real.string())) {
     return absl::FailedPreconditionError(cat("store ", name,
                                              ": lies on a network disk, whose locks cannot be relied on; "
                                              "name a file on a local disk"));

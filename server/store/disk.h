@@ -16,8 +16,9 @@ inline constexpr int64_t kApplicationId = 0x574c4f4d;  // "WLOM"
 
 // The file that `name` means, with every symbolic link resolved: the files beside it are named after it, so that each
 // name of a store leads to the same ones. The file need not exist; its folder is made. InvalidArgument: the name of no
-// file; FailedPrecondition: a network disk, or links in a circle; PermissionDenied: the folder cannot be made.
-absl::StatusOr<std::string> real_file(const std::string& name);
+// file; FailedPrecondition: a network disk (where a backup may lie, but no store), or links in a circle;
+// PermissionDenied: the folder cannot be made.
+absl::StatusOr<std::string> real_file(const std::string& name, bool of_backup = false);
 
 // The right to use a store, held by one object at a time over all processes. It must outlive every connection of this
 // process to the file: closing a descriptor of a file drops the locks that SQLite has on it.

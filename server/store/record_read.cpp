@@ -34,13 +34,14 @@ enum {
   kPrelude,
   kSource,
   kSearch,
-  kCreated
+  kCreated,
+  kPinned
 };
 
 std::string select(Depth depth, std::string_view where) {
   return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms",
              depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
-             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms" : "",
+             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms, r.pinned" : "",
              " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
@@ -101,7 +102,7 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
     message.mutable_source()->set_prelude(row.text(kPrelude));
     message.mutable_source()->set_text(row.text(kSource));
     WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
-    return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated)};
+    return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated), row.integer(kPinned) != 0};
   };
   auto record = read();
   if (!sound(row, record.status())) return std::nullopt;

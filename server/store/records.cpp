@@ -92,11 +92,19 @@ absl::StatusOr<int64_t> Store::invalidate(const std::string& key) {
   return changed;
 }
 
-absl::StatusOr<bool> Store::pin(const std::string& digest, bool pinned) {
-  bool found = false;
+absl::StatusOr<int64_t> Store::pin(const RecordName& name, bool pinned) {
+  int64_t found = 0;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    WL_RETURN_IF_ERROR(sql.run("UPDATE records SET pinned = ? WHERE digest = ?", pinned, Blob{key_bytes(digest)}));
-    found = sql.changes() > 0;
+    if (!name.digest.empty()) {
+      WL_RETURN_IF_ERROR(
+          sql.run("UPDATE records SET pinned = ? WHERE digest = ?", pinned, Blob{key_bytes(name.digest)}));
+    } else {
+      WL_RETURN_IF_ERROR(
+          sql.run("UPDATE records SET pinned = ?1 WHERE key = ?2 AND namespace = 0 AND blessed = 1 AND (?3 = '' OR "
+                  "environment = (SELECT id FROM environments WHERE name = ?3))",
+                  pinned, Blob{key_bytes(name.key)}, name.environment));
+    }
+    found = sql.changes();
     return absl::OkStatus();
   });
   WL_RETURN_IF_ERROR(done);

@@ -89,11 +89,12 @@ struct RecordRow {
   KernelRecord record;
   int64_t search_id = 0;
   int64_t created_ms = 0;
+  bool pinned = false;
 };
 
 // Names a record by its digest or, if that is empty, the blessed one by its key and environment (empty: any).
 struct RecordName {
-  std::string key, environment, digest;
+  std::string key = {}, environment = {}, digest = {};
 };
 struct RecordMessage {
   std::string key, bytes;
@@ -207,8 +208,9 @@ class Store {
   // digest names the time alone: what was made before it.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit);
   absl::StatusOr<int64_t> invalidate(const std::string& key);
-  // A pinned record is never evicted. False: there is no record of the digest.
-  absl::StatusOr<bool> pin(const std::string& digest, bool pinned);
+  // A pinned record is never evicted. By a key: its blessed records, of every environment unless one is named. Returns
+  // how many records have that name.
+  absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
   // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing. ResourceExhausted: the
   // disk is full, or max_object_bytes.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);

@@ -1,7 +1,10 @@
 // Backups, stores made from them, and eviction.
+#include "server/store/upkeep.h"
+
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -141,8 +144,8 @@ TEST(StoreEviction, NeverDropsWhatIsBlessedOrPinned) {
       ASSERT_TRUE(store->promote(record, search).ok());
       if (i == 3) pinned = record.digest;
     }
-    ASSERT_TRUE(*store->pin(pinned, true));
-    EXPECT_FALSE(*store->pin(std::string(64, '0'), true));
+    ASSERT_TRUE(*store->pin({.digest = pinned}, true) == 1);
+    EXPECT_EQ(*store->pin({.digest = std::string(64, '0')}, true), 0);
   }
   run_in(file, "UPDATE objects SET used_ms = 1");
   auto store = open_or_die({.file = file});
@@ -236,6 +239,80 @@ TEST(StoreEviction, SparesWhatWaitsForItsRecordAndJobsThatAreNotOver) {
   EXPECT_TRUE(store->trials(mine)->empty());
   EXPECT_EQ(store->trials(other)->size(), 1u);
   EXPECT_EQ(store->open_batches(other)->size(), 1u);
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(UpkeepTest, KeepsTheNewestBackupsAndWhatIsNotItsOwn) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  make_search(*store);
+  const std::string folder = scratch.path("backups");
+  const UpkeepOptions options = {.backups = folder, .keep_backups = 2};
+  ASSERT_TRUE(Upkeep::check(options).ok());
+  Upkeep upkeep(store.get(), options);
+  const std::vector<std::string> others = {"a-20200101T000000.db", "b-20200101T000000.000Z.db", "notes"};
+  for (const std::string& name : others) std::ofstream(folder + "/" + name) << "of somebody else";
+  // What a process that was killed left, before and after it had its objects.
+  std::ofstream(folder + "/a-20200101T000000.000Z.db.unfinished") << "half";
+  fs::create_directory(folder + "/a-20200102T000000.000Z.db.objects");
+  std::vector<std::string> expected = others;
+  for (int i = 0; i < 4; ++i) {
+    const auto made = upkeep.backup();
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->bytes, static_cast<int64_t>(fs::file_size(made->file)));
+    if (i < 2) continue;
+    const std::string name = fs::path(made->file).filename().string();
+    expected.push_back(name);
+    expected.push_back(name + ".objects");
+  }
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(files_in(folder), expected);
+}
+
+TEST(UpkeepTest, MakesABackupOnlyWhenTheNewestIsTooOld) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  make_search(*store);
+  const std::string folder = scratch.path("backups");
+  const UpkeepOptions options = {.backups = folder, .backup_hours = 24};
+  ASSERT_TRUE(Upkeep::check(options).ok());
+  const auto made_by_a_start = [&] {
+    const size_t before = files_in(folder).size();
+    { Upkeep upkeep(store.get(), options); }  // waits for its first round
+    return files_in(folder).size() > before;
+  };
+  EXPECT_TRUE(made_by_a_start()) << "there is none";
+  EXPECT_FALSE(made_by_a_start()) << "there is one of a moment ago";
+  for (const std::string& name : files_in(folder)) {
+    const std::string older = "a-20200101T000000.000Z.db" + name.substr(name.find(".db") + 3);
+    fs::rename(folder + "/" + name, folder + "/" + older);
+  }
+  EXPECT_TRUE(made_by_a_start()) << "the newest is of 2020";
+}
+
+TEST(UpkeepTest, KeepsTheBoundsOfTheStore) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const int64_t search = make_search(*store);
+  for (const char* plan : {"old", "new"})
+    ASSERT_TRUE(store->promote(record_with_object(*store, kKey, plan, std::string(5000, *plan)), search).ok());
+  { Upkeep upkeep(store.get(), {.bounds = {.object_bytes = 6000}}); }  // waits for its first round
+  EXPECT_EQ(store->evict({})->object_bytes, 5000);
+  EXPECT_EQ((*store->record_by_key(kKey, ""))->record.plan, "new");
+}
+
+TEST(UpkeepTest, SaysWhatIsMissing) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  EXPECT_EQ(Upkeep::check({.backup_hours = 1}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Upkeep::check({.backups = scratch.path("a.db")}).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(Upkeep(store.get(), {}).backup().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -1,0 +1,171 @@
+// The commands about what a coordinator has: jobs, records and workers, and what an operator does with them.
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/report.h"
+#include "client/cli/table.h"
+#include "client/program/json.h"
+
+namespace wl {
+namespace {
+
+std::string date_text(int64_t unix_ms) {
+  if (unix_ms <= 0) return "-";
+  std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+// What a command prints, and what it writes for programs.
+struct Listing {
+  std::string text;
+  Json json = {{"format", kReportFormat}};
+};
+
+bool colour() {
+  return wants_colour(STDOUT_FILENO);
+}
+
+absl::StatusOr<Listing> jobs(Context& context) {
+  WL_ASSIGN_OR_RETURN(const std::vector<Job> jobs, context.service.list_jobs(context.options.most));
+  Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}}, colour());
+  Listing out;
+  out.json["jobs"] = Json::array();
+  for (const Job& job : jobs) {
+    const std::string state = kJobStateNames[static_cast<int>(job.state)];
+    table.add({job.name, state, job.label, cat(job.progress.trials_done, "/", job.progress.trials_total),
+               date_text(job.created_unix_ms)});
+    out.json["jobs"].push_back({{"name", job.name},
+                                {"state", state},
+                                {"label", job.label},
+                                {"cached", job.cached},
+                                {"target", job.options.target},
+                                {"trials_done", job.progress.trials_done},
+                                {"trials_total", job.progress.trials_total},
+                                {"error", std::string(job.error.message())},
+                                {"created_unix_ms", job.created_unix_ms},
+                                {"finished_unix_ms", job.finished_unix_ms}});
+  }
+  out.text = table.text();
+  return out;
+}
+
+absl::StatusOr<Listing> records(Context& context) {
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
+  Table table(
+      {{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"pin"}, {"plan"}},
+      colour());
+  Listing out;
+  out.json["records"] = Json::array();
+  for (const RecordSummary& record : records) {
+    table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
+               date_text(record.created_unix_ms), record.pinned ? "yes" : "", record.plan});
+    out.json["records"].push_back({{"key", record.key},
+                                   {"digest", record.digest},
+                                   {"environment", record.environment},
+                                   {"target", record.target},
+                                   {"device", record.device},
+                                   {"plan", record.plan},
+                                   {"ops", record.ops},
+                                   {"best_ns", record.best_ns},
+                                   {"default_ns", record.default_ns},
+                                   {"created_unix_ms", record.created_unix_ms},
+                                   {"pinned", record.pinned}});
+  }
+  out.text = table.text();
+  return out;
+}
+
+absl::StatusOr<Listing> workers(Context& context) {
+  WL_ASSIGN_OR_RETURN(const std::vector<WorkerSummary> workers, context.service.list_workers());
+  Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour());
+  Listing out;
+  out.json["workers"] = Json::array();
+  for (const WorkerSummary& worker : workers) {
+    std::vector<std::string> devices;
+    for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
+    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),
+               date_text(worker.last_seen_unix_ms)});
+    out.json["workers"].push_back({{"name", worker.name},
+                                   {"alive", worker.alive},
+                                   {"epoch", worker.epoch},
+                                   {"devices", devices},
+                                   {"leases", worker.leases},
+                                   {"last_seen_unix_ms", worker.last_seen_unix_ms}});
+  }
+  out.text = table.text();
+  return out;
+}
+
+absl::StatusOr<Listing> cancel(Context& context) {
+  WL_ASSIGN_OR_RETURN(const Job job, context.service.cancel_job(context.options.input));
+  return Listing{
+      cat(job.name, ": ", is_done(job.state) ? kJobStateNames[static_cast<int>(job.state)] : "cancelling", "\n")};
+}
+
+absl::StatusOr<Listing> drain(Context& context) {
+  const bool drained = context.options.command == "drain";
+  WL_RETURN_IF_ERROR(context.service.set_drained(drained));
+  return Listing{cat(context.options.server, drained ? ": workers get no new work\n" : ": workers get work again\n")};
+}
+
+absl::StatusOr<Listing> pin(Context& context) {
+  const bool pinned = context.options.command == "pin";
+  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.set_pinned(context.options.input, pinned));
+  Listing out;
+  out.text = cat(context.options.input, ": ", count, count == 1 ? " record is" : " records are",
+                 pinned ? " kept whatever the bounds of the store are\n" : " no longer pinned\n");
+  out.json["records"] = count;
+  return out;
+}
+
+absl::StatusOr<Listing> invalidate(Context& context) {
+  WL_ASSIGN_OR_RETURN(const int64_t count, context.service.invalidate(context.options.input));
+  Listing out;
+  out.text = cat(context.options.input, ": ", count, count == 1 ? " record is" : " records are", " no longer served\n");
+  out.json["records"] = count;
+  return out;
+}
+
+absl::StatusOr<Listing> backup(Context& context) {
+  WL_ASSIGN_OR_RETURN(const Service::Backup made, context.service.make_backup());
+  Listing out;
+  out.text =
+      absl::StrFormat("%s: %.1f MB, on the coordinator's machine\n", made.file, static_cast<double>(made.bytes) / 1e6);
+  out.json["file"] = made.file;
+  out.json["bytes"] = made.bytes;
+  return out;
+}
+
+struct Row {
+  const char* command;
+  absl::StatusOr<Listing> (*run)(Context& context);
+};
+constexpr Row kRows[] = {
+    {"jobs", jobs},     {"records", records}, {"workers", workers}, {"cancel", cancel},         {"drain", drain},
+    {"undrain", drain}, {"pin", pin},         {"unpin", pin},       {"invalidate", invalidate}, {"backup", backup}};
+
+}  // namespace
+
+absl::StatusOr<int> list_command(Context& context) {
+  const Options& options = context.options;
+  for (const Row& row : kRows) {
+    if (options.command != row.command) continue;
+    WL_ASSIGN_OR_RETURN(const Listing listing, row.run(context));
+    WL_RETURN_IF_ERROR(write_report(options.json, text_of(listing.json)));
+    if (options.json != "-") std::fputs(listing.text.c_str(), stdout);
+    return kExitDone;
+  }
+  return absl::InternalError(cat("no function for the command ", options.command));
+}
+
+}  // namespace wl

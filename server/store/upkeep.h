@@ -1,0 +1,62 @@
+// What a store needs while it is used: room, and backups. Backups lie in one folder as STORE-TIME.db, each with its
+// objects in STORE-TIME.db.objects, TIME as 20261124T093012.123Z; the name is all that is known of a backup, so stores
+// of one name need a folder each.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "compiler/base/status.h"
+#include "server/store/store.h"
+
+namespace wl {
+
+struct UpkeepOptions {
+  std::string backups = {};  // folder of the backups, made when missing; empty: none can be made
+  double backup_hours = 0;   // the newest backup is never older; 0: only those that are asked for
+  int keep_backups = 7;      // older ones are removed; 0: all are kept
+  StoreBounds bounds = {};   // looked at once a minute
+};
+
+struct BackupMade {
+  std::string file;
+  int64_t bytes = 0;  // of the file, without its objects
+};
+
+class Upkeep {
+ public:
+  // The store must outlive the object.
+  Upkeep(Store* store, const UpkeepOptions& options);
+  ~Upkeep();  // waits for what is under way
+
+  // InvalidArgument: backups every so many hours, but no folder for them; PermissionDenied: it cannot be used.
+  static absl::Status check(const UpkeepOptions& options);
+  // Makes a backup now and removes the oldest beyond keep_backups. FailedPrecondition: there is no folder for them;
+  // otherwise as Store::backup. Any thread; one backup at a time.
+  absl::StatusOr<BackupMade> backup();
+
+ private:
+  void serve();
+  void back_up_when_due();
+  void keep_bounds();
+  std::vector<std::string> backups() const;  // oldest first
+  void prune();
+
+  Store* const store_;
+  const UpkeepOptions options_;
+  std::string prefix_;  // of the names of all backups of this store
+  std::mutex making_;   // held while a backup is made
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;
+  std::chrono::steady_clock::time_point next_try_ = {};  // of the thread: no backup is tried before
+  bool full_ = false;                                    // of the thread: the bounds could not be kept
+  std::thread thread_;
+};
+
+}  // namespace wl
