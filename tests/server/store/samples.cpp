@@ -1,7 +1,5 @@
 #include "tests/server/store/samples.h"
 
-#include <sqlite3.h>
-
 namespace wl {
 
 absl::Status tell_story(Store& store, const std::function<void()>& acknowledged) {
@@ -67,26 +65,6 @@ void check_story(Store& store, int acknowledged) {
 
 int64_t make_search(Store& store, const std::string& request) {
   return store.open_search(store.create_job(some_job(request))->id, {0, kKey, "gcc 12", "s", 0, 0}, false)->id;
-}
-
-int64_t number_in(const std::string& file, const std::string& query) {
-  sqlite3* database = nullptr;
-  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-  sqlite3_stmt* statement = nullptr;
-  EXPECT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
-  EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
-  const int64_t value = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  sqlite3_close(database);
-  return value;
-}
-
-void run_in(const std::string& file, const std::string& script) {
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
-  sqlite3_close(database);
 }
 
 }  // namespace wl
