@@ -84,9 +84,9 @@ inline JobResult some_result(const std::string& key) {
 int64_t make_search(Store& store, const std::string& request = "r");
 
 // Eight steps that a job takes through the store. Returns the error of the first that fails; `acknowledged` is called
-// after every other.
-absl::Status tell_story(Store& store, const std::function<void()>& acknowledged);
+// after every other. Each variant stores other bytes, and more of them.
+absl::Status tell_story(Store& store, const std::function<void()>& acknowledged, int variant = 0);
 // What the first `acknowledged` steps stored is there, and what the others store is there as a whole or not at all.
-void check_story(Store& store, int acknowledged);
+void check_story(Store& store, int acknowledged, int variant = 0);
 
 }  // namespace wl
