@@ -1,6 +1,5 @@
 #include "worker/device_runner.h"
 
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
 
@@ -8,15 +7,8 @@ namespace wl {
 namespace {
 
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
-constexpr const char* kQuarantine = "warploom.dev/quarantined";
 
 }  // namespace
-
-std::optional<std::string> quarantined(const absl::Status& status) {
-  const absl::optional<absl::Cord> device = status.GetPayload(kQuarantine);
-  if (!device) return std::nullopt;
-  return std::string(*device);
-}
 
 DeviceRunner::DeviceRunner(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel,
                            ReusedState* state, std::function<void()> alive)
@@ -35,10 +27,7 @@ DeviceRunner::~DeviceRunner() {
 }
 
 absl::Status DeviceRunner::quarantine(const absl::Status& status) const {
-  absl::Status out =
-      absl::UnavailableError(absl::StrCat("device ", device_, " is quarantined: ", std::string(status.message())));
-  out.SetPayload(kQuarantine, absl::Cord(device_));
-  return out;
+  return absl::UnavailableError(absl::StrCat("device ", device_, " is quarantined: ", std::string(status.message())));
 }
 
 absl::Status DeviceRunner::start() {

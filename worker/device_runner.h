@@ -21,9 +21,6 @@ struct ReusedState {
   std::string device;  // name of the device of the runner
 };
 
-// If a failed measure() means that the device, not the worker, is out of order, returns the name of the device.
-std::optional<std::string> quarantined(const absl::Status& status);
-
 class DeviceRunner {
  public:
   // `device`: "cpu" or the name of a GPU, "cuda:0". `state` may be null.

@@ -61,8 +61,8 @@ Standing standing(const Search& search) {
 }
 
 // Compared with the searches that it shares a job with. Promotions are due at once: they free the job.
-double Searches::due_of(const Search& search, const Round& round) const {
-  if (round.phase > 0) return 0;
+double Searches::due_of(const Search& search, const BatchRow& row) const {
+  if (row.phase > 0) return 0;
   double largest = 0;
   for (const auto& [id, found] : searches_) {
     const Search& other = found;  // clang-tidy's clang lets no lambda capture a structured binding
@@ -71,8 +71,7 @@ double Searches::due_of(const Search& search, const Round& round) const {
         std::any_of(search.jobs.begin(), search.jobs.end(), [&](int64_t job) { return other.jobs.contains(job); });
     if (beside) largest = std::max(largest, other.saving);
   }
-  const int64_t first = round.candidates.empty() ? round.first : round.candidates.front().trial;
-  return due(first / kRoundSize, search.saving, largest);
+  return due(row.first_trial / kRoundSize, search.saving, largest);
 }
 
 // A search is given as many rounds at once as there are workers for it. Searches for one device share its workers.
@@ -152,7 +151,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   Offer offer;
   offer.search_id = search.row.id;
   offer.device = search.device;
-  offer.order = {due_of(search, round), search.jobs.empty() ? 0 : *search.jobs.begin(),
+  offer.order = {due_of(search, *row), search.jobs.empty() ? 0 : *search.jobs.begin(),
                  -static_cast<double>(launches_of(search.group) * search.group.bytes)};
   offer.batch = batch_for(search, *row, std::move(round.candidates));
   offer.row = *row;

@@ -111,7 +111,7 @@ class Searches {
   Search* find(int64_t id, uint64_t token);
   void on_prepared(int64_t id, uint64_t token, Round round, const std::optional<BatchRow>& stored);
   absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& stored);
-  double due_of(const Search& search, const Round& round) const;
+  double due_of(const Search& search, const BatchRow& row) const;
   int64_t most_rounds(const Search& search);
   void take_back(Search& search, bool leased_too);
 

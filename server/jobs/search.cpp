@@ -94,7 +94,6 @@ void Tally::add(const Trial& trial) {
 
 Round next_round(const SearchInput& input) {
   Round round;
-  round.first = input.next_trial;
   const auto known = static_cast<int64_t>(input.trials.size() + input.pending.size());
   const int n = static_cast<int>(std::min<int64_t>(kRoundSize, input.wanted - known));
   if (n <= 0) return round;
@@ -111,7 +110,7 @@ Round next_round(const SearchInput& input) {
   if (static_cast<int>(plans.size()) > n) plans.resize(n);
   round.size = static_cast<int64_t>(plans.size());
   for (size_t i = 0; i < plans.size(); ++i)
-    add_candidate(input, round.first + static_cast<int64_t>(i), plans[i], &round);
+    add_candidate(input, input.next_trial + static_cast<int64_t>(i), plans[i], &round);
   return round;
 }
 

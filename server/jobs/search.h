@@ -42,7 +42,6 @@ struct Tally {
 // Candidates that are proposed together. Those that lowering refused are rejected trials already.
 struct Round {
   int64_t phase = 0;
-  int64_t first = 0;
   int64_t size = 0;
   std::vector<Candidate> candidates;
   std::vector<Trial> rejected;

@@ -28,7 +28,8 @@ struct StoreOptions {
   int64_t max_pages = 0;     // full beyond so many 4 KiB pages; 0 = no limit
   // Objects that no blessed or pinned record names make room for new ones beyond so many bytes; 0 = no limit.
   int64_t max_object_bytes = 0;
-  // Called at named points ("begin", every statement's text, "commit", "committed"): tests die there.
+  // Called at named points ("begin", every statement's text, "commit", "committed", "checkpoint", "checkpointed", and
+  // those of objects.h): tests die there.
   std::function<void(const char*)> at_point = {};
   // Called once, from a thread of the store, when it is not known what of the last writes is on the disk (a failed
   // fsync, or an I/O error of a COMMIT). Every function is DataLoss from then on. The process must end: another one

@@ -157,9 +157,11 @@ void StoreWriter::checkpoint_when_due() {
 }
 
 void StoreWriter::checkpoint() {
+  point("checkpoint");
   sqlite3_busy_timeout(sql_->connection(), kCheckpointWaitMs);
   const int code = sqlite3_wal_checkpoint_v2(sql_->connection(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   sqlite3_busy_timeout(sql_->connection(), kWriteWaitMs);
+  point("checkpointed");
   ++checkpoints_;
   retry_beyond_ = code == SQLITE_OK ? 0 : wal_bytes() + kRetryBytes;
   if (code == SQLITE_OK) return;

@@ -22,7 +22,7 @@ namespace wl {
 class StoreWriter {
  public:
   struct Hooks {
-    std::function<void(const char*)> at_point = {};           // "begin", "commit", "committed"
+    std::function<void(const char*)> at_point = {};  // "begin", "commit", "committed", "checkpoint", "checkpointed"
     std::function<void(const absl::Status&)> on_broken = {};  // see StoreOptions
   };
   StoreWriter(std::unique_ptr<Sql> sql, std::string file, Hooks hooks);

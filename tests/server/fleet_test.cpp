@@ -10,6 +10,7 @@
 #include <latch>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "compiler/base/sha256.h"
@@ -35,8 +36,8 @@ std::string one_op(int rows) {
              ",32]\n  output \"y\" %1\n}\n");
 }
 
-// Registers a new process of a worker and takes a lease, of which nothing is heard again.
-bool take_and_vanish(Service& service, const std::string& name) {
+// Registers a new process of a worker and waits for a lease; nullopt: there was none in time.
+std::optional<v1::Lease> lease_of_new_process(Service& service, const std::string& name, double wait_s) {
   grpc::ClientContext context, asking;
   v1::RegisterWorkerRequest request;
   request.set_name(name);
@@ -46,10 +47,16 @@ bool take_and_vanish(Service& service, const std::string& name) {
   v1::AcquireLeasesRequest acquire;
   acquire.set_worker(name);
   acquire.set_epoch(registered.epoch());
-  acquire.set_wait_s(20);
+  acquire.set_wait_s(wait_s);
   v1::AcquireLeasesResponse leases;
   EXPECT_TRUE(service.workers->AcquireLeases(&asking, acquire, &leases).ok());
-  return leases.leases_size() == 1;
+  if (leases.leases_size() == 0) return std::nullopt;
+  return leases.leases(0);
+}
+
+// Takes a lease, of which nothing is heard again.
+bool take_and_vanish(Service& service, const std::string& name) {
+  return lease_of_new_process(service, name, 20).has_value();
 }
 
 // Every batch, promotions too, is lost several times before anybody measures it.
@@ -94,27 +101,16 @@ TEST(Preemption, ACandidateThatKillsEveryWorkerIsFound) {
   int lost = 0;
   for (int i = 0; !is_done(service.create("r", trials(8))->state); ++i) {
     ASSERT_LT(i, 200);
-    const std::string name = cat("w", i % 2);
-    grpc::ClientContext context, asking, reporting;
-    v1::RegisterWorkerRequest request;
-    request.set_name(name);
-    *request.add_devices() = to_proto(fake_device());
-    v1::RegisterWorkerResponse registered;
-    ASSERT_TRUE(service.workers->RegisterWorker(&context, request, &registered).ok());
-    v1::AcquireLeasesRequest acquire;
-    acquire.set_worker(name);
-    acquire.set_epoch(registered.epoch());
-    acquire.set_wait_s(0.2);
-    v1::AcquireLeasesResponse leases;
-    ASSERT_TRUE(service.workers->AcquireLeases(&asking, acquire, &leases).ok());
-    if (leases.leases_size() == 0) continue;
-    const v1::Lease& lease = leases.leases(0);
+    const std::optional<v1::Lease> taken = lease_of_new_process(service, cat("w", i % 2), 0.2);
+    if (!taken) continue;
+    const v1::Lease& lease = *taken;
     if (poisonous(lease.batch()) && lease.batch().phase() == 0) {
       ++lost;
       continue;
     }
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     ASSERT_TRUE(batch.ok()) << batch.status();
+    grpc::ClientContext reporting;
     v1::ReportResultsRequest report;
     auto* item = report.add_items();
     item->set_lease_id(lease.lease_id());

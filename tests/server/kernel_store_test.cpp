@@ -1,11 +1,11 @@
 // Listing records over the service: pages lose and double none.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <set>
 
 #include "compiler/base/sha256.h"
 #include "server/store/store.h"
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -36,10 +36,7 @@ void fill(const std::string& file) {
     end.state = JobState::kCancelled;
     ASSERT_TRUE((*store)->finish_job(end, "").ok());
   }
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(database, "UPDATE records SET created_ms = 1000", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(database);
+  run_in(file, "UPDATE records SET created_ms = 1000");
 }
 
 TEST(KernelStore, PagesHaveEveryRecordOnce) {

@@ -2,7 +2,6 @@
 // acknowledged is there in the end, once and whole.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "proto/wire.h"
 #include "server/store/store.h"
 #include "tests/server/fakes.h"
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/unit/fuzz.h"
 #include "warploom/v1/tuning.grpc.pb.h"
@@ -135,19 +135,6 @@ class Client {
   const int number_;
   const std::atomic<bool>* over_;
 };
-
-int64_t number_in(const std::string& file, const std::string& query) {
-  sqlite3* database = nullptr;
-  sqlite3_stmt* statement = nullptr;
-  EXPECT_EQ(sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
-  EXPECT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
-  EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
-  const int64_t value = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  sqlite3_close(database);
-  return value;
-}
 
 // 100 kills in `make test`, 500 at most.
 TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {

@@ -1,6 +1,5 @@
 // A disk that fails: each call that SQLite makes of it fails once, and the power goes at any moment.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <filesystem>
 #include <fstream>
@@ -16,19 +15,6 @@ using testing::DiskEvent;
 using testing::Fault;
 using testing::FaultVfs;
 namespace fs = std::filesystem;
-
-void expect_sound(const std::string& file) {
-  sqlite3* opened = nullptr;
-  ASSERT_EQ(sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr), SQLITE_OK);
-  std::string found;
-  const auto take = [](void* out, int, char** values, char**) {
-    *static_cast<std::string*>(out) += values[0];
-    return 0;
-  };
-  EXPECT_EQ(sqlite3_exec(opened, "PRAGMA integrity_check; PRAGMA foreign_key_check", take, &found, nullptr), SQLITE_OK);
-  EXPECT_EQ(found, "ok") << file;
-  sqlite3_close(opened);
-}
 
 // Tells the story with one failing call. Returns the number of calls that could have failed.
 int64_t tell_with_fault(Fault fault, int64_t number) {

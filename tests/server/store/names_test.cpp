@@ -129,13 +129,6 @@ Files files_of(const std::string& folder) {
   return files;
 }
 
-void make_database(const std::string& file, const char* script) {
-  sqlite3* made = nullptr;
-  ASSERT_EQ(sqlite3_open(file.c_str(), &made), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(made, script, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(made);
-  sqlite3_close(made);
-}
-
 void expect_untouched(const Scratch& scratch, const std::string& name, absl::StatusCode code) {
   const Files before = files_of(scratch.path(""));
   const auto opened = Store::open({.file = scratch.path(name)});
@@ -145,17 +138,17 @@ void expect_untouched(const Scratch& scratch, const std::string& name, absl::Sta
 
 TEST(StoreNames, AForeignDatabaseIsLeftAlone) {
   Scratch scratch;
-  make_database(scratch.path("tables.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
-  make_database(scratch.path("id.db"), "PRAGMA application_id = 77; VACUUM");
-  make_database(scratch.path("version.db"), "PRAGMA user_version = 3; VACUUM");
-  make_database(scratch.path("wal.db"), "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+  run_in(scratch.path("tables.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+  run_in(scratch.path("id.db"), "PRAGMA application_id = 77; VACUUM");
+  run_in(scratch.path("version.db"), "PRAGMA user_version = 3; VACUUM");
+  run_in(scratch.path("wal.db"), "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
   for (const char* name : {"tables.db", "id.db", "version.db", "wal.db"}) {
     expect_untouched(scratch, name, absl::StatusCode::kFailedPrecondition);
   }
   // Its log holds a write that its main file does not have yet.
   const pid_t child = fork();
   if (child == 0) {
-    make_database(scratch.path("open.db"), "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
+    run_in(scratch.path("open.db"), "PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
     sqlite3* left_open = nullptr;
     sqlite3_open(scratch.path("open.db").c_str(), &left_open);
     sqlite3_exec(left_open, "INSERT INTO t VALUES (2)", nullptr, nullptr, nullptr);

@@ -9,6 +9,7 @@
 
 #include "compiler/base/sha256.h"
 #include "server/store/store.h"
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 
 namespace wl {
@@ -81,14 +82,11 @@ inline JobResult some_result(const std::string& key) {
 
 // A search of a job of its own.
 int64_t make_search(Store& store, const std::string& request = "r");
-// What another program does to a file that no store has open: the first number of a query, and a script.
-int64_t number_in(const std::string& file, const std::string& query);
-void run_in(const std::string& file, const std::string& script);
 
 // Eight steps that a job takes through the store. Returns the error of the first that fails; `acknowledged` is called
-// after every other.
-absl::Status tell_story(Store& store, const std::function<void()>& acknowledged);
+// after every other. Each variant stores other bytes, and more of them.
+absl::Status tell_story(Store& store, const std::function<void()>& acknowledged, int variant = 0);
 // What the first `acknowledged` steps stored is there, and what the others store is there as a whole or not at all.
-void check_story(Store& store, int acknowledged);
+void check_story(Store& store, int acknowledged, int variant = 0);
 
 }  // namespace wl

@@ -1,0 +1,56 @@
+// What another program does to the file of a store: it reads and changes it by SQLite alone.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wl {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// The rows of a query; integers as text.
+inline Rows rows_of(const std::string& file, const std::string& query) {
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  EXPECT_EQ(sqlite3_prepare_v2(database, query.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  Rows rows;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    rows.emplace_back();
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+      const auto* data = static_cast<const char*>(sqlite3_column_blob(statement, i));
+      rows.back().emplace_back(data == nullptr ? "" : data, static_cast<size_t>(sqlite3_column_bytes(statement, i)));
+    }
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  return rows;
+}
+
+// The number that a query gives.
+inline int64_t number_in(const std::string& file, const std::string& query) {
+  const Rows rows = rows_of(file, query);
+  if (rows.size() == 1 && rows[0].size() == 1) return std::stoll(rows[0][0]);
+  ADD_FAILURE() << query << " gives no number";
+  return 0;
+}
+
+inline void run_in(const std::string& file, const std::string& script) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+// The database is whole, and no row refers to one that is missing.
+inline void expect_sound(const std::string& file) {
+  EXPECT_EQ(rows_of(file, "PRAGMA integrity_check"), (Rows{{"ok"}})) << file;
+  EXPECT_EQ(rows_of(file, "PRAGMA foreign_key_check"), Rows{}) << file;
+}
+
+}  // namespace wl
