@@ -8,7 +8,7 @@
 #   make bench-cpu-model  how the cost of CPU contractions ranks schedules; RECORD=1 measures them on this machine first
 #   make bench-replay  what the search strategies are worth on recorded tuning spaces, without a device
 #   make bench-ranker  how the learned cost model ranks recorded kernels of groups that it was not trained on; STORE=FILE: of a store
-#   make test-long | lint | format | asan | tsan | fuzz
+#   make test-long | lint | format | asan | tsan | fuzz   FUZZ_SECONDS=N: of each fuzz target, or FUZZ_RUNS=N inputs
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -118,7 +118,7 @@ asan tsan: python
 
 fuzz: python
 	$(call configure_and_build,fuzz,fuzzers)
-	tools/fuzz.sh $(FUZZ_SECONDS)
+	tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_RUNS)
 
 clean:
 	rm -rf build/dev build/release build/asan build/tsan build/fuzz build/demo
