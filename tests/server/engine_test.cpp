@@ -145,7 +145,7 @@ TEST(Budget, StopsTheSearchAndKeepsTheBest) {
 }
 
 // Records of another compiler are neither served without a check nor discarded.
-class OtherEnvironment : public testing::Test {
+class OtherEnvironment : public ::testing::Test {
  protected:
   OtherEnvironment() : service_(scratch_.path("a.db")) {
     FakeWorker worker(service_.channel, "w");

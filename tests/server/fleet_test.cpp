@@ -17,6 +17,7 @@
 #include "server/store/store.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/fuzz.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
@@ -242,7 +243,10 @@ TEST(Budget, IsKeptWithoutAnyWorker) {
 // A fleet of 32 goes on through 20 restarts: what was measured is reported to the next coordinator, and nobody measures
 // it again, promotions neither.
 TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
-  constexpr int kFleet = 32, kJobs = 8, kRestarts = 20;
+  constexpr int kJobs = 8;
+  // Fewer where a scale below that of `make test` says that all is slow.
+  const auto fleet_size = std::min<int64_t>(32, testing::scaled(128)),
+             restarts = std::min<int64_t>(20, testing::scaled(80));
   Scratch scratch;
   const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("s");
   auto service = std::make_unique<Service>(file, 6, address);
@@ -250,7 +254,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
   std::condition_variable measured;
   int batches = 0;
   std::vector<std::unique_ptr<FakeWorker>> fleet;
-  for (int i = 0; i < kFleet; ++i) {
+  for (int i = 0; i < fleet_size; ++i) {
     fleet.push_back(std::make_unique<FakeWorker>(dial(address), cat("w", i), Hooks{.before = [&](const Batch&) {
                                                    const std::lock_guard lock(mutex);
                                                    ++batches;
@@ -263,7 +267,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
     ASSERT_TRUE(made.ok()) << made.status();
     names.push_back(made->name);
   }
-  for (int restart = 0; restart < kRestarts; ++restart) {
+  for (int restart = 0; restart < restarts; ++restart) {
     std::unique_lock lock(mutex);
     const int before = batches;
     // The last restarts may find nothing left to do.

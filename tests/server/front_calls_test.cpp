@@ -17,6 +17,7 @@
 
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "tests/unit/fuzz.h"
 
 namespace wl {
 namespace {
@@ -201,7 +202,9 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
 
 // Every stream and every long poll stays open at once.
 TEST(Calls, ThatWaitNeedNoThreads) {
-  constexpr int kStreams = 1000, kPolls = 200;
+  // Fewer where a scale below that of `make test` says that all is slow.
+  const auto streams = static_cast<size_t>(std::min<int64_t>(1000, testing::scaled(4000)));
+  const auto polls_at_once = std::min<int64_t>(200, testing::scaled(800));
   Scratch scratch;
   Service service(scratch.path("a.db"), 15, "unix:" + scratch.path("s"));
   const auto channel = dial("unix:" + scratch.path("s"));
@@ -216,7 +219,7 @@ TEST(Calls, ThatWaitNeedNoThreads) {
   watchers.emplace_back(*tuning, job->name);
   ASSERT_TRUE(watchers.back().wait_first());
   const int before = threads_of_this_process();
-  while (watchers.size() < kStreams) watchers.emplace_back(*tuning, job->name);
+  while (watchers.size() < streams) watchers.emplace_back(*tuning, job->name);
   struct Poll {
     grpc::ClientContext context;
     v1::AcquireLeasesRequest request;
@@ -224,8 +227,8 @@ TEST(Calls, ThatWaitNeedNoThreads) {
     grpc::Status status;
   };
   std::list<Poll> polls;
-  std::latch answered(kPolls);
-  for (int i = 0; i < kPolls; ++i) {
+  std::latch answered(polls_at_once);
+  for (int i = 0; i < polls_at_once; ++i) {
     const std::string name = cat("w", i);
     service.register_worker(name);
     Poll& poll = polls.emplace_back();

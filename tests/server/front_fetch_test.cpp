@@ -40,7 +40,7 @@ TEST(ReplyCache, KeepsNoAnswerThatIsOlderThanAChange) {
   EXPECT_TRUE(cache.find("c").has_value());
 }
 
-class Fetch : public testing::Test {
+class Fetch : public ::testing::Test {
  protected:
   std::vector<v1::KernelSummary> list() {
     grpc::ClientContext context;

@@ -39,7 +39,7 @@ Device other_device() {
   return device;
 }
 
-class Queue : public testing::Test {
+class Queue : public ::testing::Test {
  protected:
   ReadyQueue::Request request(const std::string& worker = "w", Device device = fake_device(), int max = 1) {
     return {worker, 1, {std::move(device)}, max, Clock::now() + std::chrono::hours(1)};

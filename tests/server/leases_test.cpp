@@ -23,7 +23,7 @@ absl::StatusOr<Acquired> acquire_from(Leases& leases, const std::string& name, i
   return answer->get_future().get();
 }
 
-class LeasesAlone : public testing::Test {
+class LeasesAlone : public ::testing::Test {
  protected:
   LeasesAlone() {
     EXPECT_TRUE(workers_.add("w", 0, {fake_device()}).ok());
