@@ -144,6 +144,19 @@ TEST(JobViews, KnowWhichDevicesAreNeeded) {
   EXPECT_FALSE(views.any_needs({fake_device()}));
 }
 
+// A worker that measures for minutes only renews its lease.
+TEST(Workers, AreSeenWhenTheyRenewALease) {
+  Scratch scratch;
+  const auto store = store_in(scratch);
+  Workers workers(store.get(), milliseconds(0));
+  ASSERT_TRUE(workers.add("w", 0, {fake_device()}).ok());
+  const int64_t registered = workers.views().at(0).last_seen_ms;
+  while (unix_ms_now() <= registered) {
+  }
+  workers.renewed("w");
+  EXPECT_GT(workers.views().at(0).last_seen_ms, registered);
+}
+
 TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   Scratch scratch;
   auto store = store_in(scratch);
