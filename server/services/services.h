@@ -37,7 +37,7 @@ struct Serving {
   WorkPool* slow;   // calls that may compile for seconds
   ReplyCache* replies;
   Budget* waiting;    // long polls and watches
-  Budget* transfers;  // bytes of blobs
+  Budget* transfers;  // bytes of blobs and of answers of Inspect
   double lease_s;
 };
 
