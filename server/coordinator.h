@@ -36,10 +36,12 @@ struct CoordinatorOptions {
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;
-  int64_t max_transfer_bytes = 256ll << 20;  // of blobs that arrive or leave at once; no less than a blob may have
-  int64_t reply_bytes = 64 << 20;            // of records that were asked for, kept as they go over the wire
-  UpkeepOptions upkeep;                      // backups, and bounds of the store
-  int64_t max_store_pages = 0;               // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+  // Of blobs and answers of Inspect that arrive or leave at once; no less than a blob may have.
+  int64_t max_transfer_bytes = 256ll << 20;
+  int64_t max_waiting_calls = 10'000;  // long polls and watches at once
+  int64_t reply_bytes = 64 << 20;      // of records that were asked for, kept as they go over the wire
+  UpkeepOptions upkeep;                // backups, and bounds of the store
+  int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
 class Coordinator {

@@ -33,7 +33,6 @@ struct LeaseGrant {
 struct Acquired {
   std::vector<LeaseGrant> leases;
   bool drain = false;  // the coordinator gives no leases at present
-  bool idle = false;   // no job needs the worker's devices
 };
 struct LeaseRef {
   std::string lease_id;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/engine/devices.h"
 #include "server/store/store.h"
 
 namespace wl {
@@ -137,16 +136,6 @@ void JobViews::serve() {
     tell = nullptr;  // What it holds is not freed under the lock.
     lock.lock();
   }
-}
-
-bool JobViews::any_needs(const std::vector<Device>& devices) const {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(views_.begin(), views_.end(), [&](const auto& item) {
-    const Job& job = *item.second.job;
-    if (is_done(job.state)) return false;
-    return !job.device ||
-           std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, *job.device); });
-  });
 }
 
 }  // namespace wl

@@ -39,8 +39,6 @@ class JobViews {
   // Not told again, except by a call of `tell` that has begun.
   void unwatch(const std::shared_ptr<JobWatch>& watch);
   void leave();  // Ends every watch, now and from now on.
-  // Whether a job that is not done needs one of these devices, or does not know its device yet.
-  bool any_needs(const std::vector<Device>& devices) const;
 
  private:
   struct View {

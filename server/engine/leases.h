@@ -64,7 +64,7 @@ class Leases {
 
   // --- the workers' side
   // Waits until `deadline` for work, and then calls `done` once (ready_queue.h). Cancelled: cancel() was first.
-  // FailedPrecondition: not registered under this epoch; Unavailable: leave(). Does not set `idle`.
+  // FailedPrecondition: not registered under this epoch; Unavailable: leave().
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                      AcquireDone done);
   void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }

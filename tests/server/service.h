@@ -30,7 +30,7 @@ inline constexpr char kGraph[] = R"(graph {
 struct Service {
   explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
                    int64_t max_store_pages = 0, bool refining = false, bool known_plans = false,
-                   const Compiler* real = nullptr) {
+                   const Compiler* real = nullptr, int64_t max_waiting_calls = 10'000) {
     compiler.refining = refining;
     compiler.known_plans = known_plans;
     CoordinatorOptions options;
@@ -39,6 +39,7 @@ struct Service {
     options.listen = listen;
     options.lease_s = lease_s;
     options.max_store_pages = max_store_pages;
+    options.max_waiting_calls = max_waiting_calls;
     started = coordinator.start(options);
     if (!started.ok()) {
       EXPECT_GT(max_store_pages, 0) << started;
