@@ -85,6 +85,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   EngineOptions jobs;
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
+  jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
   jobs.promoted = [this](const std::string& key) { replies->drop(key); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));

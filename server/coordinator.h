@@ -28,6 +28,7 @@ struct CoordinatorOptions {
   // timing.
   bool share_machine = false;
   double lease_s = 15;
+  double stuck_s = 180;  // a lease of which the runner shows no progress for so long is lost, although it is renewed
   int check_threads = 2;
   // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). Nothing
   // is served from it any more: the process is to stop() and end.

@@ -20,7 +20,7 @@ namespace wl {
 
 struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
-  double lease_s = 15;
+  double lease_s = 15, stuck_s = 180;
   int check_threads = 2;
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
 };

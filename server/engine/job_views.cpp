@@ -8,8 +8,6 @@
 namespace wl {
 namespace {
 
-constexpr auto kTimesEvery = std::chrono::seconds(1);
-
 // Whether two states of a job differ in more than the times that pass by themselves.
 bool differ(const Job& a, const Job& b) {
   JobProgress progress = a.progress;

@@ -6,8 +6,6 @@
 namespace wl {
 namespace {
 
-constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress for so long is lost, renewed or not
-
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
@@ -41,11 +39,12 @@ Trial failed_trial(const Candidate& candidate, std::string message) {
   return trial;
 }
 
-Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
-               LeaseCallbacks callbacks)
+Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
+               bool quiet_while_busy, LeaseCallbacks callbacks)
     : store_(store),
       workers_(workers),
       term_(term),
+      stuck_(stuck),
       callbacks_(std::move(callbacks)),
       ready_({.paused = [=] { return quiet_while_busy && loop->busy(); },
               .lease = [this](const std::string& id, const ReadyQueue::Request& request) { return lease(id, request); },
@@ -165,7 +164,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
       item.progress = progress;
       item.moved = now;
     }
-    if (now - item.moved > kStuck) return RenewOutcome::kLost;
+    if (now - item.moved > stuck_) return RenewOutcome::kLost;
     item.expires = now + term_;
     item.restored = false;
     return RenewOutcome::kOk;

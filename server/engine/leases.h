@@ -47,9 +47,10 @@ class Leases {
     LeaseRef lease;
   };
 
-  // `quiet_while_busy`: gives no lease while the loop is busy.
-  Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
-         LeaseCallbacks callbacks);
+  // `stuck`: a lease without progress for so long is lost, renewed or not. `quiet_while_busy`: gives no lease while the
+  // loop is busy.
+  Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
+         bool quiet_while_busy, LeaseCallbacks callbacks);
 
   // --- the searches' side
   void offer(Offer offer);
@@ -121,7 +122,7 @@ class Leases {
 
   Store* const store_;
   Workers* const workers_;
-  const Clock::duration term_;
+  const Clock::duration term_, stuck_;
   const LeaseCallbacks callbacks_;
 
   mutable std::mutex mutex_;                                                  // guards the rest

@@ -193,7 +193,10 @@ class Polls {
 TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
   constexpr int kMost = 10, kMore = 5;
   Scratch scratch;
-  Service service(scratch.path("a.db"), 15, "", 0, false, false, nullptr, kMost);
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.max_waiting_calls = kMost;
+  Service service(options);
   const auto watch_nothing = [&] {
     grpc::ClientContext context;
     v1::WatchJobRequest request;

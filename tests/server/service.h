@@ -30,19 +30,24 @@ inline constexpr char kGraph[] = R"(graph {
 struct Service {
   explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
                    int64_t max_store_pages = 0, bool refining = false, bool known_plans = false,
-                   const Compiler* real = nullptr, int64_t max_waiting_calls = 10'000) {
+                   const Compiler* real = nullptr) {
     compiler.refining = refining;
     compiler.known_plans = known_plans;
     CoordinatorOptions options;
     options.store = store;
-    options.compiler = real != nullptr ? real : &compiler;
+    options.compiler = real;
     options.listen = listen;
     options.lease_s = lease_s;
     options.max_store_pages = max_store_pages;
-    options.max_waiting_calls = max_waiting_calls;
+    start(options);
+  }
+  explicit Service(const CoordinatorOptions& options) { start(options); }
+
+  void start(CoordinatorOptions options) {
+    if (options.compiler == nullptr) options.compiler = &compiler;
     started = coordinator.start(options);
     if (!started.ok()) {
-      EXPECT_GT(max_store_pages, 0) << started;
+      EXPECT_GT(options.max_store_pages, 0) << started;
       return;
     }
     channel = coordinator.in_process_channel();
