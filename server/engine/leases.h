@@ -25,7 +25,8 @@ struct Offer {
   Device device;
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
   ReadyQueue::Order order;
-  BatchRow row;  // a lease that it had when the coordinator started goes on for a full term
+  BatchRow row;         // a lease that it had when the coordinator started goes on for a full term
+  double floor_ns = 0;  // no sample below it is believed (compiler/model/roofline.h); 0: any is
 };
 
 struct LeaseCallbacks {
