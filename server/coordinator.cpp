@@ -2,11 +2,14 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <unistd.h>
 
 #include <chrono>
 
+#include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
+#include "server/doors.h"
 #include "server/engine/engine.h"
 #include "server/listener.h"
 #include "server/services/services.h"
@@ -58,8 +61,10 @@ struct Coordinator::Impl {
   std::unique_ptr<Budget> transfers;
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
+  std::unique_ptr<Authorizer> authorizer;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
+  std::vector<std::unique_ptr<Doors>> doors;  // by address
+  std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
 
   absl::Status open(const CoordinatorOptions& options);
@@ -119,8 +124,11 @@ bool Coordinator::Impl::build() {
   for (const auto& [name, value] : kConnectionLimits) builder.AddChannelArgument(name, value);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (listener != nullptr) {
-    connections = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+    authorizer = std::make_unique<Authorizer>(geteuid());
+    for (const std::string& address : addresses) {
+      const Door kind = address.starts_with("unix:") ? Door::kUnix : Door::kLoopback;
+      doors.push_back(std::make_unique<Doors>(kind, *authorizer, &builder));
+    }
   }
   server = builder.BuildAndStart();
   return server != nullptr;
@@ -137,7 +145,7 @@ void Coordinator::Impl::close() {
   slow.reset();
   engine.reset();
   server.reset();
-  connections.reset();
+  doors.clear();
   upkeep.reset();
   store.reset();
 }
@@ -145,9 +153,9 @@ void Coordinator::Impl::close() {
 absl::Status Coordinator::start(const CoordinatorOptions& options) {
   Impl& impl = *impl_;
   if (!options.listen.empty()) {
-    WL_ASSIGN_OR_RETURN(impl.listener, Listener::open({.address = options.listen,
-                                                       .allow_remote = options.allow_remote,
-                                                       .max_connections = options.max_connections}));
+    impl.addresses = absl::StrSplit(options.listen, ',');
+    WL_ASSIGN_OR_RETURN(impl.listener,
+                        Listener::open({.addresses = impl.addresses, .max_connections = options.max_connections}));
   }
   absl::Status status = impl.open(options);
   if (status.ok() && !impl.build()) status = absl::InternalError("gRPC could not start a server");
@@ -158,11 +166,7 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   }
   // Whoever connected before this waited in the backlog.
   if (impl.listener != nullptr) {
-    impl.listener->start([&impl](int fd) {
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-      connection.fd = fd;
-      impl.connections->HandleNewConnection(&connection);
-    });
+    impl.listener->start([&impl](int fd, size_t address) { impl.doors[address]->take(fd); });
   }
   return absl::OkStatus();
 }
@@ -172,7 +176,16 @@ std::shared_ptr<grpc::Channel> Coordinator::in_process_channel() {
 }
 
 int Coordinator::port() const {
-  return impl_->listener == nullptr ? 0 : impl_->listener->port();
+  return impl_->listener == nullptr ? 0 : impl_->listener->port(0);
+}
+
+std::vector<std::string> Coordinator::addresses() const {
+  std::vector<std::string> bound = impl_->addresses;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (const int port = impl_->listener->port(i); port != 0)
+      bound[i] = cat(bound[i].substr(0, bound[i].rfind(':') + 1), port);
+  }
+  return bound;
 }
 
 void Coordinator::stop() {

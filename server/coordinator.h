@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/store/upkeep.h"
@@ -20,10 +21,11 @@ namespace wl {
 class Compiler;
 
 struct CoordinatorOptions {
-  std::string store;          // path of the SQLite file; made when missing, with its folder
-  std::string listen;         // "HOST:PORT", "unix:PATH" or empty: in-process only
-  bool allow_remote = false;  // without it HOST must be a loopback address
-  int max_connections = 0;    // at once (server/listener.h)
+  std::string store;  // path of the SQLite file; made when missing, with its folder
+  // Addresses, separated by commas: "HOST:PORT" with a HOST of this machine, or "unix:PATH"; empty: in-process only.
+  // Who may call what by them: server/services/authorizer.h.
+  std::string listen;
+  int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.
   bool share_machine = false;
@@ -57,7 +59,9 @@ class Coordinator {
   // For embedded mode. No call may begin on it once stop() has begun: gRPC 1.51 crashes on an in-process channel whose
   // server is gone, so stop the agent and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
-  int port() const;  // the bound port, when listening on HOST:0
+  int port() const;  // the bound port of the first address, when it is HOST:0
+  // The addresses that it listens on, with the bound ports.
+  std::vector<std::string> addresses() const;
   // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s, or
   // as long as a backup that is under way.
   void stop();

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
 #include "server/coordinator.h"
 #include "server/listener.h"
@@ -71,11 +72,10 @@ std::vector<Setting> Daemon::settings() {
   wl::UpkeepOptions& upkeep = options.upkeep;
   return {
       {"--store", "store", &options.store, "the SQLite file that remembers everything; made when missing"},
-      {"--listen", "listen", &options.listen, "HOST:PORT on this machine, or unix:PATH"},
+      {"--listen", "listen", &options.listen,
+       "HOST:PORT on this machine or unix:PATH, or several with commas; operators use unix:PATH"},
       {"--ranker", "ranker", &options.ranker,
        "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
-      {"--allow-remote", "allow_remote", &options.allow_remote,
-       "listen on an address that other machines reach; nobody is authenticated"},
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
       {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
        4096},
@@ -165,7 +165,7 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   const std::vector<Setting> settings = daemon->settings();
   add_settings(app, settings);
   app.add_option("--config", daemon->config,
-                 "TOML file with any of these, such as lease_s = 15 or allow_remote = true");
+                 "TOML file with any of these, such as lease_s = 15 or listen = \"unix:/run/warploom.sock\"");
   app.add_option("--restore", daemon->restore,
                  "put this backup in the place of --store, which nobody may use, and end");
   app.add_flag("--verbose", daemon->verbose, "log every change");
@@ -223,10 +223,7 @@ int main(int argc, char** argv) {
   };
   wl::Coordinator coordinator;
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
-  const std::string address =
-      options.listen.starts_with("unix:")
-          ? options.listen
-          : wl::cat(options.listen.substr(0, options.listen.rfind(':')), ":", coordinator.port());
+  const std::string address = absl::StrJoin(coordinator.addresses(), ",");
   spdlog::info("serving on {}, store {}", address, options.store);
   // Scripts that asked for port 0 read the port here.
   std::printf("listening on %s\n", address.c_str());

@@ -146,7 +146,7 @@ TEST(RequestLimits, NamesOfAGraphAreChecked) {
 }
 
 TEST(ListingLimits, ManyLargeWorkersComeInPages) {
-  constexpr int kWorkers = 200, kDevices = 64;
+  constexpr int kFleet = 200, kDevices = 64;
   Scratch scratch;
   Service service(scratch.path("a.db"));
   v1::RegisterWorkerRequest worker;
@@ -157,7 +157,7 @@ TEST(ListingLimits, ManyLargeWorkersComeInPages) {
     device->set_compiler_versions(std::string(1024, 'v'));
     device->set_name(std::string(256, 'n'));
   }
-  for (int i = 0; i < kWorkers; ++i) {
+  for (int i = 0; i < kFleet; ++i) {
     worker.set_name(cat("w", i));
     grpc::ClientContext context;
     v1::RegisterWorkerResponse answer;
@@ -173,7 +173,7 @@ TEST(ListingLimits, ManyLargeWorkersComeInPages) {
     for (const v1::WorkerInfo& info : page.workers()) EXPECT_TRUE(names.insert(info.name()).second) << info.name();
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  EXPECT_EQ(names.size(), static_cast<size_t>(kWorkers));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kFleet));
 }
 
 TEST(ListingLimits, HugeLabelsOfAnOlderStoreAreShortened) {
