@@ -68,7 +68,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Listener> listener;  // null: in-process only
 
   absl::Status open(const CoordinatorOptions& options);
-  bool build();
+  bool build(bool tls);
   void close();
 };
 
@@ -116,7 +116,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   return absl::OkStatus();
 }
 
-bool Coordinator::Impl::build() {
+bool Coordinator::Impl::build(bool tls) {
   if (listener != nullptr) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
@@ -124,10 +124,9 @@ bool Coordinator::Impl::build() {
   for (const auto& [name, value] : kConnectionLimits) builder.AddChannelArgument(name, value);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (listener != nullptr) {
-    authorizer = std::make_unique<Authorizer>(geteuid());
     for (const std::string& address : addresses) {
-      const Door kind = address.starts_with("unix:") ? Door::kUnix : Door::kLoopback;
-      doors.push_back(std::make_unique<Doors>(kind, *authorizer, &builder));
+      const Door kind = address.starts_with("unix:") ? Door::kUnix : tls ? Door::kTls : Door::kLoopback;
+      doors.push_back(std::make_unique<Doors>(kind, authorizer.get(), &builder));
     }
   }
   server = builder.BuildAndStart();
@@ -154,11 +153,17 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   Impl& impl = *impl_;
   if (!options.listen.empty()) {
     impl.addresses = absl::StrSplit(options.listen, ',');
-    WL_ASSIGN_OR_RETURN(impl.listener,
-                        Listener::open({.addresses = impl.addresses, .max_connections = options.max_connections}));
+    if (options.tls.any() && options.tls.cert.empty())
+      return invalid("--tls-ca: expected --tls-cert and --tls-key with it");
+    WL_ASSIGN_OR_RETURN(impl.authorizer,
+                        Authorizer::open({.owner = geteuid(), .callers = options.callers, .tls = options.tls}));
+    WL_ASSIGN_OR_RETURN(impl.listener, Listener::open({.addresses = impl.addresses,
+                                                       .tls = options.tls.any(),
+                                                       .every_user = !options.callers.empty(),
+                                                       .max_connections = options.max_connections}));
   }
   absl::Status status = impl.open(options);
-  if (status.ok() && !impl.build()) status = absl::InternalError("gRPC could not start a server");
+  if (status.ok() && !impl.build(options.tls.any())) status = absl::InternalError("gRPC could not start a server");
   if (status.ok()) status = impl.engine->start();
   if (!status.ok()) {
     impl.close();

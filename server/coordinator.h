@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "proto/tls.h"
 #include "server/store/upkeep.h"
 
 namespace grpc {
@@ -22,9 +23,11 @@ class Compiler;
 
 struct CoordinatorOptions {
   std::string store;  // path of the SQLite file; made when missing, with its folder
-  // Addresses, separated by commas: "HOST:PORT" with a HOST of this machine, or "unix:PATH"; empty: in-process only.
-  // Who may call what by them: server/services/authorizer.h.
+  // Addresses, separated by commas: "HOST:PORT", or "unix:PATH"; empty: in-process only. Without `tls` a HOST must be
+  // of this machine; with it every port speaks TLS.
   std::string listen;
+  TlsFiles tls;
+  std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
   int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.

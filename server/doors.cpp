@@ -11,13 +11,13 @@ constexpr size_t kMostUsers = 16;
 
 }  // namespace
 
-Doors::Doors(Door kind, const Authorizer& authorizer, grpc::ServerBuilder* builder)
+Doors::Doors(Door kind, Authorizer* authorizer, grpc::ServerBuilder* builder)
     : kind_(kind), doors_(kind == Door::kUnix ? kMostUsers + 1 : 1) {
   for (One& one : doors_) {
     one.connection = std::make_shared<Connection>();
     one.connection->door = kind;
     one.in = builder->experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, authorizer.guarded(one.connection));
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, authorizer->guarded(one.connection));
   }
 }
 

@@ -15,7 +15,7 @@ namespace wl {
 class Doors {
  public:
   // Adds the doors of `kind` to a server that is being built. `authorizer` must outlive the server.
-  Doors(Door kind, const Authorizer& authorizer, grpc::ServerBuilder* builder);
+  Doors(Door kind, Authorizer* authorizer, grpc::ServerBuilder* builder);
 
   // Gives a connection to the server, which owns it from then on. One thread.
   void take(int fd);

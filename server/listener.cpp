@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "absl/strings/numbers.h"
+#include "proto/dial.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
@@ -30,16 +31,12 @@ constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
 constexpr int kRetryMs = 50;  // when nothing can be accepted for want of memory
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 // A host, without brackets, and a port.
 struct HostPort {
   std::string host, port;
 };
 
-absl::StatusOr<HostPort> parse_host_port(const std::string& address) {
+absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool tls) {
   const size_t colon = address.rfind(':');
   int port = -1;
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
@@ -47,10 +44,10 @@ absl::StatusOr<HostPort> parse_host_port(const std::string& address) {
     return invalid("listen address ", address, ": expected HOST:PORT or unix:PATH");
   }
   std::string host = address.substr(0, colon);
-  if (!is_loopback(host)) {
+  if (!tls && !is_loopback(host)) {
     return invalid("listen address ", address,
-                   ": is reachable from other machines, of which nobody would be known; listen on 127.0.0.1 or "
-                   "unix:PATH, and let other machines in by a tunnel (ssh -L)");
+                   ": is reachable from other machines, and nothing goes to them in plain text; say --tls-cert, "
+                   "--tls-key and --tls-ca, or listen on 127.0.0.1 or unix:PATH");
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return HostPort{std::move(host), cat(port)};
@@ -114,19 +111,22 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::open(const ListenOptions& op
   out->ports_.resize(options.addresses.size());
   for (size_t i = 0; i < options.addresses.size(); ++i) {
     const std::string& name = options.addresses[i];
-    WL_RETURN_IF_ERROR(name.starts_with("unix:") ? out->open_path(i, name) : out->open_port(i, name));
+    WL_RETURN_IF_ERROR(name.starts_with("unix:") ? out->open_path(i, name, options.every_user)
+                                                 : out->open_port(i, name, options.tls));
   }
   return out;
 }
 
-absl::Status Listener::open_path(size_t address, const std::string& name) {
+absl::Status Listener::open_path(size_t address, const std::string& name, bool every_user) {
   WL_ASSIGN_OR_RETURN(const sockaddr_un at, parse_path(name.substr(5)));
   WL_RETURN_IF_ERROR(clear_socket(at));
-  return listen_on(AF_UNIX, &at, sizeof at, address, name);
+  WL_RETURN_IF_ERROR(listen_on(AF_UNIX, &at, sizeof at, address, name));
+  if (every_user) chmod(at.sun_path, 0666);
+  return absl::OkStatus();
 }
 
-absl::Status Listener::open_port(size_t address, const std::string& name) {
-  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name));
+absl::Status Listener::open_port(size_t address, const std::string& name, bool tls) {
+  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name, tls));
   addrinfo wanted = {};
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   wanted.ai_socktype = SOCK_STREAM;

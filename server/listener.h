@@ -21,7 +21,9 @@ namespace wl {
 int64_t raise_descriptor_limit();
 
 struct ListenOptions {
-  std::vector<std::string> addresses;  // "HOST:PORT", where HOST must be a loopback address, or "unix:PATH"
+  std::vector<std::string> addresses;  // "HOST:PORT" or "unix:PATH"
+  bool tls = false;                    // without it every HOST must be a loopback address
+  bool every_user = false;             // of this machine may connect to a unix socket; without it the owner alone
   int max_connections = 0;             // at once; 0: as many as the limit of descriptors leaves, at most 4096
 };
 
@@ -54,8 +56,8 @@ class Listener {
   };
 
   Listener() = default;
-  absl::Status open_path(size_t address, const std::string& name);
-  absl::Status open_port(size_t address, const std::string& name);
+  absl::Status open_path(size_t address, const std::string& name, bool every_user);
+  absl::Status open_port(size_t address, const std::string& name, bool tls);
   absl::Status listen_on(int family, const void* at, uint32_t size, size_t address, const std::string& name);
   void serve();
   bool accept_one(const End& end);
