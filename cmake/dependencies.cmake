@@ -2,7 +2,7 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(Protobuf REQUIRED)
 find_package(gRPC REQUIRED)
 find_package(SQLite3 REQUIRED)
@@ -40,6 +40,17 @@ target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${generated})
+# An rpc that does not say who may call it fails the build, before anything is generated.
+add_executable(check_access ${PROJECT_SOURCE_DIR}/proto/check_access.cpp)
+target_compile_options(check_access PRIVATE ${WARPLOOM_WARNINGS} ${WARPLOOM_COLD})
+target_link_libraries(check_access PRIVATE protobuf::libprotobuf)
+set(checked ${generated}/protocol.checked)
+add_custom_command(
+  OUTPUT ${checked}
+  COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/proto --include_imports --include_source_info
+          --descriptor_set_out=${checked} ${WARPLOOM_PROTO_FILES}
+  COMMAND check_access ${checked}
+  DEPENDS check_access ${WARPLOOM_PROTO_FILES} VERBATIM)
 set(proto_sources)
 foreach(proto ${WARPLOOM_PROTO_FILES})
   get_filename_component(stem ${proto} NAME_WE)
@@ -51,7 +62,7 @@ foreach(proto ${WARPLOOM_PROTO_FILES})
     OUTPUT ${outputs}
     COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/proto --cpp_out=${generated} --grpc_out=${generated}
             --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
-    DEPENDS ${WARPLOOM_PROTO_FILES} VERBATIM)
+    DEPENDS ${WARPLOOM_PROTO_FILES} ${checked} VERBATIM)
   list(APPEND proto_sources ${outputs})
   # Every generated file of messages defines the same static names; those of services may be merged.
   set_source_files_properties(${generated}/warploom/v1/${stem}.pb.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

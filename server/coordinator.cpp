@@ -2,11 +2,14 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <unistd.h>
 
 #include <chrono>
 
+#include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
+#include "server/doors.h"
 #include "server/engine/engine.h"
 #include "server/listener.h"
 #include "server/services/services.h"
@@ -56,12 +59,14 @@ struct Coordinator::Impl {
   std::unique_ptr<Budget> waiting, transfers;
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
+  std::unique_ptr<Authorizer> authorizer;
   std::unique_ptr<grpc::Server> server;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections;
+  std::vector<std::unique_ptr<Doors>> doors;  // by address
+  std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
 
   absl::Status open(const CoordinatorOptions& options);
-  bool build();
+  bool build(bool tls);
   void close();
 };
 
@@ -111,7 +116,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   return absl::OkStatus();
 }
 
-bool Coordinator::Impl::build() {
+bool Coordinator::Impl::build(bool tls) {
   if (listener != nullptr) grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
@@ -119,8 +124,10 @@ bool Coordinator::Impl::build() {
   for (const auto& [name, value] : kConnectionLimits) builder.AddChannelArgument(name, value);
   for (const auto& service : services) builder.RegisterService(service.get());
   if (listener != nullptr) {
-    connections = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
+    for (const std::string& address : addresses) {
+      const Door kind = address.starts_with("unix:") ? Door::kUnix : tls ? Door::kTls : Door::kLoopback;
+      doors.push_back(std::make_unique<Doors>(kind, authorizer.get(), &builder));
+    }
   }
   server = builder.BuildAndStart();
   return server != nullptr;
@@ -137,7 +144,7 @@ void Coordinator::Impl::close() {
   slow.reset();
   engine.reset();
   server.reset();
-  connections.reset();
+  doors.clear();
   upkeep.reset();
   store.reset();
 }
@@ -145,12 +152,18 @@ void Coordinator::Impl::close() {
 absl::Status Coordinator::start(const CoordinatorOptions& options) {
   Impl& impl = *impl_;
   if (!options.listen.empty()) {
-    WL_ASSIGN_OR_RETURN(impl.listener, Listener::open({.address = options.listen,
-                                                       .allow_remote = options.allow_remote,
+    impl.addresses = absl::StrSplit(options.listen, ',');
+    if (options.tls.any() && options.tls.cert.empty())
+      return invalid("--tls-ca: expected --tls-cert and --tls-key with it");
+    WL_ASSIGN_OR_RETURN(impl.authorizer,
+                        Authorizer::open({.owner = geteuid(), .callers = options.callers, .tls = options.tls}));
+    WL_ASSIGN_OR_RETURN(impl.listener, Listener::open({.addresses = impl.addresses,
+                                                       .tls = options.tls.any(),
+                                                       .every_user = !options.callers.empty(),
                                                        .max_connections = options.max_connections}));
   }
   absl::Status status = impl.open(options);
-  if (status.ok() && !impl.build()) status = absl::InternalError("gRPC could not start a server");
+  if (status.ok() && !impl.build(options.tls.any())) status = absl::InternalError("gRPC could not start a server");
   if (status.ok()) status = impl.engine->start();
   if (!status.ok()) {
     impl.close();
@@ -158,11 +171,7 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   }
   // Whoever connected before this waited in the backlog.
   if (impl.listener != nullptr) {
-    impl.listener->start([&impl](int fd) {
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-      connection.fd = fd;
-      impl.connections->HandleNewConnection(&connection);
-    });
+    impl.listener->start([&impl](int fd, size_t address) { impl.doors[address]->take(fd); });
   }
   return absl::OkStatus();
 }
@@ -172,7 +181,16 @@ std::shared_ptr<grpc::Channel> Coordinator::in_process_channel() {
 }
 
 int Coordinator::port() const {
-  return impl_->listener == nullptr ? 0 : impl_->listener->port();
+  return impl_->listener == nullptr ? 0 : impl_->listener->port(0);
+}
+
+std::vector<std::string> Coordinator::addresses() const {
+  std::vector<std::string> bound = impl_->addresses;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (const int port = impl_->listener->port(i); port != 0)
+      bound[i] = cat(bound[i].substr(0, bound[i].rfind(':') + 1), port);
+  }
+  return bound;
 }
 
 void Coordinator::stop() {

@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "proto/tls.h"
 #include "server/store/upkeep.h"
 
 namespace grpc {
@@ -20,10 +22,13 @@ namespace wl {
 class Compiler;
 
 struct CoordinatorOptions {
-  std::string store;          // path of the SQLite file; made when missing, with its folder
-  std::string listen;         // "HOST:PORT", "unix:PATH" or empty: in-process only
-  bool allow_remote = false;  // without it HOST must be a loopback address
-  int max_connections = 0;    // at once (server/listener.h)
+  std::string store;  // path of the SQLite file; made when missing, with its folder
+  // Addresses, separated by commas: "HOST:PORT", or "unix:PATH"; empty: in-process only. Without `tls` a HOST must be
+  // of this machine; with it every port speaks TLS.
+  std::string listen;
+  TlsFiles tls;
+  std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
+  int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.
   bool share_machine = false;
@@ -60,7 +65,9 @@ class Coordinator {
   // For embedded mode. No call may begin on it once stop() has begun: gRPC 1.51 crashes on an in-process channel whose
   // server is gone, so stop the agent and the client first.
   std::shared_ptr<grpc::Channel> in_process_channel();
-  int port() const;  // the bound port, when listening on HOST:0
+  int port() const;  // the bound port of the first address, when it is HOST:0
+  // The addresses that it listens on, with the bound ports.
+  std::vector<std::string> addresses() const;
   // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s, or
   // as long as a backup that is under way.
   void stop();

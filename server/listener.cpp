@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "absl/strings/numbers.h"
+#include "proto/dial.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
@@ -30,16 +31,12 @@ constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
 constexpr int kRetryMs = 50;  // when nothing can be accepted for want of memory
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
-}
-
 // A host, without brackets, and a port.
 struct HostPort {
   std::string host, port;
 };
 
-absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool allow_remote) {
+absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool tls) {
   const size_t colon = address.rfind(':');
   int port = -1;
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
@@ -47,10 +44,10 @@ absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool allow_
     return invalid("listen address ", address, ": expected HOST:PORT or unix:PATH");
   }
   std::string host = address.substr(0, colon);
-  if (!allow_remote && !is_loopback(host)) {
+  if (!tls && !is_loopback(host)) {
     return invalid("listen address ", address,
-                   ": is reachable from other machines and there is no authentication yet; listen on "
-                   "127.0.0.1 or unix:PATH, or say --allow-remote");
+                   ": is reachable from other machines, and nothing goes to them in plain text; say --tls-cert, "
+                   "--tls-key and --tls-ca, or listen on 127.0.0.1 or unix:PATH");
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return HostPort{std::move(host), cat(port)};
@@ -111,36 +108,47 @@ int64_t raise_descriptor_limit() {
 absl::StatusOr<std::unique_ptr<Listener>> Listener::open(const ListenOptions& options) {
   std::unique_ptr<Listener> out(new Listener);
   WL_ASSIGN_OR_RETURN(out->max_connections_, connections_of(options.max_connections));
-  const std::string& name = options.address;
-  if (name.starts_with("unix:")) {
-    WL_ASSIGN_OR_RETURN(const sockaddr_un address, parse_path(name.substr(5)));
-    WL_RETURN_IF_ERROR(clear_socket(address));
-    WL_RETURN_IF_ERROR(out->listen_on(AF_UNIX, &address, sizeof address, name));
-    return out;
+  out->ports_.resize(options.addresses.size());
+  for (size_t i = 0; i < options.addresses.size(); ++i) {
+    const std::string& name = options.addresses[i];
+    WL_RETURN_IF_ERROR(name.starts_with("unix:") ? out->open_path(i, name, options.every_user)
+                                                 : out->open_port(i, name, options.tls));
   }
-  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name, options.allow_remote));
+  return out;
+}
+
+absl::Status Listener::open_path(size_t address, const std::string& name, bool every_user) {
+  WL_ASSIGN_OR_RETURN(const sockaddr_un at, parse_path(name.substr(5)));
+  WL_RETURN_IF_ERROR(clear_socket(at));
+  WL_RETURN_IF_ERROR(listen_on(AF_UNIX, &at, sizeof at, address, name));
+  if (every_user) chmod(at.sun_path, 0666);
+  return absl::OkStatus();
+}
+
+absl::Status Listener::open_port(size_t address, const std::string& name, bool tls) {
+  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name, tls));
   addrinfo wanted = {};
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &wanted, &found); error != 0)
     return absl::UnavailableError(cat("listen address ", name, ": ", gai_strerror(error)));
+  const size_t before = ends_.size();
   absl::Status status;
   for (const addrinfo* one = found; one != nullptr && !absl::IsUnavailable(status); one = one->ai_next) {
     // The others of a name with several addresses get the port that the first one got.
-    if (out->port_ != 0 && one->ai_family == AF_INET)
-      reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port = htons(static_cast<uint16_t>(out->port_));
-    if (out->port_ != 0 && one->ai_family == AF_INET6)
-      reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port = htons(static_cast<uint16_t>(out->port_));
-    status = out->listen_on(one->ai_family, one->ai_addr, one->ai_addrlen, name);
+    const auto port = htons(static_cast<uint16_t>(ports_[address]));
+    if (port != 0 && one->ai_family == AF_INET) reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port = port;
+    if (port != 0 && one->ai_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port = port;
+    status = listen_on(one->ai_family, one->ai_addr, one->ai_addrlen, address, name);
   }
   freeaddrinfo(found);
   // A machine without IPv6 has "localhost" all the same.
-  if (!out->listeners_.empty() && !absl::IsUnavailable(status)) return out;
+  if (ends_.size() > before && !absl::IsUnavailable(status)) return absl::OkStatus();
   return absl::UnavailableError(status.message());
 }
 
-absl::Status Listener::listen_on(int family, const void* address, uint32_t size, const std::string& name) {
+absl::Status Listener::listen_on(int family, const void* at, uint32_t size, size_t address, const std::string& name) {
   const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return absl::FailedPreconditionError(cat("listen address ", name, ": ", std::strerror(errno)));
   const int yes = 1;
@@ -148,11 +156,11 @@ absl::Status Listener::listen_on(int family, const void* address, uint32_t size,
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);  // Connections that are accepted have it too.
   }
-  const bool bound = bind(fd, static_cast<const sockaddr*>(address), size) == 0;
+  const bool bound = bind(fd, static_cast<const sockaddr*>(at), size) == 0;
   // Nobody can connect before listen().
   if (bound && family == AF_UNIX) {
-    path_ = name.substr(5);
-    chmod(path_.c_str(), 0600);
+    paths_.push_back(name.substr(5));
+    chmod(paths_.back().c_str(), 0600);
   }
   if (!bound || listen(fd, SOMAXCONN) != 0) {
     const int error = errno;
@@ -162,12 +170,13 @@ absl::Status Listener::listen_on(int family, const void* address, uint32_t size,
             "or not of this machine: choose another (", std::strerror(error), ")");
     return error == EADDRINUSE ? absl::UnavailableError(message) : absl::FailedPreconditionError(message);
   }
-  listeners_.push_back(fd);
+  ends_.push_back({fd, address});
+  int& port = ports_[address];
   sockaddr_storage own = {};
   socklen_t own_size = sizeof own;
-  if (port_ == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0) {
-    if (own.ss_family == AF_INET) port_ = ntohs(reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
-    if (own.ss_family == AF_INET6) port_ = ntohs(reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port);
+  if (port == 0 && getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_size) == 0) {
+    if (own.ss_family == AF_INET) port = ntohs(reinterpret_cast<const sockaddr_in*>(&own)->sin_port);
+    if (own.ss_family == AF_INET6) port = ntohs(reinterpret_cast<const sockaddr_in6*>(&own)->sin6_port);
   }
   return absl::OkStatus();
 }
@@ -176,7 +185,7 @@ Listener::~Listener() {
   stop();
 }
 
-void Listener::start(std::function<void(int fd)> take) {
+void Listener::start(Take take) {
   take_ = std::move(take);
   wake_ = eventfd(0, EFD_CLOEXEC);
   spare_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -192,20 +201,20 @@ void Listener::stop() {
     close(wake_);
     if (spare_ >= 0) close(spare_);
   }
-  for (int fd : listeners_) close(fd);
-  listeners_.clear();
-  if (!path_.empty()) unlink(path_.c_str());
-  path_.clear();
+  for (const End& end : ends_) close(end.fd);
+  ends_.clear();
+  for (const std::string& path : paths_) unlink(path.c_str());
+  paths_.clear();
 }
 
 void Listener::serve() {
   std::vector<pollfd> ends = {{wake_, POLLIN, 0}};
-  for (int fd : listeners_) ends.push_back({fd, POLLIN, 0});
+  for (const End& end : ends_) ends.push_back({end.fd, POLLIN, 0});
   for (;;) {
     if (poll(ends.data(), ends.size(), -1) < 0) continue;
     if (ends[0].revents != 0) return;
     for (size_t i = 1; i < ends.size(); ++i) {
-      if (ends[i].revents == 0 || accept_one(ends[i].fd)) continue;
+      if (ends[i].revents == 0 || accept_one(ends_[i - 1])) continue;
       pollfd& woken = ends[0];
       poll(&woken, 1, kRetryMs);
     }
@@ -213,12 +222,12 @@ void Listener::serve() {
 }
 
 // Takes or refuses one connection, if there is one. False: that cannot be done for now.
-bool Listener::accept_one(int listener) {
-  int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+bool Listener::accept_one(const End& end) {
+  int fd = accept4(end.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
     if (errno == EMFILE && spare_ >= 0) {
       close(spare_);
-      fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      fd = accept4(end.fd, nullptr, nullptr, SOCK_CLOEXEC);
       if (fd >= 0) close(fd);
       spare_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
       refuse("the process has no descriptor left");
@@ -235,7 +244,7 @@ bool Listener::accept_one(int listener) {
   struct stat own = {};
   fstat(fd, &own);
   open_.emplace(fd, own.st_ino);
-  take_(fd);
+  take_(fd, end.address);
   return true;
 }
 

@@ -21,24 +21,27 @@ namespace wl {
 int64_t raise_descriptor_limit();
 
 struct ListenOptions {
-  std::string address;        // "HOST:PORT" or "unix:PATH"
-  bool allow_remote = false;  // without it HOST must be a loopback address
-  int max_connections = 0;    // at once; 0: as many as the limit of descriptors leaves, at most 4096
+  std::vector<std::string> addresses;  // "HOST:PORT" or "unix:PATH"
+  bool tls = false;                    // without it every HOST must be a loopback address
+  bool every_user = false;             // of this machine may connect to a unix socket; without it the owner alone
+  int max_connections = 0;             // at once; 0: as many as the limit of descriptors leaves, at most 4096
 };
 
 class Listener {
  public:
-  // Listens, but accepts nothing before start(). InvalidArgument: the address cannot be listened on by its form, or
-  // the limit of descriptors does not leave so many connections. Unavailable: the address is in use.
+  // Listens, but accepts nothing before start(). InvalidArgument: an address cannot be listened on by its form, or
+  // the limit of descriptors does not leave so many connections. Unavailable: an address is in use.
   static absl::StatusOr<std::unique_ptr<Listener>> open(const ListenOptions& options);
   ~Listener();  // stop()
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  int port() const { return port_; }  // 0 for "unix:PATH"
+  int port(size_t address) const { return ports_[address]; }  // 0 for "unix:PATH"
   int max_connections() const { return max_connections_; }
-  // Once. `take` is called on the listener's thread with every connection, and owns it from then on.
-  void start(std::function<void(int fd)> take);
+  // Once. `take` is called on the listener's thread with every connection and the number of the address by which it
+  // came in, and owns it from then on.
+  using Take = std::function<void(int fd, size_t address)>;
+  void start(Take take);
   void stop();  // Connections that were taken stay.
 
  private:
@@ -47,18 +50,26 @@ class Listener {
     std::chrono::steady_clock::time_point logged;
   };
 
+  struct End {
+    int fd;
+    size_t address;
+  };
+
   Listener() = default;
-  absl::Status listen_on(int family, const void* address, uint32_t size, const std::string& name);
+  absl::Status open_path(size_t address, const std::string& name, bool every_user);
+  absl::Status open_port(size_t address, const std::string& name, bool tls);
+  absl::Status listen_on(int family, const void* at, uint32_t size, size_t address, const std::string& name);
   void serve();
-  bool accept_one(int listener);
+  bool accept_one(const End& end);
   bool full();
   void refuse(const char* why);
 
-  std::vector<int> listeners_;
-  std::string path_;  // of the socket file, to be removed
-  int port_ = 0, max_connections_ = 0;
+  std::vector<End> ends_;
+  std::vector<std::string> paths_;  // of socket files, to be removed
+  std::vector<int> ports_;          // by address
+  int max_connections_ = 0;
   int wake_ = -1;
-  std::function<void(int)> take_;
+  Take take_;
   std::thread thread_;
   // The listener's thread only. gRPC does not say when it closes a connection, so a descriptor that no longer has the
   // socket of its connection is one that was closed.

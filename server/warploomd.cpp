@@ -17,9 +17,12 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
 #include "server/coordinator.h"
 #include "server/listener.h"
+#include "server/services/callers.h"
 #include "server/store/store.h"
 
 namespace {
@@ -61,6 +64,7 @@ struct Setting {
 struct Daemon {
   wl::CoordinatorOptions options;
   std::string config, restore;
+  std::string token, token_roles, token_life = "90d";  // of the command `token`
   bool verbose = false;
   double database_gb = 0, objects_gb = 0;
 
@@ -71,11 +75,15 @@ std::vector<Setting> Daemon::settings() {
   wl::UpkeepOptions& upkeep = options.upkeep;
   return {
       {"--store", "store", &options.store, "the SQLite file that remembers everything; made when missing"},
-      {"--listen", "listen", &options.listen, "HOST:PORT on this machine, or unix:PATH"},
+      {"--listen", "listen", &options.listen,
+       "HOST:PORT or unix:PATH, or several with commas; operators use unix:PATH. Without --tls-cert only on this "
+       "machine"},
+      {"--callers", "callers", &options.callers, "file of users, names in certificates and tokens that may call"},
+      {"--tls-cert", "tls_cert", &options.tls.cert, "certificate of this coordinator in PEM; every HOST:PORT has TLS"},
+      {"--tls-key", "tls_key", &options.tls.key, "its private key"},
+      {"--tls-ca", "tls_ca", &options.tls.ca, "who makes the certificates of workers, clients and operators"},
       {"--ranker", "ranker", &options.ranker,
        "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
-      {"--allow-remote", "allow_remote", &options.allow_remote,
-       "listen on an address that other machines reach; nobody is authenticated"},
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
       {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
        4096},
@@ -157,6 +165,38 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   return absl::OkStatus();
 }
 
+// "30d", "12h" or "never", in seconds.
+absl::StatusOr<int64_t> parse_life(const std::string& text) {
+  if (text == "never") return wl::kForEver;
+  int64_t count = 0;
+  const int64_t unit = text.ends_with('d') ? 86'400 : text.ends_with('h') ? 3600 : 0;
+  if (unit == 0 || !absl::SimpleAtoi(text.substr(0, text.size() - 1), &count) || count < 1 || count > 100'000)
+    return wl::invalid("--expires: expected a time such as 30d or 12h, or never, found \"", text, "\"");
+  return count * unit;
+}
+
+CLI::App* add_token(CLI::App& app, Daemon* daemon) {
+  CLI::App* token = app.add_subcommand("token", "make a token for a caller without a certificate, and print it");
+  token->footer("Example: warploomd token ci --callers callers.txt --role client --expires 30d > ci.token");
+  token->add_option("NAME", daemon->token, "who is to call with it; to revoke it, remove its line")->required();
+  token->add_option("--callers", daemon->options.callers, "file of --callers; keeps the SHA-256 of the token")
+      ->required();
+  token->add_option("--role", daemon->token_roles, "client, worker, operator, or several with commas")->required();
+  token->add_option("--expires", daemon->token_life, "30d, 12h or never")->capture_default_str();
+  return token;
+}
+
+int run_token(const Daemon& daemon) {
+  const auto roles = wl::parse_roles(daemon.token_roles);
+  if (!roles.ok()) return fail(wl::invalid("--role: ", std::string(roles.status().message())));
+  const auto life = parse_life(daemon.token_life);
+  if (!life.ok()) return fail(life.status());
+  const auto token = wl::make_token(daemon.options.callers, daemon.token, *roles, *life);
+  if (!token.ok()) return fail(token.status());
+  std::printf("%s\n", token->c_str());
+  return 0;
+}
+
 // Fills in the options. The exit code, if the program is to end with it.
 std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   CLI::App app("warploomd: the coordinator of Warploom. Hands out tuning work and keeps what it found.");
@@ -165,16 +205,18 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   const std::vector<Setting> settings = daemon->settings();
   add_settings(app, settings);
   app.add_option("--config", daemon->config,
-                 "TOML file with any of these, such as lease_s = 15 or allow_remote = true");
+                 "TOML file with any of these, such as lease_s = 15 or listen = \"unix:/run/warploom.sock\"");
   app.add_option("--restore", daemon->restore,
                  "put this backup in the place of --store, which nobody may use, and end");
   app.add_flag("--verbose", daemon->verbose, "log every change");
+  const CLI::App* token = add_token(app, daemon);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);
     return code == 0 ? 0 : kWrongUsage;
   }
+  if (token->parsed()) return run_token(*daemon);
   if (!daemon->config.empty()) {
     if (const absl::Status status = read_config(daemon->config, app, settings); !status.ok()) return fail(status);
   }
@@ -223,10 +265,7 @@ int main(int argc, char** argv) {
   };
   wl::Coordinator coordinator;
   if (const absl::Status status = coordinator.start(options); !status.ok()) return fail(status);
-  const std::string address =
-      options.listen.starts_with("unix:")
-          ? options.listen
-          : wl::cat(options.listen.substr(0, options.listen.rfind(':')), ":", coordinator.port());
+  const std::string address = absl::StrJoin(coordinator.addresses(), ",");
   spdlog::info("serving on {}, store {}", address, options.store);
   // Scripts that asked for port 0 read the port here.
   std::printf("listening on %s\n", address.c_str());

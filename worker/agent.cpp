@@ -87,7 +87,8 @@ class Agent {
     worked_ = Clock::now();
     while (!stop_.stop_requested()) {
       if (!registered_) {
-        const absl::Status status = calls_.register_process(options_.devices);
+        absl::Status status = calls_.register_process(options_.devices);
+        if (absl::IsUnavailable(status) && options_.explained) status = options_.explained(status);
         if (absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status)) return status;
         if (!status.ok()) {
           if (idle_too_long()) return status;

@@ -26,6 +26,8 @@ struct AgentOptions {
   double exit_when_idle_s = -1;  // return after this long without work; negative = never
   double wait_s = 20;            // duration of one long poll
   MeasureOptions measure;        // runner and work folder; the agent sets cancel and progress
+  // A more exact error of a call that did not reach the coordinator, where one is known; for the log.
+  std::function<absl::Status(const absl::Status&)> explained;
   // Replaces measure() in tests.
   std::function<absl::StatusOr<Measured>(const Batch&, const MeasureOptions&)> measure_with;
 };

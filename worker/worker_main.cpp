@@ -12,7 +12,7 @@
 #include <optional>
 #include <thread>
 
-#include "proto/rpc.h"
+#include "proto/dial.h"
 #include "worker/agent.h"
 
 namespace {
@@ -64,6 +64,11 @@ int main(int argc, char** argv) {
   app.footer("Example: warploom-worker --server unix:/run/warploom.sock --exit-when-idle 60");
   app.set_version_flag("--version", WARPLOOM_VERSION);
   app.add_option("--server", server, "the coordinator: HOST:PORT or unix:PATH")->required();
+  wl::DialOptions dialled;
+  app.add_option("--tls-ca", dialled.tls.ca, "call by TLS; file with the CA of the coordinator's certificate, in PEM");
+  app.add_option("--tls-cert", dialled.tls.cert, "file with the certificate of this worker");
+  app.add_option("--tls-key", dialled.tls.key, "file with its private key");
+  app.add_option("--token-file", dialled.token_file, "has a token of this worker; or WARPLOOM_TOKEN is one");
   app.add_option("--devices", devices,
                  "devices to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
                  "invented; for tests)")
@@ -80,6 +85,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
   }
+  dialled.token = wl::take_token_variable();
   spdlog::set_default_logger(spdlog::stderr_logger_mt("warploom-worker"));
   spdlog::set_level(quiet ? spdlog::level::err : spdlog::level::info);
   gpr_set_log_function([](gpr_log_func_args*) {});
@@ -104,16 +110,25 @@ int main(int argc, char** argv) {
     return kWrongUsage;
   }
 
+  const auto channel = wl::dial(server, dialled);
+  if (!channel.ok()) {
+    std::fprintf(stderr, "warploom-worker: %s\n", std::string(channel.status().message()).c_str());
+    return kWrongUsage;
+  }
+  options.explained = [&](const absl::Status& status) { return wl::explained(status, server, dialled); };
+
   std::stop_source stop;
   std::thread watcher([&] {
     int number = 0;
     sigwait(&signals, &number);  // SIGUSR1 means that the work ended by itself
     stop.request_stop();
   });
-  const absl::Status status = wl::run_agent(wl::dial(server), options, stop.get_token());
+  const absl::Status status = wl::run_agent(*channel, options, stop.get_token());
   pthread_kill(watcher.native_handle(), SIGUSR1);
   watcher.join();
   if (status.ok()) return 0;
   std::fprintf(stderr, "warploom-worker: %s\n", std::string(status.message()).c_str());
-  return absl::IsUnavailable(status) ? kUnreachable : absl::IsInvalidArgument(status) ? kWrongUsage : kInternal;
+  if (absl::IsUnavailable(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status))
+    return kUnreachable;
+  return absl::IsInvalidArgument(status) ? kWrongUsage : kInternal;
 }

@@ -31,7 +31,10 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
     if (!opened.ok()) return store_error(opened.status());
     channel = *std::move(opened);
   }
-  Service service = embedded ? Service(channel, "this process") : Service::at(options.server);
+  Service service(channel, {.where = "this process"});
+  if (!embedded) {
+    WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial));
+  }
   Context context{std::move(options), local, std::move(service), embedded};
   const std::string& command = context.options.command;
   if (command == "tune" || command == "watch") return tune_command(context);
@@ -64,6 +67,7 @@ int run_cli(int argc, const char* const* argv, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
   auto parsed = parse_options(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
+  std::get<Options>(parsed).dial.token = take_token_variable();
   absl::StatusOr<int> code = dispatch(std::get<Options>(std::move(parsed)), local);
   bool flushed = std::fflush(stdout) == 0;
   if (!code.ok()) {

@@ -24,8 +24,21 @@ CLI::App* command(CLI::App& app, Options& options, const std::string& name, cons
 }
 
 CLI::Option* add_server(CLI::App* sub, Options& options) {
-  return sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
-      ->type_name("ADDR");
+  CLI::Option* server =
+      sub->add_option("--server", options.server, "coordinator: unix:PATH or HOST:PORT; default: this process")
+          ->type_name("ADDR");
+  const struct {
+    const char* option;
+    std::string* value;
+    const char* says;
+  } rows[] = {
+      {"--tls-ca", &options.dial.tls.ca, "call by TLS; the CA of the coordinator's certificate, in PEM"},
+      {"--tls-cert", &options.dial.tls.cert, "certificate of this client"},
+      {"--tls-key", &options.dial.tls.key, "its private key"},
+      {"--token-file", &options.dial.token_file, "has a token of this client; or WARPLOOM_TOKEN is one"},
+  };
+  for (const auto& row : rows) sub->add_option(row.option, *row.value, row.says)->type_name("FILE")->needs(server);
+  return server;
 }
 
 void add_connection(CLI::App* sub, Options& options) {

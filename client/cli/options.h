@@ -9,6 +9,7 @@
 
 #include "client/cli/run.h"
 #include "compiler/base/job.h"
+#include "proto/dial.h"
 
 namespace wl {
 
@@ -17,6 +18,7 @@ struct Options {
   std::string input;    // the positional argument: FILE, DIR, KEY or job name
   // address of the coordinator; empty: one is started in this process
   std::string server;
+  DialOptions dial;                                  // how it is called
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
   std::string out;                                   // folder in which to write the bundle

@@ -25,9 +25,12 @@ constexpr auto kCallDeadline = std::chrono::seconds(120);
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 constexpr size_t kMaxBlobBytes = 256 << 20;
 
-absl::Status status_of(const grpc::Status& status, const std::string& where) {
+absl::Status status_of(const grpc::Status& status, const Peer& peer) {
+  const std::string& where = peer.where;
   if (status.ok()) return absl::OkStatus();
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const absl::Status known = explained(from_grpc(status), where, peer.dialled);
+    if (!absl::IsUnavailable(known)) return known;
     return absl::UnavailableError(cat("no coordinator answers at ", where, " (", status.error_message(),
                                       "); start one with `warploomd --listen ", where,
                                       "`, or leave out --server to tune in this process"));
@@ -51,15 +54,15 @@ absl::Status fits_message(const std::string& graph) {
 
 // Makes one unary call to the coordinator and checks its answer.
 template <typename Stub, typename Request, typename Response>
-absl::StatusOr<Response> call(Stub& stub, const std::string& where,
+absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                               const Request& request, Clock::duration patience = kCallDeadline) {
   grpc::ClientContext context;
   context.set_deadline(Clock::now() + patience);
   Response response;
   grpc::Status status = (stub.*method)(&context, request, &response);
-  if (!status.ok()) return status_of(status, where);
-  if (const absl::Status fields = check_fields(response); !fields.ok()) return answer_error(fields, where);
+  if (!status.ok()) return status_of(status, peer);
+  if (const absl::Status fields = check_fields(response); !fields.ok()) return answer_error(fields, peer.where);
   return response;
 }
 
@@ -87,11 +90,12 @@ absl::Status add_part(v1::InspectResponse part, Inspection& out) {
 
 }  // namespace
 
-Service::Service(std::shared_ptr<grpc::Channel> channel, std::string where)
-    : channel_(std::move(channel)), where_(std::move(where)) {}
+Service::Service(std::shared_ptr<grpc::Channel> channel, Peer peer)
+    : channel_(std::move(channel)), peer_(std::move(peer)) {}
 
-Service Service::at(const std::string& address) {
-  return Service(dial(address), address);
+absl::StatusOr<Service> Service::at(const std::string& address, const DialOptions& options) {
+  WL_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, dial(address, options));
+  return Service(std::move(channel), {.where = address, .dialled = options});
 }
 
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
@@ -103,7 +107,7 @@ absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std
   *request.mutable_options() = to_proto(options);
   request.set_label(fitted(label, TextKind::kName, kMostName));
   auto stub = v1::TuningService::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CreateTuningJob, request));
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, peer_, &v1::TuningService::Stub::CreateTuningJob, request));
   return from_proto(job);
 }
 
@@ -137,12 +141,12 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
       last = *std::move(job);
     }
     if (!wrong.ok()) context.TryCancel();
-    const absl::Status status = status_of(stream->Finish(), where_);
-    if (!wrong.ok()) return answer_error(wrong, where_);
+    const absl::Status status = status_of(stream->Finish(), peer_);
+    if (!wrong.ok()) return answer_error(wrong, peer_.where);
     if (last && is_done(last->state)) return *std::move(last);
     // Only the stream's own deadline, which is limits.until, ends it like that.
     if (absl::IsDeadlineExceeded(status) && !lost)
-      return absl::DeadlineExceededError(cat("job ", name, " at ", where_, " is not done in time"));
+      return absl::DeadlineExceededError(cat("job ", name, " at ", peer_.where, " is not done in time"));
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     // The stream ended early because the coordinator stopped or restarted. The job is in its store.
     const auto now = Clock::now();
@@ -154,9 +158,9 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     }
     std::this_thread::sleep_until(std::min(now + backoff.next(), give_up));
     if (Clock::now() >= give_up) {
-      return absl::UnavailableError(cat("the coordinator at ", where_,
+      return absl::UnavailableError(cat("the coordinator at ", peer_.where,
                                         " is unreachable; what was measured is in its store: ",
-                                        "start it again, then `warploom watch ", name, " --server ", where_, "`"));
+                                        "start it again, then `warploom watch ", name, " --server ", peer_.where, "`"));
     }
   }
 }
@@ -165,7 +169,7 @@ absl::StatusOr<Job> Service::get_job(const std::string& name) {
   v1::GetJobRequest request;
   request.set_name(name);
   auto stub = v1::TuningService::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::GetJob, request));
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, peer_, &v1::TuningService::Stub::GetJob, request));
   return from_proto(job);
 }
 
@@ -173,7 +177,7 @@ absl::StatusOr<Job> Service::cancel_job(const std::string& name, std::chrono::se
   v1::CancelJobRequest request;
   request.set_name(name);
   auto stub = v1::TuningService::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, where_, &v1::TuningService::Stub::CancelJob, request, patience));
+  WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, peer_, &v1::TuningService::Stub::CancelJob, request, patience));
   return from_proto(job);
 }
 
@@ -183,7 +187,7 @@ absl::StatusOr<std::vector<Job>> Service::list_jobs(int most) {
   v1::ListJobsRequest request;
   do {
     request.set_page_size(std::min(1000, most - static_cast<int>(jobs.size())));
-    WL_ASSIGN_OR_RETURN(v1::ListJobsResponse page, call(*stub, where_, &v1::TuningService::Stub::ListJobs, request));
+    WL_ASSIGN_OR_RETURN(v1::ListJobsResponse page, call(*stub, peer_, &v1::TuningService::Stub::ListJobs, request));
     for (const v1::Job& message : page.jobs()) {
       WL_ASSIGN_OR_RETURN(Job job, from_proto(message));
       jobs.push_back(std::move(job));
@@ -203,9 +207,13 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_simplify_only(simplify_only);
   request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
+<<<<<<< HEAD
+  WL_ASSIGN_OR_RETURN(v1::InspectResponse answer, call(*stub, peer_, &v1::TuningService::Stub::Inspect, request));
+=======
   grpc::ClientContext context;
   context.set_deadline(Clock::now() + kCallDeadline);
   auto stream = stub->Inspect(&context, request);
+>>>>>>> main
   Inspection inspection;
   v1::InspectResponse part;
   int64_t bytes = 0;
@@ -226,10 +234,10 @@ absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
   v1::GetKernelRequest request;
   request.set_key(key);
   auto stub = v1::KernelStore::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, where_, &v1::KernelStore::Stub::GetKernel, request));
+  WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, peer_, &v1::KernelStore::Stub::GetKernel, request));
   WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(answer));
   if (record.key != key) {
-    return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it is the record of the key ",
+    return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it is the record of the key ",
                                    record.key, ", asked for was ", key));
   }
   return record;
@@ -245,19 +253,19 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
       request.add_items()->set_digest(digests[i]);
     }
     WL_ASSIGN_OR_RETURN(v1::BatchGetKernelsResponse page,
-                        call(*stub, where_, &v1::KernelStore::Stub::BatchGetKernels, request));
+                        call(*stub, peer_, &v1::KernelStore::Stub::BatchGetKernels, request));
     if (page.items_size() == 0 || page.items_size() > request.items_size()) {
-      return answer_error(invalid(page.items_size(), " records, asked for were ", request.items_size()), where_);
+      return answer_error(invalid(page.items_size(), " records, asked for were ", request.items_size()), peer_.where);
     }
     for (const auto& item : page.items()) {
       const std::string& digest = digests[records.size()];
       if (!item.has_record()) {
-        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", where_));
+        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", peer_.where));
       }
       WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(item.record()));
       if (record.digest != digest) {
-        return absl::DataLossError(cat("the answer of ", where_, " cannot be used: it has the record ", record.digest,
-                                       ", asked for was ", digest));
+        return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it has the record ",
+                                       record.digest, ", asked for was ", digest));
       }
       records.push_back(std::move(record));
     }
@@ -271,8 +279,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
   v1::ListKernelsRequest request;
   do {
     request.set_page_size(std::min(1000, most - static_cast<int>(rows.size())));
-    WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page,
-                        call(*stub, where_, &v1::KernelStore::Stub::ListKernels, request));
+    WL_ASSIGN_OR_RETURN(v1::ListKernelsResponse page, call(*stub, peer_, &v1::KernelStore::Stub::ListKernels, request));
     for (const v1::KernelSummary& message : page.kernels()) {
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
@@ -300,11 +307,11 @@ absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
       fields = invalid("the object ", digest, " has more than ", kMaxBlobBytes, " bytes");
   }
   if (!fields.ok()) context.TryCancel();
-  const absl::Status status = status_of(stream->Finish(), where_);
-  if (!fields.ok()) return answer_error(fields, where_);
+  const absl::Status status = status_of(stream->Finish(), peer_);
+  if (!fields.ok()) return answer_error(fields, peer_.where);
   WL_RETURN_IF_ERROR(status);
   if (sha256_hex(bytes) != digest) {
-    return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", where_));
+    return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", peer_.where));
   }
   return bytes;
 }
@@ -314,7 +321,7 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   std::vector<WorkerSummary> rows;
   v1::ListWorkersRequest request;
   do {
-    WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse page, call(*stub, where_, &v1::Admin::Stub::ListWorkers, request));
+    WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse page, call(*stub, peer_, &v1::Admin::Stub::ListWorkers, request));
     for (const v1::WorkerInfo& message : page.workers()) {
       WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
                         message.leases()};
@@ -331,14 +338,14 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
 
 absl::Status Service::set_drained(bool drained) {
   auto stub = v1::Admin::NewStub(channel_);
-  return drained ? call(*stub, where_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
-                 : call(*stub, where_, &v1::Admin::Stub::Undrain, v1::UndrainRequest()).status();
+  return drained ? call(*stub, peer_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
+                 : call(*stub, peer_, &v1::Admin::Stub::Undrain, v1::UndrainRequest()).status();
 }
 
 absl::StatusOr<Service::Backup> Service::make_backup() {
   auto stub = v1::Admin::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::BackupResponse made,
-                      call(*stub, where_, &v1::Admin::Stub::Backup, v1::BackupRequest(), std::chrono::hours(1)));
+                      call(*stub, peer_, &v1::Admin::Stub::Backup, v1::BackupRequest(), std::chrono::hours(1)));
   return Backup{made.file(), made.bytes()};
 }
 
@@ -347,7 +354,7 @@ absl::StatusOr<int64_t> Service::invalidate(const std::string& key) {
   request.set_key(key);
   auto stub = v1::KernelStore::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::InvalidateKernelResponse answer,
-                      call(*stub, where_, &v1::KernelStore::Stub::InvalidateKernel, request));
+                      call(*stub, peer_, &v1::KernelStore::Stub::InvalidateKernel, request));
   return answer.invalidated();
 }
 
@@ -356,14 +363,14 @@ absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bo
   v1::PinKernelRequest request;
   request.set_pinned(pinned);
   request.set_key(key_or_digest);
-  auto answer = call(*stub, where_, &v1::KernelStore::Stub::PinKernel, request);
+  auto answer = call(*stub, peer_, &v1::KernelStore::Stub::PinKernel, request);
   if (absl::IsNotFound(answer.status())) {
     request.clear_key();
     request.set_digest(key_or_digest);
-    answer = call(*stub, where_, &v1::KernelStore::Stub::PinKernel, request);
+    answer = call(*stub, peer_, &v1::KernelStore::Stub::PinKernel, request);
   }
   if (absl::IsNotFound(answer.status())) {
-    return absl::NotFoundError(cat("the store of ", where_, " has no record of the key or digest ", key_or_digest,
+    return absl::NotFoundError(cat("the store of ", peer_.where, " has no record of the key or digest ", key_or_digest,
                                    "; `warploom records` lists what it has"));
   }
   WL_RETURN_IF_ERROR(answer.status());

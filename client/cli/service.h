@@ -11,10 +11,7 @@
 
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
-
-namespace grpc {
-class Channel;
-}
+#include "proto/dial.h"
 
 namespace wl {
 
@@ -55,14 +52,19 @@ struct WatchLimits {
   std::optional<std::chrono::system_clock::time_point> until = {};
 };
 
+// Whom a Service calls.
+struct Peer {
+  std::string where;  // names it in error messages
+  DialOptions dialled = {};
+};
+
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
 // from several threads.
 class Service {
  public:
-  // `where` names the coordinator in error messages.
-  Service(std::shared_ptr<grpc::Channel> channel, std::string where);
+  Service(std::shared_ptr<grpc::Channel> channel, Peer peer);
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
-  static Service at(const std::string& address);
+  static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options);
 
   // Returns at once. The same request_id with the same body gives the same job.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
@@ -105,7 +107,7 @@ class Service {
 
  private:
   std::shared_ptr<grpc::Channel> channel_;
-  std::string where_;
+  Peer peer_;
 };
 
 // Returns a random UUIDv4, for request ids.

@@ -54,7 +54,7 @@ TEST(Coordinator, APortInUseIsReported) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("in use"));
 }
 
-TEST(Coordinator, RefusesOtherMachinesUnlessAllowed) {
+TEST(Coordinator, RefusesAddressesOfOtherMachinesAndWrongOnes) {
   Scratch scratch;
   for (const char* address :
        {"0.0.0.0:0", "[::]:0", "192.0.2.1:7", "nonsense", ":1", "127.0.0.1:x", "127.0.0.1:99999", "unix:"}) {
@@ -62,10 +62,17 @@ TEST(Coordinator, RefusesOtherMachinesUnlessAllowed) {
     EXPECT_EQ(coordinator.start(at(scratch.path("a.db"), address)).code(), absl::StatusCode::kInvalidArgument)
         << address;
   }
+}
+
+TEST(Coordinator, ListensOnSeveralAddresses) {
+  Scratch scratch;
   Coordinator coordinator;
-  CoordinatorOptions options = at(scratch.path("a.db"), "0.0.0.0:0");
-  options.allow_remote = true;
-  EXPECT_TRUE(coordinator.start(options).ok());
+  ASSERT_TRUE(
+      coordinator.start(at(scratch.path("a.db"), "127.0.0.1:0,localhost:0,unix:" + scratch.path("s 100%"))).ok());
+  const std::vector<std::string> addresses = coordinator.addresses();
+  ASSERT_EQ(addresses.size(), 3);
+  EXPECT_EQ(addresses[0], cat("127.0.0.1:", coordinator.port()));
+  for (const std::string& address : addresses) EXPECT_TRUE(ask(address).ok()) << address;
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+#include "proto/dial.h"
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "proto/rpc.h"
+
+namespace wl {
+namespace {
+
+constexpr unsigned kReadAgainS = 1;
+constexpr size_t kMostTokenBytes = 4096;
+
+absl::StatusOr<std::string> read_token(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string token(kMostTokenBytes, '\0');
+  in.read(token.data(), static_cast<std::streamsize>(token.size()));
+  token.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+  token = std::string(absl::StripAsciiWhitespace(token));
+  for (const char c : token)
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) token.clear();
+  if (token.empty()) return invalid("--token-file ", file, ": expected a token, as `warploomd token` prints it");
+  return token;
+}
+
+// Shows a token with every call. A file is read for every call, so that a new token needs no restart.
+class TokenOfCalls final : public grpc::MetadataCredentialsPlugin {
+ public:
+  TokenOfCalls(std::string file, std::string token) : file_(std::move(file)), token_(std::move(token)) {}
+  bool IsBlocking() const override { return false; }
+  const char* GetType() const override { return "warploom token"; }
+  grpc::string DebugString() override { return GetType(); }
+  grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
+                           std::multimap<grpc::string, grpc::string>* metadata) override {
+    const absl::StatusOr<std::string> token = file_.empty() ? token_ : read_token(file_);
+    if (!token.ok()) return to_grpc(absl::UnauthenticatedError(token.status().message()));
+    metadata->emplace("authorization", "Bearer " + *token);
+    return grpc::Status::OK;
+  }
+
+ private:
+  const std::string file_, token_;
+};
+
+std::shared_ptr<grpc::ChannelCredentials> tls_credentials(const TlsFiles& files) {
+  using grpc::experimental::FileWatcherCertificateProvider;
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(
+      files.cert.empty()
+          ? std::make_shared<FileWatcherCertificateProvider>(files.ca, kReadAgainS)
+          : std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, files.ca, kReadAgainS));
+  options.watch_root_certs();
+  if (!files.cert.empty()) options.watch_identity_key_cert_pairs();
+  return grpc::experimental::TlsCredentials(options);
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+std::string take_token_variable() {
+  constexpr const char* kVariable = "WARPLOOM_TOKEN";
+  char* const value = std::getenv(kVariable);
+  if (value == nullptr) return "";
+  std::string token = value;
+  // /proc/PID/environ shows what is there, also after unsetenv.
+  std::memset(value, 0, token.size());
+  unsetenv(kVariable);
+  return token;
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, const DialOptions& options) {
+  const bool path = address.starts_with("unix:"), tls = options.tls.any();
+  if (!path && !tls && !is_loopback(address.substr(0, address.rfind(':')))) {
+    return invalid("coordinator ", address,
+                   ": is on another machine, where nothing goes in plain text; say --tls-ca with the file of its CA");
+  }
+  if (tls && path) return invalid("coordinator ", address, ": a unix socket has no TLS; leave out --tls-ca");
+  if (tls && options.tls.ca.empty())
+    return invalid("--tls-cert: expected --tls-ca with it, the file of the CA of the coordinator");
+  if (tls) WL_RETURN_IF_ERROR(check_tls_files(options.tls));
+  if (!options.token_file.empty()) WL_RETURN_IF_ERROR(read_token(options.token_file).status());
+  const bool token = !options.token_file.empty() || !options.token.empty();
+  // Local credentials are plaintext ones that tokens may go with.
+  std::shared_ptr<grpc::ChannelCredentials> credentials =
+      tls     ? tls_credentials(options.tls)
+      : token ? grpc::experimental::LocalCredentials(path ? UDS : LOCAL_TCP)
+              : grpc::InsecureChannelCredentials();
+  if (token) {
+    credentials = grpc::CompositeChannelCredentials(
+        credentials, grpc::experimental::MetadataCredentialsFromPlugin(
+                         std::make_unique<TokenOfCalls>(options.token_file, options.token), GRPC_SECURITY_NONE));
+  }
+  return grpc::CreateCustomChannel(address, credentials, channel_arguments());
+}
+
+absl::Status explained(const absl::Status& status, const std::string& address, const DialOptions& options) {
+  if (!absl::IsUnavailable(status) || address.starts_with("unix:")) return status;
+  const std::string problem = tls_problem(address, options.tls);
+  return problem.empty() ? status : absl::UnauthenticatedError(problem);
+}
+
+}  // namespace wl

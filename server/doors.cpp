@@ -1,0 +1,43 @@
+#include "server/doors.h"
+
+#include <sys/socket.h>
+
+namespace wl {
+namespace {
+
+// Doors are made with the server, and what is known of a door's callers never changes. So many users can be told
+// apart; further ones go by the last door, as users of whom nothing is known.
+constexpr size_t kMostUsers = 16;
+
+}  // namespace
+
+Doors::Doors(Door kind, Authorizer* authorizer, grpc::ServerBuilder* builder)
+    : kind_(kind), doors_(kind == Door::kUnix ? kMostUsers + 1 : 1) {
+  for (One& one : doors_) {
+    one.connection = std::make_shared<Connection>();
+    one.connection->door = kind;
+    one.in = builder->experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, authorizer->guarded(one.connection));
+  }
+}
+
+void Doors::take(int fd) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+  connection.fd = fd;
+  door_of(fd).in->HandleNewConnection(&connection);
+}
+
+Doors::One& Doors::door_of(int fd) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (kind_ != Door::kUnix || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return doors_.back();
+  const auto found = used_.find(peer.uid);
+  if (found != used_.end()) return doors_[found->second];
+  if (used_.size() == kMostUsers) return doors_.back();
+  One& next = doors_[used_.size()];
+  next.connection->uid.store(peer.uid, std::memory_order_release);
+  used_.emplace(peer.uid, used_.size());
+  return next;
+}
+
+}  // namespace wl

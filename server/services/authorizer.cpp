@@ -1,0 +1,219 @@
+#include "server/services/authorizer.h"
+
+#include <grpcpp/security/auth_metadata_processor.h>
+#include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "compiler/base/names.h"
+#include "proto/rpc.h"
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+// Whether the coordinator is up is for everybody to ask.
+constexpr const char kHealth[] = "/grpc.health.v1.Health/";
+constexpr std::string_view kBearer = "Bearer ";
+constexpr unsigned kReadTlsFilesAgainS = 1;
+constexpr int64_t kMostLinesPerSecond = 50;  // about refused calls
+constexpr size_t kShownName = 256;
+
+// gRPC calls it with every call of a connection, on its own threads, and answers a call that is refused itself.
+class DoorGuard final : public grpc::AuthMetadataProcessor {
+ public:
+  DoorGuard(Authorizer* authorizer, std::shared_ptr<const Connection> connection)
+      : authorizer_(authorizer), connection_(std::move(connection)) {}
+  bool IsBlocking() const override { return false; }
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata* consumed,
+                       OutputMetadata*) override {
+    const auto text = [](grpc::string_ref one) { return std::string(one.data(), one.size()); };
+    const auto path = metadata.find(":path");
+    Shown shown;
+    if (const auto found = metadata.find("authorization"); found != metadata.end()) {
+      shown.token = text(found->second);
+      consumed->emplace("authorization", *shown.token);
+    }
+    if (connection_->door == Door::kTls && context->IsPeerAuthenticated()) {
+      for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME})
+        for (const grpc::string_ref& name : context->FindPropertyValues(property)) shown.names.push_back(text(name));
+    }
+    return to_grpc(
+        authorizer_->check(path == metadata.end() ? std::string() : text(path->second), *connection_, shown));
+  }
+
+ private:
+  Authorizer* const authorizer_;
+  const std::shared_ptr<const Connection> connection_;
+};
+
+std::shared_ptr<grpc::ServerCredentials> tls_credentials(const TlsFiles& files) {
+  using grpc::experimental::FileWatcherCertificateProvider;
+  const bool certificates = !files.ca.empty();
+  grpc::experimental::TlsServerCredentialsOptions options(
+      certificates
+          ? std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, files.ca, kReadTlsFilesAgainS)
+          : std::make_shared<FileWatcherCertificateProvider>(files.key, files.cert, kReadTlsFilesAgainS));
+  options.watch_identity_key_cert_pairs();
+  if (certificates) options.watch_root_certs();
+  // Who has none may have a token. Who shows one must show a valid one.
+  options.set_cert_request_type(certificates ? GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY
+                                             : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+  return grpc::experimental::TlsServerCredentials(options);
+}
+
+// The role that a certificate names itself: spiffe://TRUST-DOMAIN/warploom/ROLE, or with further parts.
+Roles role_in(const std::string& name) {
+  const std::vector<std::string> parts = absl::StrSplit(name, '/');
+  if (parts.size() < 5 || parts[0] != "spiffe:" || !parts[1].empty() || parts[3] != "warploom") return kNoRole;
+  const auto role = parse_roles(parts[4]);
+  return role.ok() ? *role : kNoRole;
+}
+
+const char* name_of(Door door) {
+  switch (door) {
+    case Door::kUnix:
+      return "unix";
+    case Door::kLoopback:
+      return "loopback";
+    case Door::kTls:
+      return "tls";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Authorizer>> Authorizer::open(const AuthorizerOptions& options) {
+  std::unique_ptr<Authorizer> out(new Authorizer);
+  out->options_ = options;
+  WL_RETURN_IF_ERROR(check_tls_files(options.tls));
+  WL_ASSIGN_OR_RETURN(out->callers_, CallersFile::open(options.callers));
+  for (RpcRule& rule : rpc_rules()) out->rules_.emplace(std::move(rule.path), rule.roles);
+  return out;
+}
+
+std::shared_ptr<grpc::ServerCredentials> Authorizer::guarded(std::shared_ptr<const Connection> connection) {
+  // Local credentials exchange no bytes, so that a plaintext channel can talk to them. Unlike plaintext ones they ask
+  // the guard.
+  auto credentials =
+      connection->door == Door::kTls
+          ? tls_credentials(options_.tls)
+          : grpc::experimental::LocalServerCredentials(connection->door == Door::kUnix ? UDS : LOCAL_TCP);
+  credentials->SetAuthMetadataProcessor(std::make_shared<DoorGuard>(this, std::move(connection)));
+  return credentials;
+}
+
+absl::Status Authorizer::check(const std::string& path, const Connection& connection, const Shown& shown) {
+  const auto rule = rules_.find(path);
+  if (rule == rules_.end()) {
+    if (path.starts_with(kHealth)) return absl::OkStatus();
+    return absl::UnimplementedError(cat("this coordinator has no call ", path, "; is it older than its caller?"));
+  }
+  const std::string call = path.substr(path.rfind('/') + 1);
+  const absl::StatusOr<Caller> caller = caller_of(connection, shown);
+  absl::Status outcome = caller.status();
+  if (caller.ok() && (caller->roles & rule->second) == 0) {
+    outcome = absl::PermissionDeniedError(cat(call, " is for the roles ", print_roles(rule->second), "; ", caller->name,
+                                              " has ", print_roles(caller->roles), ": ", caller->remedy));
+  }
+  if (!outcome.ok() || rule->second == kOperator)
+    write_down(call, connection, caller.ok() ? caller->name : "nobody known", outcome);
+  return outcome;
+}
+
+absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) {
+  const std::shared_ptr<const Callers> callers = callers_->now();
+  // Whoever shows a token asks to be what it says, and no more.
+  if (shown.token) return by_token(*callers, *shown.token);
+  switch (connection.door) {
+    case Door::kUnix:
+      return by_user(*callers, connection.uid.load(std::memory_order_acquire));
+    case Door::kLoopback:
+      return Caller{.name = "a caller over TCP from this machine, who is not known,",
+                    .roles = callers->loopback,
+                    .remedy =
+                        "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs "
+                        "it, or with a token (`warploomd token`)"};
+    case Door::kTls:
+      return by_certificate(*callers, shown.names);
+  }
+  return absl::InternalError("a connection of no kind");
+}
+
+absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, const std::string& token) {
+  if (!token.starts_with(kBearer)) return absl::UnauthenticatedError("authorization: expected Bearer and a token");
+  const TokenRow* const row = callers.find_token(std::string_view(token).substr(kBearer.size()));
+  if (row == nullptr) {
+    return absl::UnauthenticatedError(
+        "this token is not, or no longer, known here: ask whoever runs the coordinator for one (`warploomd token`)");
+  }
+  if (row->until_unix_s <= time(nullptr)) {
+    return absl::UnauthenticatedError(cat("the token ", row->name, " has expired at ", print_time(row->until_unix_s),
+                                          ": ask whoever runs the coordinator for a new one (`warploomd token`)"));
+  }
+  return Caller{.name = cat("the token ", row->name),
+                .roles = row->roles,
+                .remedy = "call with a token that has such a role (`warploomd token`), or without one"};
+}
+
+absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& callers,
+                                                              const std::vector<std::string>& names) {
+  if (names.empty()) {
+    return absl::UnauthenticatedError(
+        "this caller shows neither a certificate nor a token: say --tls-cert and --tls-key, or --token-file");
+  }
+  Roles roles = kNoRole;
+  for (const std::string& name : names) {
+    const auto row = callers.certificates.find(name);
+    roles |= row == callers.certificates.end() ? role_in(name) : row->second;
+  }
+  const std::string name = fitted(names.front(), TextKind::kName, kShownName);
+  return Caller{.name = cat("the certificate of ", name),
+                .roles = roles,
+                .remedy = cat("call with a certificate of spiffe://.../warploom/ROLE, or have the line `cert ", name,
+                              " ROLE` added to the file of --callers")};
+}
+
+Authorizer::Caller Authorizer::by_user(const Callers& callers, int64_t uid) const {
+  Caller caller;
+  caller.name = uid == Connection::kUnknown ? "a user of this machine" : cat("user ", uid);
+  caller.remedy = cat("call as the user that runs the coordinator, or have the line `user ",
+                      uid == Connection::kUnknown ? "*" : cat(uid), " ROLE` added to the file of --callers");
+  const auto row = callers.users.find(uid);
+  caller.roles = row == callers.users.end() ? callers.other_users : row->second;
+  if (uid != Connection::kUnknown && (uid == options_.owner || uid == 0)) caller.roles = kEveryRole;
+  return caller;
+}
+
+void Authorizer::write_down(const std::string& call, const Connection& connection, const std::string& who,
+                            const absl::Status& outcome) {
+  if (!outcome.ok()) {
+    const std::lock_guard lock(mutex_);
+    const int64_t now = time(nullptr);
+    if (now != second_) {
+      if (left_out_ > 0) spdlog::warn("audit {{\"refused\":{},\"left_out\":true}}", left_out_);
+      second_ = now;
+      written_ = left_out_ = 0;
+    }
+    if (++written_ > kMostLinesPerSecond) {
+      ++left_out_;
+      return;
+    }
+  }
+  nlohmann::ordered_json line = {
+      {"time", print_time(time(nullptr))},
+      {"call", call},
+      {"who", who},
+      {"by", name_of(connection.door)},
+      {"outcome", outcome.ok() ? "allowed" : "refused"},
+  };
+  if (!outcome.ok()) line["why"] = std::string(outcome.message());
+  const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  outcome.ok() ? spdlog::info("audit {}", text) : spdlog::warn("audit {}", text);
+}
+
+}  // namespace wl

@@ -1,0 +1,86 @@
+// Who may call what, decided in one place for every call of every service: gRPC asks the guard of a connection about
+// each call before the call reaches a service. Which roles a call needs is said in its .proto (proto/roles.h), which
+// roles a caller has by its connection, its certificate or its token.
+//
+// Calls of an in-process channel (embedded mode) come through no connection. They are the operator's, and not checked.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proto/roles.h"
+#include "proto/tls.h"
+#include "server/services/callers.h"
+
+namespace wl {
+
+// How connections come in.
+enum class Door {
+  kUnix,      // by a unix socket: the kernel says which user connected
+  kLoopback,  // by TCP from this machine, in plain text: any of its users
+  kTls,       // by TCP from anywhere
+};
+
+// What the connection says of its callers.
+struct Connection {
+  static constexpr int64_t kUnknown = -1;
+
+  Door door = Door::kUnix;
+  std::atomic<int64_t> uid = kUnknown;  // of Door::kUnix: who connected
+};
+
+// What a call says of its caller.
+struct Shown {
+  std::optional<std::string> token;
+  std::vector<std::string> names;  // in the certificate, which is a valid one: alternative names, then the common name
+};
+
+struct AuthorizerOptions {
+  int64_t owner = Connection::kUnknown;  // the user that runs the coordinator
+  std::string callers;                   // file (server/services/callers.h)
+  TlsFiles tls;                          // of this end; for Door::kTls
+};
+
+class Authorizer {
+ public:
+  // InvalidArgument, FailedPrecondition: a file cannot be used, and why.
+  static absl::StatusOr<std::unique_ptr<Authorizer>> open(const AuthorizerOptions& options);
+
+  // Credentials for connections of one kind, by which every call is checked. `connection` says what is known of their
+  // callers, and must not change once one of them is taken. The authorizer must outlive their server.
+  std::shared_ptr<grpc::ServerCredentials> guarded(std::shared_ptr<const Connection> connection);
+
+  // Whether a call of `path` may be made. PermissionDenied: it is for other roles, and what to do. Unauthenticated: the
+  // caller is nobody who is known, and what to do. Unimplemented: there is no such call. Refused calls, and calls that
+  // are for operators alone, leave a line in the log. Any thread.
+  absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
+
+ private:
+  struct Caller {
+    std::string name;  // "user 1000"
+    Roles roles = kNoRole;
+    std::string remedy;  // what to do when the roles do not suffice
+  };
+
+  Authorizer() = default;
+  absl::StatusOr<Caller> caller_of(const Connection& connection, const Shown& shown);
+  static absl::StatusOr<Caller> by_token(const Callers& callers, const std::string& token);
+  static absl::StatusOr<Caller> by_certificate(const Callers& callers, const std::vector<std::string>& names);
+  Caller by_user(const Callers& callers, int64_t uid) const;
+  void write_down(const std::string& call, const Connection& connection, const std::string& who,
+                  const absl::Status& outcome);
+
+  AuthorizerOptions options_;
+  std::unique_ptr<CallersFile> callers_;
+  std::unordered_map<std::string, Roles> rules_;  // by path
+  std::mutex mutex_;                              // guards the rest: how much was written down in the current second
+  int64_t second_ = 0, written_ = 0, left_out_ = 0;
+};
+
+}  // namespace wl

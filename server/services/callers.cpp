@@ -1,0 +1,226 @@
+#include "server/services/callers.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "compiler/base/names.h"
+#include "compiler/base/sha256.h"
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(100);
+constexpr size_t kMostFileBytes = 16 << 20, kMostWho = 1024;
+constexpr char kTimeForm[] = "%Y-%m-%dT%H:%M:%SZ";
+
+using Fields = std::vector<std::string>;
+
+absl::Status add_user(const Fields& fields, Roles roles, Callers* out) {
+  const std::string& who = fields[1];
+  if (who == "*") {
+    out->other_users = roles;
+    return absl::OkStatus();
+  }
+  int64_t uid = -1;
+  if (!absl::SimpleAtoi(who, &uid) || uid < 0) {
+    passwd entry = {};
+    passwd* found = nullptr;
+    std::vector<char> buffer(1 << 16);
+    getpwnam_r(who.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (found == nullptr) return invalid("expected a user of this machine, a number or *, found \"", who, "\"");
+    uid = found->pw_uid;
+  }
+  out->users[uid] = roles;
+  return absl::OkStatus();
+}
+
+absl::Status add_loopback(const Fields& fields, Roles roles, Callers* out) {
+  if (fields[1] != "*") return invalid("expected *, found \"", fields[1], "\": nobody is known over loopback");
+  out->loopback = roles;
+  return absl::OkStatus();
+}
+
+absl::Status add_certificate(const Fields& fields, Roles roles, Callers* out) {
+  out->certificates[fields[1]] = roles;
+  return absl::OkStatus();
+}
+
+absl::Status add_token(const Fields& fields, Roles roles, Callers* out) {
+  const std::optional<int64_t> until = parse_time(fields[3]);
+  if (!until) return invalid("expected the end of a token, such as 2026-12-31T00:00:00Z or never, found ", fields[3]);
+  WL_RETURN_IF_ERROR(check_text("the SHA-256 of a token", fields[4], TextKind::kDigest, 64));
+  for (const TokenRow& row : out->tokens)
+    if (row.name == fields[1]) return invalid("expected a name that no other token has, found \"", fields[1], "\"");
+  out->tokens.push_back({.name = fields[1], .sha256 = fields[4], .roles = roles, .until_unix_s = *until});
+  return absl::OkStatus();
+}
+
+struct RowKind {
+  const char* name;
+  size_t fields;
+  const char* form;
+  absl::Status (*add)(const Fields&, Roles, Callers*);
+};
+
+constexpr RowKind kRowKinds[] = {
+    {"user", 3, "user NAME ROLES", add_user},
+    {"loopback", 3, "loopback * ROLES", add_loopback},
+    {"cert", 3, "cert NAME ROLES", add_certificate},
+    {"token", 5, "token NAME ROLES UNTIL SHA256", add_token},
+};
+
+absl::Status add_row(const Fields& fields, Callers* out) {
+  for (const RowKind& kind : kRowKinds) {
+    if (fields[0] != kind.name) continue;
+    if (fields.size() != kind.fields) return invalid("expected ", kind.form, ", found ", fields.size(), " fields");
+    WL_RETURN_IF_ERROR(check_text("the name of a caller", fields[1], TextKind::kName, kMostWho));
+    WL_ASSIGN_OR_RETURN(const Roles roles, parse_roles(fields[2]));
+    return kind.add(fields, roles, out);
+  }
+  return invalid("expected user, loopback, cert or token, found \"", fields[0], "\"");
+}
+
+absl::Status not_usable(const std::string& file, const std::string& why) {
+  return absl::FailedPreconditionError(cat("callers ", file, ": ", why));
+}
+
+bool same(const struct stat& a, const struct stat& b) {
+  return a.st_ino == b.st_ino && a.st_dev == b.st_dev && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+absl::StatusOr<std::string> read_rows(const std::string& file, struct stat* seen) {
+  if (stat(file.c_str(), seen) != 0) return not_usable(file, std::strerror(errno));
+  if (!S_ISREG(seen->st_mode)) return not_usable(file, "is no file");
+  if ((seen->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return not_usable(file, cat("others than its owner may write it, and so give themselves roles; chmod go-w ", file));
+  if (seen->st_size > static_cast<int64_t>(kMostFileBytes)) return not_usable(file, "is larger than 16 MiB");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return not_usable(file, "cannot be read");
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+}  // namespace
+
+std::string print_time(int64_t unix_s) {
+  if (unix_s == kForEver) return "never";
+  const time_t at = unix_s;
+  tm parts = {};
+  gmtime_r(&at, &parts);
+  std::array<char, 64> text = {};
+  return {text.data(), std::strftime(text.data(), text.size(), kTimeForm, &parts)};
+}
+
+std::optional<int64_t> parse_time(const std::string& text) {
+  if (text == "never") return kForEver;
+  tm parts = {};
+  const char* const end = strptime(text.c_str(), kTimeForm, &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return timegm(&parts);
+}
+
+absl::StatusOr<Callers> Callers::parse(const std::string& text, const std::string& file) {
+  Callers out;
+  int line = 0;
+  for (const absl::string_view row : absl::StrSplit(text, '\n')) {
+    ++line;
+    const Fields fields = absl::StrSplit(row, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (fields.empty() || fields[0].starts_with('#')) continue;
+    if (const absl::Status status = add_row(fields, &out); !status.ok())
+      return invalid("callers ", file, ", line ", line, ": ", std::string(status.message()));
+  }
+  return out;
+}
+
+const TokenRow* Callers::find_token(std::string_view token) const {
+  const std::string asked = sha256_hex(token);
+  const TokenRow* found = nullptr;
+  for (const TokenRow& row : tokens)
+    if (CRYPTO_memcmp(row.sha256.data(), asked.data(), asked.size()) == 0) found = &row;
+  return found;
+}
+
+absl::StatusOr<std::unique_ptr<CallersFile>> CallersFile::open(const std::string& file) {
+  std::unique_ptr<CallersFile> out(new CallersFile);
+  out->file_ = file;
+  if (file.empty()) {
+    out->rows_ = std::make_shared<Callers>();
+    return out;
+  }
+  WL_ASSIGN_OR_RETURN(out->rows_, out->read());
+  return out;
+}
+
+absl::StatusOr<std::shared_ptr<const Callers>> CallersFile::read() {
+  WL_ASSIGN_OR_RETURN(const std::string text, read_rows(file_, &seen_));
+  WL_ASSIGN_OR_RETURN(Callers rows, Callers::parse(text, file_));
+  return std::make_shared<const Callers>(std::move(rows));
+}
+
+std::shared_ptr<const Callers> CallersFile::now() {
+  if (file_.empty()) return rows_;
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  const bool look = time - std::chrono::steady_clock::duration(looked_.load()) >= kLookEvery;
+  const std::lock_guard lock(mutex_);
+  if (!look) return rows_;
+  looked_ = time.count();
+  struct stat there = {};
+  const bool gone = stat(file_.c_str(), &there) != 0;
+  if (same(there, seen_) && there.st_mode == seen_.st_mode) return rows_;
+  auto rows = read();
+  if (gone) seen_ = there;
+  if (rows.ok()) {
+    rows_ = *std::move(rows);
+    spdlog::info("read who may call from {} again", file_);
+  } else {
+    spdlog::error("going on with who could call before: {}", std::string(rows.status().message()));
+  }
+  return rows_;
+}
+
+absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s) {
+  const int fd = ::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) return not_usable(file, std::strerror(errno));
+  const auto close_it = [](const int* one) { close(*one); };
+  const std::unique_ptr<const int, decltype(close_it)> closed(&fd, close_it);
+  flock(fd, LOCK_EX);
+  struct stat seen = {};
+  WL_ASSIGN_OR_RETURN(const std::string text, read_rows(file, &seen));
+  WL_ASSIGN_OR_RETURN(const Callers before, Callers::parse(text, file));
+  for (const TokenRow& row : before.tokens) {
+    if (row.name == name)
+      return absl::AlreadyExistsError(
+          cat("callers ", file, ": has a token of the name ", name, "; remove its line, or choose another name"));
+  }
+  std::array<unsigned char, 32> secret = {};
+  if (RAND_bytes(secret.data(), secret.size()) != 1) return absl::InternalError("there are no random numbers");
+  const std::string token =
+      cat("warploom_",
+          absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(secret.data()), secret.size())));
+  const int64_t until = life_s == kForEver ? kForEver : time(nullptr) + life_s;
+  std::string spelt = print_roles(roles);
+  std::erase(spelt, ' ');
+  const std::string row = cat(text.empty() || text.ends_with('\n') ? "" : "\n", "token ", name, " ", spelt, " ",
+                              print_time(until), " ", sha256_hex(token), "\n");
+  WL_RETURN_IF_ERROR(Callers::parse(text + row, file).status());
+  if (write(fd, row.data(), row.size()) != static_cast<ssize_t>(row.size()) || fsync(fd) != 0)
+    return not_usable(file, std::strerror(errno));
+  return token;
+}
+
+}  // namespace wl

@@ -1,0 +1,261 @@
+// Who may call what: every rpc by every kind of caller.
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "compiler/base/sha256.h"
+#include "proto/dial.h"
+#include "proto/tls.h"
+#include "server/services/authorizer.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr uid_t kSomebody = 4321;
+
+// Makes a call with an empty request, whatever the form of the rpc, and returns how it ended.
+grpc::Status call_of(const std::shared_ptr<grpc::Channel>& channel, const std::string& path) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  grpc::CompletionQueue queue;
+  const grpc::Slice empty("", 0);
+  const auto pending = stub.PrepareUnaryCall(&context, path, grpc::ByteBuffer(&empty, 1), &queue);
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  pending->StartCall();
+  pending->Finish(&answer, &status, &status);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  return status;
+}
+
+bool is_refused(const grpc::Status& status) {
+  return status.error_code() == grpc::PERMISSION_DENIED || status.error_code() == grpc::UNAUTHENTICATED;
+}
+
+// A channel over the socket file, connected by another user. Needs root.
+std::shared_ptr<grpc::Channel> as_somebody(const std::string& path, uid_t uid = kSomebody) {
+  int fd = -1;
+  std::thread([&] {
+    // The system call changes the thread alone.
+    EXPECT_EQ(syscall(SYS_setresuid, uid, uid, uid), 0) << std::strerror(errno);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0) << std::strerror(errno);
+  }).join();
+  return grpc::CreateInsecureChannelFromFd("somebody", fd);
+}
+
+// Lets every user of the machine connect to the socket file.
+void open_to_all(const Scratch& scratch, const std::string& path) {
+  chmod(scratch.path("").c_str(), 0755);
+  chmod(path.c_str(), 0666);
+}
+
+struct CallerKind {
+  const char* who;
+  std::shared_ptr<grpc::Channel> channel;
+  Roles roles;
+};
+
+void expect_as_said(const CallerKind& asking) {
+  for (const RpcRule& rule : rpc_rules()) {
+    const grpc::Status status = call_of(asking.channel, rule.path);
+    EXPECT_EQ(is_refused(status), (asking.roles & rule.roles) == 0)
+        << asking.who << " calls " << rule.path << ": " << status.error_code() << " " << status.error_message();
+    if (!is_refused(status)) continue;
+    EXPECT_THAT(status.error_message(), AnyOf(HasSubstr(": call "), HasSubstr(": ask "), HasSubstr(": say ")))
+        << "says what to do";
+  }
+}
+
+TEST(Access, EveryRpcSaysWhoMayCallIt) {
+  const std::vector<RpcRule> rules = rpc_rules();
+  EXPECT_GE(rules.size(), 24);
+  for (const RpcRule& rule : rules) EXPECT_NE(rule.roles, kNoRole) << rule.path;
+}
+
+// A coordinator with every kind of door, and callers of every kind.
+class Doorstep {
+ public:
+  Doorstep() {
+    for (const char* name : {"ca", "other"}) make_ca(name);
+    make_certificate("server", "ca", "DNS:localhost,IP:127.0.0.1");
+    make_certificate("worker", "ca", "URI:spiffe://lab/warploom/worker/gpu7");
+    make_certificate("operator", "ca", "DNS:desk.lab");
+    make_certificate("stranger", "ca", "DNS:stranger.lab");
+    make_certificate("foreign", "other", "URI:spiffe://lab/warploom/operator");
+    std::ofstream(callers()) << "# of a test\n"
+                             << "user " << kSomebody + 1 << " client\n"
+                             << "cert desk.lab operator\n"
+                             << "token old operator 2020-01-01T00:00:00Z " << sha256_hex("old") << "\n";
+    chmod(callers().c_str(), 0600);
+    for (const Roles role : {kClient, kWorker, kOperator})
+      tokens_.push_back(make_token(callers(), print_roles(role), role, 3600).value());
+    options.store = scratch.path("a.db");
+    options.compiler = &compiler;
+    options.listen = cat("unix:", scratch.path("s"), ",localhost:0");
+    options.tls = {.cert = scratch.path("server.pem"), .key = scratch.path("server.key"), .ca = scratch.path("ca.pem")};
+    options.callers = callers();
+    const absl::Status started = tls.start(options);
+    EXPECT_TRUE(started.ok()) << started;
+    options.store = scratch.path("b.db");
+    options.listen = "127.0.0.1:0";
+    options.tls = {};
+    EXPECT_TRUE(plain.start(options).ok());
+  }
+
+  std::string callers() const { return scratch.path("callers"); }
+  std::string socket() const { return scratch.path("s"); }
+
+  std::shared_ptr<grpc::Channel> by_tls(const std::string& certificate, const std::string& token = "") const {
+    DialOptions how;
+    how.tls.ca = scratch.path("ca.pem");
+    if (!certificate.empty()) how.tls.cert = scratch.path(certificate + ".pem");
+    if (!certificate.empty()) how.tls.key = scratch.path(certificate + ".key");
+    how.token = token;
+    return dial(tls.addresses()[1], how).value();
+  }
+  std::shared_ptr<grpc::Channel> by_token(const std::string& address, const std::string& token) const {
+    DialOptions how;
+    how.token = token;
+    return dial(address, how).value();
+  }
+
+  void run(const std::string& command) const {
+    EXPECT_EQ(system(cat("cd ", scratch.path(""), " && (", command, ") > openssl.log 2>&1").c_str()), 0) << command;
+  }
+  void make_ca(const std::string& name) const {
+    run(cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
+            ".pem -days 2 -subj /CN=", name));
+  }
+  void make_certificate(const std::string& name, const std::string& ca, const std::string& names) const {
+    run(cat("openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ", name, ".key -out ", name,
+            ".csr -subj /CN=", name, " && echo subjectAltName=", names, " > ", name, ".ext && openssl x509 -req -in ",
+            name, ".csr -CA ", ca, ".pem -CAkey ", ca, ".key -CAcreateserial -days 2 -extfile ", name, ".ext -out ",
+            name, ".pem"));
+  }
+
+  Scratch scratch;
+  FakeCompiler compiler;
+  CoordinatorOptions options;
+  Coordinator tls, plain;
+  std::vector<std::string> tokens_;  // of a client, a worker and an operator
+};
+
+TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
+  const Doorstep at;
+  const std::string path = "unix:" + at.socket(), loopback = at.plain.addresses()[0];
+  std::vector<CallerKind> kinds = {
+      {"the owner on the socket", dial(path), kEveryRole},
+      {"a caller over loopback", dial(loopback), kClient | kWorker},
+      {"a certificate that names its role", at.by_tls("worker"), kWorker},
+      {"a certificate with a row", at.by_tls("operator"), kOperator},
+      {"a certificate without a role", at.by_tls("stranger"), kNoRole},
+      {"TLS without anything", at.by_tls(""), kNoRole},
+  };
+  const char* const names[] = {"the token of a client", "the token of a worker", "the token of an operator"};
+  const Roles roles[] = {kClient, kWorker, kOperator};
+  for (int i = 0; i < 3; ++i) {
+    const std::string& token = at.tokens_[i];
+    kinds.push_back({names[i], at.by_tls("", token), roles[i]});
+    kinds.push_back({names[i], at.by_tls("operator", token), roles[i]});
+    kinds.push_back({names[i], at.by_token(path, token), roles[i]});
+    kinds.push_back({names[i], at.by_token(loopback, token), roles[i]});
+  }
+  for (const char* token : {"old", "unknown"}) {
+    kinds.push_back({token, at.by_tls("operator", token), kNoRole});
+    kinds.push_back({token, at.by_token(path, token), kNoRole});
+    kinds.push_back({token, at.by_token(loopback, token), kNoRole});
+  }
+  for (const CallerKind& kind : kinds) expect_as_said(kind);
+  if (geteuid() != 0) GTEST_SKIP() << "only root can call as another user";
+  chmod(at.scratch.path("").c_str(), 0755);
+  expect_as_said({"another user", as_somebody(at.socket()), kNoRole});
+  expect_as_said({"another user with a row", as_somebody(at.socket(), kSomebody + 1), kClient});
+}
+
+TEST(Access, ACertificateByAnotherCaReachesNothing) {
+  const Doorstep at;
+  const grpc::Status status = call_of(at.by_tls("foreign"), "/warploom.v1.Admin/GetServerInfo");
+  EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
+  EXPECT_THAT(tls_problem(at.tls.addresses()[1], {.cert = at.scratch.path("foreign.pem"),
+                                                  .key = at.scratch.path("foreign.key"),
+                                                  .ca = at.scratch.path("ca.pem")}),
+              HasSubstr("does not accept the certificate"));
+}
+
+TEST(Access, ATokenThatIsRevokedIsKnownNoMore) {
+  const Doorstep at;
+  const auto channel = at.by_token("unix:" + at.socket(), at.tokens_[2]);
+  EXPECT_TRUE(call_of(channel, "/warploom.v1.Admin/Drain").ok());
+  std::ofstream(at.callers()) << "user * client\n";
+  grpc::Status status;
+  while (status.ok()) status = call_of(channel, "/warploom.v1.Admin/Drain");
+  EXPECT_EQ(status.error_code(), grpc::UNAUTHENTICATED);
+  EXPECT_THAT(status.error_message(), HasSubstr("no longer, known here"));
+  std::ofstream(at.callers()) << "token damaged\n";
+  EXPECT_EQ(call_of(channel, "/warploom.v1.Admin/Drain").error_code(), grpc::UNAUTHENTICATED);
+}
+
+TEST(Access, ARefusalSaysWhatToDo) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 15, "127.0.0.1:0");
+  const grpc::Status status = call_of(dial(service.coordinator.addresses()[0]), "/warploom.v1.Admin/Drain");
+  EXPECT_EQ(status.error_code(), grpc::PERMISSION_DENIED);
+  EXPECT_EQ(
+      status.error_message(),
+      "Drain is for the roles operator; a caller over TCP from this machine, who is not known, has client, worker: "
+      "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs it, or with a token "
+      "(`warploomd token`)");
+  grpc::ClientContext context;
+  v1::ServerInfo info;
+  ASSERT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
+  EXPECT_FALSE(info.draining());
+}
+
+TEST(Access, ManyUsersAreToldApartAndTheRestAreNobody) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can call as another user";
+  Scratch scratch;
+  const std::string path = scratch.path("s");
+  Service service(scratch.path("a.db"), 15, "unix:" + path);
+  open_to_all(scratch, path);
+  for (uid_t uid = kSomebody; uid < kSomebody + 20; ++uid) {
+    const grpc::Status status = call_of(as_somebody(path, uid), "/warploom.v1.Admin/GetServerInfo");
+    EXPECT_EQ(status.error_code(), grpc::PERMISSION_DENIED);
+    EXPECT_THAT(status.error_message(), HasSubstr(uid < kSomebody + 16 ? cat("user ", uid) : "a user of this machine"));
+  }
+  EXPECT_THAT(call_of(as_somebody(path, 0), "/warploom.v1.Admin/Drain").error_message(),
+              HasSubstr("a user of this machine"));
+}
+
+TEST(Access, HealthIsForEverybodyAndWhatIsNoCallForNobody) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), 15, "127.0.0.1:0");
+  const auto channel = dial(service.coordinator.addresses()[0]);
+  EXPECT_NE(call_of(channel, "/grpc.health.v1.Health/Check").error_code(), grpc::PERMISSION_DENIED);
+  EXPECT_EQ(call_of(channel, "/warploom.v1.Admin/Explode").error_code(), grpc::UNIMPLEMENTED);
+  EXPECT_EQ(call_of(channel, "/x").error_code(), grpc::UNIMPLEMENTED);
+}
+
+}  // namespace
+}  // namespace wl

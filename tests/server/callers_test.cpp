@@ -1,0 +1,108 @@
+// The file that says who the callers are.
+#include "server/services/callers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "compiler/base/sha256.h"
+#include "tests/server/scratch.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Callers, RowsOfEveryKind) {
+  const auto rows = Callers::parse(cat("# who\n\n user 17 operator\nuser * client\nloopback * none\r\n",
+                                       "cert gpu7.lab worker\n\ttoken ci client,worker 2026-12-31T00:00:00Z ",
+                                       sha256_hex("secret"), "\ntoken old client never ", sha256_hex("x")),
+                                   "f");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->users.at(17), kOperator);
+  EXPECT_EQ(rows->other_users, kClient);
+  EXPECT_EQ(rows->loopback, kNoRole);
+  EXPECT_EQ(rows->certificates.at("gpu7.lab"), kWorker);
+  ASSERT_NE(rows->find_token("secret"), nullptr);
+  EXPECT_EQ(rows->find_token("secret")->roles, kClient | kWorker);
+  EXPECT_EQ(rows->find_token("secret")->until_unix_s, 1798675200);
+  EXPECT_EQ(rows->find_token("x")->until_unix_s, kForEver);
+  for (const char* wrong : {"", "secre", "secrets", "Secret"}) EXPECT_EQ(rows->find_token(wrong), nullptr);
+}
+
+TEST(Callers, AWrongRowIsNamed) {
+  const std::string digest = sha256_hex("t");
+  const std::pair<std::string, const char*> wrong[] = {
+      {"group staff client", "expected user, loopback, cert or token, found \"group\""},
+      {"user 1", "expected user NAME ROLES, found 2 fields"},
+      {"user nobody-of-this-name client", "expected a user of this machine, a number or *"},
+      {"user 1 king", "expected client, worker, operator"},
+      {"user 1 client,", "expected client, worker, operator"},
+      {"loopback here client", "expected *, found \"here\""},
+      {"token a client soon " + digest, "such as 2026-12-31T00:00:00Z or never, found soon"},
+      {"token a client never abc", "the SHA-256 of a token"},
+      {"token a client never " + digest + "\ntoken a client never " + digest, "a name that no other token has"},
+      {"cert a\x01"
+       "b client",
+       "the name of a caller"},
+  };
+  for (const auto& [row, says] : wrong) {
+    const auto rows = Callers::parse("\n" + row, "/f");
+    EXPECT_EQ(rows.status().code(), absl::StatusCode::kInvalidArgument) << row;
+    EXPECT_THAT(std::string(rows.status().message()), StartsWith("callers /f, line ")) << row;
+    EXPECT_THAT(std::string(rows.status().message()), HasSubstr(says)) << row;
+  }
+}
+
+TEST(Callers, ATokenIsInNoFileButItsHashIs) {
+  Scratch scratch;
+  const std::string file = scratch.path("callers");
+  std::ofstream(file) << "user * client";  // without an end of line
+  chmod(file.c_str(), 0600);
+  const auto token = make_token(file, "ci", kClient | kWorker, 60);
+  ASSERT_TRUE(token.ok()) << token.status();
+  EXPECT_THAT(text_of(file), Not(HasSubstr(*token)));
+  const auto opened = CallersFile::open(file);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const TokenRow* const row = (*opened)->now()->find_token(*token);
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->roles, kClient | kWorker);
+  EXPECT_NEAR(static_cast<double>(row->until_unix_s - time(nullptr)), 60, 30);
+  EXPECT_EQ((*opened)->now()->other_users, kClient);
+  EXPECT_EQ(make_token(file, "ci", kClient, 60).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(make_token(file, "a b", kClient, 60).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(*make_token(file, "other", kClient, 60), *token);
+  EXPECT_TRUE(make_token(scratch.path("new"), "first", kClient, 60).ok()) << "the file is made";
+  std::ofstream(scratch.path("empty")).close();
+  chmod(scratch.path("empty").c_str(), 0600);
+  EXPECT_TRUE(CallersFile::open(scratch.path("empty")).ok());
+}
+
+TEST(Callers, AFileThatOthersMayWriteIsNotUsed) {
+  Scratch scratch;
+  const std::string file = scratch.path("callers");
+  EXPECT_EQ(CallersFile::open(file).status().code(), absl::StatusCode::kFailedPrecondition);
+  std::ofstream(file) << "user * client\n";
+  chmod(file.c_str(), 0666);
+  const auto opened = CallersFile::open(file);
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("chmod go-w"));
+}
+
+TEST(Callers, TimesReadAsTheyPrint) {
+  for (const int64_t time : {int64_t{0}, int64_t{1798675200}, kForEver}) EXPECT_EQ(parse_time(print_time(time)), time);
+  for (const char* wrong : {"", "2026-12-31", "2026-12-31T00:00:00", "2026-12-31T00:00:00Zx", "2026-13-31T00:00:00Z"})
+    EXPECT_EQ(parse_time(wrong), std::nullopt) << wrong;
+}
+
+}  // namespace
+}  // namespace wl
