@@ -76,6 +76,7 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept must hold one kernel, so that it does not depend
                                               // on the rest of the batch
   compile.deadline_ns = options.compile_deadline_ns;
+  compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;
   compile.progress = progress;
   if (!for_gpu(batch)) return compile_cpu(batch.candidates, compile);

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/base/records.h"
+#include "worker/drivers/bubblewrap.h"
 
 namespace wl {
 
@@ -49,6 +50,7 @@ struct MeasureOptions {
   std::string work_dir;                          // an existing folder, in which a private one is made and removed again
   int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
   int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
+  Sandbox sandbox = Sandbox::kNone;              // where compilers and candidates run; bubblewrap needs sandbox_works()
   std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
   const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
                                                     // is compiled then
