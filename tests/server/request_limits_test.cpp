@@ -295,7 +295,7 @@ std::string graph_of(int ops) {
   return text + "}\n";
 }
 
-class Inspect : public testing::Test {
+class Inspect : public ::testing::Test {
  protected:
   // The parts of the answer.
   absl::StatusOr<std::vector<v1::InspectResponse>> ask(int ops, const std::string& stage) {
