@@ -207,13 +207,9 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_simplify_only(simplify_only);
   request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
-<<<<<<< HEAD
-  WL_ASSIGN_OR_RETURN(v1::InspectResponse answer, call(*stub, peer_, &v1::TuningService::Stub::Inspect, request));
-=======
   grpc::ClientContext context;
   context.set_deadline(Clock::now() + kCallDeadline);
   auto stream = stub->Inspect(&context, request);
->>>>>>> main
   Inspection inspection;
   v1::InspectResponse part;
   int64_t bytes = 0;
@@ -224,8 +220,8 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
                                     : add_part(std::move(part), inspection);
   }
   if (!wrong.ok()) context.TryCancel();
-  const absl::Status status = status_of(stream->Finish(), where_);
-  if (!wrong.ok()) return answer_error(wrong, where_);
+  const absl::Status status = status_of(stream->Finish(), peer_);
+  if (!wrong.ok()) return answer_error(wrong, peer_.where);
   WL_RETURN_IF_ERROR(status);
   return inspection;
 }
