@@ -88,10 +88,11 @@ constexpr TextRow kTexts[] = {
     {"InspectResponse.graph", TextKind::kText, kMostGraph},
     {"InspectResponse.why", TextKind::kText, kAnswer},
     {"InspectResponse.picture", TextKind::kText, kAnswer},
+    {"InspectResponse.prelude", TextKind::kText, kPrelude},
     {"InspectResponse.Group.key", TextKind::kDigest, kWordBytes},
     {"InspectResponse.Group.graph", TextKind::kText, kMostGraph},
     {"InspectResponse.Group.plan", TextKind::kText, kMostPlan},
-    {"InspectResponse.Group.text", TextKind::kText, kAnswer},
+    {"InspectResponse.Group.kernel", TextKind::kText, kAnswer},
     {"InspectResponse.Group.space", TextKind::kText, kAnswer},
 
     {"RegisterWorkerRequest.name", TextKind::kName, kDeviceName},

@@ -21,6 +21,7 @@ inline constexpr size_t kMostGraph = 16 << 20;    // bytes of a graph's text
 inline constexpr size_t kMostItems = 4096;        // items of a list
 inline constexpr size_t kMostPageBytes =
     24 << 20;  // a page of answers ends when it is this long; any one item still fits then
+inline constexpr int64_t kMostInspection = 128 << 20;  // bytes of all parts of an answer of Inspect
 
 // Checks every field of a message and of the messages in it. InvalidArgument names the field, what was expected and
 // what was found: "message field Source.entry: expected a C identifier of at most 128 bytes, found \"../../x\"". Any

@@ -24,8 +24,7 @@ namespace {
 constexpr auto kDrain = std::chrono::seconds(8);
 // Calls that write to the store wait for its next commit together, so they are more than the cores.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
-constexpr size_t kMaxQueued = 4096;      // calls that wait for a thread
-constexpr int64_t kMaxWaiting = 10'000;  // long polls and watches
+constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
 
 // Limits of a connection. A peer that does not speak HTTP/2, or has gone without a word, is noticed.
 constexpr std::pair<const char*, int> kConnectionLimits[] = {
@@ -57,8 +56,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Upkeep> upkeep;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow;
-  Budget waiting{kMaxWaiting};
-  std::unique_ptr<Budget> transfers;
+  std::unique_ptr<Budget> waiting, transfers;
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
@@ -92,6 +90,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   EngineOptions jobs;
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
+  jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
   jobs.promoted = [this](const std::string& key) { replies->drop(key); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
@@ -100,6 +99,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
   replies = std::make_unique<ReplyCache>(options.reply_bytes);
+  waiting = std::make_unique<Budget>(options.max_waiting_calls);
   transfers = std::make_unique<Budget>(options.max_transfer_bytes);
   const Serving serving{.engine = engine.get(),
                         .store = store.get(),
@@ -107,7 +107,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .slow = slow.get(),
                         .upkeep = upkeep.get(),
                         .replies = replies.get(),
-                        .waiting = &waiting,
+                        .waiting = waiting.get(),
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s};
   for (const auto make :

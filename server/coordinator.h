@@ -33,6 +33,7 @@ struct CoordinatorOptions {
   // timing.
   bool share_machine = false;
   double lease_s = 15;
+  double stuck_s = 180;  // a lease of which the runner shows no progress for so long is lost, although it is renewed
   int check_threads = 2;
   // Called once, on any thread, when the store no longer knows what is on the disk (StoreOptions::on_broken). Nothing
   // is served from it any more: the process is to stop() and end.
@@ -41,10 +42,12 @@ struct CoordinatorOptions {
   // A learned cost model (server/training.h). Empty: the one beside the store, if there is one that can be read;
   // "none": none.
   std::string ranker;
-  int64_t max_transfer_bytes = 256ll << 20;  // of blobs that arrive or leave at once; no less than a blob may have
-  int64_t reply_bytes = 64 << 20;            // of records that were asked for, kept as they go over the wire
-  UpkeepOptions upkeep;                      // backups, and bounds of the store
-  int64_t max_store_pages = 0;               // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
+  // Of blobs and answers of Inspect that arrive or leave at once; no less than a blob may have.
+  int64_t max_transfer_bytes = 256ll << 20;
+  int64_t max_waiting_calls = 10'000;  // long polls and watches at once
+  int64_t reply_bytes = 64 << 20;      // of records that were asked for, kept as they go over the wire
+  UpkeepOptions upkeep;                // backups, and bounds of the store
+  int64_t max_store_pages = 0;         // tests: the store is full beyond so many 4 KiB pages; 0 = no limit
 };
 
 class Coordinator {

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <random>
 #include <thread>
 
+#include "proto/backoff.h"
 #include "proto/wire.h"
 #include "runtime/pool.h"
 #include "worker/calls.h"
@@ -97,7 +97,7 @@ class Agent {
           continue;
         }
         registered_ = true;
-        backoff_ = kFirstBackoff;
+        backoff_.reset();
         spdlog::info("worker {}: registered", calls_.name());
       }
       const auto answer = calls_.acquire(wait_s());
@@ -108,7 +108,7 @@ class Agent {
         if (!absl::IsFailedPrecondition(answer.status())) back_off();
         continue;
       }
-      backoff_ = kFirstBackoff;
+      backoff_.reset();
       for (const v1::Lease& lease : answer->leases()) {
         WL_RETURN_IF_ERROR(work(lease));
         worked_ = Clock::now();
@@ -138,13 +138,9 @@ class Agent {
     spdlog::warn("worker {}: {}; trying again", calls_.name(), last_logged_);
   }
 
-  // Workers that lost the same coordinator do not all come back at the same moment.
   void back_off() {
-    const auto most = static_cast<int>(backoff_.count());
-    const milliseconds time(std::uniform_int_distribution<int>(most / 2, most)(random_));
     std::unique_lock lock(mutex_);
-    stopped_.wait_for(lock, time, [this] { return stop_.stop_requested(); });
-    backoff_ = std::min(2 * backoff_, milliseconds(kMaxBackoff));
+    stopped_.wait_for(lock, backoff_.next(), [this] { return stop_.stop_requested(); });
   }
 
   // Measures the batch of a lease. Fails only if this worker cannot measure at all.
@@ -190,7 +186,7 @@ class Agent {
       absl::Status status = calls_.upload(measured.trials, measured.objects);
       if (status.ok()) status = calls_.report(lease, measured.trials);
       if (status.ok()) {
-        backoff_ = kFirstBackoff;
+        backoff_.reset();
         return;
       }
       const std::string why(status.message());
@@ -213,8 +209,7 @@ class Agent {
   bool registered_ = false;
   Clock::time_point worked_;
   std::string last_logged_;  // the last reason that was logged
-  milliseconds backoff_{kFirstBackoff};
-  std::minstd_rand random_{std::random_device{}()};
+  Backoff backoff_{kFirstBackoff, kMaxBackoff};
   std::mutex mutex_;
   std::condition_variable stopped_;
   std::stop_callback<std::function<void()>> wake_;

@@ -63,13 +63,15 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
   loaded_.clear();
   canary.reset();
   // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
+  // Nor does one count whose runner somebody stopped, once.
+  bool excused = false;
   for (bool again = state_ != nullptr && state_->runner.running();; again = false) {
     WL_RETURN_IF_ERROR(start());
     const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
     set_up_ = status.ok();
     if (status.ok() || absl::IsCancelled(status)) return status;
     WL_RETURN_IF_ERROR(retire());
-    if (again) continue;
+    if (again || (runner_.was_stopped() && !std::exchange(excused, true))) continue;
     return absl::Status(
         absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
         absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));

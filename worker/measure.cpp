@@ -23,6 +23,7 @@ namespace {
 constexpr double kCanaryMoved = 0.10;
 constexpr int64_t kCanaryEvery = 300'000'000;  // ns; candidates that take less share one canary
 constexpr size_t kRecheckSamples = 64;
+constexpr int kMostStops = 3;  // of runners, in one batch, that are held against no candidate
 
 double seconds_since(int64_t begin) {
   return static_cast<double>(monotonic_ns() - begin) * 1e-9;
@@ -97,10 +98,16 @@ class Measurement {
     judged_[i] = true;
   }
 
-  // Marks the candidate as failed if a failed command was its fault. Returns any other error, which is the worker's.
+  // Whether the runner has ended because somebody stopped it. A candidate that stops its own runner is not excused for
+  // ever.
+  bool excused() { return device_.runner().was_stopped() && stops_left_-- > 0; }
+
+  // Marks the candidate as failed if a failed command was its fault; leaves it open if its runner was stopped. Returns
+  // any other error, which is the worker's.
   absl::Status blame(size_t i, const absl::Status& status) {
     if (status.ok()) return status;
     if (absl::IsCancelled(status) || absl::IsUnavailable(status)) return status;
+    if (excused()) return device_.retire();
     fail(i, absl::IsDeadlineExceeded(status) ? Outcome::kTimeout : Outcome::kRuntimeError,
          std::string(status.message()));
     return device_.retire();
@@ -183,9 +190,10 @@ class Measurement {
 
   absl::Status measure_in_turn() {
     for (size_t i : order_) {
-      if (judged_[i]) continue;
-      if (cancelled()) return absl::CancelledError("cancelled");
-      WL_RETURN_IF_ERROR(measure_one(i));
+      while (!judged_[i]) {
+        if (cancelled()) return absl::CancelledError("cancelled");
+        WL_RETURN_IF_ERROR(measure_one(i));
+      }
     }
     return absl::OkStatus();
   }
@@ -284,15 +292,15 @@ class Measurement {
   absl::Status check_all(size_t which) {
     phase_ = "check";
     for (size_t i : open()) {
-      WL_RETURN_IF_ERROR(device_.ready(seed_of(which)));
-      const int64_t begin = monotonic_ns();
-      const absl::StatusOr<bool> passed = passes(i, batch_.checks[which], begin + recipe_.deadline_ns);
-      trials_[i].check_s += seconds_since(begin);
-      if (!passed.ok()) {
+      absl::StatusOr<bool> passed = false;
+      do {
+        WL_RETURN_IF_ERROR(device_.ready(seed_of(which)));
+        const int64_t begin = monotonic_ns();
+        passed = passes(i, batch_.checks[which], begin + recipe_.deadline_ns);
+        trials_[i].check_s += seconds_since(begin);
         WL_RETURN_IF_ERROR(blame(i, passed.status()));
-      } else if (!*passed) {
-        WL_RETURN_IF_ERROR(device_.retire());
-      }
+      } while (!passed.ok() && !judged_[i]);
+      if (passed.ok() && !*passed) WL_RETURN_IF_ERROR(device_.retire());
     }
     return absl::OkStatus();
   }
@@ -310,6 +318,10 @@ class Measurement {
       WL_RETURN_IF_ERROR(device_.ready(seed_of(last)));
       absl::StatusOr<TimeAnswer> answer = time_rounds(slots);
       if (!answer.ok()) {
+        if (excused()) {
+          WL_RETURN_IF_ERROR(device_.retire());
+          continue;
+        }
         const auto culprit = static_cast<size_t>(device_.runner().last_slot());
         if (device_.runner().last_slot() < 0 || std::find(slots.begin(), slots.end(), culprit) == slots.end())
           return answer.status();
@@ -348,6 +360,7 @@ class Measurement {
   Recipe recipe_;  // best_ns is updated as the batch proceeds
   DeviceRunner device_;
   int remeasured_ = 0;
+  int stops_left_ = kMostStops;
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

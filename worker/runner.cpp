@@ -15,7 +15,8 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kSlice = 100'000'000;  // ns between checks for a cancel and reports of progress
+constexpr int64_t kSlice = 100'000'000;          // ns between checks for a cancel and reports of progress
+constexpr int64_t kLongestStop = 1'000'000'000;  // ns for which a stopped runner is waited for
 
 // The environment variables that drivers and compilers look for, except those that may change the code they make.
 std::vector<std::string> device_environment() {
@@ -87,6 +88,7 @@ absl::Status Runner::gone(std::string_view why) {
 
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
+  int64_t went_on = monotonic_ns();  // when it was last seen not to be stopped
   for (;;) {
     absl::StatusOr<Frame> frame = reader_.next();
     if (absl::IsDataLoss(frame.status())) return gone("wrote junk into its channel");
@@ -107,7 +109,14 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       WL_RETURN_IF_ERROR(stop());
       return absl::CancelledError("cancelled");
     }
-    const int64_t left = deadline_ns - monotonic_ns();
+    const int64_t now = monotonic_ns();
+    const int64_t left = deadline_ns - now;
+    if (!process_.stopped()) went_on = now;
+    if (now - went_on > kLongestStop) {
+      was_stopped_ = true;
+      WL_RETURN_IF_ERROR(stop());
+      return absl::DeadlineExceededError("the kernel's process was stopped by a signal and was killed");
+    }
     if (left <= 0) {
       WL_RETURN_IF_ERROR(stop());
       return absl::DeadlineExceededError("the kernel's process was still busy at the deadline and was killed");

@@ -29,7 +29,7 @@ class Runner {
   // Each call sends one command with a deadline (`deadline_ns`, monotonic clock). After any of these errors but the
   // last the runner is gone:
   //
-  //   DeadlineExceeded        it was killed at the deadline: the candidate's timeout
+  //   DeadlineExceeded        it was killed at the deadline: the candidate's timeout, unless was_stopped()
   //   Aborted                 it crashed, exited or sent malformed frames: the candidate's runtime error
   //   Cancelled, Unavailable  the worker's error, not the candidate's
   //   others                  an answer of the runner itself, e.g. ResourceExhausted; it still runs
@@ -49,6 +49,9 @@ class Runner {
   }
   bool running() const { return process_.running(); }
   pid_t pid() const { return process_.pid(); }
+  // Whether it was killed, before its deadline, because a signal such as SIGSTOP had stopped it and nothing let it go
+  // on. Somebody outside did that, or the candidate itself.
+  bool was_stopped() const { return was_stopped_; }
   int64_t last_slot() const { return last_slot_; }  // the slot that it last reported to be running
   // Ends the runner and its process group. Unavailable when it survives SIGKILL.
   absl::Status stop();
@@ -67,6 +70,7 @@ class Runner {
   std::string fault_;  // the message of the runner's signal handler
   uint32_t request_ = 0;
   int64_t last_slot_ = -1;
+  bool was_stopped_ = false;
 };
 
 }  // namespace wl

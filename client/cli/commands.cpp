@@ -171,6 +171,15 @@ absl::StatusOr<Bind> one_size(const Options& options) {
   return sizes[0];
 }
 
+absl::StatusOr<std::string> text_of_stage(const InspectedGroup& group, const std::string& stage, Local& local) {
+  if (stage == "graph") return group.graph;
+  if (stage == "space") return group.space;
+  if (stage == "plan") return group.plan;
+  if (stage == "kernel") return group.kernel;
+  if (stage == "source") return group.source.text;
+  return local.assemble(group.source);
+}
+
 }  // namespace
 
 absl::StatusOr<int> run_command(Context& context) {
@@ -230,10 +239,7 @@ absl::StatusOr<int> inspect_command(Context& context) {
   if (inspection.groups.empty()) std::fputs(inspection.graph.c_str(), stdout);
   for (size_t i = 0; i < inspection.groups.size(); ++i) {
     const InspectedGroup& group = inspection.groups[i];
-    std::string text = group.text;
-    if (options.stage == "asm") {
-      WL_ASSIGN_OR_RETURN(text, context.local.assemble(group.source));
-    }
+    WL_ASSIGN_OR_RETURN(const std::string text, text_of_stage(group, options.stage, context.local));
     std::printf("# g%zu: %s, %s, occurs %ld times, key %s\n", i, describe_group(group.graph).c_str(),
                 group.tuned ? "tuned" : "default schedule", group.count, group.key.c_str());
     if (options.stage == "plan" && !group.space.empty())

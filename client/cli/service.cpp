@@ -59,6 +59,28 @@ absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
   return response;
 }
 
+// Adds a part of an answer of Inspect to those before it.
+absl::Status add_part(v1::InspectResponse part, Inspection& out) {
+  WL_RETURN_IF_ERROR(check_fields(part));
+  out.graph += part.graph();
+  out.why += part.why();
+  out.picture += part.picture();
+  for (v1::InspectResponse::Group& group : *part.mutable_groups()) {
+    InspectedGroup& added = out.groups.emplace_back();
+    added.key = std::move(*group.mutable_key());
+    added.graph = std::move(*group.mutable_graph());
+    added.plan = std::move(*group.mutable_plan());
+    added.space = std::move(*group.mutable_space());
+    added.kernel = std::move(*group.mutable_kernel());
+    added.count = group.count();
+    added.tuned = group.tuned();
+    if (!group.has_source()) continue;
+    group.mutable_source()->set_prelude(part.prelude());
+    WL_ASSIGN_OR_RETURN(added.source, from_proto(group.source()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Service::Service(std::shared_ptr<grpc::Channel> channel, Peer peer)
@@ -176,19 +198,22 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_simplify_only(simplify_only);
   request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
-  WL_ASSIGN_OR_RETURN(v1::InspectResponse answer, call(*stub, peer_, &v1::TuningService::Stub::Inspect, request));
+  grpc::ClientContext context;
+  context.set_deadline(Clock::now() + kCallDeadline);
+  auto stream = stub->Inspect(&context, request);
   Inspection inspection;
-  inspection.graph = answer.graph();
-  inspection.why = answer.why();
-  inspection.picture = answer.picture();
-  for (const v1::InspectResponse::Group& message : answer.groups()) {
-    InspectedGroup group{message.key(),   message.graph(), message.plan(),  message.text(),
-                         message.space(), message.count(), message.tuned(), {}};
-    if (message.has_source()) {
-      WL_ASSIGN_OR_RETURN(group.source, from_proto(message.source()));
-    }
-    inspection.groups.push_back(std::move(group));
+  v1::InspectResponse part;
+  int64_t bytes = 0;
+  absl::Status wrong;
+  while (wrong.ok() && stream->Read(&part)) {
+    bytes += static_cast<int64_t>(part.ByteSizeLong());
+    wrong = bytes > kMostInspection ? invalid("it has more than ", kMostInspection, " bytes")
+                                    : add_part(std::move(part), inspection);
   }
+  if (!wrong.ok()) context.TryCancel();
+  const absl::Status status = status_of(stream->Finish(), peer_);
+  if (!wrong.ok()) return answer_error(wrong, peer_.where);
+  WL_RETURN_IF_ERROR(status);
   return inspection;
 }
 

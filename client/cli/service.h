@@ -16,10 +16,12 @@
 namespace wl {
 
 struct InspectedGroup {
-  std::string key, graph, plan, text, space;
+  std::string key, graph, plan;
+  std::string space;   // for the stages "space" and "plan"
+  std::string kernel;  // for stage "kernel"
   int64_t count = 0;
   bool tuned = false;  // whether the plan is the store's rather than the default schedule
-  Source source;       // the generated source, for stage "source"
+  Source source;       // for stage "source"
 };
 struct Inspection {
   std::string graph;  // canonical text of the simplified graph

@@ -5,6 +5,40 @@
 #include "compiler/plan/group.h"
 
 namespace wl {
+namespace {
+
+// Whether kernels may leave out inputs, or parts of what an op computes.
+bool may_skip(const Node& node) {
+  return node.op == Op::slice || node.op == Op::pad || node.op == Op::window || node.op == Op::take_along ||
+         node.op == Op::select;
+}
+
+}  // namespace
+
+double floor_ns(const Graph& group, const Machine& machine) {
+  const Peak& peak = machine.target->peak;
+  if (peak.launch_ns == 0) return 0;
+  const bool whole = std::none_of(group.nodes.begin(), group.nodes.end(), may_skip);
+  double bytes = 0, flops = 0;
+  if (whole) {
+    bytes = static_cast<double>(bytes_moved(group));
+  } else {
+    for (const Output& output : group.outputs) bytes += static_cast<double>(group.bytes(output.node));
+  }
+  for (const Node& node : group.nodes) {
+    if (!whole || node.op != Op::contract) continue;
+    // What is repeated along an axis may be multiplied once.
+    const bool repeats = std::any_of(node.operands.begin(), node.operands.end(),
+                                     [&](NodeId operand) { return group.nodes[operand].op == Op::broadcast; });
+    // Products of narrow integers may be several in a lane.
+    const double lanes = is_float(node.dtype) ? machine.target->arithmetic.multiply_adds(node.dtype) : 4;
+    if (!repeats) flops += contraction_flops(group, node) / lanes;
+  }
+  const double threads = std::max(1, machine.target->is_gpu() ? machine.multiprocessors() : machine.threads);
+  const bool in_l1 = bytes <= static_cast<double>(machine.l1_bytes) * threads;
+  const double memory_ns = bytes / ((in_l1 ? peak.l1_bytes_per_ns : peak.far_bytes_per_ns) * threads);
+  return std::max({peak.launch_ns, memory_ns, flops / (peak.flops_per_ns * threads)});
+}
 
 Roofline roofline(const Graph& group, const Machine& machine) {
   const Target& target = *machine.target;

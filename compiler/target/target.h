@@ -43,6 +43,14 @@ struct Arithmetic {
   double multiply_adds(DType sum) const;
 };
 
+// What no part of the row exceeds, by any means: a time below is no measurement (floor_ns). Per thread of a CPU or unit
+// of a GPU. All 0: times are not judged.
+struct Peak {
+  double flops_per_ns = 0;                           // of f32; a multiply-add counts as two
+  double l1_bytes_per_ns = 0, far_bytes_per_ns = 0;  // far: of any cache or memory beyond L1
+  double launch_ns = 0;                              // the least time of a launch that does nothing
+};
+
 // The limits that the code of a kernel is judged by.
 CodeLimits code_limits(const Gpu& gpu);
 
@@ -56,6 +64,7 @@ struct Target {
   Arithmetic arithmetic;
   double copy_bytes_per_ns;
   double l2_bytes_per_ns;
+  Peak peak = {};
   Gpu gpu = {};
   bool is_gpu() const { return gpu.wave != 0; }
 };

@@ -164,10 +164,7 @@ std::shared_ptr<LeaseCall> Engine::acquire(const std::string& name, uint64_t epo
                                            std::chrono::milliseconds wait, AcquireDone done) {
   return impl_->leases.acquire(name, epoch, max, Clock::now() + wait,
                                [impl = impl_.get(), name, epoch, done = std::move(done)](absl::StatusOr<Acquired> out) {
-                                 if (out.ok() && out->leases.empty()) {
-                                   const auto devices = impl->workers.heard(name, epoch);
-                                   out->idle = !impl->views.any_needs(devices ? *devices : std::vector<Device>());
-                                 }
+                                 if (out.ok()) (void)impl->workers.heard(name, epoch);
                                  done(std::move(out));
                                });
 }

@@ -20,7 +20,7 @@ namespace wl {
 
 struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
-  double lease_s = 15;
+  double lease_s = 15, stuck_s = 180;
   int check_threads = 2;
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
 };
@@ -33,7 +33,6 @@ struct LeaseGrant {
 struct Acquired {
   std::vector<LeaseGrant> leases;
   bool drain = false;  // the coordinator gives no leases at present
-  bool idle = false;   // no job needs the worker's devices
 };
 struct LeaseRef {
   std::string lease_id;

@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/engine/devices.h"
 #include "server/store/store.h"
 
 namespace wl {
 namespace {
-
-constexpr auto kTimesEvery = std::chrono::seconds(1);
 
 // Whether two states of a job differ in more than the times that pass by themselves.
 bool differ(const Job& a, const Job& b) {
@@ -137,16 +134,6 @@ void JobViews::serve() {
     tell = nullptr;  // What it holds is not freed under the lock.
     lock.lock();
   }
-}
-
-bool JobViews::any_needs(const std::vector<Device>& devices) const {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(views_.begin(), views_.end(), [&](const auto& item) {
-    const Job& job = *item.second.job;
-    if (is_done(job.state)) return false;
-    return !job.device ||
-           std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, *job.device); });
-  });
 }
 
 }  // namespace wl

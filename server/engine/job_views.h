@@ -18,6 +18,9 @@
 
 namespace wl {
 
+// How often the times of a view that pass by themselves are brought up to date.
+inline constexpr auto kTimesEvery = std::chrono::seconds(1);
+
 class JobViews {
  public:
   // A restarted coordinator's versions are above those that its watchers saw before.
@@ -28,7 +31,7 @@ class JobViews {
 
   void begin(int64_t id, Job job);  // The first view of a job; keeps the one that is there already.
   // Replaces the view, sets its version and tells who watches it, if anything has changed. The times that pass with
-  // every call count as a change once a second.
+  // every call count as a change after kTimesEvery.
   void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
   std::shared_ptr<const Job> find(int64_t id) const;  // null: there is no view
@@ -39,8 +42,6 @@ class JobViews {
   // Not told again, except by a call of `tell` that has begun.
   void unwatch(const std::shared_ptr<JobWatch>& watch);
   void leave();  // Ends every watch, now and from now on.
-  // Whether a job that is not done needs one of these devices, or does not know its device yet.
-  bool any_needs(const std::vector<Device>& devices) const;
 
  private:
   struct View {

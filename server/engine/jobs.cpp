@@ -164,7 +164,8 @@ void Jobs::tick(ActiveJob& job) {
     job.deserted = true;
     let_go(job);
     advance(job.row.id);
-  } else {
+  } else if (Clock::now() - job.published >= kTimesEvery) {
+    // What happens to a job is published when it happens. Only times and the number of workers change by themselves.
     publish(job);
   }
 }

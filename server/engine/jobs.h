@@ -32,6 +32,7 @@ struct ActiveJob {
   std::set<std::pair<std::string, std::string>> compared;
   std::optional<Clock::time_point> deadline;
   Clock::time_point begun;
+  Clock::time_point published;  // when its view was last made
   struct Planning {
     std::atomic<Clock::rep> begun = 0;  // when the pool began, in ticks of Clock; 0: not yet
     bool noted = false;                 // the store knows that it takes long
@@ -108,7 +109,7 @@ class Jobs : public SearchObserver {
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
   // Gives the job's present state to the clients that watch it (progress.cpp).
-  void publish(const ActiveJob& job);
+  void publish(ActiveJob& job);
 
   Store* const store_;
   const Compiler* const compiler_;

@@ -6,8 +6,6 @@
 namespace wl {
 namespace {
 
-constexpr auto kStuck = std::chrono::minutes(3);  // a lease without progress for so long is lost, renewed or not
-
 std::string new_lease_id() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(), device());
@@ -18,13 +16,25 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
       cat("worker ", name, ": is not registered under epoch ", epoch, "; register again"));
 }
 
+// The trial, or an error in its place if any of its samples is below the floor: whatever took that time, it was not the
+// kernel, and what else the worker says of it is worth nothing.
+Trial believed(const Candidate& candidate, const Trial& trial, double floor_ns) {
+  if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return trial;
+  const int64_t least = *std::min_element(trial.samples_ns.begin(), trial.samples_ns.end());
+  if (static_cast<double>(least) >= floor_ns) return trial;
+  return failed_trial(candidate, absl::StrFormat("not believed: a sample of %d ns, while no kernel of this group can "
+                                                 "take less than %.1f ns on %s; check the worker and its clock",
+                                                 least, floor_ns, candidate.source.target));
+}
+
 // Exactly one trial for every candidate, under the plan that was asked for.
-std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial>& reported) {
+std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial>& reported, double floor_ns) {
   std::vector<Trial> complete;
   for (const Candidate& candidate : batch.candidates) {
     const auto found =
         std::find_if(reported.begin(), reported.end(), [&](const Trial& t) { return t.trial == candidate.trial; });
-    complete.push_back(found != reported.end() ? *found : failed_trial(candidate, "the worker did not report it"));
+    complete.push_back(found != reported.end() ? believed(candidate, *found, floor_ns)
+                                               : failed_trial(candidate, "the worker did not report it"));
     complete.back().plan = candidate.plan;
   }
   return complete;
@@ -41,11 +51,12 @@ Trial failed_trial(const Candidate& candidate, std::string message) {
   return trial;
 }
 
-Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
-               LeaseCallbacks callbacks)
+Leases::Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
+               bool quiet_while_busy, LeaseCallbacks callbacks)
     : store_(store),
       workers_(workers),
       term_(term),
+      stuck_(stuck),
       callbacks_(std::move(callbacks)),
       ready_({.paused = [=] { return quiet_while_busy && loop->busy(); },
               .lease = [this](const std::string& id, const ReadyQueue::Request& request) { return lease(id, request); },
@@ -165,7 +176,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
       item.progress = progress;
       item.moved = now;
     }
-    if (now - item.moved > kStuck) return RenewOutcome::kLost;
+    if (now - item.moved > stuck_) return RenewOutcome::kLost;
     item.expires = now + term_;
     item.restored = false;
     return RenewOutcome::kOk;
@@ -180,7 +191,7 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
     const std::lock_guard lock(mutex_);
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
-      trials = one_per_candidate(*item->second.offer.batch, trials);
+      trials = one_per_candidate(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
   }
   if (!search_id) {

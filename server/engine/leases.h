@@ -25,7 +25,8 @@ struct Offer {
   Device device;
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
   ReadyQueue::Order order;
-  BatchRow row;  // a lease that it had when the coordinator started goes on for a full term
+  BatchRow row;         // a lease that it had when the coordinator started goes on for a full term
+  double floor_ns = 0;  // no sample below it is believed (compiler/model/roofline.h); 0: any is
 };
 
 struct LeaseCallbacks {
@@ -47,9 +48,10 @@ class Leases {
     LeaseRef lease;
   };
 
-  // `quiet_while_busy`: gives no lease while the loop is busy.
-  Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, bool quiet_while_busy,
-         LeaseCallbacks callbacks);
+  // `stuck`: a lease without progress for so long is lost, renewed or not. `quiet_while_busy`: gives no lease while the
+  // loop is busy.
+  Leases(Store* store, Workers* workers, const EventLoop* loop, Clock::duration term, Clock::duration stuck,
+         bool quiet_while_busy, LeaseCallbacks callbacks);
 
   // --- the searches' side
   void offer(Offer offer);
@@ -64,7 +66,7 @@ class Leases {
 
   // --- the workers' side
   // Waits until `deadline` for work, and then calls `done` once (ready_queue.h). Cancelled: cancel() was first.
-  // FailedPrecondition: not registered under this epoch; Unavailable: leave(). Does not set `idle`.
+  // FailedPrecondition: not registered under this epoch; Unavailable: leave().
   std::shared_ptr<LeaseCall> acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                      AcquireDone done);
   void cancel(const std::shared_ptr<LeaseCall>& call) { ready_.cancel(call); }
@@ -121,7 +123,7 @@ class Leases {
 
   Store* const store_;
   Workers* const workers_;
-  const Clock::duration term_;
+  const Clock::duration term_, stuck_;
   const LeaseCallbacks callbacks_;
 
   mutable std::mutex mutex_;                                                  // guards the rest

@@ -70,7 +70,8 @@ JobProgress progress_of(const ActiveJob& job, const Searches& searches) {
 
 }  // namespace
 
-void Jobs::publish(const ActiveJob& job) {
+void Jobs::publish(ActiveJob& job) {
+  job.published = Clock::now();
   Job out = job_of(job.row);
   if (job.plan) out.progress = progress_of(job, *searches_);
   out.progress.workers = job.row.device ? workers_->serving(*job.row.device) : 0;

@@ -155,6 +155,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
                  -static_cast<double>(launches_of(search.group) * search.group.bytes)};
   offer.batch = batch_for(search, *row, std::move(round.candidates));
   offer.row = *row;
+  offer.floor_ns = search.floor_ns;
   search.open.insert_or_assign(row->id, Search::OpenBatch{row->phase, row->candidates});
   for (const PlannedTrial& candidate : row->candidates)
     if (row->phase == 0) search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);

@@ -42,7 +42,7 @@ struct SetUp {
   std::shared_ptr<const GroupCompiler> compiler;  // null: the group has no schedule at all
   std::vector<std::string> near;
   std::vector<Check> checks;
-  double bound_ns = 0;
+  double bound_ns = 0, floor_ns = 0;
 };
 
 absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, const Machine& machine,
@@ -53,6 +53,7 @@ absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, co
   made.compiler = *std::move(opened);
   made.near = made.compiler->nearest(known, kNear);
   made.bound_ns = roofline(group, machine).ns();
+  made.floor_ns = floor_ns(group, machine);
   for (uint64_t seed : seeds) {
     WL_ASSIGN_OR_RETURN(Check check, made.compiler->check(seed));
     made.checks.push_back(std::move(check));
@@ -130,6 +131,7 @@ void Searches::set_up(Search& search) {
       live->input.near = std::move((*made)->near);
       live->checks = std::move((*made)->checks);
       live->bound_ns = (*made)->bound_ns;
+      live->floor_ns = (*made)->floor_ns;
       // An older version may have written them.
       for (Trial& trial : live->input.trials) trial.plan = live->compiler->current(trial.plan);
       for (PhaseTrial& each : live->all) each.trial.plan = live->compiler->current(each.trial.plan);

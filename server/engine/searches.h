@@ -36,7 +36,8 @@ struct Search {
   std::vector<Check> checks;  // the first one is known to workers, the second only in promotions
   int64_t phase = 0;          // of the last promotion that was begun
   double budget_s = 0;
-  double bound_ns = 0;   // no kernel of the group is faster
+  double bound_ns = 0;   // by nominal rates, no kernel of the group is faster
+  double floor_ns = 0;   // by peaks: what is faster is not believed
   bool cold = false;     // kernels are timed with cold caches; part of the key
   int64_t at_once = 0;   // rounds that are measured at once; 0: as many as there are workers for it
   bool working = false;  // the pool has a task of this search

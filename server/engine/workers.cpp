@@ -46,7 +46,10 @@ std::optional<std::vector<Device>> Workers::heard(const std::string& name, uint6
 
 void Workers::renewed(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = workers_.find(name); known != workers_.end()) known->second.heard = Clock::now();
+  const auto known = workers_.find(name);
+  if (known == workers_.end()) return;
+  known->second.heard = Clock::now();
+  known->second.heard_ms = unix_ms_now();
 }
 
 Workers::Waiting::Waiting(Workers* workers, std::string name, uint64_t epoch)

@@ -1,10 +1,7 @@
-#include <set>
-
-#include "compiler/ir/text.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
-#include "server/jobs/job_plan.h"
+#include "server/services/inspect.h"
 #include "server/services/services.h"
 #include "server/services/watch.h"
 #include "warploom/v1/tuning.grpc.pb.h"
@@ -18,36 +15,6 @@ grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
   return grpc::Status::OK;
 }
 
-absl::Status fill_group(const PlannedGroup& group, const std::string& stage, const JobPlan& plan,
-                        const Compiler& compiler, Store* store, v1::InspectResponse::Group* out) {
-  out->set_key(group.key);
-  out->set_count(group.fused_count);
-  out->set_graph(group.text);
-  if (stage == "graph") {
-    out->set_text(group.text);
-    return absl::OkStatus();
-  }
-  WL_ASSIGN_OR_RETURN(std::unique_ptr<GroupCompiler> opened, compiler.open(group.graph, plan.machine));
-  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record, store->record_by_key(group.key, environment_of(plan.device)));
-  const std::string chosen = record ? record->record.plan : opened->seeds().front();
-  out->set_plan(chosen);
-  out->set_tuned(record.has_value());
-  out->set_space(opened->space_text());
-  if (stage == "space") {
-    out->set_text(out->space());
-  } else if (stage == "plan") {
-    out->set_text(chosen);
-  } else if (stage == "kernel") {
-    WL_ASSIGN_OR_RETURN(std::string text, opened->kernel_text(chosen));
-    out->set_text(text);
-  } else {
-    WL_ASSIGN_OR_RETURN(Source source, opened->generate(chosen));
-    out->set_text(source.text);
-    *out->mutable_source() = to_proto(source);
-  }
-  return absl::OkStatus();
-}
-
 class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
   explicit TuningServiceImpl(const Serving& serving) : serving_(serving) {}
@@ -56,7 +23,8 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   WL_ANSWER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
   WL_ANSWER_ON(serving_.quick, CancelJob, v1::CancelJobRequest, v1::Job);
   grpc::ServerWriteReactor<v1::Job>* WatchJob(grpc::CallbackServerContext*, const v1::WatchJobRequest*) override;
-  WL_ANSWER_ON(serving_.slow, Inspect, v1::InspectRequest, v1::InspectResponse);
+  grpc::ServerWriteReactor<v1::InspectResponse>* Inspect(grpc::CallbackServerContext*,
+                                                         const v1::InspectRequest*) override;
 
  private:
   const Serving serving_;
@@ -110,34 +78,9 @@ grpc::ServerWriteReactor<v1::Job>* TuningServiceImpl::WatchJob(grpc::CallbackSer
   return watch_job(serving_, *request);
 }
 
-grpc::Status TuningServiceImpl::Inspect(const v1::InspectRequest* request, v1::InspectResponse* out) {
-  static const std::set<std::string> stages = {"graph", "space", "plan", "kernel", "source"};
-  if (!stages.contains(request->stage())) {
-    return to_grpc(invalid("stage: expected graph, space, plan, kernel or source, found \"", request->stage(), "\""));
-  }
-  const auto run = [&]() -> absl::Status {
-    if (request->simplify_only()) {
-      WL_ASSIGN_OR_RETURN(Graph graph, parse(request->graph()));
-      WL_ASSIGN_OR_RETURN(graph, engine_->compiler().simplify(graph));
-      out->set_graph(print(graph));
-      return absl::OkStatus();
-    }
-    WL_ASSIGN_OR_RETURN(TuneOptions options, from_proto(request->options()));
-    WL_ASSIGN_OR_RETURN(Device device, engine_->device_for(options));
-    WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request->graph(), options, device, engine_->compiler()));
-    out->set_graph(print(plan.graph));
-    if (request->why()) {
-      WL_ASSIGN_OR_RETURN(CoverExplanation made, engine_->compiler().explain(plan.graph, plan.machine, options.cover));
-      out->set_why(std::move(made.text));
-      out->set_picture(std::move(made.picture));
-    }
-    for (const PlannedGroup& group : plan.groups) {
-      if (group.fused_count == 0) continue;
-      WL_RETURN_IF_ERROR(fill_group(group, request->stage(), plan, engine_->compiler(), store_, out->add_groups()));
-    }
-    return absl::OkStatus();
-  };
-  return to_grpc(run());
+grpc::ServerWriteReactor<v1::InspectResponse>* TuningServiceImpl::Inspect(grpc::CallbackServerContext* context,
+                                                                          const v1::InspectRequest* request) {
+  return inspect(serving_, context, *request);
 }
 
 }  // namespace

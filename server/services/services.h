@@ -39,7 +39,7 @@ struct Serving {
   Upkeep* upkeep;
   ReplyCache* replies;
   Budget* waiting;    // long polls and watches
-  Budget* transfers;  // bytes of blobs
+  Budget* transfers;  // bytes of blobs and of answers of Inspect
   double lease_s;
 };
 

@@ -49,7 +49,6 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
       *lease->mutable_batch() = to_proto(*grant.batch);
     }
     out_->set_drain(acquired->drain);
-    out_->set_idle(acquired->idle);
     Finish(grpc::Status::OK);
   }
 

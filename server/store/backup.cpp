@@ -9,6 +9,7 @@
 #include "server/store/functions.h"
 #include "server/store/impl.h"
 #include "server/store/migrate.h"
+#include "spdlog/spdlog.h"
 
 namespace wl {
 namespace {
@@ -59,6 +60,7 @@ absl::Status take_objects(Sql& sql, const ObjectFolder& from, ObjectFolder* to) 
   for (const std::string& digest : digests) {
     const absl::Status taken = to->take(digest, from);
     if (!taken.ok() && !absl::IsNotFound(taken)) return taken;
+    if (!taken.ok()) spdlog::warn("{}; it is left out", std::string(taken.message()));
   }
   return absl::OkStatus();
 }
@@ -111,7 +113,7 @@ absl::Status Store::backup(const std::string& to) {
     {
       WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> sql, open_still(made));
       WL_RETURN_IF_ERROR(check_all(*sql, to));
-      ObjectFolder objects(objects_of(file));
+      ObjectFolder objects(objects_of(file), {}, impl_->file_calls());
       const std::shared_lock together(impl_->objects_mutex);
       WL_RETURN_IF_ERROR(take_objects(*sql, *impl_->objects, &objects));
     }

@@ -38,7 +38,12 @@ absl::Status Store::put_blob(const std::string& digest, const std::string& bytes
   // The file and its row are there together or not at all for eviction, which takes the other side of this lock.
   const std::shared_lock together(impl_->objects_mutex);
   // Also repairs a blob that was damaged on disk.
-  WL_RETURN_IF_ERROR(impl_->objects->put(digest, bytes));
+  const absl::Status stored = impl_->objects->put(digest, bytes);
+  if (absl::IsDataLoss(stored)) {
+    impl_->writer->break_down(stored);
+    return impl_->writer->broken();
+  }
+  WL_RETURN_IF_ERROR(stored);
   bool made = false;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(made, Impl::put_object_row(sql, digest, size));
@@ -56,10 +61,11 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
     return absl::OkStatus();
   }));
   if (known == 0) return std::nullopt;
-  bool damaged = false;
-  std::optional<std::string> bytes = impl_->objects->get(digest, &damaged);
-  if (damaged) impl_->note_damage(cat("object ", digest, ": its bytes do not have its digest"));
-  return bytes;
+  absl::StatusOr<std::string> bytes = impl_->objects->get(digest);
+  if (absl::IsDataLoss(bytes.status())) impl_->note_damage(std::string(bytes.status().message()));
+  if (absl::IsDataLoss(bytes.status()) || absl::IsNotFound(bytes.status())) return std::nullopt;
+  WL_RETURN_IF_ERROR(bytes.status());
+  return *std::move(bytes);
 }
 
 absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<std::string>& digests) {

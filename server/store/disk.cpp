@@ -48,13 +48,15 @@ uint32_t big_endian(const unsigned char* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | uint32_t{bytes[3]};
 }
 
-absl::Status sync_path(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  const bool synced = file >= 0 && fsync(file) == 0;
-  const int error = errno;
-  if (file >= 0) ::close(file);
-  if (synced) return absl::OkStatus();
-  return absl::InternalError(cat(path, ": cannot be made durable: ", std::strerror(error), "; check that disk"));
+absl::Status sync_path(const std::string& path, int flags, const FileCalls& calls) {
+  const auto failed = [&](int error) {
+    return cat(path, ": cannot be made durable: ", std::strerror(error), "; check that disk");
+  };
+  const int file = calls.open(path, flags);
+  if (file < 0) return absl::InternalError(failed(errno));
+  const int error = calls.fsync(file) == 0 ? 0 : errno;
+  calls.close(file);
+  return error == 0 ? absl::OkStatus() : absl::DataLossError(failed(error));
 }
 
 }  // namespace
@@ -174,11 +176,44 @@ bool is_empty_file(const std::string& file) {
   return stat(file.c_str(), &found) != 0 ? errno == ENOENT : S_ISREG(found.st_mode) && found.st_size == 0;
 }
 
-absl::Status sync_folder(const std::string& folder) {
-  return sync_path(folder, O_RDONLY | O_DIRECTORY);
+int FileCalls::open(const std::string& path, int flags) const {
+  return ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+}
+ssize_t FileCalls::read(int file, void* out, size_t size) const {
+  return ::read(file, out, size);
+}
+ssize_t FileCalls::write(int file, const void* bytes, size_t size) const {
+  return ::write(file, bytes, size);
+}
+int FileCalls::fsync(int file) const {
+  return ::fsync(file);
+}
+int FileCalls::close(int file) const {
+  return ::close(file);
+}
+int FileCalls::make_folder(const std::string& path) const {
+  return ::mkdir(path.c_str(), 0755);
+}
+int FileCalls::rename(const std::string& from, const std::string& to) const {
+  return ::rename(from.c_str(), to.c_str());
+}
+int FileCalls::link(const std::string& from, const std::string& to) const {
+  return ::link(from.c_str(), to.c_str());
+}
+int FileCalls::unlink(const std::string& path) const {
+  return ::unlink(path.c_str());
+}
+
+const FileCalls& system_calls() {
+  static const FileCalls calls;
+  return calls;
+}
+
+absl::Status sync_folder(const std::string& folder, const FileCalls& calls) {
+  return sync_path(folder, O_RDONLY | O_DIRECTORY, calls);
 }
 absl::Status sync_file(const std::string& file) {
-  return sync_path(file, O_RDWR);
+  return sync_path(file, O_RDWR, system_calls());
 }
 
 absl::Status foreign_file(const std::string& file) {

@@ -47,11 +47,29 @@ class StoreLock {
   std::pair<dev_t, ino_t> inode_ = {};
 };
 
+// The system calls by which the files beside the database are made and read, each with its result and errno. Tests
+// derive from it and let them fail. Any thread.
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+  virtual int open(const std::string& path, int flags) const;
+  virtual ssize_t read(int file, void* out, size_t size) const;
+  virtual ssize_t write(int file, const void* bytes, size_t size) const;
+  virtual int fsync(int file) const;
+  virtual int close(int file) const;
+  virtual int make_folder(const std::string& path) const;
+  virtual int rename(const std::string& from, const std::string& to) const;
+  virtual int link(const std::string& from, const std::string& to) const;
+  virtual int unlink(const std::string& path) const;
+};
+const FileCalls& system_calls();
+
 // True when the file is missing or has no bytes.
 bool is_empty_file(const std::string& file);
-// Makes the entries of the folder durable, after a file in it was made, renamed or removed.
-absl::Status sync_folder(const std::string& folder);
-// Makes the bytes of a file durable. No connection of this process may have it open.
+// Makes the entries of the folder durable, after a file in it was made, renamed or removed. DataLoss: the sync failed,
+// so it is not known what is on the disk, and another sync would not tell. Internal: it could not be tried.
+absl::Status sync_folder(const std::string& folder, const FileCalls& calls = system_calls());
+// Makes the bytes of a file durable. No connection of this process may have it open. Errors as sync_folder().
 absl::Status sync_file(const std::string& file);
 
 // What both checks of a file say: that of its header and that of its pragmas.

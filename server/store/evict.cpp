@@ -3,6 +3,7 @@
 
 #include "server/store/functions.h"
 #include "server/store/impl.h"
+#include "spdlog/spdlog.h"
 
 namespace wl {
 namespace {
@@ -168,7 +169,10 @@ absl::Status Store::Impl::evict_objects(int64_t bound, Evicted* out) {
         WL_ASSIGN_OR_RETURN(going, drop_objects(sql, find, bound));
         return absl::OkStatus();
       }));
-      for (const std::string& digest : going.objects) objects->remove(hex_of(digest));
+      for (const std::string& digest : going.objects) {
+        const absl::Status removed = objects->remove(hex_of(digest));
+        if (!removed.ok()) spdlog::warn("{}", std::string(removed.message()));
+      }
       object_bytes -= going.bytes;
       out->objects += static_cast<int64_t>(going.objects.size());
       out->records += going.records;

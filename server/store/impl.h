@@ -72,6 +72,7 @@ struct Store::Impl {
   bool checked = false;
   std::atomic<int64_t> damaged = 0;
 
+  const FileCalls& file_calls() const { return options.files != nullptr ? *options.files : system_calls(); }
   absl::Status open();
   absl::StatusOr<std::unique_ptr<Sql>> connect_writer();
   absl::Status move_blobs(Sql& sql);

@@ -8,11 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "compiler/base/sha256.h"
-#include "server/store/disk.h"
 #include "server/store/functions.h"
 
 namespace wl {
@@ -33,9 +30,9 @@ absl::Status failure(const std::string& path, int error) {
   return absl::InternalError(cat(what, "; it was not stored: check that disk"));
 }
 
-int write_all(int file, std::string_view bytes) {
+int write_all(const FileCalls& calls, int file, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    const ssize_t written = calls.write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) return errno;
     bytes.remove_prefix(static_cast<size_t>(written));
@@ -43,16 +40,30 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+int read_all(const FileCalls& calls, int file, std::string* out) {
+  struct stat found = {};
+  if (fstat(file, &found) == 0 && S_ISREG(found.st_mode)) out->reserve(static_cast<size_t>(found.st_size) + 1);
+  std::string part(1 << 16, 0);
+  for (;;) {
+    const ssize_t size = calls.read(file, part.data(), part.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return size < 0 ? errno : 0;
+    out->append(part, 0, static_cast<size_t>(size));
+  }
+}
+
 }  // namespace
 
 absl::Status ObjectFolder::open() {
+  const std::string unfinished = cat(folder_, "/", kUnfinished);
+  for (const std::string& folder : {folder_, unfinished})
+    if (calls_.make_folder(folder) != 0 && errno != EEXIST) return failure(folder, errno);
   std::error_code failed;
-  const fs::path unfinished = fs::path(folder_) / kUnfinished;
-  fs::remove_all(unfinished, failed);
-  fs::create_directories(unfinished, failed);
-  if (failed) return failure(unfinished.string(), failed.value());
-  WL_RETURN_IF_ERROR(sync_folder(folder_));
-  return sync_folder(fs::path(folder_).parent_path().string());
+  // What cannot be removed is overwritten by the next file of its name.
+  for (const auto& entry : fs::directory_iterator(unfinished, failed)) calls_.unlink(entry.path().string());
+  if (failed) return failure(unfinished, failed.value());
+  WL_RETURN_IF_ERROR(sync_folder(folder_, calls_));
+  return sync_folder(fs::path(folder_).parent_path().string(), calls_);
 }
 
 std::string ObjectFolder::path_of(const std::string& digest) const {
@@ -60,42 +71,55 @@ std::string ObjectFolder::path_of(const std::string& digest) const {
 }
 
 absl::Status ObjectFolder::place(const std::string& made, const std::string& digest) {
-  const std::string path = path_of(digest);
-  const fs::path parent = fs::path(path).parent_path();
-  std::error_code failed;
-  fs::create_directory(parent, failed);
-  if (failed) return failure(parent.string(), failed.value());
-  if (rename(made.c_str(), path.c_str()) != 0) return failure(path, errno);
+  const std::string path = path_of(digest), parent = fs::path(path).parent_path().string();
+  absl::Status done;
+  if (calls_.make_folder(parent) != 0 && errno != EEXIST) {
+    done = failure(parent, errno);
+  } else if (calls_.rename(made, path) != 0) {
+    done = failure(path, errno);
+  }
+  if (!done.ok()) {
+    calls_.unlink(made);
+    return done;
+  }
   point("object named");
-  WL_RETURN_IF_ERROR(sync_folder(parent.string()));
-  return sync_folder(folder_);  // another thread may have made `parent` just now
+  WL_RETURN_IF_ERROR(sync_folder(parent, calls_));
+  return sync_folder(folder_, calls_);  // another thread may have made `parent` just now
 }
 
 absl::Status ObjectFolder::put(const std::string& digest, std::string_view bytes) {
   static std::atomic<uint64_t> number = 0;
   if (!is_sha256(digest)) return invalid("object ", digest, ": expected a SHA-256 in 64 hexadecimal digits");
   const std::string made = cat(folder_, "/", kUnfinished, "/", number++);
-  const int file = ::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int file = calls_.open(made, O_WRONLY | O_CREAT | O_TRUNC);
   if (file < 0) return failure(made, errno);
-  int error = write_all(file, bytes);
+  int error = write_all(calls_, file, bytes);
   point("object written");
-  if (error == 0 && fsync(file) != 0) error = errno;
-  if (::close(file) != 0 && error == 0) error = errno;
+  if (error == 0 && calls_.fsync(file) != 0) error = errno;
+  if (calls_.close(file) != 0 && error == 0) error = errno;
   point("object synced");
-  const absl::Status done = error == 0 ? place(made, digest) : failure(made, error);
-  if (!done.ok()) unlink(made.c_str());
-  return done;
+  if (error == 0) return place(made, digest);
+  calls_.unlink(made);
+  return failure(made, error);
 }
 
-std::optional<std::string> ObjectFolder::get(const std::string& digest, bool* damaged) const {
-  if (damaged != nullptr) *damaged = false;
-  if (!is_sha256(digest)) return std::nullopt;
-  std::ifstream in(path_of(digest), std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string bytes(std::istreambuf_iterator<char>(in), {});
-  if (sha256_hex(bytes) == digest) return bytes;
-  if (damaged != nullptr) *damaged = true;
-  return std::nullopt;
+absl::StatusOr<std::string> ObjectFolder::get(const std::string& digest) const {
+  const auto missing = [&] { return absl::NotFoundError(cat("object ", digest, " is not in ", folder_)); };
+  if (!is_sha256(digest)) return missing();
+  const int file = calls_.open(path_of(digest), O_RDONLY);
+  int error = file < 0 ? errno : 0;
+  if (error == ENOENT) return missing();
+  std::string bytes;
+  if (error == 0) {
+    error = read_all(calls_, file, &bytes);
+    calls_.close(file);
+  }
+  if (error == 0 && sha256_hex(bytes) == digest) return bytes;
+  const std::string what = cat("object ", digest, ": ");
+  if (error == 0) return absl::DataLossError(cat(what, "its bytes do not have its digest"));
+  const std::string why = cat(what, "cannot be read: ", std::strerror(error));
+  if (error == EIO || error == EISDIR) return absl::DataLossError(why);
+  return absl::InternalError(cat(why, "; check ", folder_));
 }
 
 bool ObjectFolder::has(const std::string& digest, int64_t size) const {
@@ -104,17 +128,20 @@ bool ObjectFolder::has(const std::string& digest, int64_t size) const {
          found.st_size == size;
 }
 
-void ObjectFolder::remove(const std::string& digest) {
-  if (is_sha256(digest)) unlink(path_of(digest).c_str());
+absl::Status ObjectFolder::remove(const std::string& digest) {
+  if (!is_sha256(digest) || calls_.unlink(path_of(digest)) == 0 || errno == ENOENT) return absl::OkStatus();
+  return absl::InternalError(
+      cat("object ", path_of(digest), ": cannot be removed: ", std::strerror(errno), "; remove the file"));
 }
 
 absl::Status ObjectFolder::take(const std::string& digest, const ObjectFolder& from) {
-  std::optional<std::string> bytes = from.get(digest);
-  if (!bytes) return absl::NotFoundError(cat("object ", digest, " is not in ", from.folder_));
-  if (get(digest)) return absl::OkStatus();
+  const absl::StatusOr<std::string> bytes = from.get(digest);
+  if (absl::IsDataLoss(bytes.status())) return absl::NotFoundError(bytes.status().message());
+  WL_RETURN_IF_ERROR(bytes.status());
+  if (get(digest).ok()) return absl::OkStatus();
   const std::string made = cat(folder_, "/", kUnfinished, "/", digest);
-  unlink(made.c_str());
-  if (link(from.path_of(digest).c_str(), made.c_str()) == 0) return place(made, digest);
+  calls_.unlink(made);
+  if (calls_.link(from.path_of(digest), made) == 0) return place(made, digest);
   return put(digest, *bytes);
 }
 

@@ -4,29 +4,33 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "compiler/base/status.h"
+#include "server/store/disk.h"
 
 namespace wl {
 
 // Any thread.
 class ObjectFolder {
  public:
-  // `at_point`: called at "object written", "object synced" and "object named"; tests die there.
-  explicit ObjectFolder(std::string folder, std::function<void(const char*)> at_point = {})
-      : folder_(std::move(folder)), at_point_(std::move(at_point)) {}
+  // `at_point`: called at "object written", "object synced" and "object named"; tests die there. `calls` must outlive
+  // the object.
+  explicit ObjectFolder(std::string folder, std::function<void(const char*)> at_point = {},
+                        const FileCalls& calls = system_calls())
+      : folder_(std::move(folder)), at_point_(std::move(at_point)), calls_(calls) {}
 
   // Makes the folder, and removes files that were not finished.
   absl::Status open();
   // The bytes are on the disk under their digest, also if they were damaged there. ResourceExhausted: the disk is full.
+  // DataLoss: the sync of a folder failed, so it is not known which of the latest files are on the disk.
   absl::Status put(const std::string& digest, std::string_view bytes);
-  // Nothing when the file is missing, or does not have its digest; `damaged` tells these apart.
-  std::optional<std::string> get(const std::string& digest, bool* damaged = nullptr) const;
+  // NotFound: there is no such file; DataLoss: its bytes do not have the digest, or the disk cannot read them.
+  absl::StatusOr<std::string> get(const std::string& digest) const;
   bool has(const std::string& digest, int64_t size) const;  // looks at the size only
-  void remove(const std::string& digest);
+  absl::Status remove(const std::string& digest);           // OK also when it is missing
   // Puts the object of another folder into this one: by a second name of the same file if that is possible.
+  // NotFound: it is missing or damaged there. Other errors as put().
   absl::Status take(const std::string& digest, const ObjectFolder& from);
   const std::string& folder() const { return folder_; }
 
@@ -38,6 +42,7 @@ class ObjectFolder {
   }
   std::string folder_;
   std::function<void(const char*)> at_point_;
+  const FileCalls& calls_;
 };
 
 }  // namespace wl

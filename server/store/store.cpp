@@ -68,7 +68,7 @@ absl::Status Store::Impl::open() {
   checked = options.quick_check && std::filesystem::exists(file + "-wal");
   WL_ASSIGN_OR_RETURN(std::unique_ptr<Sql> writing, connect_writer());
   if (checked) WL_RETURN_IF_ERROR(look_for_damage(*writing, file));
-  objects = std::make_unique<ObjectFolder>(objects_of(file), options.at_point);
+  objects = std::make_unique<ObjectFolder>(objects_of(file), options.at_point, file_calls());
   WL_RETURN_IF_ERROR(objects->open());
   WL_RETURN_IF_ERROR(move_blobs(*writing));
   if (options.max_object_bytes > 0) {

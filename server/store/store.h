@@ -20,6 +20,7 @@
 
 namespace wl {
 
+class FileCalls;
 class Sql;
 
 struct StoreOptions {
@@ -31,11 +32,12 @@ struct StoreOptions {
   // Called at named points ("begin", every statement's text, "commit", "committed", "checkpoint", "checkpointed", and
   // those of objects.h): tests die there.
   std::function<void(const char*)> at_point = {};
-  // Called once, from a thread of the store, when it is not known what of the last writes is on the disk (a failed
+  // Called once, on any thread, when it is not known what of the last writes is on the disk (a failed
   // fsync, or an I/O error of a COMMIT). Every function is DataLoss from then on. The process must end: another one
   // reads what the disk has.
   std::function<void(const absl::Status&)> on_broken = {};
-  std::string vfs = {};  // tests: the name of the sqlite3_vfs to use
+  std::string vfs = {};              // tests: the name of the sqlite3_vfs to use,
+  const FileCalls* files = nullptr;  // and the calls for object files, if not those of the system
 };
 
 // Counts since the store was opened.

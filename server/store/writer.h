@@ -34,6 +34,8 @@ class StoreWriter {
   absl::Status write(const std::function<absl::Status(Sql&)>& work);
   // Does what is queued, checkpoints and closes. Later writes are Unavailable.
   void close();
+  // It is not known what of the last writes is on the disk. Any thread.
+  void break_down(const absl::Status& status);
   // Not OK once it is not known what of the last writes is on the disk: then nothing may be read or written any more.
   absl::Status broken() const;
 
@@ -60,7 +62,6 @@ class StoreWriter {
   };
   absl::Status run(const std::vector<Work*>& batch, Attempt* out);
   Attempt attempt(const std::vector<Work*>& batch);
-  void break_down(const absl::Status& status);
   void checkpoint_when_due();
   void checkpoint();
   void point(const char* name);

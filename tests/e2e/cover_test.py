@@ -24,6 +24,11 @@ def main():
             # The number is that of the plan; measured times decide which kernels run in the end.
             kernels[cover] = int(re.match(r"# (\d+) kernels instead of 8", why)[1])
             expect(picture.read_text().startswith("<svg"), f"{cover}: {picture.read_text()[:200]}")
+        # The sources of all kernels, each with its prelude, would fit no message.
+        file.write_text(graphs.distinct_ops(2000))
+        shown = scratch.run("warploom", "inspect", file, "--stage", "source").out
+        expect(len(re.findall("^# g[0-9]+: ", shown, re.M)) == 2000, f"sources: {shown[:500]}")
+        file.write_text(graphs.SOFTMAX_MATMUL)
         for cover in TUNED:
             bundle = scratch.path(cover)
             made = scratch.run("warploom", "tune", file, "--cover", cover, "--trials", 2, "--out", bundle, "--json", "-").json()

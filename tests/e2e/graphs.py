@@ -123,3 +123,11 @@ TWO_OUTPUTS = """graph {
   output "y" %2
 }
 """
+
+
+def distinct_ops(count):
+    """Independent ops of a shape each, so that every one is a kernel of its own."""
+    lines = [f'  %{i} = input "x{i}" : f32[{i + 16}] normal(0,1)' for i in range(count)]
+    lines += [f"  %{count + i} = exp %{i} : f32[{i + 16}]" for i in range(count)]
+    lines += [f'  output "y{i}" %{count + i}' for i in range(count)]
+    return "graph {\n" + "\n".join(lines) + "\n}\n"

@@ -1,21 +1,21 @@
-// What a coordinator refuses so that it goes on serving: connections, and bytes that are on their way.
+// What a coordinator refuses so that it goes on serving: connections, bytes that are on their way, calls that wait.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <list>
+#include <mutex>
 
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
 #include "server/coordinator.h"
 #include "tests/server/scratch.h"
-#include "warploom/v1/admin.grpc.pb.h"
+#include "tests/server/service.h"
 #include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
 namespace {
-
-namespace v1 = ::warploom::v1;
 
 using ::testing::HasSubstr;
 
@@ -132,6 +132,97 @@ TEST(Connections, AreNoMoreThanTheDescriptorsAllow) {
   const absl::Status status = coordinator.start(options);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("ulimit -n"));
+}
+
+// Long polls of one worker, all at once.
+class Polls {
+ public:
+  Polls(v1::WorkerService::Stub& workers, int count) {
+    for (int i = 0; i < count; ++i) {
+      Poll& poll = polls_.emplace_back();
+      poll.request.set_worker("w");
+      poll.request.set_epoch(1);
+      poll.request.set_wait_s(55);
+      workers.async()->AcquireLeases(&poll.context, &poll.request, &poll.answer, [this, &poll](grpc::Status status) {
+        const std::lock_guard lock(mutex_);
+        poll.status = std::move(status);
+        changed_.notify_all();
+      });
+    }
+  }
+  ~Polls() {
+    for (Poll& poll : polls_) poll.context.TryCancel();
+    EXPECT_TRUE(wait(polls_.size()));
+  }
+  // Waits until so many have ended.
+  bool wait(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended().size() >= count; });
+  }
+  // How those that have ended did, and how many of them have a lease.
+  std::vector<grpc::Status> ends() {
+    const std::lock_guard lock(mutex_);
+    return ended();
+  }
+  int leases() {
+    const std::lock_guard lock(mutex_);
+    int count = 0;
+    for (const Poll& poll : polls_) count += poll.status ? poll.answer.leases_size() : 0;
+    return count;
+  }
+
+ private:
+  struct Poll {
+    grpc::ClientContext context;
+    v1::AcquireLeasesRequest request;
+    v1::AcquireLeasesResponse answer;
+    std::optional<grpc::Status> status;  // once it has ended
+  };
+  std::vector<grpc::Status> ended() const {
+    std::vector<grpc::Status> out;
+    for (const Poll& poll : polls_)
+      if (poll.status) out.push_back(*poll.status);
+    return out;
+  }
+
+  std::mutex mutex_;  // guards what the polls say
+  std::condition_variable changed_;
+  std::list<Poll> polls_;
+};
+
+TEST(WaitingCalls, BeyondTheirNumberAreRefusedAndTheOthersGetLeases) {
+  constexpr int kMost = 10, kMore = 5;
+  Scratch scratch;
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.max_waiting_calls = kMost;
+  Service service(options);
+  const auto watch_nothing = [&] {
+    grpc::ClientContext context;
+    v1::WatchJobRequest request;
+    request.set_name("jobs/999");
+    return service.tuning->WatchJob(&context, request)->Finish().error_code();
+  };
+  service.register_worker("w");
+  Polls polls(*service.workers, kMost + kMore);
+  ASSERT_TRUE(polls.wait(kMore));
+  for (const grpc::Status& refused : polls.ends()) {
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE) << refused.error_message();
+    EXPECT_THAT(refused.error_message(), HasSubstr("too many calls"));
+  }
+  EXPECT_EQ(polls.ends().size(), static_cast<size_t>(kMore));
+  EXPECT_EQ(watch_nothing(), grpc::StatusCode::UNAVAILABLE);
+  // Only calls that wait are refused, and those that wait get what there is.
+  ASSERT_TRUE(service.create("r", trials(8)).ok());
+  ASSERT_TRUE(polls.wait(kMore + 1));
+  EXPECT_GT(polls.leases(), 0);
+  // The place of a call is free when the coordinator has heard of its end.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  grpc::StatusCode found;
+  do {
+    found = watch_nothing();
+  } while (found == grpc::StatusCode::UNAVAILABLE && std::chrono::steady_clock::now() < give_up);
+  EXPECT_EQ(found, grpc::StatusCode::NOT_FOUND);
 }
 
 }  // namespace

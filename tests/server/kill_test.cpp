@@ -167,6 +167,7 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
   for (const auto& client : clients) {
     for (const auto& [request, name] : client->created) {
       grpc::ClientContext context;
+      context.set_wait_for_ready(true);  // the last coordinator may still be starting
       v1::WatchJobRequest watch;
       watch.set_name(name);
       auto reader = tuning->WatchJob(&context, watch);

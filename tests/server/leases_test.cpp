@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <latch>
+#include <thread>
 
-#include "tests/server/fakes.h"
 #include "tests/server/scratch.h"
+#include "tests/server/service.h"
 
 namespace wl {
 namespace {
@@ -25,7 +27,7 @@ absl::StatusOr<Acquired> acquire_from(Leases& leases, const std::string& name, i
 
 class LeasesAlone : public ::testing::Test {
  protected:
-  LeasesAlone() {
+  explicit LeasesAlone(Clock::duration stuck = std::chrono::hours(1)) : stuck_(stuck) {
     EXPECT_TRUE(workers_.add("w", 0, {fake_device()}).ok());
     JobRow job;
     job.request_id = "r";
@@ -94,6 +96,7 @@ class LeasesAlone : public ::testing::Test {
     return offer;
   }
 
+  const Clock::duration stuck_;
   Scratch scratch_;
   std::unique_ptr<Store> store_ = Store::open({.file = scratch_.path("a.db")}).value();
   Workers workers_{store_.get(), milliseconds(60'000)};
@@ -105,6 +108,7 @@ class LeasesAlone : public ::testing::Test {
       &workers_,
       &loop_,
       milliseconds(60'000),
+      stuck_,
       /*quiet_while_busy=*/true,
       {.stored = [this](int64_t, const std::string& id,
                         const std::vector<Trial>& trials) { stored_.emplace_back(id, trials); },
@@ -137,6 +141,58 @@ TEST_F(LeasesAlone, AReportCountsOnceAndHasATrialForEveryCandidate) {
   EXPECT_EQ(stored_[0].second[0].plan, "plan 0");
   EXPECT_EQ(stored_[0].second[0].outcome, Outcome::kRuntimeError) << "the worker said nothing of it";
   EXPECT_EQ(leases_.renew(lease, "measure", 1), RenewOutcome::kLost);
+}
+
+class LeasesStuckAtOnce : public LeasesAlone {
+ protected:
+  LeasesStuckAtOnce() : LeasesAlone(Clock::duration::zero()) {}
+};
+
+TEST_F(LeasesStuckAtOnce, AreRenewedWithProgressOnly) {
+  offer("a", 0, 0);
+  const LeaseRef lease = ref(acquire().leases.at(0));
+  EXPECT_EQ(leases_.renew(lease, "compile", 0), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew(lease, "compile", 0), RenewOutcome::kLost);
+  EXPECT_EQ(leases_.renew(lease, "compile", 1), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew(lease, "check", 1), RenewOutcome::kOk);
+  EXPECT_EQ(leases_.renew(lease, "check", 1), RenewOutcome::kLost);
+}
+
+// The runner of a worker hangs, and nothing that the worker does ends it. The process says all the while that it lives.
+TEST(StuckLease, IsLostAndTheBatchIsDoneElsewhere) {
+  Scratch scratch;
+  CoordinatorOptions options;
+  options.store = scratch.path("a.db");
+  options.lease_s = 0.6;
+  options.stuck_s = 0.3;
+  Service service(options);
+  const auto job = service.create("r", trials(8));
+  ASSERT_TRUE(job.ok()) << job.status();
+  std::latch hangs(1);
+  std::string hung;
+  std::atomic<bool> lost = false;
+  AgentOptions agent;
+  agent.name = "hung";
+  agent.devices = {fake_device()};
+  agent.measure_with = [&](const Batch& batch, const MeasureOptions& measure) -> absl::StatusOr<Measured> {
+    if (!hung.empty()) return absl::UnavailableError("out of order");
+    hung = batch.id;
+    hangs.count_down();
+    const auto give_up = Clock::now() + std::chrono::seconds(20);
+    while (!*measure.cancel && Clock::now() < give_up) std::this_thread::yield();
+    lost = measure.cancel->load();
+    return Measured{.trials = {}, .objects = {}, .cancelled = true};
+  };
+  std::jthread thread([&](const std::stop_token& stop) { (void)run_agent(service.channel, agent, stop); });
+  hangs.wait();
+  FakeWorker worker(service.channel, "w");
+  const Job done = service.watch(job->name).back();
+  EXPECT_EQ(done.state, JobState::kSucceeded) << done.error;
+  EXPECT_TRUE(lost);
+  const std::vector<MeasuredPlan> measured = worker.measured();
+  EXPECT_TRUE(std::any_of(measured.begin(), measured.end(), [&](const auto& one) { return one.batch == hung; }));
+  for (const GroupResult& group : done.result->groups)
+    EXPECT_EQ(group.trials[static_cast<size_t>(Outcome::kRuntimeError)], 0);
 }
 
 TEST_F(LeasesAlone, ABatchThatIsTakenBackCancelsItsLease) {
@@ -228,7 +284,7 @@ TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
 
 TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
   Workers short_lived(store_.get(), milliseconds(0));  // dead as soon as no call of theirs is open
-  Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), false,
+  Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), false,
                 {.stored = [](int64_t, const std::string&, const std::vector<Trial>&) {},
                  .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
                  .store_failed = [](int64_t, const absl::Status&) {}});

@@ -35,7 +35,7 @@ class MadeBefore : public ::testing::Test {
   }
 
   std::unique_ptr<Service> reopen() {
-    auto service = std::make_unique<Service>(file_, 15, "", 0, false, false, &warploom_compiler());
+    auto service = std::make_unique<Service>(file_, /*lease_s=*/120, "", 0, false, false, &warploom_compiler());
     EXPECT_TRUE(service->started.ok()) << service->started;
     return service;
   }

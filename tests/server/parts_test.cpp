@@ -130,18 +130,17 @@ TEST(JobViews, OnlyAChangeMakesAVersion) {
   EXPECT_GT(views.find(1)->version, second);
 }
 
-TEST(JobViews, KnowWhichDevicesAreNeeded) {
-  JobViews views;
-  Device other = fake_device();
-  other.name = "other";
-  EXPECT_FALSE(views.any_needs({fake_device()}));
-  views.publish(1, job_for(JobState::kRunning, other));
-  EXPECT_FALSE(views.any_needs({fake_device()}));
-  EXPECT_TRUE(views.any_needs({fake_device(), other}));
-  views.publish(2, job_for(JobState::kQueued));
-  EXPECT_TRUE(views.any_needs({})) << "a job that does not know its device yet";
-  views.publish(2, job_for(JobState::kFailed));
-  EXPECT_FALSE(views.any_needs({fake_device()}));
+// A worker that measures for minutes only renews its lease.
+TEST(Workers, AreSeenWhenTheyRenewALease) {
+  Scratch scratch;
+  const auto store = store_in(scratch);
+  Workers workers(store.get(), milliseconds(0));
+  ASSERT_TRUE(workers.add("w", 0, {fake_device()}).ok());
+  const int64_t registered = workers.views().at(0).last_seen_ms;
+  while (unix_ms_now() <= registered) {
+  }
+  workers.renewed("w");
+  EXPECT_GT(workers.views().at(0).last_seen_ms, registered);
 }
 
 TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {

@@ -1,10 +1,11 @@
 // No request and no row of an older store makes a coordinator unable to answer: what is too large is refused with the
-// name of the field, and a listing fits one message whatever is stored.
+// name of the field, a listing fits one message whatever is stored, and Inspect answers in as many as it takes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "proto/limits.h"
 #include "server/store/store.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
@@ -146,7 +147,7 @@ TEST(RequestLimits, NamesOfAGraphAreChecked) {
 }
 
 TEST(ListingLimits, ManyLargeWorkersComeInPages) {
-  constexpr int kFleet = 200, kDevices = 64;
+  constexpr int kManyWorkers = 200, kDevices = 64;
   Scratch scratch;
   Service service(scratch.path("a.db"));
   v1::RegisterWorkerRequest worker;
@@ -157,7 +158,7 @@ TEST(ListingLimits, ManyLargeWorkersComeInPages) {
     device->set_compiler_versions(std::string(1024, 'v'));
     device->set_name(std::string(256, 'n'));
   }
-  for (int i = 0; i < kFleet; ++i) {
+  for (int i = 0; i < kManyWorkers; ++i) {
     worker.set_name(cat("w", i));
     grpc::ClientContext context;
     v1::RegisterWorkerResponse answer;
@@ -173,7 +174,7 @@ TEST(ListingLimits, ManyLargeWorkersComeInPages) {
     for (const v1::WorkerInfo& info : page.workers()) EXPECT_TRUE(names.insert(info.name()).second) << info.name();
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
-  EXPECT_EQ(names.size(), static_cast<size_t>(kFleet));
+  EXPECT_EQ(names.size(), static_cast<size_t>(kManyWorkers));
 }
 
 TEST(ListingLimits, HugeLabelsOfAnOlderStoreAreShortened) {
@@ -230,13 +231,13 @@ std::string store_record(Store& store, int number, size_t source_bytes, size_t p
 }
 
 TEST(ListingLimits, ManyLargeRecordsComeInPages) {
-  constexpr int kRecords = 10;
+  constexpr int kManyRecords = 10;
   Scratch scratch;
   std::vector<std::string> digests;
   {
     auto store = Store::open({.file = scratch.path("a.db")});
     ASSERT_TRUE(store.ok()) << store.status();
-    for (int i = 0; i < kRecords; ++i) digests.push_back(store_record(**store, i, 8 << 20, 10));
+    for (int i = 0; i < kManyRecords; ++i) digests.push_back(store_record(**store, i, 8 << 20, 10));
   }
   Service service(scratch.path("a.db"));
   std::vector<std::string> found;
@@ -254,6 +255,118 @@ TEST(ListingLimits, ManyLargeRecordsComeInPages) {
   }
   EXPECT_EQ(found, digests);
   EXPECT_GT(calls, 1);
+}
+
+constexpr size_t kKernelBytes = 4 << 20, kPreludeBytes = 1 << 20;
+
+class WordyGroup final : public FakeGroup {
+ public:
+  using FakeGroup::FakeGroup;
+  absl::StatusOr<std::string> kernel_text(const std::string&) const override { return std::string(kKernelBytes, 'k'); }
+  absl::StatusOr<Source> generate(const std::string& text) const override {
+    Source source;
+    source.target = "cpu:avx2";
+    source.prelude = std::string(kPreludeBytes, 'p');
+    source.text = text;
+    source.entry = "k";
+    return source;
+  }
+};
+
+// Every op is a group of its own, and its texts are long.
+class WordyCompiler final : public FakeCompiler {
+ public:
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&,
+                                            const CoverPrices&) const override {
+    return std::vector<Cover>{default_cover(graph)};
+  }
+  absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine&) const override {
+    ++opened;
+    return std::make_unique<WordyGroup>(group);
+  }
+};
+
+// A graph of `ops` distinct groups.
+std::string graph_of(int ops) {
+  std::string text = "graph {\n";
+  for (int i = 0; i < ops; ++i) append(&text, "  %", i, " = input \"x", i, "\" : f32[", i + 1, "] normal(0,1)\n");
+  for (int i = 0; i < ops; ++i) append(&text, "  %", ops + i, " = exp %", i, " : f32[", i + 1, "]\n");
+  for (int i = 0; i < ops; ++i) append(&text, "  output \"y", i, "\" %", ops + i, "\n");
+  return text + "}\n";
+}
+
+class Inspect : public ::testing::Test {
+ protected:
+  // The parts of the answer.
+  absl::StatusOr<std::vector<v1::InspectResponse>> ask(int ops, const std::string& stage) {
+    v1::InspectRequest request;
+    request.set_graph(graph_of(ops));
+    request.set_stage(stage);
+    *request.mutable_options() = to_proto(trials(1));
+    grpc::ClientContext context;
+    const auto stream = service.tuning->Inspect(&context, request);
+    std::vector<v1::InspectResponse> parts;
+    while (stream->Read(&parts.emplace_back())) {
+    }
+    parts.pop_back();
+    const grpc::Status status = stream->Finish();
+    if (!status.ok()) return from_grpc(status);
+    return parts;
+  }
+
+  Scratch scratch;
+  WordyCompiler compiler;
+  Service service{scratch.path("a.db"), 15, "", 0, false, false, &compiler};
+};
+
+TEST_F(Inspect, AnswersBeyondOneMessageComeInPartsAndAreMadeOnce) {
+  constexpr int kOps = 20;
+  static_assert(kOps * kKernelBytes > kMaxMessageBytes);
+  const auto parts = ask(kOps, "kernel");
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  int groups = 0;
+  for (const v1::InspectResponse& part : *parts) {
+    EXPECT_LT(part.ByteSizeLong(), 2 * kKernelBytes);
+    for (const auto& group : part.groups()) {
+      EXPECT_THAT(group.graph(), HasSubstr(cat("f32[", ++groups, "]")));
+      EXPECT_EQ(group.kernel().size(), kKernelBytes);
+    }
+  }
+  EXPECT_EQ(groups, kOps);
+  EXPECT_EQ(compiler.opened, kOps);
+}
+
+TEST_F(Inspect, APreludeIsSentOncePerPart) {
+  constexpr int kOps = 100;
+  const auto parts = ask(kOps, "source");
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  size_t bytes = 0;
+  int groups = 0;
+  for (const v1::InspectResponse& part : *parts) {
+    bytes += part.ByteSizeLong();
+    groups += part.groups_size();
+    EXPECT_EQ(part.prelude().size(), part.groups_size() > 0 ? kPreludeBytes : 0);
+    for (const auto& group : part.groups()) EXPECT_EQ(group.source().prelude(), "");
+  }
+  EXPECT_EQ(groups, kOps);
+  EXPECT_LT(bytes, 2 * kPreludeBytes);
+}
+
+TEST_F(Inspect, AnswersBeyondTheLimitAreRefusedAndTheirMemoryIsGivenBack) {
+  constexpr int kOps = 100;
+  const int fitting = static_cast<int>(kMostInspection / static_cast<int64_t>(kKernelBytes));
+  for (int round = 0; round < 4; ++round) {
+    compiler.opened = 0;
+    absl::Status refused;
+    // What the one before held is given back when the coordinator has heard of its end.
+    do {
+      refused = ask(kOps, "kernel").status();
+    } while (absl::IsUnavailable(refused));
+    EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("an earlier stage"));
+    EXPECT_LE(compiler.opened, fitting + 1) << "nothing is made beyond the limit";
+  }
+  EXPECT_TRUE(ask(kOps, "plan").ok());
 }
 
 }  // namespace

@@ -35,13 +35,19 @@ struct Service {
     compiler.known_plans = known_plans;
     CoordinatorOptions options;
     options.store = store;
-    options.compiler = real != nullptr ? real : &compiler;
+    options.compiler = real;
     options.listen = listen;
     options.lease_s = lease_s;
     options.max_store_pages = max_store_pages;
+    start(options);
+  }
+  explicit Service(const CoordinatorOptions& options) { start(options); }
+
+  void start(CoordinatorOptions options) {
+    if (options.compiler == nullptr) options.compiler = &compiler;
     started = coordinator.start(options);
     if (!started.ok()) {
-      EXPECT_GT(max_store_pages, 0) << started;
+      EXPECT_GT(options.max_store_pages, 0) << started;
       return;
     }
     channel = coordinator.in_process_channel();

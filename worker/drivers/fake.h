@@ -9,7 +9,7 @@
 
 namespace wl {
 
-// Returns between 10 us and 1 ms: min_repeats samples within 2 % of each other.
+// Returns between 1 s and 100 s: min_repeats samples within 2 % of each other.
 std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe);
 
 }  // namespace wl

@@ -132,6 +132,12 @@ Process& Process::operator=(Process&& other) noexcept {
   return *this;
 }
 
+bool Process::stopped() const {
+  siginfo_t found = {};
+  return running() && waitid(P_PID, static_cast<id_t>(pid_), &found, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+         found.si_pid == pid_;
+}
+
 // The child has ended. Everything it left in its process group is killed.
 Exit Process::reap() {
   // Kills before waiting, while the id cannot belong to another group.

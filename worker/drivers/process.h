@@ -77,6 +77,8 @@ class Process {
   int output() const { return output_.get(); }    // returns the non-blocking descriptor of the child's output
   int exit_fd() const { return exit_fd_.get(); }  // returns a descriptor that is readable when the child has ended
 
+  // Whether a signal such as SIGSTOP has stopped the child and nothing has let it go on.
+  bool stopped() const;
   // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
   // clock). Drains the output meanwhile.
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);

@@ -131,6 +131,23 @@ TEST(StoreDamage, WhatIsDamagedIsStoredAgain) {
   EXPECT_TRUE(store->whole_answer("answer")->has_value());
 }
 
+// The disk opens it and cannot read it.
+TEST(StoreDamage, AnObjectThatCannotBeReadIsMissing) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), digest = sha256_hex("o");
+  auto store = open_or_die({.file = file});
+  ASSERT_TRUE(store->put_blob(digest, "o").ok());
+  const std::string path = cat(file, ".objects/", digest.substr(0, 2), "/", digest.substr(2));
+  fs::remove(path);
+  fs::create_directory(path);
+  EXPECT_FALSE(store->blob(digest)->has_value());
+  EXPECT_EQ(store->missing_blobs({digest})->size(), 1u);
+  EXPECT_GE(store->stats().damaged, 1);
+  fs::remove(path);
+  ASSERT_TRUE(store->put_blob(digest, "o").ok());
+  EXPECT_EQ(**store->blob(digest), "o");
+}
+
 TEST(StoreDamage, ADamagedObjectIsMissingUntilItIsUploadedAgain) {
   Scratch scratch;
   const std::string file = scratch.path("a.db"), bytes(1000, 'o'), digest = sha256_hex(bytes);

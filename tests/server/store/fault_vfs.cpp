@@ -222,6 +222,9 @@ bool FaultVfs::failed() const {
 }
 
 bool FaultVfs::fails(VfsCall call, const std::string& file, int* code) {
+  constexpr VfsCall kChanges[] = {VfsCall::kWrite, VfsCall::kTruncate, VfsCall::kSync, VfsCall::kDelete};
+  if (before_change_ && std::find(std::begin(kChanges), std::end(kChanges), call) != std::end(kChanges))
+    before_change_();
   const std::lock_guard lock(mutex_);
   *code = code_of(call, fault_);
   if (*code == 0 || (one_kind_ && (call != only_ || !file.ends_with(file_ends_)))) return false;

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,8 @@ class FaultVfs {
   void arm(Fault fault, VfsCall only, const std::string& file_ends, int64_t number);
   int64_t calls() const;
   bool failed() const;
+  // Called before each call that changes what is on the disk: a write, truncation, sync or removal.
+  void before_change(std::function<void()> hook) { before_change_ = std::move(hook); }
 
   void log(bool on);  // begins an empty log, or ends it
   void note(int64_t number);
@@ -54,6 +57,7 @@ class FaultVfs {
 
  private:
   const std::string name_;
+  std::function<void()> before_change_;
   sqlite3_vfs* const system_;
   std::unique_ptr<sqlite3_vfs> vfs_;
   mutable std::mutex mutex_;

@@ -1,18 +1,24 @@
 // Stores that older versions wrote, tests/data/made_before/store_*.db.gz, are brought up to date: every record, object,
 // job and trial is what it was.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "proto/wire.h"
+#include "tests/server/store/fault_vfs.h"
 #include "tests/server/store/samples.h"
 #include "tests/server/unpack.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
 namespace {
+
+namespace fs = std::filesystem;
 
 // What a store had before its records became narrow.
 struct Before {
@@ -23,6 +29,7 @@ struct Before {
         blobs(rows_of(file, "SELECT digest, bytes FROM blobs")),
         jobs(rows_of(file, "SELECT id, result FROM jobs WHERE result IS NOT NULL")),
         answers(rows_of(file, "SELECT id, payload FROM results")) {}
+  bool operator==(const Before&) const = default;
 };
 
 void expect_all_there(Store& store, const Before& before) {
@@ -68,30 +75,94 @@ TEST_P(OlderStore, HasAllThatItHad) {
   EXPECT_LT(number_in(file_, "SELECT max(length(bytes)) FROM payloads"), 30'000);
 }
 
+// Counts the moments of an update that leave different files behind: each statement of the migrations, each change that
+// SQLite makes on the disk, and each step of an object's file. The process is killed at one of them.
+struct Moments {
+  int die_at = 0, passed = 0;
+  void next() {
+    if (++passed == die_at) raise(SIGKILL);
+  }
+};
+Moments moments;  // of the child that updates
+
+// Opens and closes the store in a child that is killed at a moment, counted from 1. Returns the number of moments if it
+// came to its end, 0 if it was killed.
+int update_in_child(const std::string& file, int die_at) {
+  int out[2];
+  if (pipe(out) != 0) return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    moments = {.die_at = die_at};
+    // Each connection that is opened from here on tells of its statements, those inside a script too.
+    const auto trace = +[](sqlite3* connection, char**, const sqlite3_api_routines*) {
+      return sqlite3_trace_v2(
+          connection, SQLITE_TRACE_STMT,
+          [](unsigned, void*, void*, void*) {
+            moments.next();
+            return 0;
+          },
+          nullptr);
+    };
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(trace));
+    testing::FaultVfs vfs("killed");
+    vfs.before_change([] { moments.next(); });
+    {
+      auto store = Store::open({.file = file, .at_point = [](const char*) { moments.next(); }, .vfs = vfs.name()});
+      if (!store.ok()) _exit(1);
+    }
+    if (write(out[1], &moments.passed, sizeof moments.passed) != sizeof moments.passed) _exit(2);
+    _exit(0);
+  }
+  ::close(out[1]);
+  int passed = 0;
+  if (read(out[0], &passed, sizeof passed) != sizeof passed) passed = 0;
+  ::close(out[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(passed > 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) << "status " << status;
+  return passed;
+}
+
+// Migrations are whole or not there: nothing of one that was killed is left, and the next opening goes on.
 TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
   unpack_to(file_);
   const Before before(file_);
-  int points = 0;
-  for (int die_at = 1;; ++die_at) {
-    const pid_t child = fork();
-    if (child == 0) {
-      int passed = 0;
-      StoreOptions options{.file = file_};
-      options.at_point = [&](const char*) {
-        if (++passed == die_at) _exit(9);
-      };
-      _exit(Store::open(options).ok() ? 0 : 1);
+  const int64_t format = number_in(file_, "PRAGMA user_version");
+  const auto copy = [&](const std::string& from, const std::string& to) {
+    for (const char* beside : {"", "-wal", "-journal"})
+      if (fs::exists(from + beside)) fs::copy_file(from + beside, to + beside);
+  };
+  copy(file_, scratch_.path("whole.db"));
+  const int all = update_in_child(scratch_.path("whole.db"), 0);
+  ASSERT_GT(all, 100);
+  const int step = std::max(1, all / static_cast<int>(testing::scaled(24)));
+  int old = 0, kills = 0;
+  for (int die_at = 1 + static_cast<int>(testing::test_seed(0)) % step; die_at <= all; die_at += step) {
+    SCOPED_TRACE(cat("killed at moment ", die_at, " of ", all));
+    const Scratch killed;
+    const std::string file = killed.path("a.db"), seen = killed.path("seen.db");
+    copy(file_, file);
+    ASSERT_EQ(update_in_child(file, die_at), 0);
+    ++kills;
+    copy(file, seen);
+    const int64_t left = number_in(seen, "PRAGMA user_version");
+    EXPECT_TRUE(left >= format && left <= Store::schema_version()) << left;
+    if (left < Store::schema_version()) {
+      ++old;
+      EXPECT_TRUE(Before(seen) == before) << "format " << left;
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 0) break;
-    ASSERT_EQ(WEXITSTATUS(status), 9);
-    ++points;
-    die_at += static_cast<int>(die_at / (20 * testing::test_scale()));
+    {
+      auto store = open_or_die({.file = file, .quick_check = true});
+      ASSERT_NE(store, nullptr);
+      expect_all_there(*store, before);
+    }
+    expect_sound(file);
+    if (HasFailure()) return;
   }
-  EXPECT_GT(points, 4);
-  expect_all_there(*open_or_die({.file = file_, .quick_check = true}), before);
+  std::printf("%d kills at %d moments; %d left an older format\n", kills, all, old);
+  if (testing::test_scale() < 1) return;
+  EXPECT_GT(old, 0);
+  EXPECT_LT(old, kills);
 }
 
 TEST_P(OlderStore, ThatWasCopiedIsRestored) {

@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -29,7 +31,7 @@ TEST(Compile, ABadCandidateIsTheOnlyError) {
   for (size_t t = 0; t < 6; ++t) {
     const Compiled& one = (*compiled)[t];
     EXPECT_EQ(one.outcome, t == 3 ? Outcome::kCompileError : Outcome::kCorrect) << one.message;
-    EXPECT_THAT(one.message, HasSubstr(t == 3 ? "trial3:" : ""));
+    EXPECT_THAT(one.message, HasSubstr(t == 3 ? "kernel:" : ""));
     EXPECT_THAT(one.message, HasSubstr(t == 3 ? "nowhere" : ""));
   }
 }
@@ -48,6 +50,29 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ(objects.size(), 2u);
   EXPECT_EQ((*compiled)[10].object, (*compiled)[0].object);
   EXPECT_EQ((*compiled)[10].seconds, 0);
+}
+
+// A kernel that says where it was compiled, in another folder, batch and order.
+TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
+  const Candidate own =
+      candidate(3, "c[0] = sizeof(__FILE__) + __LINE__;", "extern const char* $where() { return __FILE__; }\n");
+  std::set<std::string> objects;
+  for (const std::vector<int64_t>& before : {std::vector<int64_t>{}, {7, 8, 9}, {4}}) {
+    std::vector<Candidate> candidates;
+    for (int64_t trial : before) candidates.push_back(candidate(trial, kAdd));
+    candidates.push_back(own);
+    candidates.back().trial = 100 + static_cast<int64_t>(before.size());
+    CompileOptions options;
+    const Scratch scratch;
+    options.folder = scratch.path("");
+    options.unit = 1;
+    const auto compiled = compile_cpu(candidates, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    ASSERT_EQ(compiled->back().outcome, Outcome::kCorrect) << compiled->back().message;
+    std::ifstream file(compiled->back().object, std::ios::binary);
+    objects.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  EXPECT_EQ(objects.size(), 1u);
 }
 
 TEST(Compile, DeadlineIsATimeoutOfThatCandidate) {
@@ -75,6 +100,7 @@ TEST(Device, DescribesThisMachine) {
   EXPECT_GT(device.l1_bytes, 0);
   EXPECT_THAT(device.compilers, ::testing::Contains("gcc"));
   EXPECT_THAT(device.compiler_versions, HasSubstr("gcc="));
+  EXPECT_THAT(device.compiler_versions, HasSubstr("GNU ld")) << "another linker makes other objects";
   EXPECT_EQ(device.fingerprint(), describe_device().fingerprint());
 }
 

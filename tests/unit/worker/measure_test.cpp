@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -74,6 +75,8 @@ const Fault kFaults[] = {
     {"LinkError", "$missing();", Outcome::kCompileError, "undefined", "void $missing();"},
     {"InfiniteLoop", "for (;;) asm volatile(\"\");", Outcome::kTimeout, "deadline"},
     {"Sleep", "sleep(1000);", Outcome::kTimeout, "deadline"},
+    {"StopsItself", "raise(19 /* SIGSTOP */);", Outcome::kTimeout, "stopped by a signal",
+     "extern \"C\" int raise(int);"},
     {"Segv", "*(volatile int*)8 = 1;", Outcome::kRuntimeError, "SIGSEGV"},
     {"Abort", "abort();", Outcome::kRuntimeError, "SIGABRT"},
     {"Trap", "__builtin_trap();", Outcome::kRuntimeError, "SIGILL"},
@@ -290,6 +293,43 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   EXPECT_TRUE(measured.cancelled);
   ASSERT_EQ(measured.trials.size(), 1u);
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
+}
+
+// The runners among the children of this thread.
+std::vector<pid_t> runners() {
+  std::ifstream children("/proc/thread-self/children");
+  std::vector<pid_t> found;
+  for (pid_t pid = 0; children >> pid;) {
+    std::string name;
+    std::ifstream(absl::StrCat("/proc/", pid, "/comm")) >> name;
+    if (std::string_view("warploom-runner").starts_with(name)) found.push_back(pid);
+  }
+  return found;
+}
+
+TEST(Measure, AStoppedRunnerIsReplacedAndNobodyIsBlamed) {
+  struct Case {
+    bool promotion;
+    const char* phase;
+  };
+  for (const Case& one : {Case{false, "measure"}, Case{true, "check"}, Case{true, "measure"}}) {
+    SCOPED_TRACE(absl::StrCat(one.phase, one.promotion ? " of a promotion" : ""));
+    Batch batch = add_batch(kElements);
+    batch.recipe.interleave = one.promotion;
+    batch.recipe.deadline_ns = 5'000'000'000;
+    batch.candidates = {candidate(0, kAdd), candidate(1, absl::StrCat("// 1\n", kAdd))};
+    MeasureOptions options = testing::options();
+    int stopped = 0;
+    // It is called while the runner works at a command.
+    options.progress = [&](const Progress& progress) {
+      if (stopped > 0 || progress.phase != one.phase) return;
+      for (pid_t pid : runners()) stopped += kill(pid, SIGSTOP) == 0;
+    };
+    const Measured measured = run(batch, options);
+    EXPECT_EQ(stopped, 1);
+    ASSERT_EQ(measured.trials.size(), 2u);
+    for (const Trial& trial : measured.trials) EXPECT_EQ(trial.outcome, Outcome::kCorrect) << trial.message;
+  }
 }
 
 TEST(Measure, ABrokenWorkerIsNoFaultOfTheCandidate) {

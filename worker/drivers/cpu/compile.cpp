@@ -197,9 +197,12 @@ class Compilation {
 
   absl::StatusOr<UnitResult> compile_unit(const Unit& unit, const std::string& stem) {
     const std::string name = stem.substr(stem.rfind('/') + 1);
+    // A kernel that is compiled alone is named alike in every batch, since the name may become part of its object.
     std::vector<std::string> markers;
     for (size_t member : unit.members)
-      markers.push_back(absl::StrCat("\n#line 1 \"trial", candidates_[member].trial, "\"\n"));
+      markers.push_back(unit.members.size() == 1
+                            ? "\n#line 1 \"kernel\"\n"
+                            : absl::StrCat("\n#line 1 \"trial", candidates_[member].trial, "\"\n"));
     std::vector<std::string_view> parts = {"#line 1 \"prelude\"\n", unit.prelude};
     for (size_t m = 0; m < unit.members.size(); ++m) {
       parts.push_back(markers[m]);

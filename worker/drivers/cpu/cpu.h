@@ -43,8 +43,9 @@ struct CompileOptions {
 
 // Compiles every candidate; results are in the same order. Candidates with the same compiler, target and prelude share
 // translation units. A unit that fails is compiled again candidate by candidate, so that one bad candidate is one
-// compile error. Equal sources are compiled once. The object's bytes depend only on the texts of the unit and on the
-// compiler. Fails only when files cannot be written or processes cannot be started.
+// compile error. Equal sources are compiled once. The object's bytes depend only on the texts of the unit, on the
+// compiler and on its linker: with `unit` 1 every machine with the same compiler_versions makes the same object of a
+// source. Fails only when files cannot be written or processes cannot be started.
 absl::StatusOr<std::vector<Compiled>> compile_cpu(const std::vector<Candidate>& candidates,
                                                   const CompileOptions& options);
 

@@ -16,11 +16,15 @@ struct CpuCompiler {
   std::string name;  // name of the compiler, as in Source::compiler
   std::string program;
   std::vector<std::string> flags;
-  std::vector<std::string> link;  // flags that need a linker, used only where it is installed
+  std::string linker;             // preferred linker; "ld" is used where it is not installed
+  std::vector<std::string> link;  // flags that choose it
 };
 
 const std::vector<CpuTarget>& cpu_targets();
 const std::vector<CpuCompiler>& cpu_compilers();
+
+// The linker that the compiler uses on this machine.
+std::string linker_of(const CpuCompiler& compiler);
 
 // Whether `program --version` succeeds.
 bool program_runs(const std::string& program);

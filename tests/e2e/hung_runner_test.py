@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Runners are stopped (SIGSTOP) in the middle of measurements while their worker lives. Each is killed and reaped, its
+batch is measured again, no candidate is blamed, and the job ends."""
+
+import os
+import pathlib
+import signal
+import sqlite3
+
+import graphs
+from harness import WHOLE, Scratch, expect, listening, until
+
+STOPS = 5 if WHOLE else 2
+
+
+def children_of(pid):
+    """Returns the pids of a process's children, whichever of its threads started them."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, task.read_text().split())
+        except OSError:
+            pass  # the thread has ended
+    return found
+
+
+def is_measuring(pid):
+    """Whether a child is a runner on the CPU, and not one that a signal has stopped."""
+    try:
+        command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return command[0].endswith(b"warploom-runner") and command[2:3] == [b"cpu"] and state not in "TZX"
+
+
+def stop_a_runner(worker, tune):
+    """Stops a runner of the worker; returns its pid, or None if the job has ended."""
+
+    def stopped():
+        if tune.poll() is not None:
+            return "over"
+        for pid in children_of(worker.pid):
+            if is_measuring(pid):
+                os.kill(pid, signal.SIGSTOP)
+                return pid
+        return None
+
+    pid = until(stopped, 120, "a runner measures")
+    return None if pid == "over" else pid
+
+
+def main():
+    with Scratch() as scratch:
+        graph = scratch.root / "g.graph"
+        graph.write_text(graphs.SOFTMAX)
+        store, socket = scratch.path("a.db"), scratch.path("s")
+        address = f"unix:{socket}"
+        scratch.start("warploomd", "--store", store, "--listen", address)
+        until(lambda: listening(socket), 30, "the coordinator listens")
+        worker = scratch.start("warploom-worker", "--server", address, "--name", "w").process
+        tune = scratch.start("warploom", "tune", graph, "--server", address, "--trials", 6).process
+        pids = []
+        for _ in range(STOPS):
+            pid = stop_a_runner(worker, tune)
+            expect(pid is not None, "the job ended before its runners were stopped")
+            until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 60, f"the stopped runner {pid} is killed and reaped")
+            pids.append(pid)
+        expect(tune.wait(timeout=300) == 0, f"tune ended with {tune.returncode}")
+        expect(worker.poll() is None, f"the worker ended with {worker.returncode}")
+        expect(len(set(pids)) == STOPS, f"stopped runners: {pids}")
+        with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as connection:
+            blamed = connection.execute("SELECT plan, outcome, message FROM trials WHERE outcome IN (3, 4)").fetchall()
+        expect(not blamed, f"candidates were blamed: {blamed}")
+        print(f"{STOPS} runners were stopped, nobody blamed")
+
+
+if __name__ == "__main__":
+    main()
