@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "bench/fetch/bare.h"
+#include "server/services/callers.h"
 #include "server/store/store.h"
 #include "tests/server/fakes.h"
 #include "tests/server/scratch.h"
@@ -204,10 +205,12 @@ class Reporting {
 
 // A coordinator over the store, with or without its cache of replies.
 struct Served {
-  Served(const std::string& file, int64_t reply_bytes) {
+  Served(const std::string& file, int64_t reply_bytes, const TlsFiles& tls = {}, const std::string& callers = "") {
     CoordinatorOptions options;
     options.store = file;
-    options.listen = "127.0.0.1:0";
+    options.listen = "localhost:0";
+    options.tls = tls;
+    options.callers = callers;
     options.compiler = &compiler;
     options.reply_bytes = reply_bytes;
     must(coordinator.start(options));
@@ -216,9 +219,10 @@ struct Served {
   Coordinator coordinator;
 };
 
-MakeFetcher fetcher(int port, int64_t records, bool manifest_only) {
+template <typename... Whom>
+MakeFetcher fetcher(int64_t records, bool manifest_only, const Whom&... whom) {
   return [=] {
-    auto client = std::make_shared<Client>(port);
+    auto client = std::make_shared<Client>(whom...);
     return [=](uint64_t i) {
       v1::GetKernelRequest request;
       request.set_key(key_of(static_cast<int64_t>(i % static_cast<uint64_t>(records))));
@@ -227,6 +231,16 @@ MakeFetcher fetcher(int port, int64_t records, bool manifest_only) {
       client->get(request.SerializeAsString());
     };
   };
+}
+
+// The files of a coordinator and of a client, made by openssl. Each is the CA of the other.
+TlsFiles make_certificate(const Scratch& scratch, const std::string& name, const std::string& other,
+                          const char* names) {
+  const std::string command = cat(
+      "cd ", scratch.path(""), " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ",
+      name, ".key -out ", name, ".pem -days 2 -subj /CN=", name, " -addext subjectAltName=", names, " 2> /dev/null");
+  if (std::system(command.c_str()) != 0) must(absl::UnavailableError("the openssl command failed"));
+  return {.cert = scratch.path(name + ".pem"), .key = scratch.path(name + ".key"), .ca = scratch.path(other + ".pem")};
 }
 
 MakeFetcher reader(const std::string& file, int64_t records) {
@@ -259,22 +273,36 @@ void run(int64_t records, double seconds) {
   BareStore bare_store_service(scratch.path("bare.db"));
   BareServer echo(&echo_service), echo_whole(&echo_whole_service), bare_store(&bare_store_service);
   Served memory(scratch.path("a.db"), 256 << 20), disk(scratch.path("b.db"), 0);
+  std::filesystem::copy_file(scratch.path("b.db"), scratch.path("c.db"));
+  const TlsFiles own = make_certificate(scratch, "own", "peer", "DNS:localhost");
+  const TlsFiles peer = make_certificate(scratch, "peer", "own", "URI:spiffe://bench/warploom/client");
+  const auto token = make_token(scratch.path("callers"), "bench", kClient, 3600);
+  must(token.status());
+  Served tls(scratch.path("c.db"), 256 << 20, own, scratch.path("callers"));
+  const std::string address = tls.coordinator.addresses().front();
+  DialOptions by_certificate, by_token;
+  by_certificate.tls = peer;
+  by_token.tls.ca = peer.ca;
+  by_token.token = *token;
   std::vector<Contender> all = {
-      {"bare gRPC, bytes of a manifest", fetcher(echo.port, records, true)},
-      {"manifest from memory", fetcher(memory.coordinator.port(), records, true)},
-      {"manifest from the store", fetcher(disk.coordinator.port(), records, true)},
-      {"bare gRPC, bytes of a record", fetcher(echo_whole.port, records, false)},
-      {"record from memory", fetcher(memory.coordinator.port(), records, false)},
-      {"record from the store", fetcher(disk.coordinator.port(), records, false)},
+      {"bare gRPC, bytes of a manifest", fetcher(records, true, echo.port)},
+      {"manifest from memory", fetcher(records, true, memory.coordinator.port())},
+      {"manifest from the store", fetcher(records, true, disk.coordinator.port())},
+      {"bare gRPC, bytes of a record", fetcher(records, false, echo_whole.port)},
+      {"record from memory", fetcher(records, false, memory.coordinator.port())},
+      {"record from the store", fetcher(records, false, disk.coordinator.port())},
       {"bare SQLite, bytes of a manifest", reader(scratch.path("bare.db"), records)},
-      {"bare SQLite behind bare gRPC", fetcher(bare_store.port, records, true)},
+      {"manifest from memory, mutual TLS", fetcher(records, true, address, by_certificate)},
+      {"the same with TLS and a token", fetcher(records, true, address, by_token)},
+      {"bare SQLite behind bare gRPC", fetcher(records, true, bare_store.port)},
   };
   measure(all, seconds);
   for (int threads : {1, 4}) {
     const auto part = [&](int of, int what) { return all[of].rate(threads) / all[what].rate(threads); };
     std::printf("%d threads: memory / bare gRPC %.2f (manifest) %.2f (record)\n", threads, part(1, 0), part(4, 3));
     std::printf("           store / bare gRPC %.2f, / bare SQLite %.3f, / SQLite behind gRPC %.2f (manifest)\n",
-                part(2, 0), part(2, 6), part(2, 7));
+                part(2, 0), part(2, 6), part(2, 9));
+    std::printf("           memory by mutual TLS / in plain text %.2f, with a token %.2f\n", part(7, 1), part(8, 1));
   }
   Reporting reporting(memory.coordinator);
   reporting.wait_until_steady();

@@ -231,13 +231,13 @@ std::string store_record(Store& store, int number, size_t source_bytes, size_t p
 }
 
 TEST(ListingLimits, ManyLargeRecordsComeInPages) {
-  constexpr int kRecords = 10;
+  constexpr int kManyRecords = 10;
   Scratch scratch;
   std::vector<std::string> digests;
   {
     auto store = Store::open({.file = scratch.path("a.db")});
     ASSERT_TRUE(store.ok()) << store.status();
-    for (int i = 0; i < kRecords; ++i) digests.push_back(store_record(**store, i, 8 << 20, 10));
+    for (int i = 0; i < kManyRecords; ++i) digests.push_back(store_record(**store, i, 8 << 20, 10));
   }
   Service service(scratch.path("a.db"));
   std::vector<std::string> found;
