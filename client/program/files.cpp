@@ -22,9 +22,9 @@ absl::Status failed(std::string_view what, const std::string& path, int error) {
   return absl::InvalidArgumentError(message);
 }
 
-struct Descriptor {
+struct OpenFile {
   int fd;
-  ~Descriptor() {
+  ~OpenFile() {
     if (fd >= 0) ::close(fd);
   }
 };
@@ -32,7 +32,7 @@ struct Descriptor {
 }  // namespace
 
 absl::StatusOr<std::string> read_file(const std::string& path) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) return failed("read", path, errno);
   std::string bytes;
   std::error_code ignored;
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> read_file(const std::string& path) {
 }
 
 absl::Status write_file(const std::string& path, std::string_view bytes) {
-  Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  OpenFile file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (file.fd < 0) return failed("write", path, errno);
   while (!bytes.empty()) {
     ssize_t n = ::write(file.fd, bytes.data(), bytes.size());

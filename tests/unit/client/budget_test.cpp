@@ -44,7 +44,7 @@ TEST_F(AwayCoordinator, IsNotAskedAllTheTime) {
   tuning_.watch = [](grpc::ServerContext*, grpc::ServerWriter<v1::Job>*) {
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down");
   };
-  Service service = Service::at(address_);
+  Service service = *Service::at(address_, {});
   int lost = 0;
   const auto job = service.watch_job(
       "jobs/1", [](const Job&) {}, [&](bool away) { lost += away; }, {.patience_s = 1});

@@ -74,7 +74,7 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   result.groups.emplace_back();
   result.groups[0].key = right_record().key;
   result.groups[0].record_digest = right_record().digest;
-  Service service = Service::at(address_);
+  Service service = *Service::at(address_, {});
   const auto refused = [&](const JobResult& answer) {
     return std::string(fetch_program(service, answer, file).status().message());
   };
@@ -109,7 +109,7 @@ TEST_F(HostileCoordinator, AnInspectionIsReadUpToItsLimit) {
 
   constexpr size_t kLarge = 8 << 20;
   tuning_.parts.assign(kMostInspection / kLarge + 1, part_with(std::string(kLarge, 'k')));
-  Service service(server_->InProcessChannel(channel_arguments()), "nearby");
+  Service service(server_->InProcessChannel(channel_arguments()), {.where = "nearby"});
   const auto inspection = service.inspect(part_with("").groups(0).graph(), {}, "kernel", false);
   EXPECT_TRUE(absl::IsDataLoss(inspection.status())) << inspection.status();
   EXPECT_THAT(std::string(inspection.status().message()), HasSubstr("more than"));
