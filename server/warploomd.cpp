@@ -66,7 +66,7 @@ struct Daemon {
   std::string config, restore;
   std::string token, token_roles, token_life = "90d";  // of the command `token`
   bool verbose = false;
-  double database_gb = 0, objects_gb = 0;
+  double database_gb = 0, objects_gb = 0, cache_mb = 64;
 
   std::vector<Setting> settings();
 };
@@ -89,6 +89,7 @@ std::vector<Setting> Daemon::settings() {
        4096},
       {"--max-connections", "max_connections", &options.max_connections,
        "connections at once, 4096 unless the limit of open files (ulimit -Hn) is lower; more are closed", 1, 1e6},
+      {"--cache-mb", "cache_mb", &cache_mb, "memory for records that clients fetch again and again", 0, 1e6},
       {"--backups", "backups", &upkeep.backups,
        "folder of the backups of this store, for `warploom backup` and --backup-hours"},
       {"--backup-hours", "backup_hours", &upkeep.backup_hours, "make a backup when the newest is so old", 0.01, 8760},
@@ -220,7 +221,8 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   if (!daemon->config.empty()) {
     if (const absl::Status status = read_config(daemon->config, app, settings); !status.ok()) return fail(status);
   }
-  constexpr double kGb = 1e9;
+  constexpr double kGb = 1e9, kMb = 1e6;
+  daemon->options.reply_bytes = static_cast<int64_t>(daemon->cache_mb * kMb);
   daemon->options.upkeep.bounds = {.database_bytes = static_cast<int64_t>(daemon->database_gb * kGb),
                                    .object_bytes = static_cast<int64_t>(daemon->objects_gb * kGb)};
   if (!daemon->restore.empty()) {

@@ -52,51 +52,61 @@ std::string offer(const std::vector<std::string>& names, const std::string& runn
   return "";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+struct Arguments {
   std::string server, name, runner = default_runner();
   std::vector<std::string> devices = {"cpu"};
   std::string work_dir = std::filesystem::temp_directory_path().string();
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
   bool quiet = false;
-  CLI::App app("warploom-worker: compiles, checks and times candidates for a coordinator, on this machine.");
+  wl::DialOptions dialled;
+};
+
+void add_options(CLI::App& app, Arguments& out) {
   app.footer("Example: warploom-worker --server unix:/run/warploom.sock --exit-when-idle 60");
   app.set_version_flag("--version", WARPLOOM_VERSION);
-  app.add_option("--server", server, "the coordinator: HOST:PORT or unix:PATH")->required();
-  wl::DialOptions dialled;
-  app.add_option("--tls-ca", dialled.tls.ca, "call by TLS; file with the CA of the coordinator's certificate, in PEM");
-  app.add_option("--tls-cert", dialled.tls.cert, "file with the certificate of this worker");
-  app.add_option("--tls-key", dialled.tls.key, "file with its private key");
-  app.add_option("--token-file", dialled.token_file, "has a token of this worker; or WARPLOOM_TOKEN is one");
-  app.add_option("--devices", devices,
+  app.add_option("--server", out.server, "the coordinator: HOST:PORT or unix:PATH")->required();
+  app.add_option("--tls-ca", out.dialled.tls.ca,
+                 "call by TLS; file with the CA of the coordinator's certificate, in PEM");
+  app.add_option("--tls-cert", out.dialled.tls.cert, "file with the certificate of this worker");
+  app.add_option("--tls-key", out.dialled.tls.key, "file with its private key");
+  app.add_option("--token-file", out.dialled.token_file, "has a token of this worker; or WARPLOOM_TOKEN is one");
+  app.add_option("--devices", out.devices,
                  "devices to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
                  "invented; for tests)")
       ->delimiter(',')
       ->default_str("cpu");
-  app.add_option("--name", name,
+  app.add_option("--name", out.name,
                  "name of this worker; a new process with the same name takes over the work of the old one at once");
-  app.add_option("--exit-when-idle", exit_when_idle_s, "stop after this many seconds without work");
-  app.add_option("--runner", runner, "the warploom-runner program");
-  app.add_option("--work-dir", work_dir, "folder for compiled candidates");
-  app.add_option("--sandbox", sandbox,
+  app.add_option("--exit-when-idle", out.exit_when_idle_s, "stop after this many seconds without work");
+  app.add_option("--runner", out.runner, "the warploom-runner program");
+  app.add_option("--work-dir", out.work_dir, "folder for compiled candidates");
+  app.add_option("--sandbox", out.sandbox,
                  "auto: compilers and candidates run under bubblewrap, and without it the worker does not start; none: "
                  "they may read and change what this user may, and workers and reports say so")
       ->check(CLI::IsMember({"auto", "none"}))
       ->default_str("auto");
-  app.add_flag("--quiet", quiet, "log errors only");
+  app.add_flag("--quiet", out.quiet, "log errors only");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("warploom-worker: compiles, checks and times candidates for a coordinator, on this machine.");
+  add_options(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  dialled.token = wl::take_token_variable();
+  arguments.dialled.token = wl::take_token_variable();
   spdlog::set_default_logger(spdlog::stderr_logger_mt("warploom-worker"));
-  spdlog::set_level(quiet ? spdlog::level::err : spdlog::level::info);
+  spdlog::set_level(arguments.quiet ? spdlog::level::err : spdlog::level::info);
   gpr_set_log_function([](gpr_log_func_args*) {});
-  if (access(runner.c_str(), X_OK) != 0) {
-    std::fprintf(stderr, "warploom-worker: runner %s: cannot be run; name it with --runner\n", runner.c_str());
+  if (access(arguments.runner.c_str(), X_OK) != 0) {
+    std::fprintf(stderr, "warploom-worker: runner %s: cannot be run; name it with --runner\n",
+                 arguments.runner.c_str());
     return kWrongUsage;
   }
 
@@ -107,26 +117,28 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
 
   wl::AgentOptions options;
-  options.name = name;
-  options.exit_when_idle_s = exit_when_idle_s;
-  options.measure.runner = runner;
-  options.measure.work_dir = work_dir;
-  options.measure.sandbox = sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
-  if (const absl::Status works = sandbox == "none" ? absl::OkStatus() : wl::sandbox_works(); !works.ok()) {
+  options.name = arguments.name;
+  options.exit_when_idle_s = arguments.exit_when_idle_s;
+  options.measure.runner = arguments.runner;
+  options.measure.work_dir = arguments.work_dir;
+  options.measure.sandbox = arguments.sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
+  if (const absl::Status works = arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_works(); !works.ok()) {
     std::fprintf(stderr, "warploom-worker: %s\n", std::string(works.message()).c_str());
     return kWrongUsage;
   }
-  if (const std::string wrong = offer(devices, runner, options); !wrong.empty()) {
+  if (const std::string wrong = offer(arguments.devices, arguments.runner, options); !wrong.empty()) {
     std::fprintf(stderr, "warploom-worker: --devices: %s\n", wrong.c_str());
     return kWrongUsage;
   }
 
-  const auto channel = wl::dial(server, dialled);
+  const auto channel = wl::dial(arguments.server, arguments.dialled);
   if (!channel.ok()) {
     std::fprintf(stderr, "warploom-worker: %s\n", std::string(channel.status().message()).c_str());
     return kWrongUsage;
   }
-  options.explained = [&](const absl::Status& status) { return wl::explained(status, server, dialled); };
+  options.explained = [&](const absl::Status& status) {
+    return wl::explained(status, arguments.server, arguments.dialled);
+  };
 
   std::stop_source stop;
   std::thread watcher([&] {

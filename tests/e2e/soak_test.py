@@ -84,7 +84,7 @@ def main():
             (scratch.root / f"{name}.graph").write_text(graph)
         store, path = scratch.path("a.db"), scratch.path("s")
         address = f"unix:{path}"
-        bounds = ("--database-gb", "0.004", "--objects-gb", "0.002")
+        bounds = ("--database-gb", "0.004", "--objects-gb", "0.002", "--cache-mb", "1")
         daemon = scratch.start(
             "warploomd", "--store", store, "--listen", address, "--lease-seconds", 2, *bounds, name="coordinator"
         )
