@@ -36,6 +36,9 @@ add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
+# Filters the system calls of a worker's children.
+find_library(WARPLOOM_SECCOMP seccomp REQUIRED)
+
 # The protocol: compiles *.proto to one library of generated code, without our warnings.
 file(GLOB WARPLOOM_PROTO_FILES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/proto/warploom/v1/*.proto)
 set(generated ${PROJECT_BINARY_DIR}/generated)

@@ -2,11 +2,18 @@
 // the store keeps.
 #include "proto/wire.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <iterator>
+
 #include "proto/limits.h"
 #include "proto/wire_internal.h"
 
 namespace wl {
 namespace {
+
+namespace pb = ::google::protobuf;
 
 template <typename Message>
 auto checked(const Message& message) -> decltype(convert(message)) {
@@ -86,6 +93,20 @@ absl::StatusOr<TuneOptions> decode_options(std::string_view bytes) {
 }
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes) {
   return decode<v1::KernelRecord>(bytes, "record");
+}
+absl::StatusOr<RecordNames> decode_names(std::string_view bytes) {
+  using pb::internal::WireFormatLite;
+  RecordNames out;
+  std::string* const fields[] = {&out.digest, &out.key, &out.environment};  // 1, 2 and 3 of the message
+  pb::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  while (const uint32_t tag = in.ReadTag()) {
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    const bool wanted = field >= 1 && field <= std::ssize(fields) &&
+                        WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+    if (wanted ? !WireFormatLite::ReadBytes(&in, fields[field - 1]) : !WireFormatLite::SkipField(&in, tag)) break;
+  }
+  if (in.ConsumedEntireMessage()) return out;
+  return absl::DataLossError(absl::StrCat("stored record: its ", bytes.size(), " bytes cannot be read"));
 }
 absl::StatusOr<JobResult> decode_result(std::string_view bytes) {
   return decode<v1::JobResult>(bytes, "result");

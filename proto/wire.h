@@ -55,6 +55,12 @@ std::string encode(const Device& device);
 std::string encode(const Batch& batch);
 absl::StatusOr<TuneOptions> decode_options(std::string_view bytes);
 absl::StatusOr<KernelRecord> decode_record(std::string_view bytes);
+// What a record is called, of the bytes of its message, and nothing else: the rest is neither read nor checked.
+// DataLoss: they are no message.
+struct RecordNames {
+  std::string digest, key, environment;
+};
+absl::StatusOr<RecordNames> decode_names(std::string_view bytes);
 absl::StatusOr<JobResult> decode_result(std::string_view bytes);
 absl::StatusOr<Device> decode_device(std::string_view bytes);
 absl::StatusOr<Batch> decode_batch(std::string_view bytes);

@@ -20,23 +20,32 @@ bool for_gpu(const Batch& batch) {
   return !batch.candidates.empty() && is_gpu_name(batch.candidates[0].source.target);
 }
 
-}  // namespace
-
-Device describe_device() {
-  return describe_cpu();
+void add_sandbox(Sandbox sandbox, Device& device) {
+  append(&device.details, device.details.empty() ? "" : " ", kSandboxDetail, "=", name_of(sandbox));
 }
 
-Gpus find_gpus(const std::string& runner) {
+}  // namespace
+
+Device describe_device(Sandbox sandbox) {
+  Device device = describe_cpu();
+  add_sandbox(sandbox, device);
+  return device;
+}
+
+Gpus find_gpus(const std::string& runner, Sandbox sandbox) {
   constexpr int64_t kDeadline = 20'000'000'000;
   Gpus gpus;
-  absl::StatusOr<Runner> child = Runner::start({runner, "describe", nullptr, nullptr});
+  absl::StatusOr<Runner> child = Runner::start({runner, "describe", nullptr, nullptr, sandbox});
   absl::StatusOr<DescribeAnswer> answer =
       child.ok() ? child->describe(monotonic_ns() + kDeadline) : absl::StatusOr<DescribeAnswer>(child.status());
   if (!answer.ok()) {
     gpus.missing.push_back(absl::StrCat("asking the drivers failed: ", std::string(answer.status().message())));
     return gpus;
   }
-  for (DescribeAnswer::Found& found : answer->found) gpus.found.push_back({found.name, std::move(found.device)});
+  for (DescribeAnswer::Found& found : answer->found) {
+    add_sandbox(sandbox, found.device);
+    gpus.found.push_back({found.name, std::move(found.device)});
+  }
   gpus.missing = std::move(answer->missing);
   return gpus;
 }
@@ -63,6 +72,8 @@ SetupCommand setup_of(const Batch& batch) {
   for (const Candidate& candidate : batch.candidates)
     if (batch.recipe.threads <= 0 && !for_gpu(batch)) setup.threads = std::max(setup.threads, candidate.source.threads);
   setup.threads = std::clamp(setup.threads, 1, most);
+  // A candidate is checked, timed and checked again, and has its deadline for each.
+  setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;
 }
 
@@ -76,13 +87,14 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   compile.unit = batch.keep_objects ? 1 : 8;  // an object that is kept must hold one kernel, so that it does not depend
                                               // on the rest of the batch
   compile.deadline_ns = options.compile_deadline_ns;
+  compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;
   compile.progress = progress;
   if (!for_gpu(batch)) return compile_cpu(batch.candidates, compile);
   if (options.state != nullptr && options.state->pool == nullptr)
-    options.state->pool = std::make_unique<CompilePool>(options.runner, compile.jobs);
+    options.state->pool = std::make_unique<CompilePool>(options.runner, compile.jobs, options.sandbox);
   if (options.state != nullptr) return options.state->pool->compile(batch.candidates, batch.limits, compile);
-  return CompilePool(options.runner, compile.jobs).compile(batch.candidates, batch.limits, compile);
+  return CompilePool(options.runner, compile.jobs, options.sandbox).compile(batch.candidates, batch.limits, compile);
 }
 
 std::vector<size_t> order_of(const std::vector<Compiled>& compiled) {

@@ -14,6 +14,11 @@
 #include "worker/runner.h"
 
 namespace wl {
+namespace {
+
+constexpr int64_t kStartDeadline = 30'000'000'000;  // ns that a process for compilers may take to start
+
+}  // namespace
 
 // The state of one compile(). The pool's mutex guards everything that is not constant.
 struct CompilePool::Call {
@@ -28,7 +33,8 @@ struct CompilePool::Call {
   absl::Status failure;
 };
 
-CompilePool::CompilePool(std::string runner, int jobs) : program_(std::move(runner)), jobs_(std::max(1, jobs)) {}
+CompilePool::CompilePool(std::string runner, int jobs, Sandbox sandbox)
+    : program_(std::move(runner)), jobs_(std::max(1, jobs)), sandbox_(sandbox) {}
 
 CompilePool::~CompilePool() {
   {
@@ -112,18 +118,24 @@ void CompilePool::work() {
   }
 }
 
+// Starts a runner unless there is one. One that does not answer is no fault of a candidate.
+absl::Status CompilePool::provide(Runner& runner) {
+  if (runner.running()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(runner, Runner::start({program_, "compile", &cancel_, nullptr, sandbox_}));
+  const absl::Status there = runner.canary(monotonic_ns() + kStartDeadline).status();
+  if (there.ok() || absl::IsCancelled(there)) return there;
+  (void)runner.stop();
+  return absl::UnavailableError(absl::StrCat("no process for compilers: ", std::string(there.message())));
+}
+
 void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
-  absl::StatusOr<CompileAnswer> answer = absl::UnavailableError("");
-  if (!runner.running()) {
-    absl::StatusOr<Runner> started = Runner::start({program_, "compile", &cancel_, nullptr});
-    if (!started.ok()) {
-      const std::lock_guard lock(mutex_);
-      call.failure.Update(started.status());
-      return;
-    }
-    runner = *std::move(started);
+  if (absl::Status ready = provide(runner); !ready.ok()) {
+    const std::lock_guard lock(mutex_);
+    if (!absl::IsCancelled(ready)) call.failure.Update(ready);
+    return;
   }
-  CompileCommand command{call.options.folder, {}};
+  absl::StatusOr<CompileAnswer> answer = absl::UnavailableError("");
+  CompileCommand command{sandbox_ == Sandbox::kBubblewrap ? "" : call.options.folder, {}};
   for (size_t member : unit.members) command.sources.push_back(call.candidates[member].source);
   answer = runner.compile(command, monotonic_ns() + call.options.deadline_ns);
   if (!answer.ok() && !absl::IsInvalidArgument(answer.status())) (void)runner.stop();

@@ -21,7 +21,7 @@ namespace wl {
 class CompilePool {
  public:
   // `runner`: the warploom-runner program. Processes start when they are first needed and end with the pool.
-  CompilePool(std::string runner, int jobs);
+  CompilePool(std::string runner, int jobs, Sandbox sandbox = Sandbox::kNone);
   ~CompilePool();
   CompilePool(const CompilePool&) = delete;
   CompilePool& operator=(const CompilePool&) = delete;
@@ -38,10 +38,12 @@ class CompilePool {
   };
   struct Call;
   void work();
+  absl::Status provide(class Runner& runner);
   void finish(Call& call, const Unit& unit, class Runner& runner);
 
   const std::string program_;
   const int jobs_;
+  const Sandbox sandbox_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Call* call_ = nullptr;  // the present call of compile(); null between calls

@@ -10,36 +10,31 @@ constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000
 
 }  // namespace
 
-DeviceRunner::DeviceRunner(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel,
-                           ReusedState* state, std::function<void()> alive)
-    : program_(std::move(program)),
-      device_(std::move(device)),
-      setup_(std::move(setup)),
-      cancel_(cancel),
-      state_(state),
-      alive_(std::move(alive)) {}
+DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state)
+    : options_(std::move(options)), setup_(std::move(setup)), state_(state) {}
 
 DeviceRunner::~DeviceRunner() {
   if (state_ == nullptr || !is_gpu() || !runner_.running()) return;
   runner_.watch(nullptr, nullptr);  // the flag and the listener end with this measurement
   state_->runner = std::move(runner_);
-  state_->device = device_;
+  state_->device = options_.device;
 }
 
 absl::Status DeviceRunner::quarantine(const absl::Status& status) const {
-  return absl::UnavailableError(absl::StrCat("device ", device_, " is quarantined: ", std::string(status.message())));
+  return absl::UnavailableError(
+      absl::StrCat("device ", options_.device, " is quarantined: ", std::string(status.message())));
 }
 
 absl::Status DeviceRunner::start() {
   if (state_ != nullptr && state_->runner.running()) {
     Runner old = std::move(state_->runner);
-    if (state_->device == device_) {
+    if (state_->device == options_.device) {
       runner_ = std::move(old);
-      runner_.watch(cancel_, alive_);
+      runner_.watch(options_.cancel, options_.alive);
       return absl::OkStatus();
     }
   }
-  WL_ASSIGN_OR_RETURN(runner_, Runner::start({program_, device_, cancel_, alive_}));
+  WL_ASSIGN_OR_RETURN(runner_, Runner::start(options_));
   if (!is_gpu()) return absl::OkStatus();
   const absl::Status healthy = runner_.canary(monotonic_ns() + kHealthDeadline).status();
   if (healthy.ok() || absl::IsCancelled(healthy)) return healthy;
@@ -56,7 +51,8 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
       set_up_ = true;
       return absl::OkStatus();
     }
-    if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return absl::CancelledError("cancelled");
+    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
+      return absl::CancelledError("cancelled");
     WL_RETURN_IF_ERROR(retire());  // an earlier candidate may have corrupted the runner, so only a failure in a fresh
                                    // one counts
   }

@@ -3,7 +3,6 @@
 // quarantined, so that no work is lost to it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,11 +22,12 @@ struct ReusedState {
 
 class DeviceRunner {
  public:
-  // `device`: "cpu" or the name of a GPU, "cuda:0". `state` may be null.
-  DeviceRunner(std::string program, std::string device, SetupCommand setup, const std::atomic<bool>* cancel,
-               ReusedState* state, std::function<void()> alive);
+  // `options`: of the runners to start. `state` may be null.
+  DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state);
   ~DeviceRunner();
 
+  // Lets runners that are started from here on read a folder.
+  void show(const std::string& folder) { options_.read.push_back(folder); }
   // Provides a runner whose inputs are generated from `seed`. Fails with Cancelled, or with Unavailable or
   // ResourceExhausted for errors that are not the candidate's.
   absl::Status ready(uint64_t seed);
@@ -36,7 +36,7 @@ class DeviceRunner {
   // Ends the runner. After an error of any kind the next candidate needs a fresh one.
   absl::Status retire();
   Runner& runner() { return runner_; }
-  bool is_gpu() const { return device_ != "cpu"; }
+  bool is_gpu() const { return options_.device != "cpu"; }
 
   std::optional<CanaryAnswer> canary;  // the latest canary of the present runner
   int64_t canary_at = 0;
@@ -45,11 +45,9 @@ class DeviceRunner {
   absl::Status start();
   absl::Status quarantine(const absl::Status& status) const;
 
-  const std::string program_, device_;
+  Runner::Options options_;
   SetupCommand setup_;  // the command with which the present runner was set up
-  const std::atomic<bool>* cancel_;
   ReusedState* state_;
-  std::function<void()> alive_;
   Runner runner_;
   bool set_up_ = false;
   std::set<size_t> loaded_;

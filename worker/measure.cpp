@@ -43,12 +43,14 @@ class Measurement {
       : batch_(batch),
         options_(options),
         recipe_(batch.recipe),
-        device_(options.runner, device_of(batch, options), setup_of(batch), options.cancel, options.state,
-                [this] { report(phase_, judged_count()); }) {}
+        device_({options.runner, device_of(batch, options), options.cancel, [this] { report(phase_, judged_count()); },
+                 options.sandbox},
+                setup_of(batch), options.state) {}
 
   absl::StatusOr<Measured> run() {
     WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
     WL_RETURN_IF_ERROR(compile(folder.path()));
+    if (!device_.is_gpu()) device_.show(folder.path());
     const absl::Status status = batch_.recipe.interleave ? measure_in_rounds() : measure_in_turn();
     if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
     if (!device_.is_gpu()) WL_RETURN_IF_ERROR(device_.retire());
@@ -131,9 +133,14 @@ class Measurement {
   absl::Status load(size_t i, int64_t deadline) {
     const Source& source = batch_.candidates[i].source;
     const int threads = recipe_.threads > 0 && !device_.is_gpu() ? recipe_.threads : source.threads;
+    // The runner of a GPU outlives this batch, so it cannot see the batch's folder.
+    std::string object = compiled_[i].object;
+    if (device_.is_gpu()) {
+      WL_ASSIGN_OR_RETURN(object, PrivateFolder::read(object));
+    }
     return device_.load(i,
-                        {static_cast<int64_t>(i), compiled_[i].object, source.entry, source.grid, threads,
-                         source.scratch_bytes, recipe_.deadline_ns, source.passes, source.work_bytes},
+                        {static_cast<int64_t>(i), std::move(object), source.entry, source.grid, threads,
+                         source.scratch_bytes, source.passes, source.work_bytes},
                         deadline);
   }
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/base/records.h"
+#include "worker/drivers/bubblewrap.h"
 
 namespace wl {
 
@@ -20,8 +21,8 @@ struct ReusedState;
 struct Compiled;
 
 // Describes this machine with its compilers. Asks each compiler for its version, which takes some 10 ms, so call it
-// once.
-Device describe_device();
+// once. Where its candidates are to run is a detail of it, for reports.
+Device describe_device(Sandbox sandbox = Sandbox::kNone);
 
 // The GPUs that a machine's drivers show, and why there are none. Found by a child process with a deadline, since a
 // driver may hang. `runner` is as in MeasureOptions.
@@ -33,7 +34,7 @@ struct Gpus {
   std::vector<Gpu> found;
   std::vector<std::string> missing;  // messages about missing drivers, e.g. "CUDA: no libcuda.so.1 here; ..."
 };
-Gpus find_gpus(const std::string& runner);
+Gpus find_gpus(const std::string& runner, Sandbox sandbox = Sandbox::kNone);
 
 // What the worker is doing: `done` of `total` candidates have finished a phase. The counter increases with what the
 // runner and the compilers report and with nothing else, so a lease that is renewed with it proves that they go on.
@@ -49,6 +50,7 @@ struct MeasureOptions {
   std::string work_dir;                          // an existing folder, in which a private one is made and removed again
   int compile_jobs = 0;                          // number of concurrent compilers; 0 = one per usable hardware thread
   int64_t compile_deadline_ns = 60'000'000'000;  // time limit of one compiler process
+  Sandbox sandbox = Sandbox::kNone;              // where compilers and candidates run; bubblewrap needs sandbox_works()
   std::vector<Gpus::Gpu> gpus;  // the GPUs that candidates may run on; the first one of the right target is used
   const std::vector<Compiled>* compiled = nullptr;  // objects that were compiled elsewhere, one per candidate; nothing
                                                     // is compiled then

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/ascii.h"
 #include "compiler/base/status.h"
@@ -54,9 +55,22 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
     if (!theirs.valid()) return absl::UnavailableError("too many open files");
   }
   Process::Options spawn;
-  spawn.arguments = {options.program, absl::StrCat(getpid()), options.device};
-  if (options.device != "cpu") spawn.environment = device_environment();
+  const bool boxed = options.sandbox == Sandbox::kBubblewrap, gpus = options.device != "cpu";
+  // The parent of a program in a box is the first process there.
+  spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
+  if (gpus) spawn.environment = device_environment();
   spawn.pass_fd = theirs.get();
+  if (boxed) {
+    std::erase_if(spawn.environment, [](const std::string& entry) { return entry.starts_with("TMPDIR="); });
+    Box box;
+    box.read = options.read;
+    box.read.push_back(std::filesystem::absolute(options.program).string());
+    box.read.emplace_back("/sys/devices/system/cpu");  // says which CPUs share a core, so where threads are pinned
+    box.processes = true;
+    box.gpus = gpus;
+    if (gpus) box.tmp_bytes = int64_t{1} << 30;
+    put_in(box, spawn);
+  }
   absl::StatusOr<Process> process = Process::start(spawn);
   if (!process.ok()) return absl::UnavailableError(process.status().message());
   runner.process_ = std::move(*process);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "worker/drivers/bubblewrap.h"
 #include "worker/drivers/frame.h"
 #include "worker/drivers/messages.h"
 #include "worker/drivers/process.h"
@@ -20,7 +22,9 @@ class Runner {
     std::string program;                        // path of the warploom-runner program
     std::string device = "cpu";                 // "cuda:0", "hip:1"; or "compile", "describe", which use no device
     const std::atomic<bool>* cancel = nullptr;  // when set, calls end with Cancelled within a tenth of a second
-    std::function<void()> alive;                // called when the runner reports progress
+    std::function<void()> alive = nullptr;      // called when the runner reports progress
+    Sandbox sandbox = Sandbox::kNone;
+    std::vector<std::string> read = {};  // files and folders that it sees in a box, beside the system
   };
   // Unavailable when the program cannot be started. The calling thread must outlive the runner: the system ends a
   // runner together with the thread that started it.
@@ -38,7 +42,7 @@ class Runner {
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command, int64_t deadline_ns);
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);
-  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);
+  absl::StatusOr<CanaryAnswer> canary(int64_t deadline_ns);  // without a device it only shows that the runner is there
   absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
   absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 

@@ -1,6 +1,7 @@
 // warploom-runner executes candidates for a worker, one command after the other, over the socket that it inherits as
 // descriptor 3. Whatever a candidate does to this process is one failed trial, and the worker starts another runner. It
 // is not meant to be started by people.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "worker/drivers/frame.h"
 #include "worker/drivers/gpu/code.h"
@@ -20,6 +22,7 @@ namespace wl {
 namespace {
 
 constexpr int kSocket = 3;
+constexpr const char* kOwnFolder = "/tmp";  // of a runner in a box
 constexpr int64_t kNoteEvery = 50'000'000;  // ns between progress reports
 
 uint32_t current_request = 0;
@@ -72,7 +75,11 @@ absl::StatusOr<std::string> done(const absl::StatusOr<Answer>& result) {
 
 absl::StatusOr<std::string> compile(const CompileCommand& command) {
   if (command.sources.empty()) return absl::InvalidArgumentError("nothing to compile");
-  absl::StatusOr<GpuUnit> unit = compile_gpu(command.sources, command.folder);
+  const bool own = command.folder.empty();
+  absl::StatusOr<GpuUnit> unit = compile_gpu(command.sources, own ? kOwnFolder : command.folder);
+  std::error_code ignored;
+  for (auto at = std::filesystem::directory_iterator(kOwnFolder, ignored); own && at != end(at); at.increment(ignored))
+    std::filesystem::remove_all(at->path(), ignored);
   // The parent would take Unavailable for a failed process, so the code is changed.
   if (absl::IsUnavailable(unit.status())) return absl::FailedPreconditionError(unit.status().message());
   if (!unit.ok()) return unit.status();
@@ -85,6 +92,7 @@ absl::StatusOr<std::string> compile(const CompileCommand& command) {
 absl::StatusOr<std::string> serve_tools(const Frame& frame) {
   if (frame.kind == FrameKind::kCompile) return answer<CompileCommand>(frame, compile);
   if (frame.kind == FrameKind::kDescribe) return pack(describe_gpus());
+  if (frame.kind == FrameKind::kCanary) return pack(CanaryAnswer());
   return absl::InvalidArgumentError("not a command of a runner without a device");
 }
 
@@ -162,6 +170,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   const std::string device = argv[2];
+  (void)fcntl(wl::kSocket, F_SETFD, FD_CLOEXEC);  // compilers get no part in the answers
   wl::enter_sandbox(static_cast<pid_t>(std::atol(argv[1])), device == "cpu");
   wl::serve(device);
 }

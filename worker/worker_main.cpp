@@ -30,13 +30,13 @@ std::string offer(const std::vector<std::string>& names, const std::string& runn
   std::optional<wl::Gpus> gpus;
   for (const std::string& name : names) {
     if (name == "cpu" || name == "fake") {
-      wl::Device device = wl::describe_device();
+      wl::Device device = wl::describe_device(options.measure.sandbox);
       if (name == "fake") device.name = "fake";
       options.measure.fake = options.measure.fake || name == "fake";
       options.devices.push_back(device);
       continue;
     }
-    if (!gpus) gpus = wl::find_gpus(runner);
+    if (!gpus) gpus = wl::find_gpus(runner, options.measure.sandbox);
     const auto at =
         std::find_if(gpus->found.begin(), gpus->found.end(), [&](const auto& gpu) { return gpu.name == name; });
     if (at == gpus->found.end()) {
@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   std::string server, name, runner = default_runner();
   std::vector<std::string> devices = {"cpu"};
   std::string work_dir = std::filesystem::temp_directory_path().string();
+  std::string sandbox = "auto";
   double exit_when_idle_s = -1;
   bool quiet = false;
   CLI::App app("warploom-worker: compiles, checks and times candidates for a coordinator, on this machine.");
@@ -79,6 +80,11 @@ int main(int argc, char** argv) {
   app.add_option("--exit-when-idle", exit_when_idle_s, "stop after this many seconds without work");
   app.add_option("--runner", runner, "the warploom-runner program");
   app.add_option("--work-dir", work_dir, "folder for compiled candidates");
+  app.add_option("--sandbox", sandbox,
+                 "auto: compilers and candidates run under bubblewrap, and without it the worker does not start; none: "
+                 "they may read and change what this user may, and workers and reports say so")
+      ->check(CLI::IsMember({"auto", "none"}))
+      ->default_str("auto");
   app.add_flag("--quiet", quiet, "log errors only");
   try {
     app.parse(argc, argv);
@@ -105,6 +111,11 @@ int main(int argc, char** argv) {
   options.exit_when_idle_s = exit_when_idle_s;
   options.measure.runner = runner;
   options.measure.work_dir = work_dir;
+  options.measure.sandbox = sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
+  if (const absl::Status works = sandbox == "none" ? absl::OkStatus() : wl::sandbox_works(); !works.ok()) {
+    std::fprintf(stderr, "warploom-worker: %s\n", std::string(works.message()).c_str());
+    return kWrongUsage;
+  }
   if (const std::string wrong = offer(devices, runner, options); !wrong.empty()) {
     std::fprintf(stderr, "warploom-worker: --devices: %s\n", wrong.c_str());
     return kWrongUsage;

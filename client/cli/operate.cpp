@@ -87,18 +87,22 @@ absl::StatusOr<Listing> records(Context& context) {
 
 absl::StatusOr<Listing> workers(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<WorkerSummary> workers, context.service.list_workers());
-  Table table({{"worker"}, {"state"}, {"devices"}, {"leases", true}, {"last seen (UTC)"}}, colour());
+  Table table({{"worker"}, {"state"}, {"devices"}, {"sandbox"}, {"leases", true}, {"last seen (UTC)"}}, colour());
   Listing out;
   out.json["workers"] = Json::array();
   for (const WorkerSummary& worker : workers) {
     std::vector<std::string> devices;
     for (const Device& device : worker.devices) devices.push_back(device.target + " " + device.name);
-    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), cat(worker.leases),
+    // A worker has one sandbox for all its devices.
+    const std::string told = worker.devices.empty() ? "" : worker.devices[0].detail(kSandboxDetail);
+    const std::string sandbox = told.empty() ? "unknown" : told;
+    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), sandbox, cat(worker.leases),
                date_text(worker.last_seen_unix_ms)});
     out.json["workers"].push_back({{"name", worker.name},
                                    {"alive", worker.alive},
                                    {"epoch", worker.epoch},
                                    {"devices", devices},
+                                   {"sandbox", sandbox},
                                    {"leases", worker.leases},
                                    {"last_seen_unix_ms", worker.last_seen_unix_ms}});
   }

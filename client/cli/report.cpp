@@ -20,12 +20,15 @@ Json outcomes_json(const OutcomeCounts& outcomes) {
   return json;
 }
 
+// Where the device's worker ran compilers and candidates.
+std::string sandbox_of(const Device& device) {
+  const std::string sandbox = device.detail(kSandboxDetail);
+  return sandbox.empty() ? "unknown" : sandbox;
+}
+
 Json device_json(const Device& device) {
-  return {{"cpu", device.name},
-          {"threads", device.threads},
-          {"l1_bytes", device.l1_bytes},
-          {"l2_bytes", device.l2_bytes},
-          {"l3_bytes", device.l3_bytes}};
+  return {{"cpu", device.name},          {"threads", device.threads},   {"l1_bytes", device.l1_bytes},
+          {"l2_bytes", device.l2_bytes}, {"l3_bytes", device.l3_bytes}, {"sandbox", sandbox_of(device)}};
 }
 
 std::set<std::string> cached_keys(const Job& job) {
@@ -129,6 +132,7 @@ std::string record_json(const KernelRecord& record) {
                {"environment", record.environment},
                {"target", record.device.target},
                {"device", record.device.name},
+               {"sandbox", sandbox_of(record.device)},
                {"what", describe_group(record.graph)},
                {"plan", record.plan},
                {"best_ns", median_of(record.samples_ns)},

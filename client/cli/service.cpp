@@ -45,6 +45,13 @@ absl::Status answer_error(const absl::Status& status, const std::string& where) 
   return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
 }
 
+// Whether a message may carry the text of a graph. gRPC would refuse one that is too large in words of its own.
+absl::Status fits_message(const std::string& graph) {
+  if (graph.size() <= kMostGraph) return absl::OkStatus();
+  return invalid("graph: expected at most ", kMostGraph, " bytes as text, found ", graph.size(),
+                 "; cut it into smaller graphs");
+}
+
 // Makes one unary call to the coordinator and checks its answer.
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
@@ -93,6 +100,7 @@ absl::StatusOr<Service> Service::at(const std::string& address, const DialOption
 
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
                                         const TuneOptions& options, const std::string& label) {
+  WL_RETURN_IF_ERROR(fits_message(graph));
   v1::CreateTuningJobRequest request;
   request.set_request_id(request_id);
   request.set_graph(graph);
@@ -191,6 +199,7 @@ absl::StatusOr<std::vector<Job>> Service::list_jobs(int most) {
 
 absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const TuneOptions& options,
                                             const std::string& stage, bool simplify_only, bool why) {
+  WL_RETURN_IF_ERROR(fits_message(graph));
   v1::InspectRequest request;
   request.set_graph(graph);
   *request.mutable_options() = to_proto(options);

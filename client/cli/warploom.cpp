@@ -59,7 +59,7 @@ class ThisMachine final : public wl::Local {
   }
 
   const wl::Device& device() override {
-    if (!device_) device_ = wl::describe_device();
+    if (!device_) device_ = wl::describe_device(sandbox());
     return *device_;
   }
 
@@ -102,6 +102,7 @@ class ThisMachine final : public wl::Local {
     options.measure.gpus = found_.found;
     options.wait_s = 2;
     options.measure.runner = runner;
+    options.measure.sandbox = sandbox();
     options.measure.work_dir = fs::temp_directory_path().string();
     worker_ = std::jthread([channel = channel_, options](std::stop_token stop) {
       if (absl::Status status = wl::run_agent(channel, options, stop); !status.ok()) {
@@ -123,15 +124,22 @@ class ThisMachine final : public wl::Local {
   }
 
  private:
+  // The machine is its user's own and so are the models, so a machine without namespaces is no reason to refuse.
+  wl::Sandbox sandbox() {
+    if (!sandbox_) sandbox_ = wl::sandbox_works().ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
+    return *sandbox_;
+  }
+
   // The GPUs of this machine; a child process finds them at the first call.
   const wl::Gpus& found() {
-    if (!asked_) found_ = wl::find_gpus(default_runner());
+    if (!asked_) found_ = wl::find_gpus(default_runner(), sandbox());
     asked_ = true;
     return found_;
   }
 
   wl::Coordinator coordinator_;
   std::shared_ptr<grpc::Channel> channel_;
+  std::optional<wl::Sandbox> sandbox_;
   std::optional<wl::Device> device_;
   bool asked_ = false;
   wl::Gpus found_;

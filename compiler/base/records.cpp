@@ -10,6 +10,17 @@ std::string Device::fingerprint() const {
   return absl::StrCat(target, "|", name, "|t", threads, "|", l1_bytes, "/", l2_bytes, "/", l3_bytes);
 }
 
+std::string Device::detail(std::string_view detail_name) const {
+  for (size_t at = 0; at < details.size();) {
+    const size_t end = std::min(details.find(' ', at), details.size());
+    const std::string_view item = std::string_view(details).substr(at, end - at);
+    if (item.starts_with(detail_name) && item.substr(detail_name.size()).starts_with('='))
+      return std::string(item.substr(detail_name.size() + 1));
+    at = end + 1;
+  }
+  return "";
+}
+
 double median_of(std::vector<int64_t> samples) {
   if (samples.empty()) return 0;
   std::sort(samples.begin(), samples.end());

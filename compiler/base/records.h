@@ -171,6 +171,9 @@ struct Batch {
   CodeLimits limits;          // limits of the target's units; GPUs only
 };
 
+// The detail of a device that says where its worker runs compilers and candidates: "bubblewrap" or "none".
+inline constexpr std::string_view kSandboxDetail = "sandbox";
+
 // A machine as its worker describes it. The fingerprint is part of the problem key.
 struct Device {
   std::string target;  // best row of kTargets it can run, e.g. "cpu:avx512"
@@ -182,7 +185,8 @@ struct Device {
   // For a GPU `threads` counts units (SMs, CUs), l1 is a unit's shared memory and l3 is 0. `details` is provenance and
   // no part of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
   std::string details = {};
-  std::string fingerprint() const;  // returns "target|name|threads|caches"
+  std::string fingerprint() const;                         // returns "target|name|threads|caches"
+  std::string detail(std::string_view detail_name) const;  // returns the value of a detail; "" when it has none
   bool operator==(const Device&) const = default;
 };
 

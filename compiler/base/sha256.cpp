@@ -16,15 +16,26 @@ void append_u64(std::string& out, uint64_t value) {
 
 }  // namespace
 
+std::string sha256_bytes(std::string_view bytes) {
+  // Fetched once: EVP_sha256() is looked up, under a lock, at every use.
+  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  WL_CHECK(kSha256 != nullptr, "OpenSSL has no SHA-256");
+  std::string digest(32, 0);
+  WL_CHECK(EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr, kSha256,
+                      nullptr) == 1,
+           "EVP_Digest");
+  return digest;
+}
+
 std::string sha256_hex(std::string_view bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int length = 0;
-  WL_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &length, EVP_sha256(), nullptr) == 1, "EVP_Digest");
   static constexpr char kHex[] = "0123456789abcdef";
+  const std::string digest = sha256_bytes(bytes);
   std::string out;
-  for (unsigned int i = 0; i < length; ++i) {
-    out.push_back(kHex[digest[i] >> 4]);
-    out.push_back(kHex[digest[i] & 15]);
+  out.reserve(2 * digest.size());
+  for (const char byte : digest) {
+    const auto value = static_cast<unsigned char>(byte);
+    out.push_back(kHex[value >> 4]);
+    out.push_back(kHex[value & 15]);
   }
   return out;
 }

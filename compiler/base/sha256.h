@@ -8,7 +8,8 @@
 
 namespace wl {
 
-std::string sha256_hex(std::string_view bytes);
+std::string sha256_bytes(std::string_view bytes);  // 32 bytes
+std::string sha256_hex(std::string_view bytes);    // 64 digits, in lower case
 
 // Appends typed fields: a tag byte, the length or value in little endian, the payload. Two sequences of fields are
 // equal if and only if their bytes are.

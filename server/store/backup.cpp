@@ -19,12 +19,13 @@ namespace fs = std::filesystem;
 absl::Status file_error(const std::string& file, const std::string& what, int error) {
   const std::string text = cat(file, ": ", what, ": ", std::strerror(error));
   if (error == ENOSPC || error == EDQUOT) return absl::ResourceExhaustedError(cat(text, "; free space on that disk"));
+  if (error == EIO) return absl::InternalError(cat(text, "; check that disk"));
   return absl::PermissionDeniedError(cat(text, "; check the name and the permissions of its folder"));
 }
 
-absl::Status rename_file(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0) return file_error(to, "cannot be named", errno);
-  return sync_folder(fs::absolute(to).parent_path().string());
+absl::Status rename_file(const std::string& from, const std::string& to, const FileCalls& calls = system_calls()) {
+  if (calls.rename(from, to) != 0) return file_error(to, "cannot be named", errno);
+  return sync_folder(fs::absolute(to).parent_path().string(), calls);
 }
 
 // Everything of the file is sound, and no row refers to one that is missing.
@@ -117,13 +118,14 @@ absl::Status Store::backup(const std::string& to) {
       const std::shared_lock together(impl_->objects_mutex);
       WL_RETURN_IF_ERROR(take_objects(*sql, *impl_->objects, &objects));
     }
-    WL_RETURN_IF_ERROR(sync_file(made));
-    return rename_file(made, file);
+    WL_RETURN_IF_ERROR(sync_file(made, impl_->file_calls()));
+    return rename_file(made, file, impl_->file_calls());
   };
   absl::Status done = finish();
   if (!done.ok()) {
     std::error_code ignored;
     remove_with_logs(made);
+    remove_with_logs(file);  // it may have its name, and that not be durable
     fs::remove_all(objects_of(file), ignored);
   }
   return done;

@@ -212,8 +212,8 @@ const FileCalls& system_calls() {
 absl::Status sync_folder(const std::string& folder, const FileCalls& calls) {
   return sync_path(folder, O_RDONLY | O_DIRECTORY, calls);
 }
-absl::Status sync_file(const std::string& file) {
-  return sync_path(file, O_RDWR, system_calls());
+absl::Status sync_file(const std::string& file, const FileCalls& calls) {
+  return sync_path(file, O_RDWR, calls);
 }
 
 absl::Status foreign_file(const std::string& file) {

@@ -70,7 +70,7 @@ bool is_empty_file(const std::string& file);
 // so it is not known what is on the disk, and another sync would not tell. Internal: it could not be tried.
 absl::Status sync_folder(const std::string& folder, const FileCalls& calls = system_calls());
 // Makes the bytes of a file durable. No connection of this process may have it open. Errors as sync_folder().
-absl::Status sync_file(const std::string& file);
+absl::Status sync_file(const std::string& file, const FileCalls& calls = system_calls());
 
 // What both checks of a file say: that of its header and that of its pragmas.
 absl::Status foreign_file(const std::string& file);

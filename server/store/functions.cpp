@@ -64,10 +64,6 @@ void sql_record_part(sqlite3_context* context, int, sqlite3_value** values) {
 
 }  // namespace
 
-std::string sha256_bytes(std::string_view bytes) {
-  return absl::HexStringToBytes(sha256_hex(bytes));
-}
-
 std::string key_bytes(std::string_view text) {
   return is_sha256(text) ? absl::HexStringToBytes(absl::string_view(text.data(), text.size())) : sha256_bytes(text);
 }

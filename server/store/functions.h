@@ -14,11 +14,11 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
 
 namespace wl {
 
-std::string sha256_bytes(std::string_view bytes);
 std::string key_bytes(std::string_view text);
 // As row_digest of values that are text or bytes.
 std::string row_digest(std::initializer_list<std::string_view> values);

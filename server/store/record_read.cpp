@@ -51,37 +51,37 @@ const std::string kSelect[][2] = {{select(kManifest, kByKey), select(kManifest, 
                                   {select(kWhole, kByKey), select(kWhole, kByDigest)}};
 const std::string kSelectPage = select(kWhole, kAfter);
 
-// The message without its texts, as it was stored. If they are read too, they are those that it was stored with.
-absl::StatusOr<v1::KernelRecord> message_of(const Sql::Row& row, Depth depth) {
-  const std::string payload = row.text(kPayload), digest = row.text(kDigest);
-  v1::KernelRecord message;
-  if (sha256_bytes(payload) != row.text(kPayloadDigest) || !message.ParseFromString(payload)) {
+RecordNames names_of(const v1::KernelRecord& message) {
+  return {message.digest(), message.key(), message.environment()};
+}
+
+// Whether the payload is as it was stored, with this row and these texts if they are read too, and what was asked for,
+// unless that is null: a digest, or a key and an environment.
+absl::Status check_row(const Sql::Row& row, Depth depth, const std::string& payload, const RecordNames& names,
+                       const RecordName* asked) {
+  const std::string digest = row.text(kDigest);
+  if (sha256_bytes(payload) != row.text(kPayloadDigest))
     return absl::DataLossError("its payload does not have its digest");
-  }
-  if (key_bytes(message.digest()) != digest) return absl::DataLossError("it has the digest of another record");
+  if (key_bytes(names.digest) != digest) return absl::DataLossError("it has the digest of another record");
   if (depth != kManifest &&
       row_digest({digest, row.text(kPreludeDigest), row.text(kSourceDigest)}) != row.text(kTexts)) {
     return absl::DataLossError("it refers to the text of another record");
   }
-  return message;
-}
-
-// What was asked for: a digest, or a key and an environment.
-absl::Status check_name(const RecordName& name, const v1::KernelRecord& message) {
-  if (!name.digest.empty()
-          ? message.digest() != name.digest
-          : message.key() != name.key || (!name.environment.empty() && message.environment() != name.environment)) {
+  if (asked == nullptr) return absl::OkStatus();
+  if (!asked->digest.empty()
+          ? names.digest != asked->digest
+          : names.key != asked->key || (!asked->environment.empty() && names.environment != asked->environment)) {
     return absl::DataLossError("its row has the key, environment or digest of another record");
   }
   return absl::OkStatus();
 }
 
-// Field 8 of a record, its source, with only the texts of it: the message and these bytes are one message.
-std::string source_field(const std::string& prelude, const std::string& text) {
+// Appends field 8 of a record, its source, with only the texts of it: what was there and these bytes are one message.
+void append_source(std::string prelude, std::string text, std::string* bytes) {
   v1::KernelRecord record;
-  record.mutable_source()->set_prelude(prelude);
-  record.mutable_source()->set_text(text);
-  return record.SerializeAsString();
+  record.mutable_source()->set_prelude(std::move(prelude));
+  record.mutable_source()->set_text(std::move(text));
+  record.AppendToString(bytes);
 }
 
 }  // namespace
@@ -97,8 +97,10 @@ bool Store::Impl::sound(const Sql::Row& row, const absl::Status& status) {
 
 std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const RecordName* name) {
   const auto read = [&]() -> absl::StatusOr<RecordRow> {
-    WL_ASSIGN_OR_RETURN(v1::KernelRecord message, message_of(row, kWhole));
-    if (name != nullptr) WL_RETURN_IF_ERROR(check_name(*name, message));
+    const std::string payload = row.text(kPayload);
+    v1::KernelRecord message;
+    if (!message.ParseFromString(payload)) return absl::DataLossError("its payload cannot be read");
+    WL_RETURN_IF_ERROR(check_row(row, kWhole, payload, names_of(message), name));
     message.mutable_source()->set_prelude(row.text(kPrelude));
     message.mutable_source()->set_text(row.text(kSource));
     WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
@@ -158,9 +160,10 @@ absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordN
   const Depth depth = with_texts ? kDigests : kManifest;
   const std::string bytes = key_bytes(by_digest ? name.digest : name.key);
   const auto take = [&](const Sql::Row& row) {
-    const auto message = message_of(row, depth);
-    if (!impl_->sound(row, message.ok() ? check_name(name, *message) : message.status())) return true;
-    found = RecordMessage{message->key(), row.text(kPayload)};
+    std::string payload = row.text(kPayload);
+    const absl::StatusOr<RecordNames> names = decode_names(payload);
+    if (!impl_->sound(row, names.ok() ? check_row(row, depth, payload, *names, &name) : names.status())) return true;
+    found = RecordMessage{names->key, std::move(payload)};
     if (with_texts) {
       prelude = row.text(kPreludeDigest);
       source = row.text(kSourceDigest);
@@ -170,10 +173,10 @@ absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordN
   const absl::Status done = read([&](Sql& sql) -> absl::Status {
     WL_RETURN_IF_ERROR(sql.each(kSelect[depth][by_digest].c_str(), take, Blob{bytes}, name.environment));
     if (!found || !with_texts) return absl::OkStatus();
-    WL_ASSIGN_OR_RETURN(const std::optional<std::string> before, impl_->text(sql, prelude, true));
-    WL_ASSIGN_OR_RETURN(const std::optional<std::string> text, impl_->text(sql, source, false));
+    WL_ASSIGN_OR_RETURN(std::optional<std::string> before, impl_->text(sql, prelude, true));
+    WL_ASSIGN_OR_RETURN(std::optional<std::string> text, impl_->text(sql, source, false));
     if (before && text) {
-      found->bytes += source_field(*before, *text);
+      append_source(*std::move(before), *std::move(text), &found->bytes);
     } else {
       found.reset();
     }

@@ -355,7 +355,7 @@ TEST_F(Inspect, APreludeIsSentOncePerPart) {
 TEST_F(Inspect, AnswersBeyondTheLimitAreRefusedAndTheirMemoryIsGivenBack) {
   constexpr int kOps = 100;
   const int fitting = static_cast<int>(kMostInspection / static_cast<int64_t>(kKernelBytes));
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 3; ++round) {
     compiler.opened = 0;
     absl::Status refused;
     // What the one before held is given back when the coordinator has heard of its end.

@@ -79,17 +79,17 @@ void walk(V& v, SetupCommand& m) {
   v.field(m.cold);
   v.field(m.threads);
   v.field(m.cache_bytes);
+  v.field(m.cpu_s);
 }
 
 template <typename V>
 void walk(V& v, LoadCommand& m) {
   v.field(m.slot);
-  v.field(m.path);
+  v.field(m.object);
   v.field(m.entry);
   v.field(m.grid);
   v.field(m.threads);
   v.field(m.scratch_bytes);
-  v.field(m.deadline_ns);
   v.field(m.passes);
   v.field(m.work_bytes);
 }

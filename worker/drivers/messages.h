@@ -18,16 +18,17 @@ struct SetupCommand {
   bool cold = false;
   int threads = 1;
   int64_t cache_bytes = 0;  // size of the last-level cache, which cold runs must exceed
+  int64_t cpu_s = 3600;     // CPU time that all candidates may take together, beside their deadlines; CPUs only
 };
 
 // Loads a candidate as `slot`. The answer is empty.
 struct LoadCommand {
   int64_t slot = 0;
-  std::string path, entry;
+  std::string object;  // path of a shared object for a CPU, the code itself for a GPU
+  std::string entry;
   int64_t grid = 1;
   int threads = 1;
   int64_t scratch_bytes = 0;
-  int64_t deadline_ns = 0;  // from now; the runner limits its own CPU time to it
   int passes = 1;
   int64_t work_bytes = 0;
 };
@@ -81,7 +82,7 @@ struct CanaryAnswer {
 // Compiles GPU kernels to machine code, in a runner that does nothing else. The sources share target and prelude.
 // InvalidArgument has the compiler's errors.
 struct CompileCommand {
-  std::string folder;  // folder for intermediate files
+  std::string folder;  // folder for intermediate files; empty: the runner's own /tmp, which it empties afterwards
   std::vector<Source> sources;
 };
 struct CompileAnswer {

@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <fstream>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -48,6 +51,28 @@ bool readable(int fd, int64_t timeout_ns) {
   pollfd poller{fd, POLLIN, 0};
   const auto ms = static_cast<int>(std::clamp<int64_t>((timeout_ns + 999'999) / 1'000'000, 0, 60'000));
   return poll(&poller, 1, ms) > 0;
+}
+
+constexpr int64_t kPatience = 5'000'000'000;  // ns that a killed process has to end
+
+constexpr int kBoxDepth = 2;  // a program in a box is started by its first process, which the child starts
+
+// Whether a process is stopped, or one of those below it, so many generations deep.
+bool is_stopped(pid_t pid, int depth) {
+  std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
+  std::string line;
+  if (!std::getline(stat, line)) return false;
+  const size_t state = line.rfind(") ");  // the name before it may have blanks
+  if (state != std::string::npos && line.compare(state + 2, 1, "T") == 0) return true;
+  if (depth == 0) return false;
+  std::ifstream children(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
+  for (pid_t child; children >> child;)
+    if (is_stopped(child, depth - 1)) return true;
+  return false;
+}
+
+absl::Status survives(pid_t process) {
+  return absl::UnavailableError(absl::StrCat("process ", process, " survives SIGKILL; this machine needs attention"));
 }
 
 }  // namespace
@@ -120,6 +145,7 @@ absl::StatusOr<Process> Process::start(const Options& options) {
     return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
   }
   process.output_ = std::move(ours);
+  process.boxed_ = options.boxed;
   process.exit_fd_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process.pid_, 0)));
   if (!process.exit_fd_.valid()) return system_error("cannot watch a child process (pidfd_open)");
   return process;
@@ -127,27 +153,36 @@ absl::StatusOr<Process> Process::start(const Options& options) {
 
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(pid_, other.pid_);
+  std::swap(boxed_, other.boxed_);
   std::swap(output_, other.output_);
   std::swap(exit_fd_, other.exit_fd_);
   return *this;
 }
 
 bool Process::stopped() const {
-  siginfo_t found = {};
-  return running() && waitid(P_PID, static_cast<id_t>(pid_), &found, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
-         found.si_pid == pid_;
+  return running() && is_stopped(pid_, boxed_ ? kBoxDepth : 0);
 }
 
-// The child has ended. Everything it left in its process group is killed.
-Exit Process::reap() {
+// The child has ended. Everything it left in its process group is killed, and what is in its box ends with it: the
+// first process of a box holds the other end of the output until all others are gone.
+absl::StatusOr<Exit> Process::reap() {
   // Kills before waiting, while the id cannot belong to another group.
   ::kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  pid_ = -1;
-  if (WIFSIGNALED(status)) return {true, WTERMSIG(status)};
-  return {false, WEXITSTATUS(status)};
+  const pid_t ended = std::exchange(pid_, -1);
+  Drain rest(0);
+  const int64_t until = monotonic_ns() + kPatience;
+  for (bool open = boxed_; open;) {
+    const int64_t left = until - monotonic_ns();
+    if (left <= 0 || !readable(output(), left)) return survives(ended);
+    open = rest.read_from(output());
+  }
+  if (WIFSIGNALED(status)) return Exit{true, WTERMSIG(status)};
+  const int code = WEXITSTATUS(status);
+  // bwrap exits as a shell does: a signal of its program is 128 and its number.
+  return boxed_ && code > 128 ? Exit{true, code - 128} : Exit{false, code};
 }
 
 absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
@@ -171,10 +206,8 @@ absl::StatusOr<Exit> Process::kill() {
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   // A process in an uninterruptible call may survive SIGKILL, and waiting for it for ever would block the worker.
-  if (exit_fd_.valid() && !readable(exit_fd(), 5'000'000'000)) {
-    const pid_t lost = pid_;
-    pid_ = -1;
-    return absl::UnavailableError(absl::StrCat("process ", lost, " survives SIGKILL; this machine needs attention"));
+  if (exit_fd_.valid() && !readable(exit_fd(), kPatience)) {
+    return survives(std::exchange(pid_, -1));
   }
   return reap();
 }

@@ -63,6 +63,7 @@ class Process {
     bool inherit_environment = false;
     std::string folder;  // working folder of the child; empty: that of this process
     int pass_fd = -1;    // descriptor that becomes number 3 in the child
+    bool boxed = false;  // the program is bwrap (drivers/bubblewrap.h): the child has ended when all of its box has
   };
   // Starts a child with empty stdin, and stdout and stderr on `output()`. NotFound when there is no such program.
   static absl::StatusOr<Process> start(const Options& options);
@@ -77,18 +78,19 @@ class Process {
   int output() const { return output_.get(); }    // returns the non-blocking descriptor of the child's output
   int exit_fd() const { return exit_fd_.get(); }  // returns a descriptor that is readable when the child has ended
 
-  // Whether a signal such as SIGSTOP has stopped the child and nothing has let it go on.
+  // Whether a signal such as SIGSTOP has stopped the child, or the program in its box, and nothing has let it go on.
   bool stopped() const;
   // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
   // clock). Drains the output meanwhile.
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);
-  // Sends SIGKILL to the group and waits up to 5 s. Unavailable when the child survives.
+  // Sends SIGKILL to the group and waits up to 5 s. Unavailable when the child, or a process of its box, survives.
   absl::StatusOr<Exit> kill();
 
  private:
-  Exit reap();
+  absl::StatusOr<Exit> reap();
 
   pid_t pid_ = -1;
+  bool boxed_ = false;
   Descriptor output_, exit_fd_;
 };
 

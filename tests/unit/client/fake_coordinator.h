@@ -41,6 +41,7 @@ class NoMachine final : public Local {
 struct FakeTuning final : v1::TuningService::Service {
   v1::Job job;  // what CreateTuningJob and CancelJob answer
   std::function<grpc::Status(grpc::ServerContext*, grpc::ServerWriter<v1::Job>*)> watch;
+  std::vector<v1::InspectResponse> parts;  // what Inspect answers
   std::atomic<int> watches = 0, cancels = 0;
 
   grpc::Status CreateTuningJob(grpc::ServerContext*, const v1::CreateTuningJobRequest*, v1::Job* out) override {
@@ -57,6 +58,12 @@ struct FakeTuning final : v1::TuningService::Service {
                         grpc::ServerWriter<v1::Job>* writer) override {
     ++watches;
     return watch(context, writer);
+  }
+  grpc::Status Inspect(grpc::ServerContext*, const v1::InspectRequest*,
+                       grpc::ServerWriter<v1::InspectResponse>* writer) override {
+    for (const v1::InspectResponse& part : parts)
+      if (!writer->Write(part)) return grpc::Status::CANCELLED;
+    return grpc::Status::OK;
   }
 };
 

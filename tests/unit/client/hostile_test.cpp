@@ -4,8 +4,11 @@
 
 #include "client/cli/exit_code.h"
 #include "client/cli/graph_file.h"
+#include "client/cli/service.h"
 #include "client/program/files.h"
 #include "compiler/ir/text.h"
+#include "proto/limits.h"
+#include "proto/rpc.h"
 #include "tests/unit/client/fake_coordinator.h"
 
 namespace wl {
@@ -85,6 +88,44 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   other = result;
   other.groups[0].record_digest = std::string(64, 'c');
   EXPECT_THAT(refused(other), HasSubstr("asked for was ccc"));
+}
+
+// A part of an answer of Inspect with one group.
+v1::InspectResponse part_with(const std::string& kernel) {
+  v1::InspectResponse part;
+  v1::InspectResponse::Group* group = part.add_groups();
+  group->set_key(std::string(64, 'a'));
+  group->set_graph("graph {\n  %0 = input \"x\" : f32[4] normal(0,1)\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n");
+  group->set_kernel(kernel);
+  return part;
+}
+
+TEST_F(HostileCoordinator, AnInspectionIsReadUpToItsLimit) {
+  ASSERT_TRUE(write_file(path("a.graph"), part_with("").groups(0).graph()).ok());
+  tuning_.parts = {part_with("kernel 1\n"), part_with("kernel 2\n")};
+  EXPECT_EQ(run({"inspect", path("a.graph"), "--stage", "kernel"}), kExitDone) << said_;
+  const size_t first = printed_.find("kernel 1"), second = printed_.find("kernel 2");
+  EXPECT_TRUE(first < second && second != std::string::npos) << printed_;
+
+  constexpr size_t kLarge = 8 << 20;
+  tuning_.parts.assign(kMostInspection / kLarge + 1, part_with(std::string(kLarge, 'k')));
+  Service service(server_->InProcessChannel(channel_arguments()), "nearby");
+  const auto inspection = service.inspect(part_with("").groups(0).graph(), {}, "kernel", false);
+  EXPECT_TRUE(absl::IsDataLoss(inspection.status())) << inspection.status();
+  EXPECT_THAT(std::string(inspection.status().message()), HasSubstr("more than"));
+}
+
+TEST_F(FakeCoordinator, AGraphThatNoMessageMayCarryIsRefusedAtOnce) {
+  std::string text = "graph {\n";
+  const int inputs = static_cast<int>(kMostGraph / kMostName) + 1;
+  for (int i = 0; i < inputs; ++i)
+    append(&text, "  %", i, " = input \"", i, std::string(kMostName - 10, 'x'), "\" : f32[4] normal(0,1)\n");
+  append(&text, "  %", inputs, " = exp %0 : f32[4]\n  output \"y\" %", inputs, "\n}\n");
+  ASSERT_TRUE(write_file(path("large.graph"), text).ok());
+  for (const char* command : {"inspect", "tune"}) {
+    EXPECT_EQ(run({command, path("large.graph")}), kExitBadInput);
+    EXPECT_THAT(said_, HasSubstr("cut it into smaller graphs"));
+  }
 }
 
 }  // namespace

@@ -203,26 +203,6 @@ void expect_legal(const Device& device) {
   for (const std::string& compiler : device.compilers) EXPECT_TRUE(is_name(compiler));
 }
 
-// Replaces, inserts and removes bytes, often by those that make names illegal.
-std::string mutated(std::string bytes, Random& r) {
-  static constexpr std::string_view kNasty("\0/.\x1b\n\xff\x80\\\"", 9);
-  for (int64_t n = 1 + r.below(4); n > 0 && !bytes.empty(); --n) {
-    const auto at = static_cast<size_t>(r.below(std::ssize(bytes)));
-    const char byte = r.flip() ? kNasty[static_cast<size_t>(r.below(std::ssize(kNasty)))] : static_cast<char>(r.bits());
-    switch (r.below(4)) {
-      case 0:
-        bytes.insert(at, 1, byte);
-        break;
-      case 1:
-        bytes.erase(at, 1 + static_cast<size_t>(r.below(4)));
-        break;
-      default:
-        bytes[at] = byte;
-    }
-  }
-  return bytes;
-}
-
 TEST(Limits, MutatedMessagesGiveNoIllegalNames) {
   const uint64_t first = test_seed(1);
   pb::LogHandler* const logged = pb::SetLogHandler(nullptr);  // it would print every string that is not UTF-8

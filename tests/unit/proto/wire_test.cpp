@@ -2,8 +2,10 @@
 #include "proto/wire.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/fuzz.h"
 #include "tests/unit/proto/random_records.h"
 
 namespace wl {
@@ -77,6 +79,31 @@ TEST(Wire, BytesComeBackEqual) {
   const JobResult result = random_result(r);
   EXPECT_TRUE(*decode_result(encode(result)) == result);
   EXPECT_EQ(decode_record("\xff\xff\xff").status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Whatever the bytes are: where they are a message, the names are those of the message.
+TEST(Wire, NamesOfARecordAreThoseOfItsMessage) {
+  Random r(test_seed(1));
+  google::protobuf::LogHandler* const logged = google::protobuf::SetLogHandler(nullptr);
+  int readable = 0, refused = 0;
+  for (int64_t i = 0; i < scaled(4000); ++i) {
+    // Two messages in a row are one, whose fields are the later ones.
+    std::string bytes = encode(random_record(r));
+    if (r.flip()) bytes += encode(random_record(r));
+    if (r.flip()) bytes = mutated(bytes, r);
+    v1::KernelRecord message;
+    const absl::StatusOr<RecordNames> names = decode_names(bytes);
+    refused += names.ok() ? 0 : 1;
+    if (!message.ParseFromString(bytes)) continue;
+    ++readable;
+    ASSERT_TRUE(names.ok()) << names.status();
+    EXPECT_EQ(names->digest, message.digest());
+    EXPECT_EQ(names->key, message.key());
+    EXPECT_EQ(names->environment, message.environment());
+  }
+  google::protobuf::SetLogHandler(logged);
+  EXPECT_GT(readable, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(Wire, ChangedRecordIsRefused) {

@@ -75,6 +75,8 @@ MeasureOptions options() {
   made.runner = std::string(WARPLOOM_BIN_DIR) + "/warploom-runner";
   made.work_dir = ::testing::TempDir();
   std::filesystem::create_directories(made.work_dir);
+  static const bool kBoxes = sandbox_works().ok();
+  made.sandbox = kBoxes ? Sandbox::kBubblewrap : Sandbox::kNone;
   return made;
 }
 

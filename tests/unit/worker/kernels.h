@@ -19,7 +19,7 @@ Candidate candidate(int64_t trial, const std::string& body, const std::string& b
 // The body of a correct kernel, which adds its inputs.
 extern const char* const kAdd;
 
-// Returns options with the path of the runner and a fresh folder for the test.
+// Returns options with the path of the runner, a fresh folder for the test, and a sandbox where this machine makes one.
 MeasureOptions options();
 
 }  // namespace wl::testing

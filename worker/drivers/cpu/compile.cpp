@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/process.h"
+#include "worker/drivers/system_calls.h"
 
 namespace wl {
 namespace {
@@ -34,6 +36,12 @@ constexpr std::string_view kFlags[] = {"-std=c++17",
                                        "-Wl,-z,defs",  // a missing symbol is then a compile error of its candidate
                                        "-s"};
 constexpr int kMessageLines = 6;
+constexpr const char *kText = "unit.cpp", *kObject = "unit.so";
+
+// The limits of each process of a compiler in a sandbox, beside that of its CPU time; all are hard.
+constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296:4294967296",
+                                   "--fsize=67108864:67108864", "--nofile=256:256",
+                                   "--nproc=256:256",           "--core=0:0"};
 
 // The candidates of one translation unit, as indices into the batch; one per distinct text.
 struct Unit {
@@ -168,8 +176,8 @@ class Compilation {
       ++running_;
       const int number = ++number_;
       lock.unlock();
-      const std::string stem = absl::StrCat(options_.folder, "/unit", number);
-      absl::StatusOr<UnitResult> result = compile_unit(unit, stem);
+      const std::string folder = absl::StrCat(options_.folder, "/unit", number);
+      absl::StatusOr<UnitResult> result = compile_unit(unit, folder);
       lock.lock();
       --running_;
       if (!result.ok()) {
@@ -177,7 +185,7 @@ class Compilation {
       } else if (result->outcome == Outcome::kCorrect || unit.members.size() == 1) {
         const double share = result->seconds / static_cast<double>(unit.members.size());
         for (size_t member : unit.members)
-          results_[member] = {result->outcome, result->message, absl::StrCat(stem, ".so"), share};
+          results_[member] = {result->outcome, result->message, absl::StrCat(folder, "/", kObject), share};
         left_ -= unit.members.size();
       } else if (!stopped()) {
         for (size_t member : unit.members) queue_.push_back({unit.target, unit.compiler, unit.prelude, {member}});
@@ -188,16 +196,12 @@ class Compilation {
     changed_.notify_all();
   }
 
-  // The compiler gets a minimal environment, since some variables would change the code it makes.
-  std::vector<std::string> environment() const {
-    const char* path = std::getenv("PATH");
-    return {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
-            absl::StrCat("TMPDIR=", options_.folder), "LC_ALL=C"};
-  }
-
-  absl::StatusOr<UnitResult> compile_unit(const Unit& unit, const std::string& stem) {
-    const std::string name = stem.substr(stem.rfind('/') + 1);
-    // A kernel that is compiled alone is named alike in every batch, since the name may become part of its object.
+  // Writes the unit's text into a folder of its own, so that no compiler sees the text or the object of another. A
+  // kernel that is compiled alone is named alike in every batch, since the name may become part of its object.
+  absl::Status write_unit(const Unit& unit, const std::string& folder) const {
+    std::error_code error;
+    if (!std::filesystem::create_directory(folder, error))
+      return absl::UnavailableError(absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
     std::vector<std::string> markers;
     for (size_t member : unit.members)
       markers.push_back(unit.members.size() == 1
@@ -209,23 +213,45 @@ class Compilation {
       parts.push_back(candidates_[unit.members[m]].source.text);
     }
     parts.push_back("\n");
-    WL_RETURN_IF_ERROR(write_file(absl::StrCat(stem, ".cpp"), parts));
+    return write_file(absl::StrCat(folder, "/", kText), parts);
+  }
 
+  // Starts the compiler on the text in the folder. It gets a minimal environment, since some variables would change the
+  // code it makes.
+  absl::StatusOr<Process> start(const Unit& unit, const std::string& folder) const {
     Process::Options options;
-    options.folder = options_.folder;
-    options.environment = environment();
-    options.arguments = {unit.compiler->program};
+    const bool boxed = options_.sandbox == Sandbox::kBubblewrap;
+    const char* path = std::getenv("PATH");
+    options.folder = folder;
+    options.environment = {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
+                           absl::StrCat("TMPDIR=", boxed ? "/tmp" : folder), "LC_ALL=C"};
     auto add = [&](const auto& flags) {
       for (const auto& flag : flags) options.arguments.emplace_back(flag);
     };
+    if (boxed) {
+      add(kLimits);
+      options.arguments.push_back(absl::StrCat("--cpu=", options_.deadline_ns / 1'000'000'000 + 1));
+    }
+    options.arguments.push_back(unit.compiler->program);
     add(kFlags);
     add(unit.target->flags);
     add(unit.compiler->flags);
     if (use_lld_) add(unit.compiler->link);
-    add(std::vector<std::string>{"-o", absl::StrCat(name, ".so"), absl::StrCat(name, ".cpp")});
+    add(std::initializer_list<const char*>{"-o", kObject, kText});
+    if (!boxed) return Process::start(options);
+    WL_ASSIGN_OR_RETURN(const Descriptor filter, filter_program(Permitted::kCompiler));
+    options.pass_fd = filter.get();
+    Box box;
+    box.work = folder;
+    box.filter_fd = 3;
+    put_in(box, options);
+    return Process::start(options);
+  }
 
+  absl::StatusOr<UnitResult> compile_unit(const Unit& unit, const std::string& folder) {
+    WL_RETURN_IF_ERROR(write_unit(unit, folder));
     const int64_t begin = monotonic_ns();
-    WL_ASSIGN_OR_RETURN(Process process, Process::start(options));
+    WL_ASSIGN_OR_RETURN(Process process, start(unit, folder));
     Drain drain(16384);
     absl::StatusOr<Exit> exit = absl::DeadlineExceededError("");
     // Waits in short slices, so that a cancel is noticed.
@@ -233,7 +259,9 @@ class Compilation {
       exit = process.wait(std::min(begin + options_.deadline_ns, monotonic_ns() + 100'000'000), drain);
     UnitResult result;
     result.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
-    if (exit.ok() && !exit->signalled && exit->code == 0) {
+    std::error_code error;
+    const auto object = std::filesystem::symlink_status(absl::StrCat(folder, "/", kObject), error);
+    if (exit.ok() && !exit->signalled && exit->code == 0 && std::filesystem::is_regular_file(object)) {
       result.outcome = Outcome::kCorrect;
       return result;
     }

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/base/records.h"
+#include "worker/drivers/bubblewrap.h"
 
 namespace wl {
 
@@ -37,6 +38,7 @@ struct CompileOptions {
   int jobs = 2;                               // number of compilers that run concurrently
   int unit = 8;                               // limit of candidates in one translation unit
   int64_t deadline_ns = 60'000'000'000;       // time limit of one compiler process
+  Sandbox sandbox = Sandbox::kNone;           // where the compilers run
   const std::atomic<bool>* cancel = nullptr;  // stops early; candidates that were not compiled stay kRejected
   std::function<void(int done)> progress;     // called on this thread as candidates are finished
 };

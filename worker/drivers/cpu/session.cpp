@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "compiler/base/status.h"
 #include "worker/drivers/process.h"
@@ -45,6 +46,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
   for (const BufferSpec& spec : command.buffers)
     for (int64_t extent : spec.shape)
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
+  if (sealed_) return absl::FailedPreconditionError("another problem after a candidate");
   clones_.clear();
   slots_.clear();
   if (!pool_ || pool_->threads() != command.threads) {
@@ -104,10 +106,9 @@ absl::Status CpuSession::load(const LoadCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("load before setup");
   WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
   WL_RETURN_IF_ERROR(pool_->reserve_work(command.work_bytes));
-  // A generous limit: every thread busy for the whole deadline, and some seconds more.
-  limit_cpu((command.deadline_ns / 1'000'000'000 + 2) * (pool_->threads() + 1));
+  if (!std::exchange(sealed_, true)) seal(problem_.cpu_s * (pool_->threads() + 1));
   Candidate candidate;
-  WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.path));
+  WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.object));
   WL_ASSIGN_OR_RETURN(void* entry, candidate.object.symbol(command.entry));
   candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes,
                       command.passes};

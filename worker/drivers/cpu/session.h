@@ -53,6 +53,7 @@ class CpuSession final : public Session {
   size_t next_clone_ = 0;
   std::map<int64_t, Candidate> slots_;
   std::vector<char> eviction_, canary_;
+  bool sealed_ = false;  // set before the first candidate is loaded
 };
 
 }  // namespace wl

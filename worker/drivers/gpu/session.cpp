@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -94,12 +92,9 @@ absl::Status GpuSession::fill() {
 
 absl::Status GpuSession::load(const LoadCommand& command) {
   if (clones_.empty()) return absl::FailedPreconditionError("load before setup");
-  std::ifstream file(command.path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  if (!file) return invalid("cannot read the code of ", command.entry);
   Candidate candidate;
-  WL_ASSIGN_OR_RETURN(candidate.kernel, GpuKernel::load(*device_, bytes.str(), command.entry, command.scratch_bytes));
+  WL_ASSIGN_OR_RETURN(candidate.kernel,
+                      GpuKernel::load(*device_, command.object, command.entry, command.scratch_bytes));
   candidate.grid = command.grid;
   candidate.threads = command.threads;
   candidate.passes = command.passes;

@@ -1,0 +1,127 @@
+#include "worker/drivers/bubblewrap.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What compilers, loaders and drivers need of the system. What is a link stays one.
+constexpr const char* kSystem[] = {
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache"};
+// What drivers of GPUs need beyond that. Nodes are bound with their permissions, the others read-only.
+constexpr const char* kGpuNodes[] = {"/dev/nvidiactl",   "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                                     "/dev/nvidia-caps", "/dev/kfd",        "/dev/dri"};
+constexpr const char* kGpuFolders[] = {"/sys", "/opt/rocm", "/etc/OpenCL"};
+constexpr int kMostGpus = 64;
+
+class Arguments {
+ public:
+  void add(std::initializer_list<std::string> more) { list_.insert(list_.end(), more); }
+
+  // Shows a file or folder read-only at its own path, if it exists. What lies in a folder that is shown is shown
+  // already.
+  void show(const std::string& path) {
+    const std::string normal = fs::path(path).lexically_normal().string();
+    if (!absl::StartsWith(normal, "/") || normal == "/") return;
+    for (fs::path at = normal; at != at.root_path(); at = at.parent_path())
+      if (shown_.contains(at.string())) return;
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(normal, error);
+    if (error || status.type() == fs::file_type::not_found) return;
+    if (status.type() == fs::file_type::symlink && fs::path(normal).parent_path() == "/") {
+      add({"--symlink", fs::read_symlink(normal, error).string(), normal});
+    } else {
+      add({"--ro-bind", normal, normal});
+    }
+    shown_.insert(normal);
+  }
+
+  std::vector<std::string> take() { return std::move(list_); }
+
+ private:
+  std::vector<std::string> list_;
+  std::set<std::string> shown_;
+};
+
+void show_gpus(Arguments& arguments) {
+  for (int i = 0; i < kMostGpus; ++i) {
+    const std::string node = absl::StrCat("/dev/nvidia", i);
+    if (access(node.c_str(), F_OK) == 0) arguments.add({"--dev-bind", node, node});
+  }
+  for (const char* node : kGpuNodes)
+    if (access(node, F_OK) == 0) arguments.add({"--dev-bind", node, node});
+  for (const char* folder : kGpuFolders) arguments.show(folder);
+  std::error_code error;  // /opt/rocm is a link to the folder of a version
+  if (const fs::path real = fs::canonical("/opt/rocm", error); !error) arguments.show(real.string());
+}
+
+}  // namespace
+
+const char* name_of(Sandbox sandbox) {
+  return sandbox == Sandbox::kBubblewrap ? "bubblewrap" : "none";
+}
+
+void put_in(const Box& box, Process::Options& options) {
+  WL_CHECK(!options.inherit_environment, "a child in a box with the worker's environment");
+  Arguments arguments;
+  arguments.add({"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"});
+  for (const char* path : kSystem) arguments.show(path);
+  arguments.add({"--dev", "/dev"});
+  if (box.processes) arguments.add({"--proc", "/proc"});
+  arguments.add({"--size", absl::StrCat(box.tmp_bytes), "--perms", "0700", "--tmpfs", "/tmp"});
+  if (box.gpus) show_gpus(arguments);
+  for (const std::string& entry : options.environment)
+    for (const char* variable : {"PATH=", "LD_LIBRARY_PATH="})
+      if (absl::StartsWith(entry, variable))
+        for (absl::string_view folder : absl::StrSplit(entry.substr(std::string_view(variable).size()), ':'))
+          arguments.show(std::string(folder));
+  for (const std::string& path : box.read) arguments.show(path);
+  if (!box.work.empty()) arguments.add({"--bind", box.work, "/work"});
+  arguments.add({"--chdir", box.work.empty() ? "/tmp" : "/work", "--remount-ro", "/dev", "--remount-ro", "/"});
+  if (box.filter_fd >= 0) arguments.add({"--seccomp", absl::StrCat(box.filter_fd)});
+  arguments.add({"--"});
+  std::vector<std::string> all = arguments.take();
+  all.insert(all.end(), options.arguments.begin(), options.arguments.end());
+  options.arguments = std::move(all);
+  options.folder.clear();
+  options.boxed = true;
+}
+
+absl::Status sandbox_works() {
+  constexpr const char* kAdvice =
+      "; install bubblewrap and allow user namespaces, or give up the sandbox with --sandbox none, which lets a "
+      "candidate read and change what this user may";
+  Process::Options options;
+  options.arguments = {"/usr/bin/prlimit", "--core=0:0", "/bin/true"};
+  Box box;
+  box.processes = true;
+  put_in(box, options);
+  absl::StatusOr<Process> process = Process::start(options);
+  if (absl::IsNotFound(process.status()))
+    return absl::FailedPreconditionError(absl::StrCat("the sandbox needs bwrap, which is not on PATH", kAdvice));
+  WL_RETURN_IF_ERROR(process.status());
+  Drain drain(1000);
+  const absl::StatusOr<Exit> exit = process->wait(monotonic_ns() + 20'000'000'000, drain);
+  if (exit.ok() && !exit->signalled && exit->code == 0) return absl::OkStatus();
+  const std::string said(absl::StripAsciiWhitespace(drain.text()));
+  return absl::FailedPreconditionError(absl::StrCat("this machine makes no sandbox: ",
+                                                    !said.empty() ? said
+                                                    : exit.ok()   ? absl::StrCat("bwrap ", describe(*exit))
+                                                                  : "bwrap does not end",
+                                                    kAdvice));
+}
+
+}  // namespace wl
