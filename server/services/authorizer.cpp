@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
 #include "proto/rpc.h"
@@ -73,6 +74,10 @@ Roles role_in(const std::string& name) {
   return role.ok() ? *role : kNoRole;
 }
 
+std::string alternatives(Roles roles) {
+  return absl::StrReplaceAll(print_roles(roles), {{", ", " or "}});
+}
+
 const char* name_of(Door door) {
   switch (door) {
     case Door::kUnix:
@@ -117,7 +122,7 @@ absl::Status Authorizer::check(const std::string& path, const Connection& connec
   const absl::StatusOr<Caller> caller = caller_of(connection, shown);
   absl::Status outcome = caller.status();
   if (caller.ok() && (caller->roles & rule->second) == 0) {
-    outcome = absl::PermissionDeniedError(cat(call, " is for the roles ", print_roles(rule->second), "; ", caller->name,
+    outcome = absl::PermissionDeniedError(cat(call, " needs the role ", alternatives(rule->second), "; ", caller->name,
                                               " has ", print_roles(caller->roles), ": ", caller->remedy));
   }
   if (!outcome.ok() || rule->second == kOperator)

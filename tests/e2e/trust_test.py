@@ -92,7 +92,7 @@ def tokens(scratch, address, socket, loopback):
     scratch.run("warploom", "jobs", "--server", socket, *by_file)
     for where in (["--server", address, "--tls-ca", "lab.pem"], ["--server", loopback], ["--server", socket]):
         done = scratch.run("warploom", "drain", *where, *by_file, expect=2)
-        expect("Drain is for the roles operator; the token a-client has client" in done.err, done.err)
+        expect("Drain needs the role operator; the token a-client has client" in done.err, done.err)
         scratch.run("warploom", "undrain", *where, "--token-file", "operator.token")
     scratch.environment["WARPLOOM_TOKEN"] = made["operator"]
     scratch.run("warploom", "undrain", "--server", loopback)
@@ -124,9 +124,9 @@ def wrong_steps(scratch, address, loopback, stale, elsewhere):
         ([*jobs, address, *ca, "--tls-cert", "alice.pem", "--tls-key", "gpu7.key"], 2, "is not the key of the certificate alice.pem", ""),
         ([*jobs, address, "--tls-ca", "nothing.pem"], 2, "--tls-ca nothing.pem: cannot be read", ""),
         ([*jobs, address, *ca, "--token-file", "g.graph"], 2, "expected a token, as `warploomd token` prints it", ""),
-        (["warploom", "drain", "--server", address, *shown("alice")], 2, "Drain is for the roles operator; the certificate of spiffe://lab/warploom/client/alice has client", "call with a certificate of"),
-        (["warploom", "drain", "--server", loopback], 2, "Drain is for the roles operator; a caller over TCP from this machine", "unix socket"),
-        (["warploom-worker", "--server", address, *shown("alice"), "--exit-when-idle", "0.1"], 4, "RegisterWorker is for the roles worker; the certificate of", "call with a certificate of"),
+        (["warploom", "drain", "--server", address, *shown("alice")], 2, "Drain needs the role operator; the certificate of spiffe://lab/warploom/client/alice has client", "call with a certificate of"),
+        (["warploom", "drain", "--server", loopback], 2, "Drain needs the role operator; a caller over TCP from this machine", "unix socket"),
+        (["warploom-worker", "--server", address, *shown("alice"), "--exit-when-idle", "0.1"], 4, "RegisterWorker needs the role worker; the certificate of", "call with a certificate of"),
         (["warploom-worker", "--server", address, *shown("mallory"), "--exit-when-idle", "0.1"], 4, "does not accept the certificate of --tls-cert mallory.pem", ""),
         (["warploom-worker", "--server", address, *shown("old")], 1, "--tls-cert old.pem: the certificate has expired on", ""),
         (["warploomd", "--store", "x.db", "--listen", "0.0.0.0:0"], 1, "nothing goes to them in plain text", "say --tls-cert, --tls-key and --tls-ca"),

@@ -224,7 +224,7 @@ TEST(Access, ARefusalSaysWhatToDo) {
   EXPECT_EQ(status.error_code(), grpc::PERMISSION_DENIED);
   EXPECT_EQ(
       status.error_message(),
-      "Drain is for the roles operator; a caller over TCP from this machine, who is not known, has client, worker: "
+      "Drain needs the role operator; a caller over TCP from this machine, who is not known, has client, worker: "
       "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs it, or with a token "
       "(`warploomd token`)");
   grpc::ClientContext context;

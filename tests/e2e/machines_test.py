@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""A coordinator, a worker and a client on three machines, which are network namespaces, with certificates made by the
+commands of the README. What is in the README about a fleet is run as it stands there, but for names of hosts and files."""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+
+from harness import SOURCE, Scratch, expect, skip, until
+
+CLONE_NEWNET = 0x40000000
+GRAPH = """graph {
+  %0 = input "x" : f32[32,200] normal(0,1)
+  %1 = exp %0 : f32[32,200]
+  output "y" %1
+}
+"""
+
+
+def ip(*arguments):
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+class Machines:
+    """A hub with an own wire to each of the others. The names are removed with the scratch folder."""
+
+    def __init__(self, scratch, names):
+        self.prefix = f"wl{os.getpid()}"
+        for name in ("hub", *names):
+            made, why = ip("netns", "add", self.named(name))
+            if not made:
+                skip(f"no network namespaces here: {why}")
+            scratch.at_end.append(lambda name=name: ip("netns", "delete", self.named(name)))
+            self.inside(name, "link", "set", "lo", "up")
+        for number, name in enumerate(names, 1):
+            ends = [f"{self.prefix}h{number}", f"{self.prefix}n{number}"]
+            made, why = ip("link", "add", ends[0], "netns", self.named("hub"), "type", "veth", "peer", "name", ends[1], "netns", self.named(name))
+            expect(made, why)
+            for machine, end, last in (("hub", ends[0], 1), (name, ends[1], 2)):
+                self.inside(machine, "addr", "add", f"10.77.{number}.{last}/24", "dev", end)
+                self.inside(machine, "link", "set", end, "up")
+
+    def named(self, name):
+        return f"{self.prefix}{name}"
+
+    def inside(self, name, *arguments):
+        made, why = ip("-n", self.named(name), *arguments)
+        expect(made, why)
+
+    def on(self, name):
+        """An option for a process that is to run on the machine."""
+
+        def enter():
+            descriptor = os.open(f"/run/netns/{self.named(name)}", os.O_RDONLY)
+            if ctypes.CDLL(None, use_errno=True).setns(descriptor, CLONE_NEWNET) != 0:
+                os._exit(126)
+            os.close(descriptor)
+
+        return {"preexec_fn": enter}
+
+
+def recipe():
+    """The commands of the README that make a CA, and those that make a certificate of it for gpu7."""
+    text = (SOURCE / "README.md").read_text()
+    lines = [line.strip() for line in re.search(r'^    new=".*?gpu7\.pem$', text, re.MULTILINE | re.DOTALL).group(0).splitlines()]
+    expect(len(lines) == 5 and "req -x509" in lines[1], lines)
+    return lines[:2], [lines[0], *lines[2:]]
+
+
+def shell(scratch, lines):
+    done = subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=scratch.root, capture_output=True, text=True)
+    expect(done.returncode == 0, done.stderr)
+
+
+def certificates(scratch):
+    authority, leaf = recipe()
+    shell(scratch, authority)
+    shell(scratch, leaf)
+    for name, names in (("alice", "URI:spiffe://lab/warploom/client/alice"), ("coordinator", "DNS:coordinator.lab,IP:10.77.1.1,IP:10.77.2.1")):
+        own = [line.replace("URI:spiffe://lab/warploom/worker/gpu7", names).replace("gpu7", name) for line in leaf]
+        shell(scratch, own)
+
+
+def shown(name):
+    return ["--tls-ca", "ca.pem", "--tls-cert", f"{name}.pem", "--tls-key", f"{name}.key"]
+
+
+def main():
+    if shutil.which("openssl") is None or shutil.which("ip") is None or os.geteuid() != 0:
+        skip("needs root, and the commands openssl and ip")
+    with Scratch() as scratch:
+        certificates(scratch)
+        machines = Machines(scratch, ["worker", "client"])
+        scratch.run("warploomd", "token", "ci", "--callers", "callers.txt", "--role", "client", "--expires", "30d")
+        scratch.start("warploomd", "--store", "kernels.db", "--listen", "0.0.0.0:0,unix:socket", "--callers", "callers.txt", *shown("coordinator"), name="coordinator", **machines.on("hub"))
+        log = scratch.root / "coordinator.log"
+        port = until(lambda: re.search(r"listening on 0\.0\.0\.0:(\d+),", log.read_text()), 60, "the coordinator listens").group(1)
+        scratch.start("warploom-worker", "--server", f"10.77.1.1:{port}", *shown("gpu7"), "--devices", "fake", name="worker", **machines.on("worker"))
+        (scratch.root / "model.graph").write_text(GRAPH)
+        server = ["--server", f"10.77.2.1:{port}"]
+        tuned = scratch.run("warploom", "tune", "model.graph", *server, *shown("alice"), "--trials", 2, "--out", "tuned", **machines.on("client"))
+        expect((scratch.root / "tuned").is_dir(), tuned.err)
+        scratch.run("warploom", "drain", "--server", "unix:socket")
+        plain = scratch.run("warploom", "jobs", *server, expect=2, **machines.on("client"))
+        expect("nothing goes in plain text; say --tls-ca" in plain.err, plain.err)
+        refused = scratch.run("warploom", "drain", *server, *shown("alice"), expect=2, **machines.on("client"))
+        expect("Drain needs the role operator" in refused.err, refused.err)
+
+
+if __name__ == "__main__":
+    main()
