@@ -10,6 +10,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "proto/rpc.h"
 
 namespace wl {
@@ -104,7 +105,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> dial(const std::string& address, 
 }
 
 absl::Status explained(const absl::Status& status, const std::string& address, const DialOptions& options) {
-  if (!absl::IsUnavailable(status) || address.starts_with("unix:")) return status;
+  // What gRPC calls a connection that was not made. A coordinator that is too busy says so in other words.
+  const bool unconnected = absl::IsUnavailable(status) && absl::StrContains(status.message(), "failed to connect");
+  if (!unconnected || address.starts_with("unix:")) return status;
   const std::string problem = tls_problem(address, options.tls);
   return problem.empty() ? status : absl::UnauthenticatedError(problem);
 }

@@ -147,7 +147,9 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   };
   try {
     const toml::table table = toml::parse_file(file);
-    for (const auto& [key, node] : table) {
+    for (const auto& row : table) {
+      const toml::key& key = row.first;  // clang lets no lambda have the parts of a structured binding
+      const toml::node& node = row.second;
       const auto setting =
           std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return key.str() == one.key; });
       if (setting == settings.end()) {

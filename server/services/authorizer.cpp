@@ -171,14 +171,18 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& cal
     return absl::UnauthenticatedError(
         "this caller shows neither a certificate nor a token: say --tls-cert and --tls-key, or --token-file");
   }
-  Roles roles = kNoRole;
+  // Rows decide before what a certificate says of itself: a row without a role revokes it.
+  Roles by_row = kNoRole, by_name = kNoRole;
+  bool has_row = false;
   for (const std::string& name : names) {
     const auto row = callers.certificates.find(name);
-    roles |= row == callers.certificates.end() ? role_in(name) : row->second;
+    has_row = has_row || row != callers.certificates.end();
+    by_row |= row == callers.certificates.end() ? kNoRole : row->second;
+    by_name |= role_in(name);
   }
   const std::string name = fitted(names.front(), TextKind::kName, kShownName);
   return Caller{.name = cat("the certificate of ", name),
-                .roles = roles,
+                .roles = has_row ? by_row : by_name,
                 .remedy = cat("call with a certificate of spiffe://.../warploom/ROLE, or have the line `cert ", name,
                               " ROLE` added to the file of --callers")};
 }

@@ -3,7 +3,8 @@
 //   user      alice            operator              a user of this machine, over a unix socket; * is any
 //   loopback  *                client,worker         whoever calls over TCP from this machine
 //   cert      gpu7.example     worker                a name in a client's certificate: a subject alternative name, or
-//                                                    the common name
+//                                                    the common name; before what it says itself, so that the
+//                                                    role none revokes it
 //   token     ci               client    2026-12-31T00:00:00Z  SHA-256 of the token, in hexadecimal; or never
 //
 // Lines that begin with # are left out.

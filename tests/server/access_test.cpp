@@ -102,11 +102,13 @@ class Doorstep {
     make_certificate("server", "ca", "DNS:localhost,IP:127.0.0.1");
     make_certificate("worker", "ca", "URI:spiffe://lab/warploom/worker/gpu7");
     make_certificate("operator", "ca", "DNS:desk.lab");
+    make_certificate("lost", "ca", "URI:spiffe://lab/warploom/worker/lost");
     make_certificate("stranger", "ca", "DNS:stranger.lab");
     make_certificate("foreign", "other", "URI:spiffe://lab/warploom/operator");
     std::ofstream(callers()) << "# of a test\n"
                              << "user " << kSomebody + 1 << " client\n"
                              << "cert desk.lab operator\n"
+                             << "cert spiffe://lab/warploom/worker/lost none\n"
                              << "token old operator 2020-01-01T00:00:00Z " << sha256_hex("old") << "\n";
     chmod(callers().c_str(), 0600);
     for (const Roles role : {kClient, kWorker, kOperator})
@@ -170,6 +172,7 @@ TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
       {"a caller over loopback", dial(loopback), kClient | kWorker},
       {"a certificate that names its role", at.by_tls("worker"), kWorker},
       {"a certificate with a row", at.by_tls("operator"), kOperator},
+      {"a certificate that is revoked", at.by_tls("lost"), kNoRole},
       {"a certificate without a role", at.by_tls("stranger"), kNoRole},
       {"TLS without anything", at.by_tls(""), kNoRole},
   };
