@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   options.measure.runner = runner;
   options.measure.work_dir = work_dir;
   options.measure.sandbox = sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
-  if (const absl::Status works = sandbox == "none" ? absl::OkStatus() : wl::sandbox_works(); !works.ok()) {
+  if (const absl::Status works = sandbox == "none" ? absl::OkStatus() : wl::sandbox_serves(work_dir); !works.ok()) {
     std::fprintf(stderr, "warploom-worker: %s\n", std::string(works.message()).c_str());
     return kWrongUsage;
   }
