@@ -52,6 +52,33 @@ std::string offer(const std::vector<std::string>& names, const std::string& runn
   return "";
 }
 
+// Works for the coordinator until one of the signals, which are blocked, or until there is no work. Returns the exit
+// code.
+int work(const std::string& server, const wl::DialOptions& dialled, const sigset_t& signals,
+         wl::AgentOptions& options) {
+  const auto channel = wl::dial(server, dialled);
+  if (!channel.ok()) {
+    std::fprintf(stderr, "warploom-worker: %s\n", std::string(channel.status().message()).c_str());
+    return kWrongUsage;
+  }
+  options.explained = [&](const absl::Status& status) { return wl::explained(status, server, dialled); };
+
+  std::stop_source stop;
+  std::thread watcher([&] {
+    int number = 0;
+    sigwait(&signals, &number);  // SIGUSR1 means that the work ended by itself
+    stop.request_stop();
+  });
+  const absl::Status status = wl::run_agent(*channel, options, stop.get_token());
+  pthread_kill(watcher.native_handle(), SIGUSR1);
+  watcher.join();
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "warploom-worker: %s\n", std::string(status.message()).c_str());
+  if (absl::IsUnavailable(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status))
+    return kUnreachable;
+  return absl::IsInvalidArgument(status) ? kWrongUsage : kInternal;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -120,26 +147,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "warploom-worker: --devices: %s\n", wrong.c_str());
     return kWrongUsage;
   }
-
-  const auto channel = wl::dial(server, dialled);
-  if (!channel.ok()) {
-    std::fprintf(stderr, "warploom-worker: %s\n", std::string(channel.status().message()).c_str());
-    return kWrongUsage;
-  }
-  options.explained = [&](const absl::Status& status) { return wl::explained(status, server, dialled); };
-
-  std::stop_source stop;
-  std::thread watcher([&] {
-    int number = 0;
-    sigwait(&signals, &number);  // SIGUSR1 means that the work ended by itself
-    stop.request_stop();
-  });
-  const absl::Status status = wl::run_agent(*channel, options, stop.get_token());
-  pthread_kill(watcher.native_handle(), SIGUSR1);
-  watcher.join();
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "warploom-worker: %s\n", std::string(status.message()).c_str());
-  if (absl::IsUnavailable(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status))
-    return kUnreachable;
-  return absl::IsInvalidArgument(status) ? kWrongUsage : kInternal;
+  return work(server, dialled, signals, options);
 }
