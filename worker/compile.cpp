@@ -1,13 +1,21 @@
 #include "worker/compile.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "runtime/gpu_device.h"
 #include "runtime/pool.h"
 #include "worker/device_runner.h"
+#include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/gpu/code_judge.h"
+#include "worker/private_folder.h"
 
 namespace wl {
 namespace {
@@ -20,6 +28,18 @@ bool for_gpu(const Batch& batch) {
   return !batch.candidates.empty() && is_gpu_name(batch.candidates[0].source.target);
 }
 
+// Whether the first program of this name on PATH is of the system, which every box shows.
+bool of_the_system(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  for (absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
+    std::error_code error;
+    const std::string file = absl::StrCat(folder, "/", program);
+    if (access(file.c_str(), X_OK) == 0)
+      return absl::StartsWith(std::filesystem::canonical(file, error).string(), "/usr/");
+  }
+  return false;
+}
+
 void add_sandbox(Sandbox sandbox, Device& device) {
   append(&device.details, device.details.empty() ? "" : " ", kSandboxDetail, "=", name_of(sandbox));
 }
@@ -30,6 +50,32 @@ Device describe_device(Sandbox sandbox) {
   Device device = describe_cpu();
   add_sandbox(sandbox, device);
   return device;
+}
+
+absl::Status sandbox_serves(const std::string& work_dir) {
+  WL_RETURN_IF_ERROR(sandbox_works());
+  std::vector<Candidate> candidates;
+  for (const CpuCompiler& row : cpu_compilers()) {
+    if (of_the_system(row.program) || !program_runs(row.program)) continue;
+    Candidate candidate;
+    candidate.source.target = "cpu:generic";
+    candidate.source.compiler = row.name;
+    candidate.source.text = "extern \"C\" void wl_probe() {}\n";
+    candidates.push_back(std::move(candidate));
+  }
+  if (candidates.empty()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(work_dir));
+  CompileOptions options;
+  options.folder = folder.path();
+  options.sandbox = Sandbox::kBubblewrap;
+  WL_ASSIGN_OR_RETURN(const std::vector<Compiled> compiled, compile_cpu(candidates, options));
+  for (size_t i = 0; i < compiled.size(); ++i)
+    if (compiled[i].outcome != Outcome::kCorrect)
+      return absl::FailedPreconditionError(
+          absl::StrCat(candidates[i].source.compiler, " does not compile in the sandbox: ", compiled[i].message,
+                       "\nput a compiler before it on PATH whose files are in /usr, or beside its folder bin; or ",
+                       kWithoutSandbox));
+  return absl::OkStatus();
 }
 
 Gpus find_gpus(const std::string& runner, Sandbox sandbox) {

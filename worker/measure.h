@@ -24,6 +24,11 @@ struct Compiled;
 // once. Where its candidates are to run is a detail of it, for reports.
 Device describe_device(Sandbox sandbox = Sandbox::kNone);
 
+// Whether compilers and candidates can run in a bubblewrap: FailedPrecondition says what is missing, and what to do.
+// Takes some 20 ms, and longer where a compiler is not the system's, which is then tried on a text in a folder in
+// `work_dir`.
+absl::Status sandbox_serves(const std::string& work_dir);
+
 // The GPUs that a machine's drivers show, and why there are none. Found by a child process with a deadline, since a
 // driver may hang. `runner` is as in MeasureOptions.
 struct Gpus {

@@ -126,7 +126,9 @@ class ThisMachine final : public wl::Local {
  private:
   // The machine is its user's own and so are the models, so a machine without namespaces is no reason to refuse.
   wl::Sandbox sandbox() {
-    if (!sandbox_) sandbox_ = wl::sandbox_works().ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
+    if (!sandbox_)
+      sandbox_ =
+          wl::sandbox_serves(fs::temp_directory_path().string()).ok() ? wl::Sandbox::kBubblewrap : wl::Sandbox::kNone;
     return *sandbox_;
   }
 

@@ -4,6 +4,7 @@ the record repeat which sandbox there was. Embedded mode goes on and says so."""
 
 import os
 import pathlib
+import shutil
 
 import graphs
 from harness import Scratch, expect, listening, skip, until
@@ -42,6 +43,17 @@ def main():
         scratch.environment = bare
         refused = scratch.run(*nowhere, expect=1)
         for words in ("bwrap", "not on PATH", "install bubblewrap", "--sandbox none"):
+            expect(words in refused.err, f"{words}: {refused.err}")
+
+        # A compiler that is only a door to files which the sandbox does not show.
+        door = scratch.root / "door"
+        door.mkdir()
+        (scratch.root / "g++").symlink_to(shutil.which("g++"))
+        (door / "g++").write_text(f'#!/bin/sh\nexec {scratch.root}/g++ "$@"\n')
+        (door / "g++").chmod(0o755)
+        scratch.environment = dict(boxed, PATH=f"{door}:{boxed['PATH']}")
+        refused = scratch.run(*nowhere, expect=1)
+        for words in ("gcc does not compile in the sandbox", "not found", "/usr", "--sandbox none"):
             expect(words in refused.err, f"{words}: {refused.err}")
 
         for environment, options, sandbox in ((boxed, [], "bubblewrap"), (bare, ["--sandbox", "none"], "none")):

@@ -12,8 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
+#include "worker/drivers/system_calls.h"
 
 namespace wl {
+
+const char* const kWithoutSandbox =
+    "give up the sandbox with --sandbox none, which lets a candidate read and change what this user may";
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,6 +61,19 @@ class Arguments {
   std::set<std::string> shown_;
 };
 
+// Shows a folder of programs or libraries and, of programs outside the system, what a compiler has beside it.
+void show_prefix(const std::string& folder, Arguments& arguments) {
+  arguments.show(folder);
+  const fs::path path = fs::path(folder).lexically_normal();
+  if (path.filename() != "bin" || path.parent_path() == "/" || absl::StartsWith(folder, "/usr/")) return;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(path.parent_path(), error); at != fs::end(at); at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (absl::StartsWith(name, "lib") || name == "include" || absl::StrContains(name, "-linux-"))
+      arguments.show(at->path().string());
+  }
+}
+
 void show_gpus(Arguments& arguments) {
   for (int i = 0; i < kMostGpus; ++i) {
     const std::string node = absl::StrCat("/dev/nvidia", i);
@@ -87,7 +105,7 @@ void put_in(const Box& box, Process::Options& options) {
     for (const char* variable : {"PATH=", "LD_LIBRARY_PATH="})
       if (absl::StartsWith(entry, variable))
         for (absl::string_view folder : absl::StrSplit(entry.substr(std::string_view(variable).size()), ':'))
-          arguments.show(std::string(folder));
+          show_prefix(std::string(folder), arguments);
   for (const std::string& path : box.read) arguments.show(path);
   if (!box.work.empty()) arguments.add({"--bind", box.work, "/work"});
   arguments.add({"--chdir", box.work.empty() ? "/tmp" : "/work", "--remount-ro", "/dev", "--remount-ro", "/"});
@@ -101,27 +119,26 @@ void put_in(const Box& box, Process::Options& options) {
 }
 
 absl::Status sandbox_works() {
-  constexpr const char* kAdvice =
-      "; install bubblewrap and allow user namespaces, or give up the sandbox with --sandbox none, which lets a "
-      "candidate read and change what this user may";
+  constexpr const char* kAdvice = "; install bubblewrap and allow user namespaces, or ";
+  WL_ASSIGN_OR_RETURN(const Descriptor filter, filter_program(Permitted::kCompiler));
   Process::Options options;
   options.arguments = {"/usr/bin/prlimit", "--core=0:0", "/bin/true"};
+  options.pass_fd = filter.get();
   Box box;
   box.processes = true;
+  box.filter_fd = 3;
   put_in(box, options);
   absl::StatusOr<Process> process = Process::start(options);
   if (absl::IsNotFound(process.status()))
-    return absl::FailedPreconditionError(absl::StrCat("the sandbox needs bwrap, which is not on PATH", kAdvice));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the sandbox needs bwrap, which is not on PATH", kAdvice, kWithoutSandbox));
   WL_RETURN_IF_ERROR(process.status());
   Drain drain(1000);
   const absl::StatusOr<Exit> exit = process->wait(monotonic_ns() + 20'000'000'000, drain);
   if (exit.ok() && !exit->signalled && exit->code == 0) return absl::OkStatus();
-  const std::string said(absl::StripAsciiWhitespace(drain.text()));
-  return absl::FailedPreconditionError(absl::StrCat("this machine makes no sandbox: ",
-                                                    !said.empty() ? said
-                                                    : exit.ok()   ? absl::StrCat("bwrap ", describe(*exit))
-                                                                  : "bwrap does not end",
-                                                    kAdvice));
+  std::string why(absl::StripAsciiWhitespace(drain.text()));
+  if (why.empty()) why = exit.ok() ? absl::StrCat("bwrap ", describe(*exit)) : "bwrap does not end";
+  return absl::FailedPreconditionError(absl::StrCat("this machine makes no sandbox: ", why, kAdvice, kWithoutSandbox));
 }
 
 }  // namespace wl

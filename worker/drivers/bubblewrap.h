@@ -29,10 +29,12 @@ struct Box {
 };
 
 // Changes `options` so that its program runs in a box. Its environment must not be inherited. The folders of PATH and
-// LD_LIBRARY_PATH in that environment are visible.
+// LD_LIBRARY_PATH in that environment are visible, and the libraries and headers beside a folder called bin.
 void put_in(const Box& box, Process::Options& options);
 
 // Whether this machine can make boxes: FailedPrecondition says what is missing, and what to do.
 absl::Status sandbox_works();
+// The last words of such a message: how to do without.
+extern const char* const kWithoutSandbox;
 
 }  // namespace wl

@@ -202,6 +202,24 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
 }
 
+// A compiler for GPUs sees no file of the worker either.
+TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
+  const FakeGpu fake;
+  MeasureOptions options = options_for();
+  if (options.sandbox == Sandbox::kNone) GTEST_SKIP() << sandbox_works();
+  const Scratch scratch;
+  std::ofstream(scratch.path("secret")) << "static const int wl_secret = 7319;\n";
+  const std::string include = absl::StrCat("\n#include \"", scratch.path("secret"), "\"\n");
+  const testing::Specimen reads = {"reads", WL_GOOD, Outcome::kCompileError, "", "", include.c_str()};
+  const testing::Specimen asks = {"asks", WL_GOOD, Outcome::kCorrect,
+                                  "",     "",      "\n#if __has_include(\"/etc/passwd\")\n#error seen\n#endif\n"};
+  const Measured measured = run_all(batch_of({reads, asks, good_specimen()}), options);
+  ASSERT_EQ(measured.trials.size(), 3u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kCompileError) << measured.trials[0].message;
+  EXPECT_THAT(measured.trials[0].message, HasSubstr("No such file"));
+  for (size_t t : {1, 2}) EXPECT_EQ(measured.trials[t].outcome, Outcome::kCorrect) << measured.trials[t].message;
+}
+
 // If a device computes wrong results from some point on, the canary of the next process finds that, and no candidate is
 // blamed.
 TEST(FakeGpus, AWedgedDeviceIsQuarantined) {

@@ -80,6 +80,7 @@ class SourceZoo : public ::testing::TestWithParam<Attack> {
  protected:
   // A shared object whose constructor leaves a file: a plugin of GCC is loaded before it is asked for its licence.
   void SetUp() override {
+    if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
     std::ofstream(secret_) << kSecret << " " << kSecret << "\n";
     const std::string source = scratch_.path("plugin.cpp");
     std::ofstream(source) << "#include <cstdio>\n__attribute__((constructor)) static void f() { fclose(fopen(\""
@@ -142,6 +143,7 @@ bool runs(const std::string& argument) {
 }
 
 TEST(Box, EndsWithAllThatItStarted) {
+  if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   for (const bool kill : {true, false}) {
     const std::string seconds = absl::StrCat("3141", getpid(), kill ? "1" : "2");
     Process::Options options;
@@ -169,6 +171,7 @@ TEST(Box, EndsWithAllThatItStarted) {
 }
 
 TEST(Box, ShowsTheSystemAndItsOwnFolderOnly) {
+  if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
   const Scratch scratch;
   std::ofstream(scratch.path("secret")) << kSecret;
   std::filesystem::create_directory(scratch.path("work"));
