@@ -122,7 +122,9 @@ int main(int argc, char** argv) {
   options.measure.runner = arguments.runner;
   options.measure.work_dir = arguments.work_dir;
   options.measure.sandbox = arguments.sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
-  if (const absl::Status works = arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_works(); !works.ok()) {
+  if (const absl::Status works =
+          arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_serves(arguments.work_dir);
+      !works.ok()) {
     std::fprintf(stderr, "warploom-worker: %s\n", std::string(works.message()).c_str());
     return kWrongUsage;
   }
