@@ -13,19 +13,20 @@ from harness import WHOLE, Scratch, expect, listening, until
 STOPS = 5 if WHOLE else 2
 
 
-def children_of(pid):
-    """Returns the pids of a process's children, whichever of its threads started them."""
+def descendants_of(pid):
+    """Returns the pids of a process's children, whichever of its threads started them, and of theirs: a runner's sandbox has
+    two processes above it."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             found += map(int, task.read_text().split())
         except OSError:
             pass  # the thread has ended
-    return found
+    return found + [inner for child in found for inner in descendants_of(child)]
 
 
 def is_measuring(pid):
-    """Whether a child is a runner on the CPU, and not one that a signal has stopped."""
+    """Whether a process is a runner on the CPU, and not one that a signal has stopped."""
     try:
         command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -40,7 +41,7 @@ def stop_a_runner(worker, tune):
     def stopped():
         if tune.poll() is not None:
             return "over"
-        for pid in children_of(worker.pid):
+        for pid in descendants_of(worker.pid):
             if is_measuring(pid):
                 os.kill(pid, signal.SIGSTOP)
                 return pid

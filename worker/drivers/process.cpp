@@ -75,6 +75,20 @@ absl::Status survives(pid_t process) {
   return absl::UnavailableError(absl::StrCat("process ", process, " survives SIGKILL; this machine needs attention"));
 }
 
+// Whether a descendant of a process with one thread is stopped. Such are bwrap and the first process of its box.
+bool descendant_stopped(pid_t parent) {
+  std::ifstream children(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t pid = 0; children >> pid;) {
+    std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+    std::string line;
+    std::getline(file, line);
+    const size_t name_ends = line.rfind(") ");  // its state follows its name
+    if (name_ends != std::string::npos && line.compare(name_ends + 2, 1, "T") == 0) return true;
+    if (descendant_stopped(pid)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 int64_t monotonic_ns() {
@@ -160,6 +174,7 @@ Process& Process::operator=(Process&& other) noexcept {
 }
 
 bool Process::stopped() const {
+  if (running() && boxed_ && descendant_stopped(pid_)) return true;
   return running() && is_stopped(pid_, boxed_ ? kBoxDepth : 0);
 }
 

@@ -296,14 +296,15 @@ TEST(Measure, CancelStopsSoonAndKeepsWhatIsJudged) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect);
 }
 
-// The runners among the children of this thread.
-std::vector<pid_t> runners() {
-  std::ifstream children("/proc/thread-self/children");
+// The runners among the children of this thread, or of a process of one thread, and theirs.
+std::vector<pid_t> runners(const std::string& parent = "/proc/thread-self") {
+  std::ifstream children(absl::StrCat(parent, "/children"));
   std::vector<pid_t> found;
   for (pid_t pid = 0; children >> pid;) {
     std::string name;
     std::ifstream(absl::StrCat("/proc/", pid, "/comm")) >> name;
     if (std::string_view("warploom-runner").starts_with(name)) found.push_back(pid);
+    for (pid_t inner : runners(absl::StrCat("/proc/", pid, "/task/", pid))) found.push_back(inner);
   }
   return found;
 }
