@@ -6,6 +6,7 @@
 namespace wl {
 namespace {
 
+constexpr int kStopsAtSetup = 8;  // of runners in a row that are being set up
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
 
 }  // namespace
@@ -59,15 +60,15 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
   loaded_.clear();
   canary.reset();
   // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
-  // Nor does one count whose runner somebody stopped, once.
-  bool excused = false;
+  // Nor does one count whose runner somebody stopped: no candidate was loaded yet, so it was none of theirs.
+  int excuses = kStopsAtSetup;
   for (bool again = state_ != nullptr && state_->runner.running();; again = false) {
     WL_RETURN_IF_ERROR(start());
     const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
     set_up_ = status.ok();
     if (status.ok() || absl::IsCancelled(status)) return status;
     WL_RETURN_IF_ERROR(retire());
-    if (again || (runner_.was_stopped() && !std::exchange(excused, true))) continue;
+    if (again || (runner_.was_stopped() && excuses-- > 0)) continue;
     return absl::Status(
         absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
         absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));
