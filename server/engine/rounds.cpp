@@ -181,26 +181,4 @@ void Searches::take_back(Search& search, bool leased_too) {
   std::erase_if(search.open, [&](const auto& batch) { return leases_->take_back(batch.first, "", leased_too); });
 }
 
-void Searches::drop_unwanted(std::map<int64_t, Search>::iterator at) {
-  if (!at->second.jobs.empty()) return;
-  if (at->second.end == Search::End::kOpen) take_back(at->second, true);
-  leases_->arrived(at->first);
-  searches_.erase(at);
-}
-
-void Searches::leave(int64_t job_id) {
-  for (auto at = searches_.begin(); at != searches_.end();) {
-    const auto search = at++;
-    search->second.jobs.erase(job_id);
-    drop_unwanted(search);
-  }
-}
-
-void Searches::leave(int64_t job_id, int64_t id) {
-  const auto at = searches_.find(id);
-  if (at == searches_.end()) return;
-  at->second.jobs.erase(job_id);
-  drop_unwanted(at);
-}
-
 }  // namespace wl
