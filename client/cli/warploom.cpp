@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
-#include "client/cli/report.h"
 #include "client/program/files.h"
 #include "compiler/base/code.h"
 #include "compiler/target/target.h"
@@ -96,7 +95,7 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = wl::kEmbeddedWorker;  // the store has one coordinator at a time, so the name is free
+    options.name = "embedded";  // the store has one coordinator at a time, so the name is free
     // GPUs were searched for only if the job is for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);
