@@ -81,11 +81,12 @@ class Client {
   void run() {
     for (int i = 0; !*over_; ++i) {
       const std::string request = cat("client ", number_, " job ", i);
+      // Small however many jobs there are: no kernel of a large graph takes as little as the fake times.
       const int64_t rows = 1 + number_ + kClients * i;
       v1::CreateTuningJobRequest message;
       message.set_request_id(request);
-      message.set_graph(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",32] normal(0,1)\n  %1 = exp %0 : f32[", rows,
-                            ",32]\n  output \"y\" %1\n}\n"));
+      message.set_graph(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",2] normal(0,1)\n  %1 = exp %0 : f32[", rows,
+                            ",2]\n  output \"y\" %1\n}\n"));
       TuneOptions options;
       options.trials = 16;
       options.device = fake_device();
@@ -186,9 +187,7 @@ TEST(Kill, NothingAcknowledgedIsLostDoubledOrTorn) {
   EXPECT_EQ(number_in(file, "SELECT count(*) FROM jobs WHERE state < 2"), 0);
   EXPECT_EQ(number_in(file, "SELECT count(*) - count(DISTINCT request_id) FROM jobs"), 0);
   EXPECT_GE(number_in(file, "SELECT count(*) FROM jobs"), static_cast<int64_t>(jobs.size()));
-  // Known to fail now and then when another test runs beside it; why is not known yet, so what was said is printed.
-  for (const auto& row : rows_of(file, "SELECT message, count(*) FROM trials WHERE outcome = 4 GROUP BY 1 LIMIT 8"))
-    std::printf("BLAMED %s times: %s\n", row[1].c_str(), row[0].c_str());
+  EXPECT_EQ(number_in(file, "SELECT count(*) FROM trials WHERE outcome = 4"), 0) << "candidates were blamed for kills";
   EXPECT_EQ(number_in(file,
                       "SELECT count(*) FROM (SELECT search_id, plan FROM trials WHERE phase = 0 "
                       "GROUP BY search_id, plan HAVING count(*) > 1)"),
