@@ -18,7 +18,8 @@ SOURCE = pathlib.Path(os.environ.get("WARPLOOM_SOURCE_DIR", pathlib.Path(__file_
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", SOURCE / "build/release/bin"))
 MODELS = SOURCE / "tests/data"
 SKIPPED = 77
-WHOLE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1")) >= 1  # below, repeats that add little are left out (tests/unit/fuzz.h)
+SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
+WHOLE = SCALE >= 1  # below, repeats that add little are left out (tests/unit/fuzz.h)
 PATIENCE = float(os.environ.get("WARPLOOM_PATIENCE", "1"))  # times every deadline: the sanitizers are slow
 
 

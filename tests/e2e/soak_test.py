@@ -11,9 +11,8 @@ import threading
 import time
 
 import graphs
-from harness import Scratch, expect, fail, listening, until
+from harness import SCALE, Scratch, expect, fail, listening, until
 
-SCALE = float(os.environ.get("WARPLOOM_TEST_SCALE", "1"))
 SECONDS = float(os.environ.get("WARPLOOM_SOAK_SECONDS", "1800" if SCALE >= 10 else "10"))
 WORKERS = 2
 MOST_WAL = 64 << 20
