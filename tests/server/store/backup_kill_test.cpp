@@ -1,7 +1,6 @@
 // A process that is killed while it makes a backup: its store is as it was, and no half of a backup has a name.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,10 +48,7 @@ class WatchedFiles : public FileCalls {
 // Makes a backup in a child that is killed at the n-th change of the disk from its beginning on. Returns the number of
 // changes if it came to its end, 0 if it was killed.
 int back_up_in_child(const std::string& file, const std::string& backup, int die_at) {
-  int out[2];
-  if (pipe(out) != 0) return 0;
-  const pid_t child = fork();
-  if (child == 0) {
+  return number_of_child([&] {
     int passed = 0;
     bool begun = false;
     const auto count = [&] {
@@ -65,17 +61,8 @@ int back_up_in_child(const std::string& file, const std::string& backup, int die
     if (!store.ok()) _exit(1);
     begun = true;
     if (!(*store)->backup(backup).ok()) _exit(2);
-    if (write(out[1], &passed, sizeof passed) != sizeof passed) _exit(3);
-    _exit(0);
-  }
-  ::close(out[1]);
-  int passed = 0;
-  if (read(out[0], &passed, sizeof passed) != sizeof passed) passed = 0;
-  ::close(out[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(passed > 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) << "status " << status;
-  return passed;
+    return passed;
+  });
 }
 
 TEST(StoreBackup, ThatIsKilledAnywhereIsWholeOrNotThere) {

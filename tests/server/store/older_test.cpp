@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -88,10 +87,7 @@ Moments moments;  // of the child that updates
 // Opens and closes the store in a child that is killed at a moment, counted from 1. Returns the number of moments if it
 // came to its end, 0 if it was killed.
 int update_in_child(const std::string& file, int die_at) {
-  int out[2];
-  if (pipe(out) != 0) return 0;
-  const pid_t child = fork();
-  if (child == 0) {
+  return number_of_child([&] {
     moments = {.die_at = die_at};
     // Each connection that is opened from here on tells of its statements, those inside a script too.
     const auto trace = +[](sqlite3* connection, char**, const sqlite3_api_routines*) {
@@ -110,17 +106,8 @@ int update_in_child(const std::string& file, int die_at) {
       auto store = Store::open({.file = file, .at_point = [](const char*) { moments.next(); }, .vfs = vfs.name()});
       if (!store.ok()) _exit(1);
     }
-    if (write(out[1], &moments.passed, sizeof moments.passed) != sizeof moments.passed) _exit(2);
-    _exit(0);
-  }
-  ::close(out[1]);
-  int passed = 0;
-  if (read(out[0], &passed, sizeof passed) != sizeof passed) passed = 0;
-  ::close(out[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(passed > 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) << "status " << status;
-  return passed;
+    return moments.passed;
+  });
 }
 
 // Migrations are whole or not there: nothing of one that was killed is left, and the next opening goes on.

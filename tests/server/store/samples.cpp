@@ -1,5 +1,9 @@
 #include "tests/server/store/samples.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace wl {
 namespace {
 
@@ -99,6 +103,24 @@ void check_story(Store& store, int acknowledged, int variant) {
     EXPECT_TRUE(job->result == result_of(variant));
     EXPECT_TRUE(answer->result == result_of(variant));
   }
+}
+
+int number_of_child(const std::function<int()>& work) {
+  int out[2];
+  if (pipe(out) != 0) return 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    const int number = work();
+    _exit(write(out[1], &number, sizeof number) == sizeof number ? 0 : 1);
+  }
+  ::close(out[1]);
+  int number = 0;
+  if (read(out[0], &number, sizeof number) != sizeof number) number = 0;
+  ::close(out[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(number > 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) << "status " << status;
+  return number;
 }
 
 int64_t make_search(Store& store, const std::string& request) {

@@ -20,6 +20,10 @@ inline std::unique_ptr<Store> open_or_die(const StoreOptions& options) {
   return store.ok() ? *std::move(store) : nullptr;
 }
 
+// Runs the work in a child process, which ends with what it returns, or by SIGKILL, or by _exit() if something is
+// wrong. Returns the same number, which is above 0; 0 if the child was killed.
+int number_of_child(const std::function<int()>& work);
+
 // Keys are digests, as they are in any record.
 inline std::string key_of(const std::string& name) {
   return sha256_hex(name);
