@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <ctime>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -11,18 +10,13 @@
 #include "client/cli/report.h"
 #include "client/cli/table.h"
 #include "client/program/json.h"
+#include "proto/utc.h"
 
 namespace wl {
 namespace {
 
 std::string date_text(int64_t unix_ms) {
-  if (unix_ms <= 0) return "-";
-  std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
+  return unix_ms <= 0 ? "-" : utc_text(unix_ms / 1000, "%Y-%m-%d %H:%M:%S");
 }
 
 // What a command prints, and what it writes for programs.

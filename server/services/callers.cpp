@@ -19,6 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
+#include "proto/utc.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
@@ -119,19 +120,12 @@ absl::StatusOr<std::string> read_rows(const std::string& file, struct stat* seen
 
 std::string print_time(int64_t unix_s) {
   if (unix_s == kForEver) return "never";
-  const time_t at = unix_s;
-  tm parts = {};
-  gmtime_r(&at, &parts);
-  std::array<char, 64> text = {};
-  return {text.data(), std::strftime(text.data(), text.size(), kTimeForm, &parts)};
+  return utc_text(unix_s, kTimeForm);
 }
 
 std::optional<int64_t> parse_time(const std::string& text) {
   if (text == "never") return kForEver;
-  tm parts = {};
-  const char* const end = strptime(text.c_str(), kTimeForm, &parts);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return timegm(&parts);
+  return utc_seconds(text, kTimeForm);
 }
 
 absl::StatusOr<Callers> Callers::parse(const std::string& text, const std::string& file) {

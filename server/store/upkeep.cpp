@@ -1,11 +1,11 @@
 #include "server/store/upkeep.h"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 #include <optional>
 
 #include "absl/strings/str_format.h"
+#include "proto/utc.h"
 #include "server/store/disk.h"
 #include "server/store/functions.h"
 #include "spdlog/spdlog.h"
@@ -19,21 +19,10 @@ constexpr auto kLook = std::chrono::minutes(1);
 constexpr auto kRetry = std::chrono::hours(1);  // after a backup that failed
 constexpr std::string_view kEnding = ".db";
 constexpr const char* kStamp = "%Y%m%dT%H%M%S";
-constexpr size_t kStampBytes = sizeof "20261124T093012.123Z" - 1;
+constexpr size_t kSecondsBytes = sizeof "20261124T093012" - 1, kStampBytes = sizeof "20261124T093012.123Z" - 1;
 
 std::string stamp_of(int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm utc;
-  gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, kStamp, &utc);
-  return absl::StrFormat("%s.%03dZ", text, unix_ms % 1000);
-}
-
-std::optional<int64_t> unix_ms_of(const std::string& stamp) {
-  std::tm utc = {};
-  if (stamp.size() != kStampBytes || strptime(stamp.c_str(), kStamp, &utc) == nullptr) return std::nullopt;
-  return static_cast<int64_t>(timegm(&utc)) * 1000;
+  return absl::StrFormat("%s.%03dZ", utc_text(unix_ms / 1000, kStamp), unix_ms % 1000);
 }
 
 }  // namespace
@@ -84,49 +73,48 @@ absl::StatusOr<BackupMade> Upkeep::backup() {
   return made;
 }
 
-std::vector<std::string> Upkeep::backups() const {
-  std::vector<std::string> found;
+std::optional<Upkeep::Entry> Upkeep::entry_of(const std::string& name) const {
+  const size_t stem = prefix_.size() + kStampBytes + kEnding.size();
+  if (name.size() < stem || !name.starts_with(prefix_) || !name.substr(0, stem).ends_with(kEnding)) return std::nullopt;
+  const auto made = utc_seconds(name.substr(prefix_.size(), kSecondsBytes), kStamp);
+  if (!made) return std::nullopt;
+  return Entry{.backup = name.substr(0, stem), .rest = name.substr(stem), .unix_s = *made};
+}
+
+std::vector<Upkeep::Entry> Upkeep::entries() const {
+  std::vector<Entry> found;
   std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(options_.backups, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (name.size() == prefix_.size() + kStampBytes + kEnding.size() && name.starts_with(prefix_) &&
-        name.ends_with(kEnding) && unix_ms_of(name.substr(prefix_.size(), kStampBytes)))
-      found.push_back(name);
-  }
-  std::sort(found.begin(), found.end());
+  for (const auto& file : fs::directory_iterator(options_.backups, failed))
+    if (auto entry = entry_of(file.path().filename().string())) found.push_back(*std::move(entry));
+  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.backup < b.backup; });
   return found;
 }
 
 // Removes the oldest backups, and what a process that was killed left of one.
 void Upkeep::prune() {
-  std::vector<std::string> kept = backups();
+  const std::vector<Entry> all = entries();
+  std::vector<std::string> kept;
+  for (const Entry& entry : all)
+    if (entry.whole()) kept.push_back(entry.backup);
   const auto most = static_cast<size_t>(options_.keep_backups);
   if (most > 0 && kept.size() > most) kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(most));
-  std::vector<fs::path> removed;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(options_.backups, failed)) {
-    const std::string name = entry.path().filename().string();
-    const size_t stem = prefix_.size() + kStampBytes + kEnding.size();
-    if (name.size() < stem || !name.starts_with(prefix_)) continue;
-    if (!unix_ms_of(name.substr(prefix_.size(), kStampBytes))) continue;
-    const std::string rest = name.substr(stem);
-    const bool finished = std::binary_search(kept.begin(), kept.end(), name.substr(0, stem));
-    if (!finished || rest.starts_with(".unfinished")) removed.push_back(entry.path());
-  }
-  for (const fs::path& path : removed) {
+  for (const Entry& entry : all) {
+    const bool finished = std::binary_search(kept.begin(), kept.end(), entry.backup);
+    if (finished && !entry.rest.starts_with(".unfinished")) continue;
+    const std::string path = cat(options_.backups, "/", entry.backup, entry.rest);
+    std::error_code failed;
     fs::remove_all(path, failed);
-    if (failed) spdlog::warn("old backup {} cannot be removed: {}", path.string(), failed.message());
+    if (failed) spdlog::warn("old backup {} cannot be removed: {}", path, failed.message());
   }
 }
 
 void Upkeep::back_up_when_due() {
   const auto now = std::chrono::steady_clock::now();
   if (options_.backup_hours <= 0 || now < next_try_) return;
-  const std::vector<std::string> made = backups();
-  if (!made.empty()) {
-    const int64_t newest = *unix_ms_of(made.back().substr(prefix_.size(), kStampBytes));
-    const auto age_ms = static_cast<double>(unix_ms_now() - newest);
-    if (age_ms >= 0 && age_ms < options_.backup_hours * 3.6e6) return;  // a newer one than now is of a wrong clock
+  for (const Entry& entry : entries()) {
+    const auto age_ms = static_cast<double>(unix_ms_now() - entry.unix_s * 1000);
+    // A newer one than now is of a wrong clock.
+    if (entry.whole() && age_ms >= 0 && age_ms < options_.backup_hours * 3.6e6) return;
   }
   if (const auto done = backup(); !done.ok()) {
     spdlog::error("no backup was made: {}", std::string(done.status().message()));

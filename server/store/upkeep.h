@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,7 +45,14 @@ class Upkeep {
   void serve();
   void back_up_when_due();
   void keep_bounds();
-  std::vector<std::string> backups() const;  // oldest first
+  // What lies in the folder: a backup, or something beside it.
+  struct Entry {
+    std::string backup, rest;  // name of the backup's file, and what follows it in this name
+    int64_t unix_s = 0;        // when it was made
+    bool whole() const { return rest.empty(); }
+  };
+  std::optional<Entry> entry_of(const std::string& name) const;  // nothing: it is of no backup of this store
+  std::vector<Entry> entries() const;                            // oldest first
   void prune();
 
   Store* const store_;

@@ -1,0 +1,14 @@
+// Points in time as text, in UTC. Forms are those of strftime() and strptime().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace wl {
+
+std::string utc_text(int64_t unix_s, const char* form);
+// The time that a text gives; nothing if it has another form, or more than the form.
+std::optional<int64_t> utc_seconds(const std::string& text, const char* form);
+
+}  // namespace wl
