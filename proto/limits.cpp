@@ -10,12 +10,8 @@
 
 #include "compiler/base/names.h"
 #include "compiler/base/status.h"
-#include "warploom/v1/admin.pb.h"
-#include "warploom/v1/blob.pb.h"
-#include "warploom/v1/kernel_store.pb.h"
+#include "proto/protocol.h"
 #include "warploom/v1/records.pb.h"
-#include "warploom/v1/tuning.pb.h"
-#include "warploom/v1/worker.pb.h"
 
 namespace wl {
 namespace {
@@ -225,12 +221,8 @@ void add_message(const pb::Descriptor* message, LimitsByMessage& out) {
 
 LimitsByMessage make_limits() {
   LimitsByMessage out;
-  for (const pb::Descriptor* one :
-       {v1::Source::descriptor(), v1::KernelRecord::descriptor(), v1::Job::descriptor(), v1::Lease::descriptor(),
-        v1::WorkerInfo::descriptor(), v1::UploadRequest::descriptor()}) {
-    const pb::FileDescriptor* file = one->file();
+  for (const pb::FileDescriptor* file : protocol_files())
     for (int i = 0; i < file->message_type_count(); ++i) add_message(file->message_type(i), out);
-  }
   const auto at = [&](const char* name) -> Limit& {
     const pb::FieldDescriptor* field =
         v1::Source::descriptor()->file()->pool()->FindFieldByName(std::string("warploom.v1.") + name);

@@ -4,12 +4,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "proto/protocol.h"
 #include "warploom/v1/access.pb.h"
-#include "warploom/v1/admin.pb.h"
-#include "warploom/v1/blob.pb.h"
-#include "warploom/v1/kernel_store.pb.h"
-#include "warploom/v1/tuning.pb.h"
-#include "warploom/v1/worker.pb.h"
 
 namespace wl {
 namespace {
@@ -63,11 +59,9 @@ absl::StatusOr<Roles> parse_roles(const std::string& text) {
 
 std::vector<RpcRule> rpc_rules() {
   std::vector<RpcRule> rules;
-  for (const pb::Descriptor* one : {v1::ServerInfo::descriptor(), v1::UploadRequest::descriptor(),
-                                    v1::KernelSummary::descriptor(), v1::Job::descriptor(), v1::Lease::descriptor()}) {
-    const pb::FileDescriptor& file = *one->file();
-    for (int i = 0; i < file.service_count(); ++i) {
-      const pb::ServiceDescriptor& service = *file.service(i);
+  for (const pb::FileDescriptor* file : protocol_files()) {
+    for (int i = 0; i < file->service_count(); ++i) {
+      const pb::ServiceDescriptor& service = *file->service(i);
       for (int k = 0; k < service.method_count(); ++k) {
         const pb::MethodDescriptor& method = *service.method(k);
         rules.push_back({cat("/", service.full_name(), "/", method.name()), roles_of(method)});

@@ -17,12 +17,10 @@
 
 #include "compiler/base/status.h"
 #include "proto/limits.h"
+#include "proto/protocol.h"
 #include "proto/wire.h"
-#include "warploom/v1/admin.pb.h"
-#include "warploom/v1/blob.pb.h"
 #include "warploom/v1/kernel_store.pb.h"
 #include "warploom/v1/tuning.pb.h"
-#include "warploom/v1/worker.pb.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
 
@@ -34,10 +32,8 @@ namespace v1 = warploom::v1;
 const std::vector<const pb::Descriptor*>& types() {
   static const std::vector<const pb::Descriptor*> kTypes = [] {
     std::vector<const pb::Descriptor*> out;
-    for (const pb::Descriptor* one :
-         {v1::Source::descriptor(), v1::KernelRecord::descriptor(), v1::Job::descriptor(), v1::Lease::descriptor(),
-          v1::WorkerInfo::descriptor(), v1::UploadRequest::descriptor()})
-      for (int i = 0; i < one->file()->message_type_count(); ++i) out.push_back(one->file()->message_type(i));
+    for (const pb::FileDescriptor* file : wl::protocol_files())
+      for (int i = 0; i < file->message_type_count(); ++i) out.push_back(file->message_type(i));
     return out;
   }();
   return kTypes;
