@@ -253,7 +253,9 @@ void ReadyQueue::serve() {
     } else if (deadlines_.empty()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_until(lock, deadlines_.begin()->first.first);
+      // A copy, because wait_until() reads it again after others may have erased the deadline.
+      const Clock::time_point until = deadlines_.begin()->first.first;
+      changed_.wait_until(lock, until);
     }
   }
 }
