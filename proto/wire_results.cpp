@@ -25,6 +25,8 @@ v1::GroupResult group_to_proto(const GroupResult& group) {
   out.set_bound(group.bound);
   out.set_plan(group.plan);
   out.set_record_digest(group.record_digest);
+  out.set_measured_by(group.measured_by);
+  out.set_confirmed_by(group.confirmed_by);
   return out;
 }
 
@@ -48,6 +50,8 @@ absl::StatusOr<GroupResult> group_from_proto(const v1::GroupResult& in) {
   out.bound = in.bound();
   out.plan = in.plan();
   out.record_digest = in.record_digest();
+  out.measured_by = in.measured_by();
+  out.confirmed_by = in.confirmed_by();
   return out;
 }
 
@@ -110,6 +114,8 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   out.set_compile_s(record.compile_s);
   out.set_check_s(record.check_s);
   out.set_measure_s(record.measure_s);
+  out.set_measured_by(record.measured_by);
+  out.set_confirmed_by(record.confirmed_by);
   return out;
 }
 
@@ -140,6 +146,8 @@ absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
   out.compile_s = in.compile_s();
   out.check_s = in.check_s();
   out.measure_s = in.measure_s();
+  out.measured_by = in.measured_by();
+  out.confirmed_by = in.confirmed_by();
   if (record_digest(out) != out.digest) {
     return absl::DataLossError(
         absl::StrCat("record of key ", out.key, ": its bytes do not have the digest ", out.digest));

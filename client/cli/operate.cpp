@@ -55,14 +55,22 @@ absl::StatusOr<Listing> jobs(Context& context) {
 
 absl::StatusOr<Listing> records(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordSummary> records, context.service.list_records(context.options.most));
-  Table table(
-      {{"key"}, {"target"}, {"ops", true}, {"best", true}, {"default", true}, {"created (UTC)"}, {"pin"}, {"plan"}},
-      colour());
+  Table table({{"key"},
+               {"target"},
+               {"ops", true},
+               {"best", true},
+               {"default", true},
+               {"created (UTC)"},
+               {"pin"},
+               {"confirmed by"},
+               {"plan"}},
+              colour());
   Listing out;
   out.json["records"] = Json::array();
   for (const RecordSummary& record : records) {
     table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
-               date_text(record.created_unix_ms), record.pinned ? "yes" : "", record.plan});
+               date_text(record.created_unix_ms), record.pinned ? "yes" : "",
+               record.confirmed_by.empty() ? "nobody" : record.confirmed_by, record.plan});
     out.json["records"].push_back({{"key", record.key},
                                    {"digest", record.digest},
                                    {"environment", record.environment},
@@ -73,7 +81,9 @@ absl::StatusOr<Listing> records(Context& context) {
                                    {"best_ns", record.best_ns},
                                    {"default_ns", record.default_ns},
                                    {"created_unix_ms", record.created_unix_ms},
-                                   {"pinned", record.pinned}});
+                                   {"pinned", record.pinned},
+                                   {"measured_by", record.measured_by},
+                                   {"confirmed_by", record.confirmed_by}});
   }
   out.text = table.text();
   return out;

@@ -85,6 +85,8 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     row["bound"] = group.bound;
     row["plan"] = group.plan;
     row["record"] = group.record_digest;
+    row["measured_by"] = group.measured_by;
+    row["confirmed_by"] = group.confirmed_by;
     report["groups"].push_back(std::move(row));
   }
   Json& totals = report["totals"];
@@ -147,6 +149,8 @@ std::string record_json(const KernelRecord& record) {
   json["graph"] = record.graph;
   json["object_sha256"] = record.object_sha256;
   json["check_seeds"] = record.check_seeds;
+  json["measured_by"] = record.measured_by;
+  json["confirmed_by"] = record.confirmed_by;
   json["source"] = {{"compiler", record.source.compiler},
                     {"entry", record.source.entry},
                     {"grid", record.source.grid},
@@ -236,6 +240,15 @@ std::string report_table(const Job& job, bool colour) {
            result.cover_certified
                ? "; no other candidate can make it faster\n"
                : " by measured times; --effort thorough continues until no other cover can be faster\n");
+  // A run in one process has nobody else to ask, and nothing to say.
+  const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
+                                       [](const GroupResult& group) { return !group.confirmed_by.empty(); });
+  const auto fleet = std::count_if(result.groups.begin(), result.groups.end(), [](const GroupResult& group) {
+    return !group.measured_by.empty() && group.measured_by != kEmbeddedWorker;
+  });
+  if (fleet > 0)
+    append(&text, "confirmed: ", confirmed, " of ", result.groups.size(),
+           " kernels were built to the same bytes and timed by a second worker\n");
   if (const double spread = spread_of(result); spread > kBusy)
     append(&text,
            absl::StrFormat("samples of one kernel spread by %.0f %%: other programs were using the machine, so faster "

@@ -9,6 +9,8 @@
 
 namespace wl {
 
+// The name of the worker of a run in one process.
+inline constexpr const char* kEmbeddedWorker = "embedded";
 inline constexpr int kReportFormat = 1;
 
 // Returns the report of a job with a result. `bind`: the extents given to symbolic dimensions. `file` is the path that

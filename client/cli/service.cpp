@@ -279,7 +279,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
     for (const v1::KernelSummary& message : page.kernels()) {
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
-                      message.pinned()});
+                      message.pinned(), message.measured_by(), message.confirmed_by()});
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);

@@ -44,6 +44,7 @@ struct RecordSummary {
   double best_ns = 0, default_ns = 0;
   int64_t created_unix_ms = 0;
   bool pinned = false;
+  std::string measured_by, confirmed_by;
 };
 
 struct WatchLimits {

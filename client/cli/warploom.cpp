@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/cli.h"
+#include "client/cli/report.h"
 #include "client/program/files.h"
 #include "compiler/base/code.h"
 #include "compiler/target/target.h"
@@ -95,7 +96,7 @@ class ThisMachine final : public wl::Local {
       return absl::UnavailableError("no worker: neither g++ nor clang++ is on PATH; install one: apt-get install g++");
     }
     wl::AgentOptions options;
-    options.name = "embedded";  // the store has one coordinator at a time, so the name is free
+    options.name = wl::kEmbeddedWorker;  // the store has one coordinator at a time, so the name is free
     // GPUs were searched for only if the job is for one.
     options.devices = {device()};
     for (const wl::Gpus::Gpu& gpu : found_.found) options.devices.push_back(gpu.device);

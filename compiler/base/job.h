@@ -33,6 +33,23 @@ struct TuneOptions {
   bool operator==(const TuneOptions&) const = default;
 };
 
+// A trial as it is stored. Its phase is 0 in a round of the search, n in the n-th promotion, and n + k * kConfirmation
+// in the k-th confirmation of that promotion, by another worker.
+inline constexpr int64_t kConfirmation = 1'000'000;
+inline int64_t promotion_of(int64_t phase) {
+  return phase % kConfirmation;
+}
+inline bool confirms(int64_t phase) {
+  return phase > kConfirmation;
+}
+struct PhaseTrial {
+  int64_t phase = 0;
+  Trial trial;
+  std::string worker = {};  // the process that reported it, NAME#EPOCH; empty: none did
+  // The worker's name, whatever process of it.
+  std::string name() const { return worker.substr(0, worker.rfind('#')); }
+};
+
 // Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {
   std::string digest;       // digest of all other fields, by record_digest()
@@ -55,6 +72,9 @@ struct KernelRecord {
   int64_t bytes = 0, ops = 0;
   double flops = 0;
   double compile_s = 0, check_s = 0, measure_s = 0;  // seconds spent on the key, over all trials
+  // The workers that promoted and confirmed it. Nobody confirmed it: there was no other worker for its device. Both are
+  // empty in records of versions that did not say it.
+  std::string measured_by = {}, confirmed_by = {};
   bool operator==(const KernelRecord&) const = default;
 };
 // Returns the SHA-256 over every field but `digest`.
@@ -75,6 +95,7 @@ struct GroupResult {
   double max_error = 0, bound = 0;
   std::string plan;
   std::string record_digest;
+  std::string measured_by = {}, confirmed_by = {};  // as in the record
   bool operator==(const GroupResult&) const = default;
 };
 

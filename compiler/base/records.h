@@ -161,7 +161,7 @@ struct Trial {
 // The unit a worker leases: candidates of one group that share problem, check and recipe.
 struct Batch {
   std::string id;     // opaque; the same after a restart of the coordinator
-  int64_t phase = 0;  // 0: a round of the search; n: the n-th promotion
+  int64_t phase = 0;  // as in PhaseTrial
   bool promotion() const { return phase > 0; }
   Problem problem;
   std::vector<Check> checks;  // checks[0] before timing; all of them in a promotion

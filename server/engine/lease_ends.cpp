@@ -16,10 +16,6 @@ namespace {
 constexpr size_t kLossesUntilSplit = 2, kLossesUntilCondemned = 3;
 constexpr double kStrange = 0.01;  // a chance that is not believed in
 
-std::string name_of(const std::string& process) {
-  return process.substr(0, process.rfind('#'));
-}
-
 // The rows of the two halves of a batch. Nothing is held against them yet.
 std::vector<BatchRow> halves_of(const BatchRow& whole, const Batch& batch) {
   std::vector<BatchRow> halves(2);
@@ -72,17 +68,33 @@ double Leases::usual_loss(const Item& item) const {
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device);
   std::erase_if(names, [&](const std::string& name) {
-    return item.unable.contains(name) ||
+    return item.unable.contains(name) || item.offer.not_by.contains(name) ||
            std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
   });
   return names;
 }
 
-// Who shall not be given the batch: who cannot do it, and while there are others, who was lost with it.
+// Who shall not be given the batch: who must not or cannot do it, and while there are others, who was lost with it.
 std::set<std::string> Leases::avoided(const Item& item) const {
   std::set<std::string> names = item.unable;
+  names.insert(item.offer.not_by.begin(), item.offer.not_by.end());
   if (!item.lost_on.empty() && !others_for(item).empty()) names.insert(item.lost_on.begin(), item.lost_on.end());
   return names;
+}
+
+bool Leases::can_be_had(const std::string& batch_id) const {
+  Item item;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = items_.find(batch_id);
+    if (at == items_.end() || at->second.state != Item::State::kReady) return true;
+    item = at->second;
+  }
+  if (Clock::now() - item.offered < workers_->away()) return true;
+  const std::vector<std::string> here = workers_->names_here(item.offer.device);
+  return std::any_of(here.begin(), here.end(), [&](const std::string& name) {
+    return !item.unable.contains(name) && !item.offer.not_by.contains(name);
+  });
 }
 
 void Leases::end(const Owned& owned, LeaseEnd why) {
@@ -93,7 +105,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     const auto at = items_.find(owned.batch_id);
     if (at == items_.end() || at->second.lease_id != owned.lease.lease_id) return;
     if (at->second.state != Item::State::kLeased) return;
-    name = name_of(at->second.worker);
+    name = name_of_process(at->second.worker);
     // The coordinator was away, and nobody knows what became of the worker meanwhile.
     lost = lost && !at->second.restored;
     at->second.state = Item::State::kJudged;
@@ -181,7 +193,7 @@ void Leases::condemn(const Item& item) {
     ready_again(batch.id, avoided(item));
     return callbacks_.store_failed(item.offer.search_id, abandoned);
   }
-  callbacks_.stored(item.offer.search_id, batch.id, trials);
+  callbacks_.stored(item.offer.search_id, batch.id, trials, "");
   const std::lock_guard lock(mutex_);
   items_.erase(batch.id);
 }
@@ -190,6 +202,7 @@ void Leases::welcome(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (auto& [id, item] : items_) {
     item.unable.erase(name);
+    if (item.offer.not_by.contains(name)) continue;
     if (item.avoid.erase(name) == 0 || item.state != Item::State::kReady) continue;
     ready_.drop(id);
     put_ready(id, item);

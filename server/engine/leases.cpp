@@ -77,6 +77,7 @@ void Leases::offer(Offer offer) {
   }
   const std::string id = offer.row.id;
   item.offer = std::move(offer);
+  item.avoid = item.offer.not_by;
   const std::lock_guard lock(mutex_);
   const Item& added = items_.insert_or_assign(id, std::move(item)).first->second;
   if (added.state == Item::State::kReady) put_ready(id, added);
@@ -187,10 +188,12 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
 absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const LeaseRef& lease,
                                              std::vector<Trial> trials) {
   std::optional<int64_t> search_id;
+  std::string worker;
   {
     const std::lock_guard lock(mutex_);
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
+      worker = item->second.worker;
       trials = one_per_candidate(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
   }
@@ -206,7 +209,7 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
   if (!outcome.ok()) callbacks_.store_failed(*search_id, outcome.status());
   if (outcome.ok() && *outcome == ReportOutcome::kAccepted) {
     // The loop is busy from here on, so no lease slips in before the search has looked at the trials.
-    callbacks_.stored(*search_id, batch_id, trials);
+    callbacks_.stored(*search_id, batch_id, trials, worker);
     const std::lock_guard lock(mutex_);
     ++reports_;
     items_.erase(batch_id);

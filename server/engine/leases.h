@@ -25,13 +25,17 @@ struct Offer {
   Device device;
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
   ReadyQueue::Order order;
-  BatchRow row;         // a lease that it had when the coordinator started goes on for a full term
-  double floor_ns = 0;  // no sample below it is believed (compiler/model/roofline.h); 0: any is
+  BatchRow row;                  // a lease that it had when the coordinator started goes on for a full term
+  std::set<std::string> not_by;  // names of workers that are never given it
+  double floor_ns = 0;           // no sample below it is believed (compiler/model/roofline.h); 0: any is
 };
 
 struct LeaseCallbacks {
-  // The trials of a batch were stored. Called before the batch leaves the table.
-  std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials)> stored;
+  // The trials of a batch were stored, as a worker's process reported them (empty: they were given up). Called before
+  // the batch leaves the table.
+  std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials,
+                     const std::string& worker)>
+      stored;
   // Parts take the place of a batch. Called before anybody can have them.
   std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts)> split;
   // The store could not write what became of a batch of this search.
@@ -59,6 +63,9 @@ class Leases {
   // `known_lease`: of a batch that was not offered yet. `leased_too`: also while a worker has it; its lease is then
   // cancelled.
   bool take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too);
+  // Whether some live worker may be given the batch, or has it. Also true for some seconds after it was offered:
+  // workers of a coordinator that has just started come back.
+  bool can_be_had(const std::string& batch_id) const;
   // Until arrived(), renewals of unknown leases may concern this search.
   void expect(int64_t search_id);
   void arrived(int64_t search_id);
@@ -97,6 +104,7 @@ class Leases {
     enum class State { kReady, kLeasing, kLeased, kJudged } state = State::kReady;
     std::string lease_id, worker;  // worker: its process (process_of())
     int64_t attempt = 0;
+    Clock::time_point offered = Clock::now();
     Clock::time_point granted, expires, moved;  // moved: when the lease last made progress
     std::string progress;
     bool restored = false;             // leased before the coordinator started, and not renewed since

@@ -34,25 +34,27 @@ struct Engine::Impl {
   JobViews views;
   Workers workers{store, duration_of(options.lease_s)};
   EventLoop loop{[this] { leases.wake(); }};
-  Leases leases{
-      store,
-      &workers,
-      &loop,
-      duration_of(options.lease_s),
-      duration_of(options.stuck_s),
-      options.share_machine,
-      {.stored =
-           [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials) {
-             loop.post([this, search_id, batch_id, trials] { searches.on_trials(search_id, batch_id, trials); });
-           },
-       .split =
-           [this](int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts) {
-             loop.post([this, search_id, batch_id, parts] { searches.on_split(search_id, batch_id, parts); });
-           },
-       .store_failed =
-           [this](int64_t search_id, const absl::Status& status) {
-             loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
-           }}};
+  Leases leases{store,
+                &workers,
+                &loop,
+                duration_of(options.lease_s),
+                duration_of(options.stuck_s),
+                options.share_machine,
+                {.stored =
+                     [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials,
+                            const std::string& worker) {
+                       loop.post([this, search_id, batch_id, trials, worker] {
+                         searches.on_trials(search_id, batch_id, trials, worker);
+                       });
+                     },
+                 .split =
+                     [this](int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts) {
+                       loop.post([this, search_id, batch_id, parts] { searches.on_split(search_id, batch_id, parts); });
+                     },
+                 .store_failed =
+                     [this](int64_t search_id, const absl::Status& status) {
+                       loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
+                     }}};
   Searches searches{store, compiler, &loop, &leases, &workers, &jobs};
   Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }, options.promoted};
 };

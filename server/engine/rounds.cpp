@@ -36,19 +36,20 @@ BatchRow new_batch_row(const Search& search, const Round& round) {
   row.phase = round.phase;
   row.first_trial = round.candidates.front().trial;
   row.size = static_cast<int64_t>(round.candidates.size());
-  row.check_seed = round.phase > 0 ? search.check_seeds.back() : 0;
+  row.check_seed = round.check ? round.check->seed : round.phase > 0 ? search.check_seeds.back() : 0;
   for (const Candidate& candidate : round.candidates) row.candidates.push_back({candidate.trial, candidate.plan});
   return row;
 }
 
-std::shared_ptr<const Batch> batch_for(const Search& search, const BatchRow& row, std::vector<Candidate> candidates) {
+std::shared_ptr<const Batch> batch_for(const Search& search, const BatchRow& row, Round round) {
   auto batch = std::make_shared<Batch>();
   batch->id = row.id;
   batch->phase = row.phase;
   batch->problem = search.group.problem;
   batch->checks.assign(search.checks.begin(), search.checks.begin() + (batch->promotion() ? 2 : 1));
+  if (round.check) batch->checks.back() = *std::move(round.check);
   batch->recipe = recipe_for(search, batch->promotion());
-  batch->candidates = std::move(candidates);
+  batch->candidates = std::move(round.candidates);
   batch->keep_objects = batch->promotion();
   batch->limits = limits_of(search.device);
   return batch;
@@ -89,9 +90,9 @@ int64_t Searches::most_rounds(const Search& search) {
 }
 
 // Makes a round in the pool and offers it. `stored`: the row of a round that the store has.
-void Searches::prepare(Search& search, std::function<Round(const SearchInput&)> make,
-                       const std::optional<BatchRow>& stored) {
+void Searches::prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored) {
   search.working = true;
+  search.preparing = stored;
   SearchInput input = search.input;
   for (const auto& [id, batch] : search.open)
     for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
@@ -99,12 +100,13 @@ void Searches::prepare(Search& search, std::function<Round(const SearchInput&)> 
     for (const PlannedTrial& candidate : batch.candidates) input.pending.push_back(candidate.plan);
   loop_->compute([this, id = search.row.id, input = std::move(input), compiler = search.compiler,
                   make = std::move(make), stored, token = search.token] {
-    auto round = std::make_shared<Round>(make(input));
-    loop_->post([this, id, token, round, stored] { on_prepared(id, token, std::move(*round), stored); });
+    auto made = std::make_shared<absl::StatusOr<Round>>(make(input));
+    loop_->post([this, id, token, made, stored] { on_prepared(id, token, std::move(*made), stored); });
   });
 }
 
-void Searches::on_prepared(int64_t id, uint64_t token, Round round, const std::optional<BatchRow>& stored) {
+void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> made,
+                           const std::optional<BatchRow>& stored) {
   Search* const search = find(id, token);
   if (search == nullptr) {
     if (stored) (void)store_->drop_batch(stored->id);
@@ -112,7 +114,13 @@ void Searches::on_prepared(int64_t id, uint64_t token, Round round, const std::o
   }
   search->working = false;
   mark(*search);
+  if (stored && !std::exchange(search->preparing, std::nullopt)) {
+    if (search->restored.empty()) leases_->arrived(id);
+    return;  // It was reported meanwhile.
+  }
   if (search->end != Search::End::kOpen) return;
+  if (!made.ok()) return observer_->on_failure(*search, made.status());
+  Round& round = *made;
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
     search->elsewhere.reset();  // This version can make neither its plan nor the default schedule.
@@ -145,7 +153,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
     if (round.phase > 0) round.rejected.clear();
     if (!round.candidates.empty()) row = new_batch_row(search, round);
     WL_RETURN_IF_ERROR(store_->put_round(row, search.row.id, round.phase, round.rejected));
-    for (const Trial& trial : round.rejected) add_trial(search, round.phase, trial);
+    for (const Trial& trial : round.rejected) add_trial(search, {round.phase, trial});
     if (!row) return absl::OkStatus();
   }
   Offer offer;
@@ -153,8 +161,10 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   offer.device = search.device;
   offer.order = {due_of(search, *row), search.jobs.empty() ? 0 : *search.jobs.begin(),
                  -static_cast<double>(launches_of(search.group) * search.group.bytes)};
-  offer.batch = batch_for(search, *row, std::move(round.candidates));
+  offer.batch = batch_for(search, *row, std::move(round));
   offer.row = *row;
+  offer.not_by = never_by(search, *row);
+  if (row->phase > 0) search.seeds_of[row->phase] = row->check_seed;
   offer.floor_ns = search.floor_ns;
   search.open.insert_or_assign(row->id, Search::OpenBatch{row->phase, row->candidates});
   for (const PlannedTrial& candidate : row->candidates)

@@ -9,20 +9,21 @@ namespace wl {
 namespace {
 
 constexpr int kNear = 2;                // plans of similar groups that are tried first
+constexpr size_t kMostDisputed = 3;     // finalists on which two workers do not agree
 constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
-
-uint64_t unpredictable() {
-  std::random_device device;
-  return (static_cast<uint64_t>(device()) << 31) ^ device();
-}
 
 // Takes over what the store has of a search.
 void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches) {
+  std::erase_if(open_batches, [&](const BatchRow& batch) {
+    return std::any_of(trials.begin(), trials.end(), [&](const PhaseTrial& item) {
+      return item.phase == batch.phase && item.trial.trial == batch.first_trial;
+    });
+  });
   search.check_seeds = {first_check_seed(search.row.key), unpredictable()};
   for (const BatchRow& batch : open_batches) {
-    search.phase = std::max(search.phase, batch.phase);
+    search.phase = std::max(search.phase, promotion_of(batch.phase));
     // A worker may be at a promotion already, with the seed that it was given.
-    if (batch.phase > 0) search.check_seeds.back() = batch.check_seed;
+    if (batch.phase > 0 && !confirms(batch.phase)) search.check_seeds.back() = batch.check_seed;
     if (batch.phase > 0) continue;
     for (const PlannedTrial& candidate : batch.candidates)
       search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);
@@ -30,10 +31,10 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
   search.restored = std::move(open_batches);
   bool promoted_any = false, promoted_right = false;
   for (const PhaseTrial& item : trials) {
-    search.phase = std::max(search.phase, item.phase);
+    search.phase = std::max(search.phase, promotion_of(item.phase));
     promoted_any |= item.phase > 0;
     promoted_right |= item.phase > 0 && item.trial.outcome == Outcome::kCorrect;
-    add_trial(search, item.phase, item.trial);
+    add_trial(search, item);
   }
   search.gave_up_default = promoted_any && !promoted_right;
 }
@@ -63,9 +64,15 @@ absl::StatusOr<SetUp> set_up_of(const Compiler& compiler, const Graph& group, co
 
 }  // namespace
 
-void add_trial(Search& search, int64_t phase, const Trial& trial) {
-  search.all.push_back({phase, trial});
-  if (phase > 0) return;
+uint64_t unpredictable() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 31) ^ device();
+}
+
+void add_trial(Search& search, const PhaseTrial& item) {
+  search.all.push_back(item);
+  if (item.phase > 0) return;
+  const Trial& trial = item.trial;
   std::vector<Trial>& trials = search.input.trials;
   const auto at = std::upper_bound(trials.begin(), trials.end(), trial.trial,
                                    [](int64_t number, const Trial& other) { return number < other.trial; });
@@ -86,8 +93,9 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   search.known = known;
   search.input.strategy = row.strategy;
   search.input.seed = row.seed;
-  WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
+  // In this order: a batch that an earlier search of this row has offered may be reported in between.
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
+  WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
   resume(search, std::move(trials), std::move(batches));
   if (!search.restored.empty()) leases_->expect(row.id);
   return &searches_.emplace(row.id, std::move(search)).first->second;
@@ -106,6 +114,11 @@ Search* Searches::find(int64_t id, uint64_t token) {
 
 void Searches::tick() {
   rounds_each_.clear();
+  std::vector<int64_t> waiting;
+  for (const auto& [id, search] : searches_)
+    if (search.promoting() && confirms(search.open.begin()->second.phase)) waiting.push_back(id);
+  for (int64_t id : waiting)
+    if (Search* search = find(id)) confirm_no_longer(*search);
   for (const auto& [id, search] : searches_) {
     const bool may_propose = search.end == Search::End::kOpen && search.compiler && !search.working && !search.stop &&
                              !search.exhausted && !search.promoting();
@@ -152,7 +165,12 @@ void Searches::step(int64_t id) {
     const BatchRow row = std::move(search.restored.back());
     search.restored.pop_back();
     return prepare(
-        search, [row](const SearchInput& input) { return stored_round(input, row.phase, row.candidates); }, row);
+        search,
+        [row](const SearchInput& input) -> absl::StatusOr<Round> {
+          if (confirms(row.phase)) return confirming_round(input, row.phase, row.candidates, row.check_seed);
+          return stored_round(input, row.phase, row.candidates);
+        },
+        row);
   }
   next(search);
 }
@@ -197,21 +215,39 @@ void Searches::next(Search& search) {
       std::nullopt);
 }
 
-void Searches::on_trials(int64_t id, const std::string& batch_id, std::vector<Trial> trials) {
+// The phase of a batch that is open no longer; nullopt when it was not.
+std::optional<int64_t> Searches::take_open(Search& search, const std::string& batch_id) {
+  std::optional<int64_t> phase;
+  if (const auto at = search.open.find(batch_id); at != search.open.end()) {
+    phase = at->second.phase;
+    search.open.erase(at);
+  }
+  // Or an earlier search of this row has offered it, and it is reported before it is offered again.
+  if (search.preparing && search.preparing->id == batch_id)
+    phase = std::exchange(search.preparing, std::nullopt)->phase;
+  std::erase_if(search.restored, [&](const BatchRow& batch) {
+    if (batch.id == batch_id) phase = batch.phase;
+    return batch.id == batch_id;
+  });
+  return phase;
+}
+
+void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials,
+                         const std::string& worker) {
   Search* const search = find(id);
   if (search == nullptr) return;
-  const auto at = search->open.find(batch_id);
-  if (at == search->open.end()) return;
-  const int64_t phase = at->second.phase;
-  search->open.erase(at);
-  for (const Trial& trial : trials) add_trial(*search, phase, trial);
+  const std::optional<int64_t> known = take_open(*search, batch_id);
+  if (!known) return;
+  const int64_t phase = *known;
+  for (const Trial& trial : trials) add_trial(*search, {phase, trial, worker});
   if (phase == 0) {
     search->saving = expected_saving(standing(*search));
     mark(*search);
     return observer_->on_round(*search);
   }
-  if (!search->open.empty()) return;  // The promotion was split.
-  const absl::Status status = conclude(*search);
+  // The promotion was split.
+  if (!search->open.empty() || !search->restored.empty() || search->preparing) return;
+  const absl::Status status = conclude(*search, /*may_ask=*/true);
   if (!status.ok()) observer_->on_failure(*search, status);
 }
 
@@ -236,39 +272,65 @@ void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   }
 }
 
-// After a promotion. The search may be gone afterwards.
-absl::Status Searches::conclude(Search& search) {
-  std::vector<Trial> finals, all;
+// After a promotion or a confirmation of it. `may_ask`: other workers may be asked to confirm. The search may be gone
+// afterwards.
+absl::Status Searches::conclude(Search& search, bool may_ask) {
+  std::vector<PhaseTrial> finals;
+  std::vector<Trial> measured;
+  bool asked = false;
   for (const PhaseTrial& item : search.all) {
-    if (item.phase == search.phase) finals.push_back(item.trial);
-    all.push_back(item.trial);
+    asked |= confirms(item.phase) && promotion_of(item.phase) == search.phase;
+    if (item.phase == search.phase) measured.push_back(item.trial);
+    if (item.phase == search.phase && !search.disputed.contains(item.trial.plan)) finals.push_back(item);
   }
-  std::sort(finals.begin(), finals.end(), [](const Trial& a, const Trial& b) { return a.trial < b.trial; });
-  const bool may_repeat = search.phase < kMostPromotions && !search.stop && !search.elsewhere;
-  if (may_repeat && is_disturbed(finals, search.input.trials)) {
+  std::sort(finals.begin(), finals.end(), [](auto& a, auto& b) { return a.trial.trial < b.trial.trial; });
+  const bool may_repeat = search.phase < kMostPromotions && !search.stop && !search.elsewhere && !asked;
+  if (may_repeat && is_disturbed(measured, search.input.trials)) {
     mark(search);
     return absl::OkStatus();
   }
   SearchInput input = search.input;
   // A job may have asked for more meanwhile. And what was cut short may be searched on: it counts as a wish for what it
   // got.
-  search.interim = false;
   const bool goes_on = !search.stop && !search.exhausted && input.wanted > static_cast<int64_t>(input.trials.size()) &&
                        !input.trials.empty();
   if (search.cancelled || goes_on) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
-  const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
   double budget_s = search.budget_s;
-  if (elsewhere) {
-    input.strategy = elsewhere->strategy;
-    input.wanted = elsewhere->trials_asked;
-    budget_s = elsewhere->budget_s;
+  if (search.elsewhere) {
+    input.strategy = search.elsewhere->strategy;
+    input.wanted = search.elsewhere->trials_asked;
+    budget_s = search.elsewhere->budget_s;
   }
-  WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record,
-                      record_of_finals(input, search.group, search.device, finals, all, search.check_seeds, budget_s));
-  if (elsewhere && !holds_here(*elsewhere, finals)) {
+  WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record, record_of_finals(input, search.group, search.device, finals,
+                                                                           search.all, search.check_seeds, budget_s));
+  if (record) {
+    switch (confirmed(search, finals, *record, may_ask)) {
+      case Confirmed::kYes:
+        break;
+      case Confirmed::kAsked:
+        return absl::OkStatus();
+      case Confirmed::kRefuted:
+        mark(search);  // It is searched and promoted again, by others.
+        return absl::OkStatus();
+      case Confirmed::kDisputed:
+        // The other finalists have their turn.
+        return search.disputed.size() < kMostDisputed ? conclude(search, may_ask) : absl::AbortedError(search.dispute);
+    }
+  } else if (!search.disputed.empty()) {
+    return absl::AbortedError(search.dispute);
+  }
+  search.interim = false;
+  const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
+  if (elsewhere && !holds_here(*elsewhere, measured)) {
     mark(search);
     return absl::OkStatus();
   }
+  return take_finals(search, record, elsewhere.has_value(), goes_on);
+}
+
+// What a promotion came to, once it is confirmed where it can be.
+absl::Status Searches::take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred,
+                                   bool goes_on) {
   if (record && goes_on) {
     WL_RETURN_IF_ERROR(store_->promote(*record, search.row.id));
     observer_->on_record(search, *record, SearchObserver::Origin::kSearched);
@@ -276,7 +338,7 @@ absl::Status Searches::conclude(Search& search) {
     observer_->on_interim(search);
     return absl::OkStatus();
   }
-  if (record) return take_record(search, *record, elsewhere.has_value());
+  if (record) return take_record(search, *record, transferred);
   if (search.gave_up_default || search.input.wanted > 1 || search.stop) {
     finish(search, Search::End::kNothing);
   } else {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "server/engine/leases.h"
-#include "server/jobs/search.h"
+#include "server/jobs/confirm.h"
 
 namespace wl {
 
@@ -33,8 +33,10 @@ struct Search {
   double saving = 0;            // what the next round is expected to save (compiler/search/budget.h)
   std::vector<PhaseTrial> all;  // every stored trial, promotions too
   std::vector<uint64_t> check_seeds;
-  std::vector<Check> checks;  // the first one is known to workers, the second only in promotions
-  int64_t phase = 0;          // of the last promotion that was begun
+  std::vector<Check> checks;             // the first one is known to workers, the second only in promotions
+  std::map<int64_t, uint64_t> seeds_of;  // the unpredictable seeds of promotions and confirmations, by phase; of those
+                                         // that this process has offered
+  int64_t phase = 0;                     // of the last promotion that was begun
   double budget_s = 0;
   double bound_ns = 0;   // by nominal rates, no kernel of the group is faster
   double floor_ns = 0;   // by peaks: what is faster is not believed
@@ -46,11 +48,15 @@ struct Search {
     std::vector<PlannedTrial> candidates;
   };
   std::map<std::string, OpenBatch> open;  // what is ready or leased, by the id of the batch
+  std::optional<BatchRow> preparing;      // of these, the one whose candidates are being made
   std::vector<BatchRow> restored;         // what was when the coordinator started, until it is offered again
   bool exhausted = false;
   bool stop = false;                      // promote what there is
   bool cancelled = false;                 // and promote few
   bool interim = false;                   // promote what there is, and go on
+  std::set<std::string> disputed;         // plans on whose promotion two workers did not agree, and no third decided
+  std::string dispute;                    // the last such, for people
+  std::set<std::string> refuted;          // workers whose promotions two others refuted: they get no batch of it
   bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
   std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
@@ -90,7 +96,7 @@ class Searches {
   void mark(const Search& search) { loop_->mark(search.row.id); }  // its step is due
   void tick();  // Marks the searches that may have more rounds at once than they have.
   void step(int64_t id);
-  void on_trials(int64_t id, const std::string& batch_id, std::vector<Trial> trials);
+  void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);
   void on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts);
   void on_store_failure(int64_t id, const absl::Status& status);
   // Promotes what there is. `leased_too`: although workers are at rounds, whose trials are then lost.
@@ -103,14 +109,24 @@ class Searches {
   // searches.cpp
   void set_up(Search& search);
   void next(Search& search);
-  absl::Status conclude(Search& search);
+  absl::Status conclude(Search& search, bool may_ask);
+  absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
   absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
   void finish(Search& search, Search::End end);
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
+  std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
+  // confirmations.cpp
+  enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
+  Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
+  void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
+  void refute(Search& search, const std::string& worker);
+  void confirm_no_longer(Search& search);
+  std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
   // rounds.cpp
-  void prepare(Search& search, std::function<Round(const SearchInput&)> make, const std::optional<BatchRow>& stored);
+  using MakeRound = std::function<absl::StatusOr<Round>(const SearchInput&)>;
+  void prepare(Search& search, MakeRound make, const std::optional<BatchRow>& stored);
   Search* find(int64_t id, uint64_t token);
-  void on_prepared(int64_t id, uint64_t token, Round round, const std::optional<BatchRow>& stored);
+  void on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> made, const std::optional<BatchRow>& stored);
   absl::Status offer(Search& search, Round round, const std::optional<BatchRow>& stored);
   double due_of(const Search& search, const BatchRow& row) const;
   int64_t most_rounds(const Search& search);
@@ -128,6 +144,7 @@ class Searches {
 };
 
 // Adds a trial to what the search knows, in the order of numbers.
-void add_trial(Search& search, int64_t phase, const Trial& trial);
+void add_trial(Search& search, const PhaseTrial& trial);
+uint64_t unpredictable();  // a seed that no worker can know before it has the batch
 
 }  // namespace wl

@@ -9,6 +9,7 @@ namespace wl {
 namespace {
 
 constexpr auto kForgotten = std::chrono::hours(1);
+constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lease every third of a term
 
 }  // namespace
 
@@ -68,11 +69,24 @@ int Workers::serving(const Device& device) const {
 }
 
 std::vector<std::string> Workers::names_serving(const Device& device) const {
+  return names(device, 2 * term_);
+}
+
+std::vector<std::string> Workers::names_here(const Device& device) const {
+  return names(device, away());
+}
+
+Clock::duration Workers::away() const {
+  return std::min<Clock::duration>(2 * term_, kAway);
+}
+
+std::vector<std::string> Workers::names(const Device& device, Clock::duration silence) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, worker] : workers_) {
-    if (alive(worker) && std::any_of(worker.devices.begin(), worker.devices.end(),
-                                     [&](const Device& own) { return serves(own, device); }))
+    const bool here = worker.waiting > 0 || Clock::now() - worker.heard < silence;
+    if (here && std::any_of(worker.devices.begin(), worker.devices.end(),
+                            [&](const Device& own) { return serves(own, device); }))
       names.push_back(name);
   }
   return names;

@@ -18,6 +18,11 @@ inline std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
+// The name of a worker, of any process of it.
+inline std::string name_of_process(const std::string& process) {
+  return process.substr(0, process.rfind('#'));
+}
+
 class Workers {
  public:
   // A worker is alive until it was not heard from for two terms.
@@ -45,7 +50,10 @@ class Workers {
 
   int serving(const Device& device) const;  // live workers with a device that serves this one
   std::vector<std::string> names_serving(const Device& device) const;
-  void forget_dead();  // Workers that have been silent for long are no longer listed.
+  // Of these, who waits for work or was heard from in the last seconds: others may be gone although they count as live.
+  std::vector<std::string> names_here(const Device& device) const;
+  Clock::duration away() const;  // after so much silence a worker is not here
+  void forget_dead();            // Workers that have been silent for long are no longer listed.
   // The device that `asked` means: the one that is given, else of the live worker that was heard from last, else of the
   // machine that the store saw last. NotFound: none ever registered.
   absl::StatusOr<Device> device_for(const TuneOptions& asked) const;
@@ -60,6 +68,7 @@ class Workers {
     int waiting = 0;
   };
   bool alive(const State& worker) const;
+  std::vector<std::string> names(const Device& device, Clock::duration silence) const;
   State* registered(const std::string& name, uint64_t epoch);
 
   Store* const store_;

@@ -199,6 +199,8 @@ class Assembler {
     out.bound = record.bound;
     out.plan = record.plan;
     out.record_digest = record.digest;
+    out.measured_by = record.measured_by;
+    out.confirmed_by = record.confirmed_by;
     const std::vector<int> parts = default_parts(plan_, chosen);
     for (int p : parts) {
       const PlannedGroup& part = plan_.groups[plan_.levels.back().launches[p].group];

@@ -64,6 +64,17 @@ double better_ns(double best, const Trial& trial) {
   return best == 0 || ns < best ? ns : best;
 }
 
+// The time of a finalist by all samples that its worker took of its plan.
+double time_of_final(const PhaseTrial& final, const std::vector<PhaseTrial>& all) {
+  std::vector<int64_t> samples;
+  for (const PhaseTrial& item : all) {
+    if (item.trial.plan == final.trial.plan && item.trial.outcome == Outcome::kCorrect && !confirms(item.phase) &&
+        item.name() == final.name())
+      samples.insert(samples.end(), item.trial.samples_ns.begin(), item.trial.samples_ns.end());
+  }
+  return undisturbed_ns(samples);
+}
+
 // The time of a plan by the samples of all its trials; 0: there is none.
 double time_of_plan(const std::string& plan, const std::vector<Trial>& trials) {
   std::vector<int64_t> samples;
@@ -191,19 +202,20 @@ bool any_correct(const std::vector<Trial>& trials) {
                      [](const Trial& trial) { return trial.outcome == Outcome::kCorrect; });
 }
 
-absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
-                                                             const Device& device, const std::vector<Trial>& finals,
-                                                             const std::vector<Trial>& all,
-                                                             const std::vector<uint64_t>& check_seeds,
-                                                             double budget_s) {
+absl::StatusOr<std::optional<KernelRecord>> record_of_finals(
+    const SearchInput& input, const PlannedGroup& group, const Device& device, const std::vector<PhaseTrial>& finals,
+    const std::vector<PhaseTrial>& all, const std::vector<uint64_t>& check_seeds, double budget_s) {
   const Trial* best = nullptr;
   const Trial* standard = nullptr;
   double least = 0;
-  for (const Trial& trial : finals) {
+  std::string worker;
+  for (const PhaseTrial& final : finals) {
+    const Trial& trial = final.trial;
     if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
-    const double ns = time_of_plan(trial.plan, all);
+    const double ns = time_of_final(final, all);
     if (best == nullptr || ns < least) {
       best = &trial;
+      worker = final.name();
       least = ns;
     }
     if (standard == nullptr || trial.trial < standard->trial) standard = &trial;
@@ -221,21 +233,23 @@ absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& 
   record.object_sha256 = best->object_sha256;
   record.samples_ns = best->samples_ns;
   record.default_samples_ns = standard->samples_ns;
+  record.measured_by = worker;
   record.max_error = best->max_error;
   record.bound = best->bound;
   record.check_seeds = check_seeds;
   record.strategy = input.strategy;
   record.trials_asked = input.wanted;
   record.budget_s = budget_s;
-  for (const Trial& trial : input.trials.empty() ? finals : input.trials)
-    ++record.outcomes[static_cast<size_t>(trial.outcome)];
+  for (const Trial& trial : input.trials) ++record.outcomes[static_cast<size_t>(trial.outcome)];
+  if (input.trials.empty())
+    for (const PhaseTrial& final : finals) ++record.outcomes[static_cast<size_t>(final.trial.outcome)];
   record.bytes = group.bytes;
   record.ops = group.ops;
   record.flops = group.flops;
-  for (const Trial& trial : all) {
-    record.compile_s += trial.compile_s;
-    record.check_s += trial.check_s;
-    record.measure_s += trial.measure_s;
+  for (const PhaseTrial& item : all) {
+    record.compile_s += item.trial.compile_s;
+    record.check_s += item.trial.check_s;
+    record.measure_s += item.trial.measure_s;
   }
   record.digest = record_digest(record);
   return record;

@@ -45,6 +45,7 @@ struct Round {
   int64_t size = 0;
   std::vector<Candidate> candidates;
   std::vector<Trial> rejected;
+  std::optional<Check> check;  // of a confirmation: its own
 };
 
 // The next round of the search, with what is being measured taken into account; size 0 when `wanted` is reached or the
@@ -74,11 +75,13 @@ Standing standing_of(const SearchInput& input, int64_t launches, double bound_ns
 bool is_disturbed(const std::vector<Trial>& finals, const std::vector<Trial>& trials);
 bool any_correct(const std::vector<Trial>& trials);
 
-// The record of the finalist whose plan has the least time by the samples of all its trials; nullopt when none was
-// correct. `all`: every trial of the search, finals too, whose samples count and whose times the record sums up.
+// The record of the finalist whose plan has the least time; nullopt when none was correct. `all`: every trial of the
+// search, finals too, whose times the record sums up. For a finalist the samples count that the worker of its promotion
+// took, there and in the search: others may have faster machines, or say so.
 absl::StatusOr<std::optional<KernelRecord>> record_of_finals(const SearchInput& input, const PlannedGroup& group,
-                                                             const Device& device, const std::vector<Trial>& finals,
-                                                             const std::vector<Trial>& all,
+                                                             const Device& device,
+                                                             const std::vector<PhaseTrial>& finals,
+                                                             const std::vector<PhaseTrial>& all,
                                                              const std::vector<uint64_t>& check_seeds, double budget_s);
 
 // The seed of the first check of every search of the key.

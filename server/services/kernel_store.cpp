@@ -176,6 +176,8 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_default_ns(median_of(row.record.default_samples_ns));
     kernel->set_created_unix_ms(row.created_ms);
     kernel->set_pinned(row.pinned);
+    kernel->set_measured_by(row.record.measured_by);
+    kernel->set_confirmed_by(row.record.confirmed_by);
     bytes += kernel->ByteSizeLong();
   }
   const auto listed = static_cast<size_t>(out->kernels_size());

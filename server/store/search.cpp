@@ -8,7 +8,6 @@ namespace {
 
 struct TrialRow {
   int64_t search_id = 0;
-  std::string worker;
   PhaseTrial of;
 };
 
@@ -32,7 +31,7 @@ constexpr SqlColumn<TrialRow> kTrialColumns[] = {
     of_trial<&Trial::check_s>("check_s"),
     of_trial<&Trial::measure_s>("measure_s"),
     of_trial<&Trial::object_sha256>("object_sha256"),
-    column<TrialRow, &TrialRow::worker>("worker"),
+    column<TrialRow, &TrialRow::of, &PhaseTrial::worker>("worker"),
     {"code",
      [](const TrialRow& row) -> SqlValue {
        const CodeFacts& code = row.of.trial.code;
@@ -106,7 +105,7 @@ const std::string kSelectSearch = cat("SELECT ", names_of<SearchRow>(kSearchColu
 absl::Status put_trials(Sql& sql, int64_t search_id, int64_t phase, const std::vector<Trial>& trials,
                         const std::string& worker) {
   for (const Trial& trial : trials)
-    WL_RETURN_IF_ERROR(insert<TrialRow>(sql, "trials", kTrialColumns, {search_id, worker, {phase, trial}}));
+    WL_RETURN_IF_ERROR(insert<TrialRow>(sql, "trials", kTrialColumns, {search_id, {phase, trial, worker}}));
   return absl::OkStatus();
 }
 

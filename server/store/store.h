@@ -83,11 +83,6 @@ struct BatchRow {
   std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
 };
 
-struct PhaseTrial {
-  int64_t phase = 0;
-  Trial trial;
-};
-
 struct RecordRow {
   KernelRecord record;
   int64_t search_id = 0;

@@ -52,6 +52,7 @@ std::vector<std::string> build(const std::vector<Candidate>& candidates, const s
   options.folder = folder;
   options.unit = 1;
   options.jobs = jobs;
+  options.deadline_ns = 600'000'000'000;
   const auto compiled = compile_cpu(candidates, options);
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   std::vector<std::string> objects;
@@ -80,7 +81,7 @@ TEST(Rebuild, GivesTheSameBytes) {
   std::reverse(other.begin(), other.end());
   std::map<std::string, Built> by_target;
   for (size_t i = 0; i < first.size(); ++i) {
-    ASSERT_FALSE(one[i].empty()) << first[i].plan << " for " << first[i].source.target << " does not compile";
+    ASSERT_FALSE(one[i].empty() || other[i].empty()) << first[i].plan << " for " << first[i].source.target << " does not compile";
     Built& built = by_target[cat(first[i].source.target, " ", first[i].source.compiler)];
     built.same += one[i] == other[i] ? 1 : 0;
     ++built.all;

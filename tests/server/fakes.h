@@ -170,10 +170,12 @@ inline Trial fake_trial(const Candidate& candidate, bool keep_object) {
   return trial;
 }
 
-// `judge` may change the outcome of a candidate. `before` is called with every batch first and may block.
+// `judge` may change the outcome of a candidate. `before` is called with every batch first and may block. `forge` may
+// change all that is reported and uploaded.
 struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};
+  std::function<void(const Batch&, Measured*)> forge = {};
 };
 
 // A candidate that a worker measured, and in which batch.
@@ -203,6 +205,7 @@ class FakeWorker {
         if (batch.keep_objects) measured.objects[candidate.trial] = "object of " + candidate.plan;
         measured.trials.push_back(std::move(trial));
       }
+      if (hooks_.forge) hooks_.forge(batch, &measured);
       const std::lock_guard lock(mutex_);
       for (const Candidate& candidate : batch.candidates) measured_.push_back({batch.id, candidate.plan, batch.phase});
       return measured;

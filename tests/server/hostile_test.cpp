@@ -3,23 +3,63 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
+#include "warploom/v1/blob.grpc.pb.h"
 
 namespace wl {
 namespace {
 
 using ::testing::HasSubstr;
 
+const std::string kFast = "plan ops=4 number=1";  // what a hostile worker praises
+
+// The served record of every group, by its plan.
+std::vector<KernelRecord> records_of(Service& service, const JobResult& result) {
+  std::vector<KernelRecord> records;
+  for (const GroupResult& group : result.groups) {
+    grpc::ClientContext context;
+    v1::GetKernelRequest request;
+    request.set_key(group.key);
+    v1::KernelRecord answer;
+    const grpc::Status status = service.kernels->GetKernel(&context, request, &answer);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    if (auto record = from_proto(answer); record.ok()) records.push_back(*std::move(record));
+  }
+  return records;
+}
+
+// Objects of its own, well uploaded.
+void forge_objects(const Batch&, Measured* measured) {
+  for (Trial& trial : measured->trials) {
+    if (trial.object_sha256.empty()) continue;
+    std::string& object = measured->objects.at(trial.trial);
+    object = "hostile " + object;
+    trial.object_sha256 = sha256_hex(object);
+  }
+}
+
+void expect_honest(Service& service, const Job& job, const std::string& hostile) {
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const KernelRecord& record : records_of(service, *job.result)) {
+    EXPECT_EQ(record.object_sha256, sha256_hex("object of " + record.plan));
+    EXPECT_NE(record.measured_by, hostile);
+    EXPECT_NE(record.confirmed_by, hostile);
+    EXPECT_GE(median_of(record.samples_ns), 1000);
+  }
+}
+
 // A candidate that was "measured" faster than any machine can be is an error and no winner, and search goes on.
 TEST(Hostile, TimesBelowTheFloorAreErrors) {
   Scratch scratch;
   Service service(scratch.path("a.db"));
-  const std::string fast = "plan ops=4 number=1";
   std::atomic<int> claims = 0;
   FakeWorker worker(service.channel, "w", {.judge = [&](const Batch&, Trial* trial) {
-                      if (trial->plan != fast) return;
+                      if (trial->plan != kFast) return;
                       trial->outcome = Outcome::kCorrect;
                       trial->samples_ns = {900, 1, 900, 900};  // one false sample among honest ones
                       ++claims;
@@ -28,15 +68,109 @@ TEST(Hostile, TimesBelowTheFloorAreErrors) {
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   EXPECT_GT(claims, 0);
   for (const GroupResult& group : job.result->groups) {
-    EXPECT_NE(group.plan, fast);
+    EXPECT_NE(group.plan, kFast);
     EXPECT_GT(group.best_ns, 100);
   }
   EXPECT_EQ(claims, 1) << "it is no finalist, so nobody measures it again";
   const Rows rows =
-      rows_of(scratch.path("a.db"), cat("SELECT DISTINCT message, samples_ns FROM trials WHERE plan = '", fast, "'"));
+      rows_of(scratch.path("a.db"), cat("SELECT DISTINCT message, samples_ns FROM trials WHERE plan = '", kFast, "'"));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_THAT(rows[0][0], HasSubstr("not believed: a sample of 1 ns"));
   EXPECT_EQ(rows[0][1], "");
+}
+
+// Two honest workers refute a third, whichever of them promotes.
+TEST(Hostile, ItsOwnObjectIsNotPromoted) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker hostile(service.channel, "hostile", {.forge = forge_objects});
+  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  wait_for_workers(scratch.path("a.db"), 3);
+  expect_honest(service, service.run("r", trials(48)), "hostile");
+}
+
+TEST(Hostile, ItsTimesAreNotPromoted) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker hostile(service.channel, "hostile", {.judge = [](const Batch&, Trial* trial) {
+                       trial->outcome = Outcome::kCorrect;
+                       trial->samples_ns = {100, 101, 102};
+                     }});
+  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  wait_for_workers(scratch.path("a.db"), 3);
+  expect_honest(service, service.run("r", trials(48)), "hostile");
+}
+
+// One word against another: nothing is promoted, and what is asked later is served by whoever is left.
+TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/0.5);
+  FakeWorker honest(service.channel, "honest");
+  {
+    FakeWorker hostile(service.channel, "hostile", {.forge = forge_objects});
+    wait_for_workers(scratch.path("a.db"), 2);
+    const Job job = service.run("r", trials(24));
+    EXPECT_EQ(job.state, JobState::kFailed);
+    EXPECT_THAT(job.error.message(), HasSubstr("nothing is promoted that two workers do not agree on"));
+    EXPECT_EQ(number_in(scratch.path("a.db"), "SELECT count(*) FROM records"), 0);
+  }
+  expect_honest(service, service.run("again", trials(24)), "hostile");
+}
+
+// What is no digest, lease or batch of its own is refused, and nothing of it is written.
+TEST(Hostile, ForeignNamesAreRefused) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/1);
+  service.register_worker("hostile");
+  const auto job = service.create("r", trials(16));
+  ASSERT_TRUE(job.ok()) << job.status();
+  const v1::Lease lease = service.acquire("hostile");
+  const absl::StatusOr<Batch> batch = from_proto(lease.batch());
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const auto report = [&](const std::string& batch_id, const std::string& lease_id, const std::string& digest) {
+    grpc::ClientContext context;
+    v1::ReportResultsRequest request;
+    request.set_worker("hostile");
+    request.set_epoch(1);
+    auto* item = request.add_items();
+    item->set_lease_id(lease_id);
+    item->set_attempt(lease.attempt());
+    item->set_batch_id(batch_id);
+    for (const Candidate& candidate : batch->candidates) {
+      *item->add_trials() = to_proto(fake_trial(candidate, true));
+      item->mutable_trials()->rbegin()->set_object_sha256(digest);
+    }
+    v1::ReportResultsResponse answer;
+    return service.workers->ReportResults(&context, request, &answer);
+  };
+  const std::string good = sha256_hex("object");
+  const auto stored = [&] { return number_in(scratch.path("a.db"), "SELECT count(*) FROM trials WHERE worker <> ''"); };
+  for (const char* name : {"../../../tmp/x", "/etc/passwd", "a/b"}) {
+    EXPECT_EQ(report(batch->id, lease.lease_id(), name).error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
+    grpc::ClientContext context;
+    const auto blobs = v1::BlobStore::NewStub(service.channel);
+    v1::UploadResponse answer;
+    v1::UploadRequest chunk;
+    chunk.set_digest(name);
+    chunk.set_data("object");
+    auto writer = blobs->Upload(&context, &answer);
+    writer->Write(chunk);
+    writer->WritesDone();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
+  }
+  (void)report("s1/p1/t0", lease.lease_id(), good);
+  (void)report(batch->id, std::string(32, '0'), good);
+  EXPECT_EQ(stored(), 0) << "another batch, and another lease";
+  EXPECT_FALSE(std::filesystem::exists("/tmp/x"));
+  FakeWorker honest(service.channel, "honest");
+  grpc::ClientContext context;
+  v1::ReleaseLeasesRequest release;
+  auto* item = release.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  v1::ReleaseLeasesResponse released;
+  EXPECT_TRUE(service.workers->ReleaseLeases(&context, release, &released).ok());
+  expect_honest(service, service.watch(job->name).back(), "hostile");
 }
 
 }  // namespace

@@ -110,8 +110,8 @@ class LeasesAlone : public ::testing::Test {
       milliseconds(60'000),
       stuck_,
       /*quiet_while_busy=*/true,
-      {.stored = [this](int64_t, const std::string& id,
-                        const std::vector<Trial>& trials) { stored_.emplace_back(id, trials); },
+      {.stored = [this](int64_t, const std::string& id, const std::vector<Trial>& trials,
+                        const std::string&) { stored_.emplace_back(id, trials); },
        .split = [this](int64_t, const std::string& id, const std::vector<BatchRow>&) { split_.push_back(id); },
        .store_failed = [](int64_t, const absl::Status& status) { ADD_FAILURE() << status; }}};
   int64_t search_id_ = 0;
@@ -285,7 +285,7 @@ TEST_F(LeasesAlone, AWorkerThatCannotDoABatchIsNotGivenItAgain) {
 TEST_F(LeasesAlone, WhatTheOnlyOtherWorkerDidNotTakeIsForAnybodyOnceThatIsGone) {
   Workers short_lived(store_.get(), milliseconds(0));  // dead as soon as no call of theirs is open
   Leases leases(store_.get(), &short_lived, &loop_, milliseconds(60'000), std::chrono::hours(1), false,
-                {.stored = [](int64_t, const std::string&, const std::vector<Trial>&) {},
+                {.stored = [](int64_t, const std::string&, const std::vector<Trial>&, const std::string&) {},
                  .split = [](int64_t, const std::string&, const std::vector<BatchRow>&) {},
                  .store_failed = [](int64_t, const absl::Status&) {}});
   leases.recovered();

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace wl {
@@ -38,6 +39,11 @@ inline int64_t number_in(const std::string& file, const std::string& query) {
   if (rows.size() == 1 && rows[0].size() == 1) return std::stoll(rows[0][0]);
   ADD_FAILURE() << query << " gives no number";
   return 0;
+}
+
+// Until so many workers have registered with the coordinator that has the file open.
+inline void wait_for_workers(const std::string& file, int count) {
+  while (number_in(file, "SELECT count(*) FROM workers") < count) std::this_thread::yield();
 }
 
 inline void run_in(const std::string& file, const std::string& script) {

@@ -128,7 +128,7 @@ TEST(RequestLimits, ReasonOfAReleaseIsMadeLegal) {
     return absl::UnavailableError("\xff" + std::string(1 << 20, 'x'));
   };
   EXPECT_FALSE(run_agent(service.channel, options, {}).ok());
-  FakeWorker worker(service.channel, "w");
+  FakeWorker worker(service.channel, "unable");
   EXPECT_EQ(service.watch(job->name).back().state, JobState::kSucceeded);
 }
 

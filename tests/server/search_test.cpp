@@ -71,9 +71,11 @@ std::string winner(const std::vector<Trial>& finals, const std::vector<Trial>& t
   SearchInput input;
   input.compiler = &group;
   input.trials = trials;
-  std::vector<Trial> all = trials;
-  all.insert(all.end(), finals.begin(), finals.end());
-  const auto record = record_of_finals(input, {}, fake_device(), finals, all, {1, 2}, 0);
+  std::vector<PhaseTrial> all, promoted;
+  for (const Trial& trial : trials) all.push_back({0, trial, "w#1"});
+  for (const Trial& trial : finals) promoted.push_back({1, trial, "w#2"});
+  all.insert(all.end(), promoted.begin(), promoted.end());
+  const auto record = record_of_finals(input, {}, fake_device(), promoted, all, {1, 2}, 0);
   EXPECT_TRUE(record.ok() && record->has_value()) << record.status();
   return record.ok() && record->has_value() ? (*record)->plan : "none";
 }

@@ -1,0 +1,118 @@
+// Confirmations of promotions: which worker is asked, and what follows from what it says.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "server/engine/searches.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostClaims = 4;  // on a finalist: its promotion's, and those of workers who were asked
+
+std::set<std::string> names_of(const std::vector<Claim>& claims) {
+  std::set<std::string> names;
+  for (const Claim& claim : claims) names.insert(claim.worker);
+  return names;
+}
+
+}  // namespace
+
+// Who must not be given a batch of the search. A confirmation: whoever has measured its candidates in the promotion or
+// for it.
+std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
+  std::set<std::string> names = search.refuted;
+  if (!confirms(row.phase)) return names;
+  for (const PhaseTrial& item : search.all) {
+    if (item.phase == 0 || item.worker.empty() || promotion_of(item.phase) != promotion_of(row.phase)) continue;
+    if (std::any_of(row.candidates.begin(), row.candidates.end(),
+                    [&](const PlannedTrial& candidate) { return candidate.plan == item.trial.plan; }))
+      names.insert(item.name());
+  }
+  return names;
+}
+
+// Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask.
+Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
+                                        bool may_ask) {
+  const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
+  const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
+  if (const auto pair = agreed(claims)) {
+    for (size_t i = 0; i < claims.size(); ++i) {
+      const std::string why = difference(claims[pair->first], claims[i]);
+      if (i == pair->first || i == pair->second || why.empty()) continue;
+      spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker,
+                   claims[pair->first].worker, claims[pair->second].worker, why);
+    }
+    if (pair->first > 0) {
+      refute(search, claims[0].worker);
+      return Confirmed::kRefuted;
+    }
+    const Claim &first = claims[pair->first], &second = claims[pair->second];
+    confirm(first, second, &record);
+    record.check_seeds = {search.check_seeds.front()};
+    for (const Claim* claim : {&first, &second})
+      if (const auto seed = search.seeds_of.find(claim->phase); seed != search.seeds_of.end())
+        record.check_seeds.push_back(seed->second);
+    record.digest = record_digest(record);
+    return Confirmed::kYes;
+  }
+  std::vector<std::string> others = workers_->names_here(search.device);
+  const std::set<std::string> known = names_of(claims);
+  std::erase_if(others, [&](const auto& name) { return known.contains(name) || search.refuted.contains(name); });
+  if (may_ask && !others.empty() && claims.size() < kMostClaims) {
+    ask(search, finals, record);
+    return Confirmed::kAsked;
+  }
+  if (claims.size() <= 1) return Confirmed::kYes;
+  search.disputed.insert(record.plan);
+  search.dispute = cat(what, ": ", difference(claims[0], claims[1]),
+                       "; nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a "
+                       "third of the same kind, and ask again");
+  spdlog::warn("audit: {}", search.dispute);
+  return Confirmed::kDisputed;
+}
+
+// Offers the winner and the default schedule to a worker that has not measured them.
+void Searches::ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record) {
+  int64_t number = 0;
+  for (const PhaseTrial& item : search.all)
+    if (promotion_of(item.phase) == search.phase) number = std::max(number, item.phase / kConfirmation);
+  std::vector<PlannedTrial> candidates;
+  for (const std::string& plan : {record.plan, record.default_plan}) {
+    const auto final = std::find_if(finals.begin(), finals.end(), [&](const auto& f) { return f.trial.plan == plan; });
+    if (final != finals.end() && (candidates.empty() || candidates.front().plan != plan))
+      candidates.push_back({final->trial.trial, plan});
+  }
+  const int64_t phase = search.phase + (number + 1) * kConfirmation;
+  prepare(
+      search,
+      [phase, candidates, seed = unpredictable()](const SearchInput& input) {
+        return confirming_round(input, phase, candidates, seed);
+      },
+      std::nullopt);
+}
+
+// What the worker measured for the search is forgotten, and it gets no more of it.
+void Searches::refute(Search& search, const std::string& worker) {
+  search.refuted.insert(worker);
+  search.input.trials.clear();
+  search.tally = {};
+  std::vector<PhaseTrial> all = std::exchange(search.all, {});
+  for (const PhaseTrial& item : all)
+    if (item.name() != worker) add_trial(search, item);
+  search.exhausted = false;
+}
+
+// Ends a confirmation that no worker is left for.
+void Searches::confirm_no_longer(Search& search) {
+  std::erase_if(search.open, [&](const auto& batch) {
+    return !leases_->can_be_had(batch.first) && leases_->take_back(batch.first, "", /*leased_too=*/false);
+  });
+  if (!search.open.empty()) return;
+  const absl::Status status = conclude(search, /*may_ask=*/false);
+  if (!status.ok()) observer_->on_failure(search, status);
+}
+
+}  // namespace wl

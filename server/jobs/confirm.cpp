@@ -1,0 +1,100 @@
+#include "server/jobs/confirm.h"
+
+#include <algorithm>
+
+namespace wl {
+namespace {
+
+// Two machines of one kind, under other loads, differ by less than this.
+constexpr double kFactor = 2;
+// A kernel that was faster than the default schedule by more than this share is not slower by more than it elsewhere.
+constexpr double kShare = 0.1;
+
+double time_of(const Trial& trial) {
+  return undisturbed_ns(trial.samples_ns);
+}
+
+// The time of the winner as a multiple of the default schedule's; 0: not known.
+double relative(const Claim& claim) {
+  const double standard = claim.standard ? time_of(*claim.standard) : 0;
+  return standard > 0 ? time_of(claim.winner) / standard : 0;
+}
+
+double factor(double a, double b) {
+  return a > 0 && b > 0 ? std::max(a / b, b / a) : 0;
+}
+
+std::string said(const Claim& claim) {
+  return cat(claim.worker.empty() ? "nobody" : claim.worker, " says ",
+             kOutcomeNames[static_cast<int>(claim.winner.outcome)], claim.winner.message.empty() ? "" : ": ",
+             claim.winner.message);
+}
+
+std::string timed(const Claim& claim) {
+  const std::string beside =
+      claim.standard ? absl::StrFormat(" and %.0f ns for the default schedule", time_of(*claim.standard)) : "";
+  return absl::StrFormat("%s measured %.0f ns%s", claim.worker, time_of(claim.winner), beside);
+}
+
+}  // namespace
+
+std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
+                             const std::vector<PhaseTrial>& all) {
+  std::vector<Claim> claims;
+  for (const PhaseTrial& item : all)
+    if (promotion_of(item.phase) == phase && item.trial.plan == plan)
+      claims.push_back({item.phase, item.name(), item.trial, std::nullopt});
+  std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) { return a.phase < b.phase; });
+  for (Claim& claim : claims)
+    for (const PhaseTrial& item : all)
+      if (item.phase == claim.phase && item.trial.plan == default_plan && plan != default_plan &&
+          item.name() == claim.worker && item.trial.outcome == Outcome::kCorrect)
+        claim.standard = item.trial;
+  return claims;
+}
+
+std::string difference(const Claim& a, const Claim& b) {
+  for (const Claim* claim : {&a, &b})
+    if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
+  if (a.worker == b.worker) return cat("both are ", a.worker);
+  if (a.winner.object_sha256 != b.winner.object_sha256) {
+    return cat(a.worker, " built the object ", a.winner.object_sha256, " and ", b.worker, " built ",
+               b.winner.object_sha256);
+  }
+  const double ra = relative(a), rb = relative(b);
+  // Load slows the default schedule down as well: the times agree if they do as they are, or as multiples of it.
+  const bool far =
+      factor(time_of(a.winner), time_of(b.winner)) > kFactor && (ra == 0 || rb == 0 || factor(ra, rb) > kFactor);
+  const auto turned = [](double one, double other) { return one > 0 && one < 1 - kShare && other > 1 + kShare; };
+  if (far || turned(ra, rb) || turned(rb, ra)) return cat(timed(a), ", ", timed(b));
+  return "";
+}
+
+std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims) {
+  for (size_t second = 1; second < claims.size(); ++second)
+    for (size_t first = 0; first < second; ++first)
+      if (difference(claims[first], claims[second]).empty()) return std::pair(first, second);
+  return std::nullopt;
+}
+
+absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
+                                       const std::vector<PlannedTrial>& candidates, uint64_t check_seed) {
+  Round round = stored_round(input, phase, candidates);
+  WL_ASSIGN_OR_RETURN(round.check, input.compiler->check(check_seed));
+  return round;
+}
+
+void confirm(const Claim& first, const Claim& second, KernelRecord* record) {
+  const Claim& slower = time_of(first.winner) >= time_of(second.winner) ? first : second;
+  record->measured_by = first.worker;
+  record->confirmed_by = second.worker;
+  record->object_sha256 = slower.winner.object_sha256;
+  record->samples_ns = slower.winner.samples_ns;
+  record->default_samples_ns = slower.standard                        ? slower.standard->samples_ns
+                               : record->plan == record->default_plan ? slower.winner.samples_ns
+                                                                      : record->default_samples_ns;
+  record->max_error = slower.winner.max_error;
+  record->bound = slower.winner.bound;
+}
+
+}  // namespace wl

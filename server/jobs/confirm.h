@@ -1,0 +1,41 @@
+// Confirming the winner of a promotion: other workers build it again, check it and time it beside the default schedule,
+// and what they say is compared. Pure functions of trials (docs/decisions/0028-confirmed-records.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/jobs/search.h"
+
+namespace wl {
+
+// What one worker says of a kernel.
+struct Claim {
+  int64_t phase = 0;
+  std::string worker;  // its name; empty: its trial was given up, and nobody says it
+  Trial winner;
+  std::optional<Trial> standard;  // the default schedule in the same rounds; none: it was not right, or is the winner
+};
+
+// Every claim on a plan: of the promotion `phase`, then of its confirmations.
+std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
+                             const std::vector<PhaseTrial>& all);
+
+// Why two workers do not say the same of a kernel, for people; empty when they do: both found it right, built the same
+// bytes, and their times agree as far as times of one kind of machine do.
+std::string difference(const Claim& a, const Claim& b);
+
+// The first two claims that agree, as indices.
+std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims);
+
+// The batch of a confirmation: the winner and the default schedule, with a check of its own.
+absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
+                                       const std::vector<PlannedTrial>& candidates, uint64_t check_seed);
+
+// The record, with what two workers agreed on: of the two the samples that took longer, so that neither can make a
+// kernel look faster than the other has seen it.
+void confirm(const Claim& first, const Claim& second, KernelRecord* record);
+
+}  // namespace wl

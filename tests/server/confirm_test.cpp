@@ -1,0 +1,154 @@
+// Confirmations by a second worker: the rule, who is asked, and what holds when workers come and go.
+#include "server/jobs/confirm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/outside.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+
+Claim claim(const std::string& worker, int64_t ns, int64_t default_ns, const std::string& object = "o") {
+  Claim claim;
+  claim.worker = worker;
+  claim.winner.outcome = Outcome::kCorrect;
+  claim.winner.samples_ns = {ns - 1, ns, ns + 5};
+  claim.winner.object_sha256 = object;
+  claim.standard = claim.winner;
+  claim.standard->samples_ns = {default_ns, default_ns, default_ns};
+  return claim;
+}
+
+TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
+  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 1000, 2000)), "");
+  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 1900, 2100)), "") << "another load";
+  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 5000, 9000)), "") << "load on both kernels";
+  EXPECT_EQ(difference(claim("a", 1000, 1050), claim("b", 1150, 1050)), "") << "as fast as the default";
+  EXPECT_THAT(difference(claim("a", 100, 2000), claim("b", 1000, 2000)), HasSubstr("b measured 1000 ns"));
+  EXPECT_THAT(difference(claim("a", 1000, 2000), claim("b", 100, 2000)), HasSubstr("b measured 100 ns"));
+  EXPECT_NE(difference(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "faster there, slower here";
+  EXPECT_THAT(difference(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), HasSubstr("b built p"));
+  EXPECT_NE(difference(claim("a", 1000, 2000), claim("a", 1000, 2000)), "") << "one worker is no two";
+  Claim wrong = claim("b", 1000, 2000);
+  wrong.winner.outcome = Outcome::kWrongResult;
+  EXPECT_THAT(difference(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
+}
+
+TEST(Claims, TheFirstTwoThatAgreeDecide) {
+  const Claim a = claim("a", 1000, 2000), b = claim("b", 1010, 2000), hostile = claim("h", 1000, 2000, "p");
+  EXPECT_EQ(agreed({a}), std::nullopt);
+  EXPECT_EQ(agreed({a, hostile}), std::nullopt);
+  EXPECT_EQ(agreed({hostile, a, b}), (std::pair<size_t, size_t>(1, 2)));
+  EXPECT_EQ(agreed({a, hostile, b}), (std::pair<size_t, size_t>(0, 2)));
+}
+
+TEST(Claims, TheSlowerSamplesAreKept) {
+  KernelRecord record;
+  confirm(claim("a", 1000, 2000), claim("b", 1200, 2100), &record);
+  EXPECT_EQ(record.measured_by, "a");
+  EXPECT_EQ(record.confirmed_by, "b");
+  EXPECT_EQ(undisturbed_ns(record.samples_ns), 1200);
+  EXPECT_EQ(undisturbed_ns(record.default_samples_ns), 2100);
+  confirm(claim("a", 1000, 2000), claim("b", 600, 2100), &record);
+  EXPECT_EQ(undisturbed_ns(record.samples_ns), 1000);
+}
+
+KernelRecord record_of(Service& service, const std::string& key) {
+  grpc::ClientContext context;
+  v1::GetKernelRequest request;
+  request.set_key(key);
+  v1::KernelRecord answer;
+  EXPECT_TRUE(service.kernels->GetKernel(&context, request, &answer).ok());
+  return from_proto(answer).value();
+}
+
+// Every promoted kernel is built, checked and timed by the other worker too, with a seed of its own.
+TEST(Confirmation, IsByAnotherWorker) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  std::mutex mutex;
+  std::map<std::string, std::vector<uint64_t>> seeds;  // by batch
+  const auto look = [&](const Batch& batch) {
+    const std::lock_guard lock(mutex);
+    for (const Check& check : batch.checks) seeds[batch.id].push_back(check.seed);
+    EXPECT_EQ(batch.recipe.interleave, batch.promotion());
+    EXPECT_EQ(batch.keep_objects, batch.promotion());
+  };
+  FakeWorker one(service.channel, "one", {.before = look}), two(service.channel, "two", {.before = look});
+  wait_for_workers(scratch.path("a.db"), 2);
+  const Job job = service.run("r", trials(24));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const GroupResult& group : job.result->groups) {
+    const KernelRecord record = record_of(service, group.key);
+    EXPECT_EQ(std::set<std::string>({record.measured_by, record.confirmed_by}), (std::set<std::string>{"one", "two"}));
+    EXPECT_EQ(record.check_seeds.size(), 3u);
+    EXPECT_EQ(std::set<uint64_t>(record.check_seeds.begin(), record.check_seeds.end()).size(), 3u);
+    EXPECT_EQ(group.confirmed_by, record.confirmed_by);
+    for (FakeWorker* worker : {&one, &two}) {
+      const std::string name = worker == &one ? "one" : "two";
+      for (const MeasuredPlan& each : worker->measured())
+        EXPECT_TRUE(each.plan != record.plan || !confirms(each.phase) || name == record.confirmed_by) << each;
+    }
+  }
+}
+
+TEST(Confirmation, IsNotWaitedForWhereThereIsOneWorker) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  FakeWorker one(service.channel, "one");
+  const Job job = service.run("r", trials(24));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const GroupResult& group : job.result->groups) {
+    const KernelRecord record = record_of(service, group.key);
+    EXPECT_EQ(record.measured_by, "one");
+    EXPECT_EQ(record.confirmed_by, "");
+  }
+}
+
+// The second worker was there when it was asked, and is never heard from again.
+TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/0.5);
+  service.register_worker("gone");
+  FakeWorker one(service.channel, "one");
+  const Job job = service.run("r", trials(8));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  for (const GroupResult& group : job.result->groups)
+    EXPECT_EQ(record_of(service, group.key).confirmed_by, "") << group.key;
+}
+
+// The coordinator restarts while a confirmation is open: it is offered again, and the promotion is not repeated.
+TEST(Confirmation, SurvivesARestart) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  const std::string graph =
+      "graph {\n  %0 = input \"x\" : f32[64,32] normal(0,1)\n  %1 = exp %0 : f32[64,32]\n"
+      "  output \"y\" %1\n}\n";
+  const std::string open = cat("SELECT count(*) FROM batches WHERE state = 'ready' AND phase > ", kConfirmation);
+  {
+    Service service(file);
+    service.register_worker("two");
+    FakeWorker one(service.channel, "one");
+    ASSERT_TRUE(service.create("r", trials(8), graph).ok());
+    while (number_in(file, open) == 0) std::this_thread::yield();
+  }
+  const int64_t promoted = number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation));
+  Service service(file);
+  FakeWorker one(service.channel, "one"), two(service.channel, "two");
+  const auto job = service.create("r", trials(8), graph);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Job done = service.watch(job->name).back();
+  ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
+  const KernelRecord record = record_of(service, done.result->groups.at(0).key);
+  EXPECT_EQ(record.measured_by, "one");
+  EXPECT_EQ(record.confirmed_by, "two");
+  EXPECT_EQ(number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation)), promoted);
+}
+
+}  // namespace
+}  // namespace wl
