@@ -38,9 +38,21 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
                                         bool may_ask) {
   const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
   const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
-  if (const auto pair = agreed(claims)) {
+  std::vector<std::string> others = workers_->names_here(search.device);
+  const std::set<std::string> known = names_of(claims);
+  std::erase_if(others, [&](const auto& name) { return known.contains(name) || search.refuted.contains(name); });
+  const bool can_ask = may_ask && !others.empty() && claims.size() < kMostClaims;
+  // Times that agree beside the default schedule only may come from a loaded machine, or from a worker that lies about
+  // both: another worker tells, where there is one.
+  Closeness closeness = Closeness::kAsTheyAre;
+  auto pair = agreed(claims, closeness);
+  if (!pair && !can_ask) {
+    closeness = Closeness::kBesideDefault;
+    pair = agreed(claims, closeness);
+  }
+  if (pair) {
     for (size_t i = 0; i < claims.size(); ++i) {
-      const std::string why = difference(claims[pair->first], claims[i]);
+      const std::string why = difference(claims[pair->first], claims[i], closeness);
       if (i == pair->first || i == pair->second || why.empty()) continue;
       spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker,
                    claims[pair->first].worker, claims[pair->second].worker, why);
@@ -58,16 +70,13 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
     record.digest = record_digest(record);
     return Confirmed::kYes;
   }
-  std::vector<std::string> others = workers_->names_here(search.device);
-  const std::set<std::string> known = names_of(claims);
-  std::erase_if(others, [&](const auto& name) { return known.contains(name) || search.refuted.contains(name); });
-  if (may_ask && !others.empty() && claims.size() < kMostClaims) {
+  if (can_ask) {
     ask(search, finals, record);
     return Confirmed::kAsked;
   }
   if (claims.size() <= 1) return Confirmed::kYes;
   search.disputed.insert(record.plan);
-  search.dispute = cat(what, ": ", difference(claims[0], claims[1]),
+  search.dispute = cat(what, ": ", difference(claims[0], claims[1], Closeness::kBesideDefault),
                        "; nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a "
                        "third of the same kind, and ask again");
   spdlog::warn("audit: {}", search.dispute);

@@ -53,7 +53,7 @@ std::vector<Claim> claims_on(const std::string& plan, const std::string& default
   return claims;
 }
 
-std::string difference(const Claim& a, const Claim& b) {
+std::string difference(const Claim& a, const Claim& b, Closeness closeness) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
   if (a.worker == b.worker) return cat("both are ", a.worker);
@@ -62,18 +62,17 @@ std::string difference(const Claim& a, const Claim& b) {
                b.winner.object_sha256);
   }
   const double ra = relative(a), rb = relative(b);
-  // Load slows the default schedule down as well: the times agree if they do as they are, or as multiples of it.
-  const bool far =
-      factor(time_of(a.winner), time_of(b.winner)) > kFactor && (ra == 0 || rb == 0 || factor(ra, rb) > kFactor);
+  const bool load = closeness == Closeness::kBesideDefault && ra > 0 && rb > 0 && factor(ra, rb) <= kFactor;
+  const bool far = factor(time_of(a.winner), time_of(b.winner)) > kFactor && !load;
   const auto turned = [](double one, double other) { return one > 0 && one < 1 - kShare && other > 1 + kShare; };
   if (far || turned(ra, rb) || turned(rb, ra)) return cat(timed(a), ", ", timed(b));
   return "";
 }
 
-std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims) {
+std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness) {
   for (size_t second = 1; second < claims.size(); ++second)
     for (size_t first = 0; first < second; ++first)
-      if (difference(claims[first], claims[second]).empty()) return std::pair(first, second);
+      if (difference(claims[first], claims[second], closeness).empty()) return std::pair(first, second);
   return std::nullopt;
 }
 
@@ -85,9 +84,10 @@ absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
 }
 
 void confirm(const Claim& first, const Claim& second, KernelRecord* record) {
-  const Claim& slower = time_of(first.winner) >= time_of(second.winner) ? first : second;
-  record->measured_by = first.worker;
-  record->confirmed_by = second.worker;
+  const bool second_slower = time_of(second.winner) > time_of(first.winner);
+  const Claim& slower = second_slower ? second : first;
+  record->measured_by = slower.worker;
+  record->confirmed_by = second_slower ? first.worker : second.worker;
   record->object_sha256 = slower.winner.object_sha256;
   record->samples_ns = slower.winner.samples_ns;
   record->default_samples_ns = slower.standard                        ? slower.standard->samples_ns

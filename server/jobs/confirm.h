@@ -23,19 +23,25 @@ struct Claim {
 std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
                              const std::vector<PhaseTrial>& all);
 
+// How close the times of two workers have to be.
+enum class Closeness {
+  kAsTheyAre,     // within what machines of one kind differ by
+  kBesideDefault  // or as multiples of the default schedule's, which load slows down as well
+};
+
 // Why two workers do not say the same of a kernel, for people; empty when they do: both found it right, built the same
-// bytes, and their times agree as far as times of one kind of machine do.
-std::string difference(const Claim& a, const Claim& b);
+// bytes, and their times are close.
+std::string difference(const Claim& a, const Claim& b, Closeness closeness);
 
 // The first two claims that agree, as indices.
-std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims);
+std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness);
 
 // The batch of a confirmation: the winner and the default schedule, with a check of its own.
 absl::StatusOr<Round> confirming_round(const SearchInput& input, int64_t phase,
                                        const std::vector<PlannedTrial>& candidates, uint64_t check_seed);
 
-// The record, with what two workers agreed on: of the two the samples that took longer, so that neither can make a
-// kernel look faster than the other has seen it.
+// The record, with what two workers agreed on: measured by the one whose samples took longer, confirmed by the other,
+// so that neither can make a kernel look faster than the other has seen it.
 void confirm(const Claim& first, const Claim& second, KernelRecord* record);
 
 }  // namespace wl

@@ -81,7 +81,8 @@ TEST(Rebuild, GivesTheSameBytes) {
   std::reverse(other.begin(), other.end());
   std::map<std::string, Built> by_target;
   for (size_t i = 0; i < first.size(); ++i) {
-    ASSERT_FALSE(one[i].empty() || other[i].empty()) << first[i].plan << " for " << first[i].source.target << " does not compile";
+    ASSERT_FALSE(one[i].empty() || other[i].empty())
+        << first[i].plan << " for " << first[i].source.target << " does not compile";
     Built& built = by_target[cat(first[i].source.target, " ", first[i].source.compiler)];
     built.same += one[i] == other[i] ? 1 : 0;
     ++built.all;

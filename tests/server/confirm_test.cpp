@@ -24,37 +24,57 @@ Claim claim(const std::string& worker, int64_t ns, int64_t default_ns, const std
   return claim;
 }
 
+std::string as_they_are(const Claim& a, const Claim& b) {
+  return difference(a, b, Closeness::kAsTheyAre);
+}
+
+std::string beside_default(const Claim& a, const Claim& b) {
+  return difference(a, b, Closeness::kBesideDefault);
+}
+
 TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
-  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 1000, 2000)), "");
-  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 1900, 2100)), "") << "another load";
-  EXPECT_EQ(difference(claim("a", 1000, 2000), claim("b", 5000, 9000)), "") << "load on both kernels";
-  EXPECT_EQ(difference(claim("a", 1000, 1050), claim("b", 1150, 1050)), "") << "as fast as the default";
-  EXPECT_THAT(difference(claim("a", 100, 2000), claim("b", 1000, 2000)), HasSubstr("b measured 1000 ns"));
-  EXPECT_THAT(difference(claim("a", 1000, 2000), claim("b", 100, 2000)), HasSubstr("b measured 100 ns"));
-  EXPECT_NE(difference(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "faster there, slower here";
-  EXPECT_THAT(difference(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), HasSubstr("b built p"));
-  EXPECT_NE(difference(claim("a", 1000, 2000), claim("a", 1000, 2000)), "") << "one worker is no two";
+  EXPECT_EQ(as_they_are(claim("a", 1000, 2000), claim("b", 1000, 2000)), "");
+  EXPECT_EQ(as_they_are(claim("a", 1000, 2000), claim("b", 1900, 2100)), "") << "another load";
+  EXPECT_EQ(as_they_are(claim("a", 1000, 1050), claim("b", 1150, 1050)), "") << "as fast as the default";
+  EXPECT_THAT(as_they_are(claim("a", 100, 2000), claim("b", 1000, 2000)), HasSubstr("b measured 1000 ns"));
+  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), claim("b", 100, 2000)), HasSubstr("b measured 100 ns"));
+  EXPECT_NE(as_they_are(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "faster there, slower here";
+  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), HasSubstr("b built p"));
+  EXPECT_NE(as_they_are(claim("a", 1000, 2000), claim("a", 1000, 2000)), "") << "one worker is no two";
   Claim wrong = claim("b", 1000, 2000);
   wrong.winner.outcome = Outcome::kWrongResult;
-  EXPECT_THAT(difference(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
+  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
+}
+
+// Load on both kernels, or a lie about both.
+TEST(Claims, AgreeBesideTheDefaultScheduleOnlyWhereThatIsAskedFor) {
+  EXPECT_EQ(beside_default(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
+  EXPECT_NE(as_they_are(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
+  EXPECT_NE(beside_default(claim("a", 1000, 9000), claim("b", 5000, 9000)), "");
+  const std::vector<Claim> claims = {claim("h", 100, 100), claim("a", 1000, 1000), claim("b", 1010, 1000)};
+  EXPECT_EQ(agreed(claims, Closeness::kAsTheyAre), (std::pair<size_t, size_t>(1, 2)));
+  EXPECT_EQ(agreed(claims, Closeness::kBesideDefault), (std::pair<size_t, size_t>(0, 1)));
 }
 
 TEST(Claims, TheFirstTwoThatAgreeDecide) {
   const Claim a = claim("a", 1000, 2000), b = claim("b", 1010, 2000), hostile = claim("h", 1000, 2000, "p");
-  EXPECT_EQ(agreed({a}), std::nullopt);
-  EXPECT_EQ(agreed({a, hostile}), std::nullopt);
-  EXPECT_EQ(agreed({hostile, a, b}), (std::pair<size_t, size_t>(1, 2)));
-  EXPECT_EQ(agreed({a, hostile, b}), (std::pair<size_t, size_t>(0, 2)));
+  for (const Closeness closeness : {Closeness::kAsTheyAre, Closeness::kBesideDefault}) {
+    EXPECT_EQ(agreed({a}, closeness), std::nullopt);
+    EXPECT_EQ(agreed({a, hostile}, closeness), std::nullopt);
+    EXPECT_EQ(agreed({hostile, a, b}, closeness), (std::pair<size_t, size_t>(1, 2)));
+    EXPECT_EQ(agreed({a, hostile, b}, closeness), (std::pair<size_t, size_t>(0, 2)));
+  }
 }
 
 TEST(Claims, TheSlowerSamplesAreKept) {
   KernelRecord record;
   confirm(claim("a", 1000, 2000), claim("b", 1200, 2100), &record);
-  EXPECT_EQ(record.measured_by, "a");
-  EXPECT_EQ(record.confirmed_by, "b");
+  EXPECT_EQ(record.measured_by, "b");
+  EXPECT_EQ(record.confirmed_by, "a");
   EXPECT_EQ(undisturbed_ns(record.samples_ns), 1200);
   EXPECT_EQ(undisturbed_ns(record.default_samples_ns), 2100);
   confirm(claim("a", 1000, 2000), claim("b", 600, 2100), &record);
+  EXPECT_EQ(record.measured_by, "a");
   EXPECT_EQ(undisturbed_ns(record.samples_ns), 1000);
 }
 
