@@ -1,0 +1,107 @@
+// What follows from a promotion: it is repeated, confirmed, or makes the record of the key.
+#include <algorithm>
+
+#include "server/engine/searches.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostDisputed = 3;     // finalists on which two workers do not agree
+constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
+
+}  // namespace
+
+// After a promotion or a confirmation of it. `may_ask`: other workers may be asked to confirm. The search may be gone
+// afterwards.
+absl::Status Searches::conclude(Search& search, bool may_ask) {
+  std::vector<PhaseTrial> finals;
+  std::vector<Trial> measured;
+  bool asked = false;
+  for (const PhaseTrial& item : search.all) {
+    asked |= confirms(item.phase) && promotion_of(item.phase) == search.phase;
+    if (item.phase == search.phase) measured.push_back(item.trial);
+    if (item.phase == search.phase && !search.disputed.contains(item.trial.plan)) finals.push_back(item);
+  }
+  std::sort(finals.begin(), finals.end(), [](auto& a, auto& b) { return a.trial.trial < b.trial.trial; });
+  const bool may_repeat = search.phase < kMostPromotions && !search.stop && !search.elsewhere && !asked;
+  if (may_repeat && is_disturbed(measured, search.input.trials)) {
+    mark(search);
+    return absl::OkStatus();
+  }
+  SearchInput input = search.input;
+  // A job may have asked for more meanwhile. And what was cut short may be searched on: it counts as a wish for what it
+  // got.
+  const bool goes_on = !search.stop && !search.exhausted && input.wanted > static_cast<int64_t>(input.trials.size()) &&
+                       !input.trials.empty();
+  if (search.cancelled || goes_on) input.wanted = std::max<int64_t>(1, static_cast<int64_t>(input.trials.size()));
+  double budget_s = search.budget_s;
+  if (search.elsewhere) {
+    input.strategy = search.elsewhere->strategy;
+    input.wanted = search.elsewhere->trials_asked;
+    budget_s = search.elsewhere->budget_s;
+  }
+  WL_ASSIGN_OR_RETURN(std::optional<KernelRecord> record, record_of_finals(input, search.group, search.device, finals,
+                                                                           search.all, search.check_seeds, budget_s));
+  if (record) {
+    switch (confirmed(search, finals, *record, may_ask)) {
+      case Confirmed::kYes:
+        break;
+      case Confirmed::kAsked:
+        return absl::OkStatus();
+      case Confirmed::kRefuted:
+        mark(search);  // It is searched and promoted again, by others.
+        return absl::OkStatus();
+      case Confirmed::kDisputed:
+        // The other finalists have their turn.
+        return search.disputed.size() < kMostDisputed ? conclude(search, may_ask) : absl::AbortedError(search.dispute);
+    }
+  } else if (!search.disputed.empty()) {
+    return absl::AbortedError(search.dispute);
+  }
+  search.interim = false;
+  const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
+  if (elsewhere && !holds_here(*elsewhere, measured)) {
+    mark(search);
+    return absl::OkStatus();
+  }
+  return take_finals(search, record, elsewhere.has_value(), goes_on);
+}
+
+// What a promotion came to, once it is confirmed where it can be.
+absl::Status Searches::take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred,
+                                   bool goes_on) {
+  if (record && goes_on) {
+    WL_RETURN_IF_ERROR(store_->promote(*record, search.row.id));
+    observer_->on_record(search, *record, SearchObserver::Origin::kSearched);
+    mark(search);
+    observer_->on_interim(search);
+    return absl::OkStatus();
+  }
+  if (record) return take_record(search, *record, transferred);
+  if (search.gave_up_default || search.input.wanted > 1 || search.stop) {
+    finish(search, Search::End::kNothing);
+  } else {
+    search.gave_up_default = true;
+    mark(search);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
+  if (search.stop) {
+    // What was cut short, a --retune above all, does not displace a better record.
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known, store_->record_by_key(record.key, record.environment));
+    if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {
+      observer_->on_record(search, known->record, SearchObserver::Origin::kKnown);
+      finish(search, Search::End::kRecord);
+      return absl::OkStatus();
+    }
+  }
+  WL_RETURN_IF_ERROR(store_->promote(record, search.row.id));
+  observer_->on_record(search, record,
+                       transferred ? SearchObserver::Origin::kTransferred : SearchObserver::Origin::kSearched);
+  finish(search, Search::End::kRecord);
+  return absl::OkStatus();
+}
+
+}  // namespace wl
