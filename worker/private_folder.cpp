@@ -20,21 +20,42 @@ namespace {
 constexpr const char* kPrefix = "measure.";
 constexpr const char* kOwner = "/.owner";
 
-// A file that is locked while this process lives. It gets its name once it is locked, so nobody finds it unlocked.
+// A lock on the parent of private folders; none where it cannot be opened. Shared: a folder is made, and does not have
+// its owner yet. Exclusive: whatever has no owner was left.
+class ParentLock {
+ public:
+  ParentLock(const std::string& parent, int operation)
+      : file_(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (file_ >= 0) locked_ = flock(file_, operation) == 0;
+  }
+  ~ParentLock() {
+    if (file_ >= 0) close(file_);
+  }
+  ParentLock(const ParentLock&) = delete;
+  ParentLock& operator=(const ParentLock&) = delete;
+  bool locked() const { return locked_; }
+
+ private:
+  int file_;
+  bool locked_ = false;
+};
+
+// A file that is locked while this process lives.
 int own(const std::string& folder) {
-  const std::string name = folder + kOwner, unlocked = name + ".new";
-  const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int file = open((folder + kOwner).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return -1;
-  if (flock(file, LOCK_EX | LOCK_NB) == 0 && rename(unlocked.c_str(), name.c_str()) == 0) return file;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
   close(file);
   return -1;
 }
 
+// Whether the process that made the folder has ended; nobody may be making one.
 bool is_orphan(const std::string& folder) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
   const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0) return false;
+  // Its process was killed before it had owned the folder, or while it removed it.
+  if (file < 0) return errno == ENOENT;
   const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
   close(file);
   return orphan;
@@ -44,6 +65,7 @@ bool is_orphan(const std::string& folder) {
 
 absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
   std::string path = cat(parent, "/", kPrefix, "XXXXXX");
+  const ParentLock making(parent, LOCK_SH);
   if (!mkdtemp(path.data()))
     return absl::UnavailableError(absl::StrCat("cannot make a folder in ", parent, ": ", std::strerror(errno)));
   PrivateFolder folder;
@@ -56,6 +78,8 @@ absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
 }
 
 void PrivateFolder::sweep(const std::string& parent) {
+  const ParentLock alone(parent, LOCK_EX);
+  if (!alone.locked()) return;
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(parent, ignored); at != std::filesystem::directory_iterator();
        at.increment(ignored)) {

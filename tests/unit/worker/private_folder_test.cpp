@@ -1,0 +1,47 @@
+#include "worker/private_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace wl {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PrivateFolders : public ::testing::Test {
+ protected:
+  PrivateFolders() {
+    std::string path = ::testing::TempDir() + "foldersXXXXXX";
+    parent = mkdtemp(path.data());
+  }
+  ~PrivateFolders() override { fs::remove_all(parent); }
+  std::string parent;
+};
+
+TEST_F(PrivateFolders, AreKeptWhileTheirProcessLives) {
+  {
+    const auto folder = PrivateFolder::make(parent);
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    std::ofstream(folder->path() + "/file") << "text";
+    PrivateFolder::sweep(parent);
+    EXPECT_TRUE(fs::exists(folder->path() + "/file"));
+  }
+  EXPECT_TRUE(fs::is_empty(parent));
+}
+
+// Its process was killed between two steps: before the folder had an owner, or when it was half removed.
+TEST_F(PrivateFolders, WithoutAnOwnerAreSwept) {
+  fs::create_directory(parent + "/measure.empty");
+  fs::create_directory(parent + "/measure.half");
+  std::ofstream(parent + "/measure.half/file") << "text";
+  std::ofstream(parent + "/other") << "not ours";
+  PrivateFolder::sweep(parent);
+  EXPECT_FALSE(fs::exists(parent + "/measure.empty"));
+  EXPECT_FALSE(fs::exists(parent + "/measure.half"));
+  EXPECT_TRUE(fs::exists(parent + "/other"));
+}
+
+}  // namespace
+}  // namespace wl
