@@ -107,6 +107,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .slow = slow.get(),
                         .upkeep = upkeep.get(),
                         .replies = replies.get(),
+                        .authorizer = authorizer.get(),
                         .waiting = waiting.get(),
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s};

@@ -43,6 +43,7 @@ absl::Status Calls::register_process(const std::vector<Device>& devices) {
       limited(patience_, [&](auto* context) { return workers_->RegisterWorker(context, request, &answer); }));
   renew_ = milliseconds(std::max<int64_t>(10, static_cast<int64_t>(answer.renew_s() * 1000)));
   epoch_ = answer.epoch();
+  if (!answer.name().empty()) name_ = answer.name();  // Empty: an older coordinator, which keeps the name as it is.
   return absl::OkStatus();
 }
 

@@ -52,7 +52,7 @@ class Calls {
   template <typename Request>
   Request from_me() const;
 
-  const std::string name_;
+  std::string name_;  // changes when the process registers, and never while it works
   const milliseconds patience_;
   const std::stop_token stop_;
   const std::unique_ptr<v1::WorkerService::Stub> workers_;

@@ -40,22 +40,23 @@ class ParentLock {
   bool locked_ = false;
 };
 
-// A file that is locked while this process lives.
+// A file that is locked while this process lives. It gets its name once it is locked, so nobody finds it unlocked.
 int own(const std::string& folder) {
-  const int file = open((folder + kOwner).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const std::string name = folder + kOwner, unlocked = name + ".new";
+  const int file = open(unlocked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return -1;
-  if (flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  if (flock(file, LOCK_EX | LOCK_NB) == 0 && rename(unlocked.c_str(), name.c_str()) == 0) return file;
   close(file);
   return -1;
 }
 
-// Whether the process that made the folder has ended; nobody may be making one.
-bool is_orphan(const std::string& folder) {
+// Whether the process that made the folder has ended. `none_made`: nobody is making one.
+bool is_orphan(const std::string& folder, bool none_made) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return false;
   const int file = open((folder + kOwner).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   // Its process was killed before it had owned the folder, or while it removed it.
-  if (file < 0) return errno == ENOENT;
+  if (file < 0) return none_made && errno == ENOENT;
   const bool orphan = flock(file, LOCK_EX | LOCK_NB) == 0;
   close(file);
   return orphan;
@@ -78,12 +79,12 @@ absl::StatusOr<PrivateFolder> PrivateFolder::make(const std::string& parent) {
 }
 
 void PrivateFolder::sweep(const std::string& parent) {
-  const ParentLock alone(parent, LOCK_EX);
-  if (!alone.locked()) return;
+  // A process that was stopped while it made one may keep others waiting for ever.
+  const ParentLock alone(parent, LOCK_EX | LOCK_NB);
   std::error_code ignored;
   for (auto at = std::filesystem::directory_iterator(parent, ignored); at != std::filesystem::directory_iterator();
        at.increment(ignored)) {
-    if (at->path().filename().string().starts_with(kPrefix) && is_orphan(at->path().string()))
+    if (at->path().filename().string().starts_with(kPrefix) && is_orphan(at->path().string(), alone.locked()))
       std::filesystem::remove_all(at->path(), ignored);
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,6 +50,12 @@ struct PhaseTrial {
   // The worker's name, whatever process of it.
   std::string name() const { return worker.substr(0, worker.rfind('#')); }
 };
+
+// Who answers for a worker: whoever its name begins with, up to the first '/'. The devices of one process share it, and
+// all workers of one certificate or token.
+inline std::string principal_of(std::string_view worker) {
+  return std::string(worker.substr(0, worker.find('/')));
+}
 
 // Source, compiled object, measurements, checks and provenance of one kernel, under one digest.
 struct KernelRecord {

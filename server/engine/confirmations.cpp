@@ -11,26 +11,26 @@ namespace {
 
 constexpr size_t kMostClaims = 4;  // on a finalist: its promotion's, and those of workers who were asked
 
-std::set<std::string> names_of(const std::vector<Claim>& claims) {
-  std::set<std::string> names;
-  for (const Claim& claim : claims) names.insert(claim.worker);
-  return names;
+std::set<std::string> principals_of(const std::vector<Claim>& claims) {
+  std::set<std::string> principals;
+  for (const Claim& claim : claims) principals.insert(principal_of(claim.worker));
+  return principals;
 }
 
 }  // namespace
 
-// Who must not be given a batch of the search. A confirmation: whoever has measured its candidates in the promotion or
+// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its candidates in the promotion or
 // for it.
 std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
-  std::set<std::string> names = search.refuted;
-  if (!confirms(row.phase)) return names;
+  std::set<std::string> principals = search.refuted;
+  if (!confirms(row.phase)) return principals;
   for (const PhaseTrial& item : search.all) {
     if (item.phase == 0 || item.worker.empty() || promotion_of(item.phase) != promotion_of(row.phase)) continue;
     if (std::any_of(row.candidates.begin(), row.candidates.end(),
                     [&](const PlannedTrial& candidate) { return candidate.plan == item.trial.plan; }))
-      names.insert(item.name());
+      principals.insert(principal_of(item.name()));
   }
-  return names;
+  return principals;
 }
 
 // Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask.
@@ -39,8 +39,10 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
   const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
   const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
   std::vector<std::string> others = workers_->names_here(search.device);
-  const std::set<std::string> known = names_of(claims);
-  std::erase_if(others, [&](const auto& name) { return known.contains(name) || search.refuted.contains(name); });
+  const std::set<std::string> known = principals_of(claims);
+  std::erase_if(others, [&](const auto& name) {
+    return known.contains(principal_of(name)) || search.refuted.contains(principal_of(name));
+  });
   const bool can_ask = may_ask && !others.empty() && claims.size() < kMostClaims;
   // Times that agree beside the default schedule only may come from a loaded machine, or from a worker that lies about
   // both: another worker tells, where there is one.
@@ -58,7 +60,7 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
                    claims[pair->first].worker, claims[pair->second].worker, why);
     }
     if (pair->first > 0) {
-      refute(search, claims[0].worker);
+      refute(search, principal_of(claims[0].worker));
       return Confirmed::kRefuted;
     }
     const Claim &first = claims[pair->first], &second = claims[pair->second];
@@ -103,14 +105,14 @@ void Searches::ask(Search& search, const std::vector<PhaseTrial>& finals, const 
       std::nullopt);
 }
 
-// What the worker measured for the search is forgotten, and it gets no more of it.
-void Searches::refute(Search& search, const std::string& worker) {
-  search.refuted.insert(worker);
+// What its workers measured for the search is forgotten, and they get no more of it.
+void Searches::refute(Search& search, const std::string& principal) {
+  search.refuted.insert(principal);
   search.input.trials.clear();
   search.tally = {};
   std::vector<PhaseTrial> all = std::exchange(search.all, {});
   for (const PhaseTrial& item : all)
-    if (item.name() != worker) add_trial(search, item);
+    if (principal_of(item.name()) != principal) add_trial(search, item);
   search.exhausted = false;
 }
 

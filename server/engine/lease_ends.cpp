@@ -68,7 +68,7 @@ double Leases::usual_loss(const Item& item) const {
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device);
   std::erase_if(names, [&](const std::string& name) {
-    return item.unable.contains(name) || item.offer.not_by.contains(name) ||
+    return item.unable.contains(name) || item.offer.not_by.contains(principal_of(name)) ||
            std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
   });
   return names;
@@ -93,7 +93,7 @@ bool Leases::can_be_had(const std::string& batch_id) const {
   if (Clock::now() - item.offered < workers_->away()) return true;
   const std::vector<std::string> here = workers_->names_here(item.offer.device);
   return std::any_of(here.begin(), here.end(), [&](const std::string& name) {
-    return !item.unable.contains(name) && !item.offer.not_by.contains(name);
+    return !item.unable.contains(name) && !item.offer.not_by.contains(principal_of(name));
   });
 }
 
@@ -202,7 +202,7 @@ void Leases::welcome(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (auto& [id, item] : items_) {
     item.unable.erase(name);
-    if (item.offer.not_by.contains(name)) continue;
+    if (item.offer.not_by.contains(principal_of(name))) continue;
     if (item.avoid.erase(name) == 0 || item.state != Item::State::kReady) continue;
     ready_.drop(id);
     put_ready(id, item);

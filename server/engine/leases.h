@@ -26,7 +26,7 @@ struct Offer {
   // Smaller first: when the round is due (compiler/search/budget.h), older jobs first, heavy groups first.
   ReadyQueue::Order order;
   BatchRow row;                  // a lease that it had when the coordinator started goes on for a full term
-  std::set<std::string> not_by;  // names of workers that are never given it
+  std::set<std::string> not_by;  // principals whose workers are never given it
   double floor_ns = 0;           // no sample below it is believed (compiler/model/roofline.h); 0: any is
 };
 

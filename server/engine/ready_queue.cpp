@@ -25,6 +25,10 @@ bool any_serves(const std::vector<Device>& devices, const Device& wanted) {
   return std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, wanted); });
 }
 
+bool bars(const std::set<std::string>& avoid, const std::string& worker) {
+  return avoid.contains(worker) || avoid.contains(principal_of(worker));
+}
+
 }  // namespace
 
 // In one of four states: it waits, it is due, it is being answered, or it was answered.
@@ -181,7 +185,7 @@ std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Device& device, con
   std::shared_ptr<LeaseCall> first;
   for (const auto& [of, waiting] : waiting_) {
     const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
-                                  [&](const auto& item) { return !avoid.contains(item.second->request.worker); });
+                                  [&](const auto& item) { return !bars(avoid, item.second->request.worker); });
     if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
     if (any_serves(waiting.devices, device)) first = fit->second;
   }
@@ -195,7 +199,7 @@ bool ReadyQueue::take_best(LeaseCall& call) {
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
     const auto& batches = at->second.batches;
     const auto fit = std::find_if(batches.begin(), batches.end(), [&](const auto& batch) {
-      return !places_.at(batch.second).avoid.contains(call.request.worker);
+      return !bars(places_.at(batch.second).avoid, call.request.worker);
     });
     if (fit == batches.end() || (best != nullptr && *best <= *fit)) continue;
     if (!any_serves(call.request.devices, at->second.device)) continue;

@@ -51,7 +51,7 @@ class ReadyQueue {
   ReadyQueue(const ReadyQueue&) = delete;
   ReadyQueue& operator=(const ReadyQueue&) = delete;
 
-  // `avoid`: workers that are not given the batch.
+  // `avoid`: workers that are not given the batch, and principals of which none is.
   void put(const std::string& batch_id, const Device& device, const Order& order,
            const std::set<std::string>& avoid = {});
   void drop(const std::string& batch_id);  // It is not ready any more. Nothing happens if it was not there.

@@ -56,7 +56,7 @@ struct Search {
   bool interim = false;                   // promote what there is, and go on
   std::set<std::string> disputed;         // plans on whose promotion two workers did not agree, and no third decided
   std::string dispute;                    // the last such, for people
-  std::set<std::string> refuted;          // workers whose promotions two others refuted: they get no batch of it
+  std::set<std::string> refuted;          // principals whose promotions two others refuted: they get no batch of it
   bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
   std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
@@ -119,7 +119,7 @@ class Searches {
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
-  void refute(Search& search, const std::string& worker);
+  void refute(Search& search, const std::string& principal);
   void confirm_no_longer(Search& search);
   std::set<std::string> never_by(const Search& search, const BatchRow& row) const;
   // rounds.cpp

@@ -56,7 +56,7 @@ std::vector<Claim> claims_on(const std::string& plan, const std::string& default
 std::string difference(const Claim& a, const Claim& b, Closeness closeness) {
   for (const Claim* claim : {&a, &b})
     if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
-  if (a.worker == b.worker) return cat("both are ", a.worker);
+  if (principal_of(a.worker) == principal_of(b.worker)) return cat("both are of ", principal_of(a.worker));
   if (a.winner.object_sha256 != b.winner.object_sha256) {
     return cat(a.worker, " built the object ", a.winner.object_sha256, " and ", b.worker, " built ",
                b.winner.object_sha256);

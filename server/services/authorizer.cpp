@@ -18,10 +18,28 @@ namespace {
 
 // Whether the coordinator is up is for everybody to ask.
 constexpr const char kHealth[] = "/grpc.health.v1.Health/";
+constexpr const char kToken[] = "authorization";
 constexpr std::string_view kBearer = "Bearer ";
 constexpr unsigned kReadTlsFilesAgainS = 1;
 constexpr int64_t kMostLinesPerSecond = 50;  // about refused calls
 constexpr size_t kShownName = 256;
+
+std::string text_of(grpc::string_ref one) {
+  return {one.data(), one.size()};
+}
+
+// The names in a valid certificate of the caller: alternative names, then the common name.
+std::vector<std::string> names_in(const grpc::AuthContext& context) {
+  std::vector<std::string> names;
+  if (!context.IsPeerAuthenticated()) return names;
+  for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME})
+    for (const grpc::string_ref& name : context.FindPropertyValues(property)) names.push_back(text_of(name));
+  return names;
+}
+
+const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
+  return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
+}
 
 // gRPC calls it with every call of a connection, on its own threads, and answers a call that is refused itself.
 class DoorGuard final : public grpc::AuthMetadataProcessor {
@@ -29,21 +47,14 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
   DoorGuard(Authorizer* authorizer, std::shared_ptr<const Connection> connection)
       : authorizer_(authorizer), connection_(std::move(connection)) {}
   bool IsBlocking() const override { return false; }
-  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata* consumed,
+  grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
                        OutputMetadata*) override {
-    const auto text = [](grpc::string_ref one) { return std::string(one.data(), one.size()); };
     const auto path = metadata.find(":path");
     Shown shown;
-    if (const auto found = metadata.find("authorization"); found != metadata.end()) {
-      shown.token = text(found->second);
-      consumed->emplace("authorization", *shown.token);
-    }
-    if (connection_->door == Door::kTls && context->IsPeerAuthenticated()) {
-      for (const char* property : {GRPC_X509_SAN_PROPERTY_NAME, GRPC_X509_CN_PROPERTY_NAME})
-        for (const grpc::string_ref& name : context->FindPropertyValues(property)) shown.names.push_back(text(name));
-    }
+    if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
+    if (connection_->door == Door::kTls) shown.names = names_in(*context);
     return to_grpc(
-        authorizer_->check(path == metadata.end() ? std::string() : text(path->second), *connection_, shown));
+        authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_, shown));
   }
 
  private:
@@ -78,7 +89,7 @@ std::string alternatives(Roles roles) {
   return absl::StrReplaceAll(print_roles(roles), {{", ", " or "}});
 }
 
-const char* name_of(Door door) {
+const char* text_of(Door door) {
   switch (door) {
     case Door::kUnix:
       return "unix";
@@ -128,6 +139,18 @@ absl::Status Authorizer::check(const std::string& path, const Connection& connec
   if (!outcome.ok() || rule->second == kOperator)
     write_down(call, connection, caller.ok() ? caller->name : "nobody known", outcome);
   return outcome;
+}
+
+std::string Authorizer::name_of(const grpc::CallbackServerContext& context) const {
+  const auto token = context.client_metadata().find(kToken);
+  if (token != context.client_metadata().end()) {
+    const std::shared_ptr<const Callers> callers = callers_->now();
+    const TokenRow* const row = row_of(*callers, text_of(token->second));
+    return row == nullptr ? "" : row->name;
+  }
+  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
+  const std::vector<std::string> names = about ? names_in(*about) : std::vector<std::string>();
+  return names.empty() ? "" : fitted(names.front(), TextKind::kName, kShownName);
 }
 
 absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) {
@@ -217,7 +240,7 @@ void Authorizer::write_down(const std::string& call, const Connection& connectio
       {"time", print_time(time(nullptr))},
       {"call", call},
       {"who", who},
-      {"by", name_of(connection.door)},
+      {"by", text_of(connection.door)},
       {"outcome", outcome.ok() ? "allowed" : "refused"},
   };
   if (!outcome.ok()) line["why"] = std::string(outcome.message());

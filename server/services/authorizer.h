@@ -61,6 +61,10 @@ class Authorizer {
   // are for operators alone, leave a line in the log. Any thread.
   absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
 
+  // The name that a call was allowed under: of its token, or of its certificate. Empty: it came from this machine with
+  // neither, where callers are not told apart by name. Any thread.
+  std::string name_of(const grpc::CallbackServerContext& context) const;
+
  private:
   struct Caller {
     std::string name;  // "user 1000"

@@ -10,6 +10,7 @@
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "server/engine/engine.h"
+#include "server/services/authorizer.h"
 #include "server/services/budget.h"
 #include "server/services/reply_cache.h"
 #include "server/services/work_pool.h"
@@ -38,7 +39,8 @@ struct Serving {
   WorkPool* slow;   // calls that may compile, or write a backup, for seconds
   Upkeep* upkeep;
   ReplyCache* replies;
-  Budget* waiting;    // long polls and watches
+  const Authorizer* authorizer;  // who calls; null: embedded mode, whose calls are all its own
+  Budget* waiting;               // long polls and watches
   Budget* transfers;  // bytes of blobs and of answers of Inspect
   double lease_s;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/str_replace.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
@@ -10,6 +11,16 @@ namespace wl {
 namespace {
 
 constexpr double kMaxWaitS = 55;
+
+// The name that a worker has here: what it says, after the name of the certificate or token that it calls with. So
+// nobody speaks for the workers of others, and all workers of a caller have one principal (compiler/base/job.h).
+std::string name_here(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
+  if (serving.authorizer == nullptr) return name;
+  const std::string caller = serving.authorizer->name_of(context);
+  if (caller.empty()) return name;
+  const std::string owner = absl::StrReplaceAll(caller, {{"/", "%2F"}, {"%", "%25"}, {"#", "%23"}});
+  return name == owner || name.starts_with(owner + "/") ? name : cat(owner, "/", name);
+}
 
 // A long poll. It deletes itself once gRPC is done with it.
 class AcquireCall final : public grpc::ServerUnaryReactor {
@@ -23,6 +34,11 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
     }
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       Finish(to_grpc(fields));
+      return;
+    }
+    if (name_here(serving, *context, request.worker()) != request.worker()) {
+      Finish(to_grpc(absl::PermissionDeniedError(
+          cat("worker: \"", request.worker(), "\" is a worker of another caller; register, and use the name given"))));
       return;
     }
     const double wait_s = request.wait_s() > 0 ? std::min(request.wait_s(), kMaxWaitS) : 0;
@@ -72,7 +88,9 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
 class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
  public:
   explicit WorkerServiceImpl(const Serving& serving) : serving_(serving) {}
-  WL_ANSWER_ON(serving_.quick, RegisterWorker, v1::RegisterWorkerRequest, v1::RegisterWorkerResponse);
+  grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
+                                           const v1::RegisterWorkerRequest* request,
+                                           v1::RegisterWorkerResponse* out) override;
   grpc::ServerUnaryReactor* AcquireLeases(grpc::CallbackServerContext*, const v1::AcquireLeasesRequest*,
                                           v1::AcquireLeasesResponse*) override;
   WL_ANSWER_ON(serving_.quick, RenewLeases, v1::RenewLeasesRequest, v1::RenewLeasesResponse);
@@ -80,23 +98,39 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
   WL_ANSWER_ON(serving_.quick, ReleaseLeases, v1::ReleaseLeasesRequest, v1::ReleaseLeasesResponse);
 
  private:
+  grpc::Status register_as(const std::string& name, const v1::RegisterWorkerRequest& request,
+                           v1::RegisterWorkerResponse* out);
+
   const Serving serving_;
   Engine* const engine_ = serving_.engine;
 };
 
-grpc::Status WorkerServiceImpl::RegisterWorker(const v1::RegisterWorkerRequest* request,
-                                               v1::RegisterWorkerResponse* out) {
+grpc::ServerUnaryReactor* WorkerServiceImpl::RegisterWorker(grpc::CallbackServerContext* context,
+                                                            const v1::RegisterWorkerRequest* request,
+                                                            v1::RegisterWorkerResponse* out) {
+  return answer_on(serving_.quick, context, [=, this] {
+    const absl::Status fields = check_fields(*request);
+    if (!fields.ok()) return to_grpc(fields);
+    return register_as(request->name().empty() ? "" : name_here(serving_, *context, request->name()), *request, out);
+  });
+}
+
+grpc::Status WorkerServiceImpl::register_as(const std::string& name, const v1::RegisterWorkerRequest& request,
+                                            v1::RegisterWorkerResponse* out) {
+  if (name.size() > kMostName)
+    return to_grpc(invalid("name: with the caller's name before it, it has more than ", kMostName, " bytes"));
   std::vector<Device> devices;
-  for (const v1::Device& item : request->devices()) {
+  for (const v1::Device& item : request.devices()) {
     auto device = from_proto(item);
     if (!device.ok()) return to_grpc(device.status());
     devices.push_back(*std::move(device));
   }
   out->set_lease_s(serving_.lease_s);
   out->set_renew_s(serving_.lease_s / 3);
-  const auto epoch = engine_->register_worker(request->name(), request->epoch(), devices);
+  const auto epoch = engine_->register_worker(name, request.epoch(), devices);
   if (!epoch.ok()) return to_grpc(epoch.status());
   out->set_epoch(*epoch);
+  out->set_name(name);
   return grpc::Status::OK;
 }
 
