@@ -53,6 +53,8 @@ constexpr TextRow kTexts[] = {
     {"KernelRecord.default_plan", TextKind::kText, kMostPlan},
     {"KernelRecord.object_sha256", TextKind::kDigest, kWordBytes},
     {"KernelRecord.strategy", TextKind::kWord, kWordBytes},
+    {"KernelRecord.signed_by", TextKind::kWord, kWordBytes},
+    {"KernelRecord.signature", TextKind::kWord, kWordBytes},
     {"KernelSummary.digest", TextKind::kDigest, kWordBytes},
     {"KernelSummary.key", TextKind::kDigest, kWordBytes},
     {"KernelSummary.plan", TextKind::kText, kMostPlan},

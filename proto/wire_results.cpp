@@ -116,6 +116,8 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   out.set_measure_s(record.measure_s);
   out.set_measured_by(record.measured_by);
   out.set_confirmed_by(record.confirmed_by);
+  out.set_signed_by(record.signed_by);
+  out.set_signature(record.signature);
   return out;
 }
 
@@ -148,6 +150,8 @@ absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
   out.measure_s = in.measure_s();
   out.measured_by = in.measured_by();
   out.confirmed_by = in.confirmed_by();
+  out.signed_by = in.signed_by();
+  out.signature = in.signature();
   if (record_digest(out) != out.digest) {
     return absl::DataLossError(
         absl::StrCat("record of key ", out.key, ": its bytes do not have the digest ", out.digest));

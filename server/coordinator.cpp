@@ -60,6 +60,7 @@ struct Coordinator::Impl {
   std::unique_ptr<ReplyCache> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
+  std::shared_ptr<const SigningKey> signing;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::unique_ptr<Doors>> doors;  // by address
   std::vector<std::string> addresses;
@@ -87,7 +88,11 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
+  if (!options.signing_key.empty()) {
+    WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
+  }
   EngineOptions jobs;
+  if (signing != nullptr) jobs.sign = [this](KernelRecord* record) { signing->sign(record); };
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
   jobs.stuck_s = options.stuck_s;
@@ -108,6 +113,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .upkeep = upkeep.get(),
                         .replies = replies.get(),
                         .authorizer = authorizer.get(),
+                        .signing = signing.get(),
                         .waiting = waiting.get(),
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s};

@@ -27,6 +27,7 @@ struct CoordinatorOptions {
   // of this machine; with it every port speaks TLS.
   std::string listen;
   TlsFiles tls;
+  std::string signing_key;  // file of the private key that signs records, made when missing; empty: none are signed
   std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
   int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs

@@ -84,6 +84,8 @@ std::vector<Setting> Daemon::settings() {
       {"--tls-cert", "tls_cert", &options.tls.cert, "certificate of this coordinator in PEM; every HOST:PORT has TLS"},
       {"--tls-key", "tls_key", &options.tls.key, "its private key"},
       {"--tls-ca", "tls_ca", &options.tls.ca, "who makes the certificates of workers, clients and operators"},
+      {"--signing-key", "signing_key", &options.signing_key,
+       "private Ed25519 key in PEM that signs what is stored; STORE.key, made when missing, unless said"},
       {"--ranker", "ranker", &options.ranker,
        "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
@@ -239,6 +241,7 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   if (daemon->options.store.empty() || daemon->options.listen.empty()) {
     return fail(wl::invalid("--store FILE and --listen ADDR are needed, on the command line or in --config"));
   }
+  if (daemon->options.signing_key.empty()) daemon->options.signing_key = daemon->options.store + ".key";
   return std::nullopt;
 }
 

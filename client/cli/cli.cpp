@@ -33,7 +33,11 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
   }
   Service service(channel, {.where = "this process"});
   if (!embedded) {
-    WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial));
+    std::vector<Signer> signers;
+    if (!options.signers.empty()) {
+      WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
+    }
+    WL_ASSIGN_OR_RETURN(service, Service::at(options.server, options.dial, std::move(signers)));
   }
   Context context{std::move(options), local, std::move(service), embedded};
   const std::string& command = context.options.command;

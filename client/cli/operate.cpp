@@ -154,13 +154,33 @@ absl::StatusOr<Listing> backup(Context& context) {
   return out;
 }
 
+absl::StatusOr<Listing> signer(Context& context) {
+  WL_ASSIGN_OR_RETURN(const std::string key, context.service.signing_key());
+  Listing out;
+  out.text = cat(key, " ", context.options.server, "\n");
+  out.json["signing_key"] = key;
+  return out;
+}
+
+absl::StatusOr<Listing> revoke(Context& context) {
+  const std::string& producer = context.options.input;
+  WL_ASSIGN_OR_RETURN(const Service::Revoked gone, context.service.revoke(producer));
+  Listing out;
+  out.text = cat(producer, ": ", gone.records, " records and ", gone.trials,
+                 " trials are forgotten; their kernels are searched again when somebody asks for them\n");
+  out.json["records"] = gone.records;
+  out.json["trials"] = gone.trials;
+  return out;
+}
+
 struct Row {
   const char* command;
   absl::StatusOr<Listing> (*run)(Context& context);
 };
-constexpr Row kRows[] = {
-    {"jobs", jobs},     {"records", records}, {"workers", workers}, {"cancel", cancel},         {"drain", drain},
-    {"undrain", drain}, {"pin", pin},         {"unpin", pin},       {"invalidate", invalidate}, {"backup", backup}};
+constexpr Row kRows[] = {{"jobs", jobs},     {"records", records}, {"workers", workers},
+                         {"cancel", cancel}, {"drain", drain},     {"undrain", drain},
+                         {"pin", pin},       {"unpin", pin},       {"invalidate", invalidate},
+                         {"backup", backup}, {"signer", signer},   {"revoke", revoke}};
 
 }  // namespace
 
@@ -168,9 +188,12 @@ absl::StatusOr<int> list_command(Context& context) {
   const Options& options = context.options;
   for (const Row& row : kRows) {
     if (options.command != row.command) continue;
-    WL_ASSIGN_OR_RETURN(const Listing listing, row.run(context));
-    WL_RETURN_IF_ERROR(write_report(options.json, text_of(listing.json)));
-    if (options.json != "-") std::fputs(listing.text.c_str(), stdout);
+    const absl::StatusOr<Listing> listing = row.run(context);
+    // Of a job it says that no candidate was right; here, that something has to be done first.
+    if (absl::IsFailedPrecondition(listing.status())) return invalid(std::string(listing.status().message()));
+    WL_RETURN_IF_ERROR(listing.status());
+    WL_RETURN_IF_ERROR(write_report(options.json, text_of(listing->json)));
+    if (options.json != "-") std::fputs(listing->text.c_str(), stdout);
     return kExitDone;
   }
   return absl::InternalError(cat("no function for the command ", options.command));

@@ -35,6 +35,7 @@ CLI::Option* add_server(CLI::App* sub, Options& options) {
       {"--tls-ca", &options.dial.tls.ca, "call by TLS; the CA of the coordinator's certificate, in PEM"},
       {"--tls-cert", &options.dial.tls.cert, "certificate of this client"},
       {"--tls-key", &options.dial.tls.key, "its private key"},
+      {"--signers", &options.signers, "keys of coordinators, one a line: use no kernel that none of them signed"},
       {"--token-file", &options.dial.token_file, "has a token of this client; or WARPLOOM_TOKEN is one"},
   };
   for (const auto& row : rows) sub->add_option(row.option, *row.value, row.says)->type_name("FILE")->needs(server);
@@ -282,6 +283,20 @@ void add_list_commands(CLI::App& app, Options& options) {
                              "warploom backup --server HOST:7411");
   add_server(backup, options)->required();
   add_json(backup, options);
+
+  CLI::App* revoke = command(app, options, "revoke", "forget what the workers of somebody measured or confirmed",
+                             "warploom revoke gpu7.example --server unix:/tmp/warploom.sock");
+  revoke
+      ->add_option("PRODUCER", options.input,
+                   "a worker's name up to its first '/', as in `warploom workers` and `warploom records`")
+      ->required();
+  add_server(revoke, options)->required();
+  add_json(revoke, options);
+  CLI::App* signer =
+      command(app, options, "signer", "the key that a coordinator signs kernels with, as a line of --signers",
+              "warploom signer --server HOST:7411 >> signers");
+  add_server(signer, options)->required();
+  add_json(signer, options);
 
   CLI::App* targets =
       command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",

@@ -19,6 +19,7 @@ struct Options {
   // address of the coordinator; empty: one is started in this process
   std::string server;
   DialOptions dial;                                  // how it is called
+  std::string signers;                               // file of the keys that may sign records; empty: any
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
   std::string out;                                   // folder in which to write the bundle

@@ -3,7 +3,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <random>
 #include <thread>
 
 #include "compiler/base/names.h"
@@ -93,9 +92,10 @@ absl::Status add_part(v1::InspectResponse part, Inspection& out) {
 Service::Service(std::shared_ptr<grpc::Channel> channel, Peer peer)
     : channel_(std::move(channel)), peer_(std::move(peer)) {}
 
-absl::StatusOr<Service> Service::at(const std::string& address, const DialOptions& options) {
+absl::StatusOr<Service> Service::at(const std::string& address, const DialOptions& options,
+                                    std::vector<Signer> signers) {
   WL_ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, dial(address, options));
-  return Service(std::move(channel), {.where = address, .dialled = options});
+  return Service(std::move(channel), {.where = address, .dialled = options, .signers = std::move(signers)});
 }
 
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
@@ -236,6 +236,7 @@ absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
     return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it is the record of the key ",
                                    record.key, ", asked for was ", key));
   }
+  WL_RETURN_IF_ERROR(check_signature(record, peer_.signers));
   return record;
 }
 
@@ -263,6 +264,7 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
         return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it has the record ",
                                        record.digest, ", asked for was ", digest));
       }
+      WL_RETURN_IF_ERROR(check_signature(record, peer_.signers));
       records.push_back(std::move(record));
     }
   }
@@ -332,6 +334,26 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   return rows;
 }
 
+absl::StatusOr<std::string> Service::signing_key() {
+  auto stub = v1::Admin::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::ServerInfo info,
+                      call(*stub, peer_, &v1::Admin::Stub::GetServerInfo, v1::GetServerInfoRequest()));
+  if (info.signing_key().empty()) {
+    return absl::NotFoundError(
+        cat("the coordinator at ", peer_.where, " signs no records; is it older than this program?"));
+  }
+  return info.signing_key();
+}
+
+absl::StatusOr<Service::Revoked> Service::revoke(const std::string& producer) {
+  v1::RevokeProducerRequest request;
+  request.set_producer(producer);
+  auto stub = v1::Admin::NewStub(channel_);
+  WL_ASSIGN_OR_RETURN(v1::RevokeProducerResponse answer,
+                      call(*stub, peer_, &v1::Admin::Stub::RevokeProducer, request, std::chrono::hours(1)));
+  return Revoked{answer.records(), answer.trials()};
+}
+
 absl::Status Service::set_drained(bool drained) {
   auto stub = v1::Admin::NewStub(channel_);
   return drained ? call(*stub, peer_, &v1::Admin::Stub::Drain, v1::DrainRequest()).status()
@@ -371,18 +393,6 @@ absl::StatusOr<int64_t> Service::set_pinned(const std::string& key_or_digest, bo
   }
   WL_RETURN_IF_ERROR(answer.status());
   return answer->records();
-}
-
-std::string new_request_id() {
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < 16; ++i) {
-    unsigned byte = device() & 0xff;
-    if (i == 6) byte = (byte & 0x0f) | 0x40;
-    if (i == 8) byte = (byte & 0x3f) | 0x80;
-    append(&id, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", absl::Hex(byte, absl::kZeroPad2));
-  }
-  return id;
 }
 
 }  // namespace wl

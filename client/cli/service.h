@@ -12,6 +12,7 @@
 #include "compiler/base/job.h"
 #include "compiler/base/status.h"
 #include "proto/dial.h"
+#include "proto/signing.h"
 
 namespace wl {
 
@@ -57,6 +58,7 @@ struct WatchLimits {
 struct Peer {
   std::string where;  // names it in error messages
   DialOptions dialled = {};
+  std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
 };
 
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
@@ -65,7 +67,8 @@ class Service {
  public:
   Service(std::shared_ptr<grpc::Channel> channel, Peer peer);
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
-  static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options);
+  static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options,
+                                    std::vector<Signer> signers = {});
 
   // Returns at once. The same request_id with the same body gives the same job.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
@@ -83,7 +86,8 @@ class Service {
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);
 
-  // NotFound means that the coordinator's store has no record of the key.
+  // NotFound means that the coordinator's store has no record of the key. DataLoss, PermissionDenied: a record may not
+  // be used, by its signature (proto/signing.h).
   absl::StatusOr<KernelRecord> get_record(const std::string& key);
   // Returns records in the order of the digests; NotFound when the store lacks one.
   absl::StatusOr<std::vector<KernelRecord>> get_records(const std::vector<std::string>& digests);
@@ -92,6 +96,8 @@ class Service {
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
+  // The public key that the coordinator signs records with; NotFound: it signs none.
+  absl::StatusOr<std::string> signing_key();
   // Whether workers get no new leases; what they have they may finish.
   absl::Status set_drained(bool drained);
   // Makes a backup of the coordinator's store and returns its file there. Takes up to an hour.
@@ -100,6 +106,12 @@ class Service {
     int64_t bytes = 0;
   };
   absl::StatusOr<Backup> make_backup();
+  // Forgets whatever the workers of a producer measured, confirmed or reported: its records are served no more.
+  // FailedPrecondition: it may still call the coordinator, and what to do about it.
+  struct Revoked {
+    int64_t records = 0, trials = 0;
+  };
+  absl::StatusOr<Revoked> revoke(const std::string& producer);
   // The records of a problem key are no longer served. Returns how many these were; NotFound: none.
   absl::StatusOr<int64_t> invalidate(const std::string& key);
   // Keeps the served records of a problem key, or the record of a digest, whatever the bounds of the store are. Returns
@@ -110,8 +122,5 @@ class Service {
   std::shared_ptr<grpc::Channel> channel_;
   Peer peer_;
 };
-
-// Returns a random UUIDv4, for request ids.
-std::string new_request_id();
 
 }  // namespace wl

@@ -11,6 +11,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/progress.h"
 #include "client/cli/report.h"
+#include "client/cli/request_id.h"
 #include "client/cli/table.h"
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"

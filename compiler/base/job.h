@@ -82,9 +82,12 @@ struct KernelRecord {
   // The workers that promoted and confirmed it. Nobody confirmed it: there was no other worker for its device. Both are
   // empty in records of versions that did not say it.
   std::string measured_by = {}, confirmed_by = {};
+  // The public key of the coordinator that promoted it, and its signature of the digest (proto/signing.h), both in
+  // hexadecimal; empty: it is not signed.
+  std::string signed_by = {}, signature = {};
   bool operator==(const KernelRecord&) const = default;
 };
-// Returns the SHA-256 over every field but `digest`.
+// Returns the SHA-256 over every field but `digest`, `signed_by` and `signature`.
 std::string record_digest(const KernelRecord& record);
 
 struct GroupResult {

@@ -19,8 +19,8 @@ std::set<std::string> principals_of(const std::vector<Claim>& claims) {
 
 }  // namespace
 
-// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its candidates in the promotion or
-// for it.
+// Whose workers must not be given a batch of the search. A confirmation: whoever has measured its candidates in the
+// promotion or for it.
 std::set<std::string> Searches::never_by(const Search& search, const BatchRow& row) const {
   std::set<std::string> principals = search.refuted;
   if (!confirms(row.phase)) return principals;
@@ -114,6 +114,13 @@ void Searches::refute(Search& search, const std::string& principal) {
   for (const PhaseTrial& item : all)
     if (principal_of(item.name()) != principal) add_trial(search, item);
   search.exhausted = false;
+}
+
+void Searches::revoke(const std::string& principal) {
+  for (auto& [id, search] : searches_) {
+    refute(search, principal);
+    if (search.end == Search::End::kOpen) mark(search);
+  }
 }
 
 // Ends a confirmation that no worker is left for.

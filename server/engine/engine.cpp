@@ -1,5 +1,7 @@
 #include "server/engine/engine.h"
 
+#include <future>
+
 #include "compiler/base/sha256.h"
 #include "proto/wire.h"
 #include "server/engine/parts.h"
@@ -158,6 +160,17 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
     impl->searches.tick();
   });
   return given;
+}
+
+absl::StatusOr<RevokedRows> Engine::revoke(const std::string& principal) {
+  // Live searches first: they promote nothing more that rests on it.
+  std::promise<void> refuted;
+  impl_->loop.post([&, impl = impl_.get()] {
+    impl->searches.revoke(principal);
+    refuted.set_value();
+  });
+  refuted.get_future().wait();
+  return impl_->store->revoke(principal);
 }
 
 std::shared_ptr<LeaseCall> Engine::acquire(const std::string& name, uint64_t epoch, int max,

@@ -22,6 +22,7 @@ struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
   double lease_s = 15, stuck_s = 180;
   int check_threads = 2;
+  std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
 };
 
@@ -64,6 +65,10 @@ class Engine {
   bool draining();
   void leave();  // Makes waiting calls return and gives no new lease, because the process is about to end.
   void stop();   // Leaves, and ends the engine's threads.
+
+  // Forgets what a principal's workers measured, confirmed and reported (Store::revoke), and gives them no more batches
+  // of live searches. To be called once it cannot report any more.
+  absl::StatusOr<RevokedRows> revoke(const std::string& principal);
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used.

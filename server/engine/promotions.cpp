@@ -64,6 +64,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
     mark(search);
     return absl::OkStatus();
   }
+  if (record && sign_) sign_(&*record);
   return take_finals(search, record, elsewhere.has_value(), goes_on);
 }
 

@@ -83,8 +83,14 @@ class Searches {
  public:
   // All must outlive the searches.
   Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, const Workers* workers,
-           SearchObserver* observer)
-      : store_(store), compiler_(compiler), loop_(loop), leases_(leases), workers_(workers), observer_(observer) {}
+           SearchObserver* observer, std::function<void(KernelRecord*)> sign)
+      : store_(store),
+        compiler_(compiler),
+        loop_(loop),
+        leases_(leases),
+        workers_(workers),
+        observer_(observer),
+        sign_(std::move(sign)) {}
 
   // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
@@ -99,6 +105,7 @@ class Searches {
   void on_trials(int64_t id, const std::string& batch_id, const std::vector<Trial>& trials, const std::string& worker);
   void on_split(int64_t id, const std::string& batch_id, const std::vector<BatchRow>& parts);
   void on_store_failure(int64_t id, const absl::Status& status);
+  void revoke(const std::string& principal);  // No live search uses anything of it, or gives it any more.
   // Promotes what there is. `leased_too`: although workers are at rounds, whose trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
   void promote_interim(Search& search);    // Promotes what there is and goes on, for other jobs.
@@ -138,7 +145,8 @@ class Searches {
   Leases* const leases_;
   const Workers* const workers_;
   SearchObserver* const observer_;
-  std::map<int64_t, Search> searches_;  // by id
+  const std::function<void(KernelRecord*)> sign_;  // what is promoted; empty: nothing is signed
+  std::map<int64_t, Search> searches_;             // by id
   uint64_t last_token_ = 0;
   std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
 };

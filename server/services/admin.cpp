@@ -14,6 +14,7 @@ class AdminService final : public v1::Admin::CallbackService {
   WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
   WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
   WL_ANSWER_ON(serving_.slow, Backup, v1::BackupRequest, v1::BackupResponse);
+  WL_ANSWER_ON(serving_.slow, RevokeProducer, v1::RevokeProducerRequest, v1::RevokeProducerResponse);
 
  private:
   const Serving serving_;
@@ -28,6 +29,7 @@ grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::Se
   out->set_store(store_->file());
   out->set_draining(engine_->draining());
   out->set_sqlite_version(Store::sqlite_version());
+  if (serving_.signing != nullptr) out->set_signing_key(serving_.signing->public_key());
   return grpc::Status::OK;
 }
 
@@ -66,6 +68,26 @@ grpc::Status AdminService::Backup(const v1::BackupRequest*, v1::BackupResponse* 
   if (!made.ok()) return to_grpc(made.status());
   out->set_file(made->file);
   out->set_bytes(made->bytes);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::RevokeProducer(const v1::RevokeProducerRequest* request, v1::RevokeProducerResponse* out) {
+  // The name in a certificate may be said as it is there.
+  const bool uri = request->producer().starts_with("spiffe://");
+  const std::string producer = uri ? Authorizer::as_principal(request->producer()) : request->producer();
+  if (producer.empty() || principal_of(producer) != producer) {
+    return to_grpc(invalid("producer: expected what the names of its workers begin with, up to the first '/', found \"",
+                           producer, "\""));
+  }
+  if (serving_.authorizer != nullptr) {
+    const absl::Status revoked = serving_.authorizer->is_revoked(producer);
+    if (!revoked.ok()) return to_grpc(revoked);
+  }
+  const auto gone = engine_->revoke(producer);
+  if (!gone.ok()) return to_grpc(gone.status());
+  serving_.replies->clear();
+  out->set_records(gone->records);
+  out->set_trials(gone->trials);
   return grpc::Status::OK;
 }
 

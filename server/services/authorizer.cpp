@@ -141,16 +141,39 @@ absl::Status Authorizer::check(const std::string& path, const Connection& connec
   return outcome;
 }
 
-std::string Authorizer::name_of(const grpc::CallbackServerContext& context) const {
+std::string Authorizer::as_principal(const std::string& name) {
+  return absl::StrReplaceAll(name, {{"/", "%2F"}, {"%", "%25"}, {"#", "%23"}});
+}
+
+std::string Authorizer::principal_of(const grpc::CallbackServerContext& context) const {
   const auto token = context.client_metadata().find(kToken);
   if (token != context.client_metadata().end()) {
     const std::shared_ptr<const Callers> callers = callers_->now();
     const TokenRow* const row = row_of(*callers, text_of(token->second));
-    return row == nullptr ? "" : row->name;
+    return row == nullptr ? "" : as_principal(row->name);
   }
   const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
   const std::vector<std::string> names = about ? names_in(*about) : std::vector<std::string>();
-  return names.empty() ? "" : fitted(names.front(), TextKind::kName, kShownName);
+  return names.empty() ? "" : as_principal(fitted(names.front(), TextKind::kName, kShownName));
+}
+
+absl::Status Authorizer::is_revoked(const std::string& principal) const {
+  const std::shared_ptr<const Callers> callers = callers_->now();
+  for (const TokenRow& row : callers->tokens) {
+    if (as_principal(row.name) != principal || row.until_unix_s <= time(nullptr)) continue;
+    return absl::FailedPreconditionError(cat("the token ", row.name,
+                                             " is still known: take its line out of the file of "
+                                             "--callers, so that it brings nothing more, and revoke it then"));
+  }
+  for (const auto& [name, roles] : callers->certificates)
+    if (as_principal(name) == principal && roles == kNoRole) return absl::OkStatus();
+  const std::string name = absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%23", "#"}, {"%25", "%"}});
+  const auto row = callers->certificates.find(name);
+  if (row == callers->certificates.end() && role_in(name) == kNoRole) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      cat("the certificate of ", name, " is still valid here: have the line `cert ", name,
+          " none` in the file of --callers, so that it brings nothing more, and revoke "
+          "it then"));
 }
 
 absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) {

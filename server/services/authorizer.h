@@ -61,9 +61,16 @@ class Authorizer {
   // are for operators alone, leave a line in the log. Any thread.
   absl::Status check(const std::string& path, const Connection& connection, const Shown& shown);
 
-  // The name that a call was allowed under: of its token, or of its certificate. Empty: it came from this machine with
-  // neither, where callers are not told apart by name. Any thread.
-  std::string name_of(const grpc::CallbackServerContext& context) const;
+  // The principal (compiler/base/job.h) of the workers of a call: the name of its token, or of its certificate, without
+  // '/'. Empty: it came from this machine with neither, where callers are not told apart by name. Any thread.
+  std::string principal_of(const grpc::CallbackServerContext& context) const;
+
+  // The principal of a caller of this name: '/' separates it from the rest of a worker's name, '#' from its process.
+  static std::string as_principal(const std::string& name);
+
+  // Whether a principal can make no call any more. FailedPrecondition: it can, and what to do. Ok also for one that has
+  // neither a token nor a certificate, which only who runs it can stop.
+  absl::Status is_revoked(const std::string& principal) const;
 
  private:
   struct Caller {

@@ -43,6 +43,12 @@ void ReplyCache::drop(const std::string& key) {
   for (auto at = by_key_.find(key); at != by_key_.end(); at = by_key_.find(key)) erase(at->second);
 }
 
+void ReplyCache::clear() {
+  const std::lock_guard lock(mutex_);
+  ++drops_;
+  while (!entries_.empty()) erase(entries_.begin());
+}
+
 void ReplyCache::erase(Entries::iterator entry) {
   bytes_ -= entry->bytes();
   by_question_.erase(entry->question);

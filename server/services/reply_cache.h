@@ -23,6 +23,7 @@ class ReplyCache {
   uint64_t now() const;
   // Keeps the answer to a question, which is a record of `key`; unless something was dropped since `asked`.
   void put(const std::string& question, const std::string& key, grpc::Slice answer, uint64_t asked);
+  void clear();                       // Forgets every answer.
   void drop(const std::string& key);  // Forgets every answer that is a record of this key.
 
  private:

@@ -9,6 +9,7 @@
 
 #include "proto/limits.h"
 #include "proto/rpc.h"
+#include "proto/signing.h"
 #include "server/engine/engine.h"
 #include "server/services/authorizer.h"
 #include "server/services/budget.h"
@@ -40,8 +41,9 @@ struct Serving {
   Upkeep* upkeep;
   ReplyCache* replies;
   const Authorizer* authorizer;  // who calls; null: embedded mode, whose calls are all its own
+  const SigningKey* signing;     // of records; null: they are not signed
   Budget* waiting;               // long polls and watches
-  Budget* transfers;  // bytes of blobs and of answers of Inspect
+  Budget* transfers;             // bytes of blobs and of answers of Inspect
   double lease_s;
 };
 

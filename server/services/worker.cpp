@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "absl/strings/str_replace.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
@@ -16,9 +15,8 @@ constexpr double kMaxWaitS = 55;
 // nobody speaks for the workers of others, and all workers of a caller have one principal (compiler/base/job.h).
 std::string name_here(const Serving& serving, const grpc::CallbackServerContext& context, const std::string& name) {
   if (serving.authorizer == nullptr) return name;
-  const std::string caller = serving.authorizer->name_of(context);
-  if (caller.empty()) return name;
-  const std::string owner = absl::StrReplaceAll(caller, {{"/", "%2F"}, {"%", "%25"}, {"#", "%23"}});
+  const std::string owner = serving.authorizer->principal_of(context);
+  if (owner.empty()) return name;
   return name == owner || name.starts_with(owner + "/") ? name : cat(owner, "/", name);
 }
 
@@ -36,7 +34,7 @@ class AcquireCall final : public grpc::ServerUnaryReactor {
       Finish(to_grpc(fields));
       return;
     }
-    if (name_here(serving, *context, request.worker()) != request.worker()) {
+    if (!request.worker().empty() && name_here(serving, *context, request.worker()) != request.worker()) {
       Finish(to_grpc(absl::PermissionDeniedError(
           cat("worker: \"", request.worker(), "\" is a worker of another caller; register, and use the name given"))));
       return;

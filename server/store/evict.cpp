@@ -39,6 +39,8 @@ absl::StatusOr<std::vector<int64_t>> ids_of(Sql& sql, const char* query, int col
   return ids;
 }
 
+}  // namespace
+
 absl::Status drop_record(Sql& sql, int64_t id) {
   WL_ASSIGN_OR_RETURN(const std::vector<int64_t> texts,
                       ids_of(sql, "SELECT prelude, source FROM payloads WHERE record = ?", 2, id));
@@ -51,6 +53,8 @@ absl::Status drop_record(Sql& sql, int64_t id) {
   }
   return absl::OkStatus();
 }
+
+namespace {
 
 // A search is evidence for its record, and a job may take it up.
 absl::Status drop_search_if_unused(Sql& sql, int64_t id) {

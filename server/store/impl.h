@@ -57,6 +57,9 @@ class KnownTexts {
   std::map<std::string, std::string> texts_;
 };
 
+// Deletes a record, and those of its texts that no other one has (evict.cpp).
+absl::Status drop_record(Sql& sql, int64_t id);
+
 struct Store::Impl {
   StoreOptions options;
   std::string file;  // the real path

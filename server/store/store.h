@@ -83,6 +83,10 @@ struct BatchRow {
   std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
 };
 
+struct RevokedRows {
+  int64_t records = 0, trials = 0;
+};
+
 struct RecordRow {
   KernelRecord record;
   int64_t search_id = 0;
@@ -206,6 +210,9 @@ class Store {
   // digest names the time alone: what was made before it.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit);
   absl::StatusOr<int64_t> invalidate(const std::string& key);
+  // Deletes the records that a worker of the principal measured or confirmed, pinned ones too, the trials that such a
+  // worker reported, and all whole answers. Takes several transactions; done again after a crash, it does the rest.
+  absl::StatusOr<RevokedRows> revoke(const std::string& principal);
   // A pinned record is never evicted. By a key: its blessed records, of every environment unless one is named. Returns
   // how many records have that name.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);

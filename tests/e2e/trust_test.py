@@ -142,6 +142,36 @@ def wrong_steps(scratch, address, loopback, stale, elsewhere):
         expect(what in done.err and remedy in done.err, f"{command}: {what!r} and {remedy!r} are not in\n{done.err}")
 
 
+def signatures_and_revocation(scratch, address, socket):
+    """A client uses what a coordinator of its list has signed; what a worker made whose certificate was revoked is gone."""
+    get = ["warploom", "get", "g.graph", "--server", address, *shown("alice"), "--signers", "signers", "--out", "got"]
+    line = scratch.run("warploom", "signer", "--server", address, *shown("alice")).out
+    expect(re.fullmatch(r"[0-9a-f]{64} \S+\n", line), line)
+    signers = scratch.root / "signers"
+    for text, code, what in (
+        (line, 0, ""),
+        (f"# ours\n{'ab' * 32} other\n{line}", 0, ""),
+        (f"{'ab' * 32} other\n", 2, "which is none of --signers"),
+        ("", 2, "has no key; `warploom signer` prints"),
+        ("lab\n", 2, "line 1: expected a key of 64 hexadecimal digits"),
+    ):
+        signers.write_text(text)
+        done = scratch.run(*get, expect=code)
+        expect(what in done.err, done.err)
+    signers.write_text(line)
+    gpu7 = "spiffe://lab/warploom/worker/gpu7"
+    revoke = ["warploom", "revoke", gpu7, "--server", socket]
+    done = scratch.run(*revoke, expect=2)
+    expect(f"have the line `cert {gpu7} none` in the file of --callers" in done.err, done.err)
+    done = scratch.run(*revoke[:2], "a/b", *revoke[3:], expect=2)
+    expect("producer: expected what the names of its workers begin with" in done.err, done.err)
+    with (scratch.root / "callers").open("a") as callers:
+        callers.write(f"cert {gpu7} none\n")
+    until(lambda: scratch.run(*revoke, expect=None).code == 0, 20, "the certificate is revoked")
+    done = scratch.run(*get, expect=3)
+    scratch.run("warploom", "revoke", "nobody", "--server", address, *shown("alice"), expect=2)
+
+
 def certificates_are_replaced(scratch, other, address):
     """The coordinator's certificate, and then the client's, without a restart of either."""
     other.make("fresh", "DNS:localhost,IP:127.0.0.1")
@@ -173,7 +203,7 @@ def what_was_written_down(scratch, made):
     expect(("Drain", "the certificate of desk.lab") in allowed, allowed)
     expect(("Undrain", "the token a-operator") in allowed, allowed)
     expect(("Undrain", f"user {os.geteuid()}") in allowed, allowed)
-    expect({call for call, _ in allowed} <= {"Drain", "Undrain"}, allowed)
+    expect({call for call, _ in allowed} <= {"Drain", "Undrain", "RevokeProducer"}, allowed)
     refused = [line for line in lines if line["outcome"] == "refused"]
     expect(any(line["call"] == "Drain" and line["who"] == "the token a-client" and line["by"] == "tls" and "why" in line for line in refused), refused)
     for log in scratch.root.glob("*.log"):
@@ -202,6 +232,7 @@ def main():
         while "has expired on" not in scratch.run(*jobs, expect=2).err:
             expect(time.monotonic() < time_out, "the certificate that has expired is not shown")
         wrong_steps(scratch, address, loopback, stale, elsewhere)
+        signatures_and_revocation(scratch, address, socket)
         certificates_are_replaced(scratch, other, address)
         what_was_written_down(scratch, made)
 

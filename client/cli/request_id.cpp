@@ -1,0 +1,21 @@
+#include "client/cli/request_id.h"
+
+#include <random>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+std::string new_request_id() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 16; ++i) {
+    unsigned byte = device() & 0xff;
+    if (i == 6) byte = (byte & 0x0f) | 0x40;
+    if (i == 8) byte = (byte & 0x3f) | 0x80;
+    append(&id, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", absl::Hex(byte, absl::kZeroPad2));
+  }
+  return id;
+}
+
+}  // namespace wl

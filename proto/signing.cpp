@@ -1,0 +1,165 @@
+#include "proto/signing.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kKeyBytes = 32, kSignatureBytes = 64;
+constexpr int kMostSignerLine = 1024;
+
+using StdFile = std::unique_ptr<FILE, decltype(&fclose)>;
+using AnyKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Digesting = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+
+// What is signed: no other text that a key of this kind signs begins like it.
+std::string signed_text(const KernelRecord& record) {
+  return cat("warploom record 1\n", record.digest, "\n");
+}
+
+bool is_hex(const std::string& text, size_t bytes) {
+  return text.size() == 2 * bytes && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+         });
+}
+
+const unsigned char* bytes_of(const std::string& text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+bool is_signed_by(const std::string& public_key, const std::string& text, const std::string& signature) {
+  if (!is_hex(public_key, kKeyBytes) || !is_hex(signature, kSignatureBytes)) return false;
+  const std::string raw_key = absl::HexStringToBytes(public_key), raw = absl::HexStringToBytes(signature);
+  const AnyKey key(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(raw_key), raw_key.size()),
+                   &EVP_PKEY_free);
+  const Digesting digesting(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  return key && digesting && EVP_DigestVerifyInit(digesting.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+         EVP_DigestVerify(digesting.get(), bytes_of(raw), raw.size(), bytes_of(text), text.size()) == 1;
+}
+
+absl::Status cannot(const char* what, const std::string& file) {
+  return absl::FailedPreconditionError(cat("cannot ", what, " the signing key ", file, ": ", std::strerror(errno)));
+}
+
+// Makes the file whole or not at all; one that another process makes meanwhile is kept.
+absl::Status make_key(const std::string& file) {
+  const AnyKey key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"), &EVP_PKEY_free);
+  const std::string unfinished = cat(file, ".", getpid());
+  const int fd = ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (fd < 0) return cannot("write", file);
+  const StdFile out(fdopen(fd, "w"), &fclose);
+  const bool written = key && PEM_write_PrivateKey(out.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1 &&
+                       fflush(out.get()) == 0 && fsync(fd) == 0;
+  const bool named = written && (link(unfinished.c_str(), file.c_str()) == 0 || errno == EEXIST);
+  const absl::Status status = named ? absl::OkStatus() : cannot("write", file);
+  unlink(unfinished.c_str());
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const SigningKey>> SigningKey::open(const std::string& file) {
+  StdFile in(fopen(file.c_str(), "re"), &fclose);
+  if (!in && errno == ENOENT) {
+    WL_RETURN_IF_ERROR(make_key(file));
+    in.reset(fopen(file.c_str(), "re"));
+  }
+  if (!in) return cannot("read", file);
+  struct stat found = {};
+  if (fstat(fileno(in.get()), &found) != 0) return cannot("read", file);
+  if ((found.st_mode & 077) != 0) {
+    return absl::FailedPreconditionError(
+        cat("the signing key ", file, " may be read by others than its owner; make a new one, or say `chmod 600 ", file,
+            "` if nobody has read it"));
+  }
+  std::shared_ptr<SigningKey> out(new SigningKey);
+  out->key_ = PEM_read_PrivateKey(in.get(), nullptr, nullptr, const_cast<char*>(""));
+  if (out->key_ == nullptr || EVP_PKEY_get_base_id(out->key_) != EVP_PKEY_ED25519) {
+    return absl::FailedPreconditionError(cat("the signing key ", file,
+                                             " is no private Ed25519 key in PEM without a passphrase; `openssl genpkey "
+                                             "-algorithm ed25519` makes one, and where there is no file one is made"));
+  }
+  std::string raw(kKeyBytes, '\0');
+  size_t size = raw.size();
+  WL_CHECK(EVP_PKEY_get_raw_public_key(out->key_, reinterpret_cast<unsigned char*>(raw.data()), &size) == 1,
+           "an Ed25519 key without its public half");
+  out->public_key_ = absl::BytesToHexString(raw);
+  return out;
+}
+
+SigningKey::~SigningKey() {
+  EVP_PKEY_free(key_);
+}
+
+void SigningKey::sign(KernelRecord* record) const {
+  const std::string text = signed_text(*record);
+  std::string raw(kSignatureBytes, '\0');
+  size_t size = raw.size();
+  const Digesting digesting(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  const bool done = digesting && EVP_DigestSignInit(digesting.get(), nullptr, nullptr, nullptr, key_) == 1 &&
+                    EVP_DigestSign(digesting.get(), reinterpret_cast<unsigned char*>(raw.data()), &size, bytes_of(text),
+                                   text.size()) == 1;
+  WL_CHECK(done && size == kSignatureBytes, "Ed25519 signs nothing");
+  record->signed_by = public_key_;
+  record->signature = absl::BytesToHexString(raw);
+}
+
+absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) return invalid("--signers ", file, ": cannot be read: ", std::strerror(errno));
+  std::vector<Signer> signers;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    Signer signer;
+    std::istringstream(line.substr(0, kMostSignerLine)) >> signer.public_key >> signer.name;
+    if (!is_hex(signer.public_key, kKeyBytes)) {
+      return invalid("--signers ", file, ", line ", number, ": expected a key of ", 2 * kKeyBytes,
+                     " hexadecimal digits and a name, as `warploom signer` prints them, found \"", line.substr(0, 100),
+                     "\"");
+    }
+    absl::AsciiStrToLower(&signer.public_key);
+    signers.push_back(std::move(signer));
+  }
+  if (signers.empty()) return invalid("--signers ", file, ": has no key; `warploom signer` prints a coordinator's");
+  return signers;
+}
+
+absl::Status check_signature(const KernelRecord& record, const std::vector<Signer>& signers) {
+  const std::string what = cat("the record ", record.digest, " of key ", record.key);
+  const bool is_signed = !record.signed_by.empty() || !record.signature.empty();
+  if (is_signed && !is_signed_by(record.signed_by, signed_text(record), record.signature)) {
+    return absl::DataLossError(cat(what,
+                                   " has a signature that is not of it: it was changed on its way, or in the store; "
+                                   "tell whoever runs the coordinator"));
+  }
+  if (signers.empty()) return absl::OkStatus();
+  if (!is_signed) {
+    return absl::PermissionDeniedError(cat(what,
+                                           " is not signed, and --signers asks for it: it was made before its "
+                                           "coordinator signed records; `warploom tune --retune` makes another"));
+  }
+  if (std::any_of(signers.begin(), signers.end(),
+                  [&](const Signer& one) { return one.public_key == record.signed_by; }))
+    return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      cat(what, " is signed by ", record.signed_by,
+          ", which is none of --signers: ask whoever runs the coordinator whether that is "
+          "its key (`warploom signer`), and add it to the file"));
+}
+
+}  // namespace wl

@@ -1,0 +1,49 @@
+// Signatures of records: Ed25519 over the digest of a record, which covers everything that it says. A coordinator signs
+// what it promotes, and a client checks it against the keys that it trusts.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/base/job.h"
+#include "compiler/base/status.h"
+
+struct evp_pkey_st;
+
+namespace wl {
+
+class SigningKey {
+ public:
+  // Reads the private key of a PEM file; makes one, readable by this user alone, where there is no file.
+  // FailedPrecondition: others than its owner may read it, it is no private Ed25519 key, or it cannot be read or
+  // written.
+  static absl::StatusOr<std::shared_ptr<const SigningKey>> open(const std::string& file);
+  ~SigningKey();
+  SigningKey(const SigningKey&) = delete;
+  SigningKey& operator=(const SigningKey&) = delete;
+
+  const std::string& public_key() const { return public_key_; }  // 32 bytes in hexadecimal
+  // Sets who signed the record, and the signature of its digest.
+  void sign(KernelRecord* record) const;
+
+ private:
+  SigningKey() = default;
+  evp_pkey_st* key_ = nullptr;
+  std::string public_key_;
+};
+
+// A key that a client trusts.
+struct Signer {
+  std::string public_key, name;
+};
+
+// Reads a file of lines "KEY NAME", as `warploom signer` prints them; lines that begin with # are left out.
+// InvalidArgument names the line, what was expected there and what was found, or says that the file has none.
+absl::StatusOr<std::vector<Signer>> read_signers(const std::string& file);
+
+// Whether a record whose digest was checked may be used. DataLoss: its signature is not of its digest.
+// PermissionDenied: `signers` is not empty, and none of them signed it. Both say what to do.
+absl::Status check_signature(const KernelRecord& record, const std::vector<Signer>& signers);
+
+}  // namespace wl
