@@ -1,10 +1,16 @@
 // The keys under which stores file their records and results. A change of one is a change of kKeyVersion.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <unordered_map>
+
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
 #include "server/jobs/job_plan.h"
 #include "tests/server/fakes.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/ir/random_graph.h"
+#include "tests/unit/proto/random_records.h"
 
 namespace wl {
 namespace {
@@ -32,6 +38,85 @@ TEST(Keys, AreThoseOfExistingStores) {
                                                      .text(options.cover)
                                                      .hash());
   }
+}
+
+struct Posed {
+  Graph graph;
+  Device device;
+  bool cold = false;
+};
+
+// What a key stands for: everything but the names of inputs and outputs, and how float inputs are filled for timing.
+std::string meaning_of(const Posed& posed) {
+  Graph graph = posed.graph;
+  for (Node& node : graph.nodes) {
+    if (node.op != Op::input) continue;
+    node.text = "";
+    if (is_float(node.dtype)) node.fill = Fill{};
+  }
+  for (Output& output : graph.outputs) output.name = "";
+  const Device& d = posed.device;
+  std::string device;
+  for (const std::string& part : {d.target, d.name}) append(&device, part.size(), ":", part);
+  append(&device, d.threads, " ", d.l1_bytes, " ", d.l2_bytes, " ", d.l3_bytes);
+  return cat(print(graph), "\n", device, "\n", posed.cold);
+}
+
+// The same problem but for one thing: a character of the text of its graph, a field of its device, or how it is timed.
+// nullopt: the text says no graph.
+std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
+  Posed other = posed;
+  switch (draw.below(10)) {
+    case 0:
+      other.cold = !other.cold;
+      return other;
+    case 1:
+      other.device.name.insert(static_cast<size_t>(draw.below(std::ssize(other.device.name) + 1)), 1,
+                               "|:a 1"[draw.below(5)]);
+      return other;
+    case 2: {
+      int64_t* const caches[] = {&other.device.l1_bytes, &other.device.l2_bytes, &other.device.l3_bytes};
+      *caches[draw.below(3)] += 1 + draw.below(1 << 20);
+      return other;
+    }
+    case 3:
+      other.device.threads += static_cast<int>(1 + draw.below(64));
+      return other;
+    default:
+      break;
+  }
+  std::string text = print(posed.graph);
+  text[static_cast<size_t>(draw.below(std::ssize(text)))] = draw.some("0123456789abcdefghiklmnoprstuvx,[]%-. ", 1)[0];
+  absl::StatusOr<Graph> graph = parse(text);
+  if (!graph.ok()) return std::nullopt;
+  other.graph = *std::move(graph);
+  return other;
+}
+
+// One thing changed is another key, and what means the same has the same one.
+TEST(Keys, OfNeighboursDiffer) {
+  const uint64_t seed = testing::test_seed(1);
+  testing::Random draw(seed);
+  std::unordered_map<std::string, std::string> meanings, keys;  // digests of meanings, by key, and the other way
+  const int64_t wanted = testing::scaled(100'000);
+  int64_t made = 0;
+  for (uint64_t number = seed; std::ssize(meanings) < wanted; ++number) {
+    Posed posed{random_graph(number), fake_device()};
+    for (int turn = 0; turn < 200 && std::ssize(meanings) < wanted; ++turn) {
+      const std::optional<Posed> other = neighbour(posed, draw);
+      if (!other) continue;
+      ++made;
+      TuneOptions options;
+      options.cold = other->cold;
+      const std::string key = problem_key(other->graph, other->device, options);
+      const std::string meaning = sha256_bytes(meaning_of(*other));
+      const auto known = meanings.emplace(key, meaning).first;
+      ASSERT_EQ(known->second, meaning) << "one key for two problems, the second being\n" << meaning_of(*other);
+      const auto same = keys.emplace(meaning, key).first;
+      ASSERT_EQ(same->second, key) << "two keys for the problem\n" << meaning_of(*other);
+    }
+  }
+  std::printf("%lld neighbours, %zu different ones, no collision\n", static_cast<long long>(made), meanings.size());
 }
 
 }  // namespace
