@@ -28,6 +28,9 @@ class Local {
   virtual absl::Status start_worker() = 0;
   // Returns the assembly text of a kernel, compiled on this machine.
   virtual absl::StatusOr<std::string> assemble(const Source& source) = 0;
+  // Returns the object of a kernel, compiled on this machine as a worker compiles what is promoted: the same compiler
+  // makes the same bytes of it. InvalidArgument, Unavailable: it cannot be compiled here, and why.
+  virtual absl::StatusOr<std::string> build(const Source& source) = 0;
   // A row of the target table: what compiles and what runs code for it on this machine ("" when nothing does), and what
   // is missing.
   struct TargetRow {
@@ -59,6 +62,9 @@ absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
 absl::StatusOr<int> targets_command(const Options& options, Local& local);
 
+// Where the objects of records come from: the coordinator or, with --build-locally, their sources. DataLoss: the same
+// compilers made other bytes of a source here.
+FetchObject objects_of(Context& context);
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job
 // may be kNotCached.
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);

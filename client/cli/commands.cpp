@@ -204,7 +204,7 @@ absl::StatusOr<int> run_command(Context& context) {
   WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(options.input, bind));
   WL_ASSIGN_OR_RETURN(Job job, ask(context, file, /*search=*/false));
   if (!job.result) return why_no_result(job);
-  WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, file));
+  WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, file));
   // Loading needs kernels in files. The folder never gets its final name, so it disappears at the end.
   const char* temporary = std::getenv("TMPDIR");
   WL_ASSIGN_OR_RETURN(PendingFolder folder,

@@ -46,7 +46,8 @@ absl::Status wrong_answer(std::string_view why) {
 
 }  // namespace
 
-absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result, const GraphFile& file) {
+absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& object_of, const JobResult& result,
+                                      const GraphFile& file) {
   if (const std::string asked = graph_hash(file.graph); result.graph_hash != asked)
     return wrong_answer(cat("it is of the graph ", result.graph_hash, ", asked for was ", asked));
   Program program;
@@ -102,7 +103,7 @@ absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result,
     kernel.plan = record.plan;
     kernel.graph = record.graph;
     for (const BufferSpec& buffer : record.problem.buffers) ++(buffer.output ? kernel.outputs : kernel.inputs);
-    WL_ASSIGN_OR_RETURN(kernel.object, service.get_blob(record.object_sha256));
+    WL_ASSIGN_OR_RETURN(kernel.object, object_of(record));
     kernel.source = std::move(record.source);
     program.kernels.push_back(std::move(kernel));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,8 +24,12 @@ struct GraphFile {
 // Reads .onnx, or canonical text (.graph, or a file that begins like it). Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind);
 
+// Returns the object of a record.
+using FetchObject = std::function<absl::StatusOr<std::string>(const KernelRecord& record)>;
+
 // Fetches the records and objects that the result names, and lays out its buffers. Deterministic: the same result gives
 // the same program.
-absl::StatusOr<Program> fetch_program(Service& service, const JobResult& result, const GraphFile& file);
+absl::StatusOr<Program> fetch_program(Service& service, const FetchObject& object_of, const JobResult& result,
+                                      const GraphFile& file);
 
 }  // namespace wl

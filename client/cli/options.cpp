@@ -53,6 +53,16 @@ void add_json(CLI::App* sub, Options& options) {
   sub->add_option("--json", options.json, "write a report for programs; - is stdout")->type_name("FILE|-");
 }
 
+CLI::Option* add_build_locally(CLI::App* sub, Options& options) {
+  return sub->add_flag("--build-locally", options.build_locally,
+                       "compile the kernels here, instead of using objects that others compiled");
+}
+
+void add_out(CLI::App* sub, Options& options, const std::string& says) {
+  CLI::Option* out = sub->add_option("--out", options.out, says)->type_name("DIR");
+  add_build_locally(sub, options)->needs(out);
+}
+
 // Adds an option whose value one of our own functions parses. Its error message is shown as the command line's.
 template <typename Parse>
 CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::string& says, const std::string& type,
@@ -189,7 +199,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
   CLI::App* tune = command(app, options, "tune", "tune a graph: .onnx, or .graph canonical text",
                            "warploom tune model.onnx --trials 64 --out tuned");
   tune->add_option("FILE", options.input, "the graph")->required();
-  tune->add_option("--out", options.out, "write a bundle that `warploom run` needs nothing else for")->type_name("DIR");
+  add_out(tune, options, "write a bundle that `warploom run` needs nothing else for");
   add_graph(tune, options);
   add_search(tune, options);
   add_connection(tune, options);
@@ -199,6 +209,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
                           "warploom run tuned --check --repeat 20");
   run->add_option("DIR|FILE", options.input, "the bundle or graph")->required();
   add_run(run, options);
+  add_build_locally(run, options);
   add_graph(run, options);
   add_connection(run, options);
   add_json(run, options);
@@ -207,7 +218,7 @@ void add_graph_commands(CLI::App& app, Options& options) {
       command(app, options, "get", "fetch what the store has for a graph or a problem key; exit 3 on a miss",
               "warploom get model.onnx --out tuned");
   get->add_option("FILE|KEY", options.input, "the graph, or the key of one group")->required();
-  get->add_option("--out", options.out, "write a bundle (of a key: source, object and record)")->type_name("DIR");
+  add_out(get, options, "write a bundle (of a key: source, object and record)");
   add_graph(get, options);
   add_connection(get, options);
   add_json(get, options);

@@ -22,6 +22,7 @@ struct Options {
   std::string signers;                               // file of the keys that may sign records; empty: any
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
+  bool build_locally = false;                        // compile kernels here, from their sources
   std::string out;                                   // folder in which to write the bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   TuneOptions tune;

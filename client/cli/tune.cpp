@@ -16,6 +16,7 @@
 #include "client/program/bucket.h"
 #include "client/program/bundle.h"
 #include "client/program/files.h"
+#include "compiler/base/sha256.h"
 
 namespace wl {
 namespace {
@@ -109,7 +110,7 @@ absl::StatusOr<int> conclude(Context& context, const std::vector<Tuned>& all) {
       std::fputs(report_table(job, wants_colour(STDOUT_FILENO)).c_str(), stdout);
     }
     if (options.out.empty() || file == nullptr) continue;
-    WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, *job.result, *file));
+    WL_ASSIGN_OR_RETURN(Program program, fetch_program(context.service, objects_of(context), *job.result, *file));
     programs.push_back({std::move(program), report_json(job, bind, options.input, /*stable=*/true)});
   }
   WL_RETURN_IF_ERROR(write_report(options.json, reports_json(reports)));
@@ -183,6 +184,19 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
   return follow(context, job, begun);
 }
 
+FetchObject objects_of(Context& context) {
+  return [&context](const KernelRecord& record) -> absl::StatusOr<std::string> {
+    if (!context.options.build_locally) return context.service.get_blob(record.object_sha256);
+    WL_ASSIGN_OR_RETURN(std::string object, context.local.build(record.source));
+    const std::string here = context.local.device().compiler_versions;
+    if (sha256_hex(object) == record.object_sha256 || record.environment != here) return object;
+    return absl::DataLossError(
+        cat("the kernel ", record.source.entry, " of key ", record.key,
+            ": its object in the store is not what its source compiles to here by the same compilers (", here,
+            "); it is not used: tell whoever runs the coordinator, and invalidate the key"));
+  };
+}
+
 absl::StatusOr<int> tune_command(Context& context) {
   if (context.options.command == "watch") {
     WL_ASSIGN_OR_RETURN(Job job, context.service.get_job(context.options.input));
@@ -202,7 +216,7 @@ absl::StatusOr<int> get_command(Context& context) {
   WL_ASSIGN_OR_RETURN(KernelRecord record, context.service.get_record(options.input));
   WL_RETURN_IF_ERROR(write_report(options.json, record_json(record)));
   if (!options.out.empty()) {
-    WL_ASSIGN_OR_RETURN(std::string object, context.service.get_blob(record.object_sha256));
+    WL_ASSIGN_OR_RETURN(std::string object, objects_of(context)(record));
     WL_RETURN_IF_ERROR(make_folders(options.out));
     std::string stem = cat(options.out, "/", record.source.entry);
     WL_RETURN_IF_ERROR(write_file(stem + ".cpp", record.source.prelude + record.source.text));

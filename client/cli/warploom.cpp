@@ -20,11 +20,13 @@
 #include "spdlog/sinks/stdout_color_sinks.h"
 #include "spdlog/spdlog.h"
 #include "worker/agent.h"
+#include "worker/compile.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/code_judge.h"
 #include "worker/measure.h"
+#include "worker/private_folder.h"
 
 namespace {
 
@@ -114,6 +116,7 @@ class ThisMachine final : public wl::Local {
   }
 
   absl::StatusOr<std::string> assemble(const wl::Source& source) override;
+  absl::StatusOr<std::string> build(const wl::Source& source) override;
 
   std::vector<TargetRow> targets() override;
 
@@ -211,6 +214,23 @@ absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {
   size_t begin = text.find(title), end = text.find("\nDisassembly of section", begin);
   if (begin == std::string::npos) return text;
   return wl::cat(source.entry, ":\n", text.substr(begin + title.size(), end - begin - title.size()), "\n");
+}
+
+absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
+  wl::Batch batch;
+  batch.keep_objects = true;
+  batch.candidates.emplace_back().source = source;
+  wl::MeasureOptions options;
+  options.work_dir = fs::temp_directory_path().string();
+  options.sandbox = sandbox();
+  WL_ASSIGN_OR_RETURN(const wl::PrivateFolder folder, wl::PrivateFolder::make(options.work_dir));
+  WL_ASSIGN_OR_RETURN(const std::vector<wl::Compiled> made,
+                      wl::compile_batch(batch, options, folder.path(), [](int) {}));
+  if (made.size() != 1 || made[0].outcome != wl::Outcome::kCorrect) {
+    return wl::invalid("the kernel ", source.entry,
+                       " does not compile on this machine: ", made.empty() ? "" : made[0].message);
+  }
+  return wl::PrivateFolder::read(made[0].object);
 }
 
 }  // namespace

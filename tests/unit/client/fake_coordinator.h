@@ -22,20 +22,25 @@
 
 namespace wl {
 
-// No part of this machine may be used.
+// No part of this machine may be used but what it builds, if that is given.
 class NoMachine final : public Local {
  public:
   absl::StatusOr<std::shared_ptr<grpc::Channel>> open(const std::string&) override { return error(); }
-  const Device& device() override { return device_; }
+  const Device& device() override { return here; }
   absl::StatusOr<Device> device_for(const std::string&, bool) override { return error(); }
   absl::Status start_worker() override { return error(); }
   absl::StatusOr<std::string> assemble(const Source&) override { return error(); }
+  absl::StatusOr<std::string> build(const Source&) override {
+    return built.empty() ? absl::StatusOr<std::string>(error()) : built;
+  }
   std::vector<TargetRow> targets() override { return {}; }
   Gpus gpus() override { return {}; }
 
+  std::string built;
+  Device here;
+
  private:
   static absl::Status error() { return absl::InternalError("this machine is not to be used"); }
-  Device device_;
 };
 
 struct FakeTuning final : v1::TuningService::Service {
@@ -133,10 +138,9 @@ class FakeCoordinator : public testing::Test {
     words.insert(words.end(), {"--server", address_});
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());
-    NoMachine machine;
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    const int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), machine);
+    const int code = run_cli(static_cast<int>(arguments.size()), arguments.data(), machine_);
     said_ = testing::internal::GetCapturedStderr();
     printed_ = testing::internal::GetCapturedStdout();
     return code;
@@ -171,6 +175,7 @@ class FakeCoordinator : public testing::Test {
   FakeKernels kernels_;
   FakeBlobs blobs_;
   FakeAdmin admin_;
+  NoMachine machine_;
   std::unique_ptr<grpc::Server> server_;
 };
 

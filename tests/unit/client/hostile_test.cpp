@@ -60,6 +60,24 @@ TEST_F(HostileCoordinator, ObjectOfOtherBytesIsRefused) {
   EXPECT_THAT(files(), testing::IsEmpty());
 }
 
+// What the machine makes of the source is used, and not what the coordinator has for it.
+TEST_F(HostileCoordinator, WhatIsBuiltHereIsNotItsObject) {
+  const auto get_built = [&] { return run({"get", std::string(64, 'a'), "--out", path("out"), "--build-locally"}); };
+  serve();
+  machine_.built = "an object";
+  machine_.here.compiler_versions = right_record().environment;
+  blobs_.bytes = "is not asked for";
+  EXPECT_EQ(get_built(), kExitDone) << said_;
+  EXPECT_EQ(read_file(path("out/wl_k.so")).value(), "an object");
+  machine_.built = "another object";
+  EXPECT_EQ(get_built(), kExitBadInput);
+  EXPECT_THAT(said_, HasSubstr("is not what its source compiles to here by the same compilers (gcc 12)"));
+  machine_.here.compiler_versions = "gcc 13";
+  EXPECT_EQ(get_built(), kExitDone) << said_;
+  EXPECT_EQ(read_file(path("out/wl_k.so")).value(), "another object");
+  EXPECT_EQ(run({"get", std::string(64, 'a'), "--build-locally"}), kExitUsage) << "without --out nothing is built";
+}
+
 TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   serve();
   GraphFile file;
@@ -75,10 +93,11 @@ TEST_F(HostileCoordinator, AnswerToAnotherQuestionIsNoProgram) {
   result.groups[0].key = right_record().key;
   result.groups[0].record_digest = right_record().digest;
   Service service = *Service::at(address_, {});
+  const auto objects = [&](const KernelRecord& record) { return service.get_blob(record.object_sha256); };
   const auto refused = [&](const JobResult& answer) {
-    return std::string(fetch_program(service, answer, file).status().message());
+    return std::string(fetch_program(service, objects, answer, file).status().message());
   };
-  ASSERT_TRUE(fetch_program(service, result, file).ok()) << refused(result);
+  ASSERT_TRUE(fetch_program(service, objects, result, file).ok()) << refused(result);
   JobResult other = result;
   other.graph_hash = std::string(64, 'c');
   EXPECT_THAT(refused(other), HasSubstr("it is of the graph ccc"));
