@@ -33,6 +33,15 @@ std::set<std::string> Searches::never_by(const Search& search, const BatchRow& r
   return principals;
 }
 
+void Searches::take_confirmed(const Search& search, const Claim& first, const Claim& second, KernelRecord* record) {
+  confirm(first, second, record);
+  record->check_seeds = {search.check_seeds.front()};
+  for (const Claim* claim : {&first, &second})
+    if (const auto seed = search.seeds_of.find(claim->phase); seed != search.seeds_of.end())
+      record->check_seeds.push_back(seed->second);
+  record->digest = record_digest(*record);
+}
+
 // Whether the winner of a promotion may be served. Two workers agree on it, or there is no other worker to ask.
 Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record,
                                         bool may_ask) {
@@ -44,41 +53,34 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
     return known.contains(principal_of(name)) || search.refuted.contains(principal_of(name));
   });
   const bool can_ask = may_ask && !others.empty() && claims.size() < kMostClaims;
-  // Times that agree beside the default schedule only may come from a loaded machine, or from a worker that lies about
-  // both: another worker tells, where there is one.
-  Closeness closeness = Closeness::kAsTheyAre;
-  auto pair = agreed(claims, closeness);
-  if (!pair && !can_ask) {
-    closeness = Closeness::kBesideDefault;
-    pair = agreed(claims, closeness);
-  }
+  // Load alone tells times apart, or a worker that lies: another one decides, where there is one.
+  auto pair = agreed(claims, Closeness::kSameTime);
+  if (!pair && !can_ask) pair = agreed(claims, Closeness::kSameOrder);
   if (pair) {
+    const Claim &first = claims[pair->first], &second = claims[pair->second];
+    bool refuted = false;
     for (size_t i = 0; i < claims.size(); ++i) {
-      const std::string why = difference(claims[pair->first], claims[i], closeness);
+      const std::string why = refutation(claims[i], first, second);
       if (i == pair->first || i == pair->second || why.empty()) continue;
-      spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker,
-                   claims[pair->first].worker, claims[pair->second].worker, why);
+      refuted |= i == 0;
+      spdlog::warn("audit: {}: worker {} was refuted by {} and {}: {}", what, claims[i].worker, first.worker,
+                   second.worker, why);
     }
-    if (pair->first > 0) {
+    if (refuted) {
       refute(search, principal_of(claims[0].worker));
       return Confirmed::kRefuted;
     }
-    const Claim &first = claims[pair->first], &second = claims[pair->second];
-    confirm(first, second, &record);
-    record.check_seeds = {search.check_seeds.front()};
-    for (const Claim* claim : {&first, &second})
-      if (const auto seed = search.seeds_of.find(claim->phase); seed != search.seeds_of.end())
-        record.check_seeds.push_back(seed->second);
-    record.digest = record_digest(record);
-    return Confirmed::kYes;
-  }
-  if (can_ask) {
+    if (pair->first == 0 || difference(claims[0], first, Closeness::kSameOrder).empty()) {
+      take_confirmed(search, first, second, &record);
+      return Confirmed::kYes;
+    }
+  } else if (can_ask) {
     ask(search, finals, record);
     return Confirmed::kAsked;
   }
   if (claims.size() <= 1) return Confirmed::kYes;
   search.disputed.insert(record.plan);
-  search.dispute = cat(what, ": ", difference(claims[0], claims[1], Closeness::kBesideDefault),
+  search.dispute = cat(what, ": ", difference(claims[0], claims[pair ? pair->first : 1], Closeness::kSameOrder),
                        "; nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a "
                        "third of the same kind, and ask again");
   spdlog::warn("audit: {}", search.dispute);

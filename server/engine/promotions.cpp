@@ -6,7 +6,6 @@
 namespace wl {
 namespace {
 
-constexpr size_t kMostDisputed = 3;     // finalists on which two workers do not agree
 constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repeated
 
 }  // namespace
@@ -53,7 +52,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
         return absl::OkStatus();
       case Confirmed::kDisputed:
         // The other finalists have their turn.
-        return search.disputed.size() < kMostDisputed ? conclude(search, may_ask) : absl::AbortedError(search.dispute);
+        return conclude(search, may_ask);
     }
   } else if (!search.disputed.empty()) {
     return absl::AbortedError(search.dispute);

@@ -125,6 +125,7 @@ class Searches {
   // confirmations.cpp
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);
+  static void take_confirmed(const Search& search, const Claim& first, const Claim& second, KernelRecord* record);
   void ask(Search& search, const std::vector<PhaseTrial>& finals, const KernelRecord& record);
   void refute(Search& search, const std::string& principal);
   void confirm_no_longer(Search& search);

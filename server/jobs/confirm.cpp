@@ -36,6 +36,16 @@ std::string timed(const Claim& claim) {
   return absl::StrFormat("%s measured %.0f ns%s", claim.worker, time_of(claim.winner), beside);
 }
 
+// What is wrong with a kernel for one of them; or they do not speak of one object; or they are one.
+std::string other_kernel(const Claim& a, const Claim& b) {
+  for (const Claim* claim : {&a, &b})
+    if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
+  if (principal_of(a.worker) == principal_of(b.worker)) return cat("both are of ", principal_of(a.worker));
+  if (a.winner.object_sha256 == b.winner.object_sha256) return "";
+  return cat(a.worker, " built the object ", a.winner.object_sha256, " and ", b.worker, " built ",
+             b.winner.object_sha256);
+}
+
 }  // namespace
 
 std::vector<Claim> claims_on(const std::string& plan, const std::string& default_plan, int64_t phase,
@@ -54,19 +64,18 @@ std::vector<Claim> claims_on(const std::string& plan, const std::string& default
 }
 
 std::string difference(const Claim& a, const Claim& b, Closeness closeness) {
-  for (const Claim* claim : {&a, &b})
-    if (claim->winner.outcome != Outcome::kCorrect || claim->worker.empty()) return said(*claim);
-  if (principal_of(a.worker) == principal_of(b.worker)) return cat("both are of ", principal_of(a.worker));
-  if (a.winner.object_sha256 != b.winner.object_sha256) {
-    return cat(a.worker, " built the object ", a.winner.object_sha256, " and ", b.worker, " built ",
-               b.winner.object_sha256);
-  }
+  if (std::string other = other_kernel(a, b); !other.empty()) return other;
   const double ra = relative(a), rb = relative(b);
-  const bool load = closeness == Closeness::kBesideDefault && ra > 0 && rb > 0 && factor(ra, rb) <= kFactor;
-  const bool far = factor(time_of(a.winner), time_of(b.winner)) > kFactor && !load;
+  const bool far = closeness == Closeness::kSameTime && factor(time_of(a.winner), time_of(b.winner)) > kFactor;
   const auto turned = [](double one, double other) { return one > 0 && one < 1 - kShare && other > 1 + kShare; };
   if (far || turned(ra, rb) || turned(rb, ra)) return cat(timed(a), ", ", timed(b));
   return "";
+}
+
+std::string refutation(const Claim& claim, const Claim& first, const Claim& second) {
+  if (std::string other = other_kernel(first, claim); !other.empty()) return other;
+  const Claim& faster = time_of(first.winner) <= time_of(second.winner) ? first : second;
+  return time_of(claim.winner) * kFactor < time_of(faster.winner) ? cat(timed(faster), ", ", timed(claim)) : "";
 }
 
 std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness) {

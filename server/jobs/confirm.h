@@ -25,13 +25,18 @@ std::vector<Claim> claims_on(const std::string& plan, const std::string& default
 
 // How close the times of two workers have to be.
 enum class Closeness {
-  kAsTheyAre,     // within what machines of one kind differ by
-  kBesideDefault  // or as multiples of the default schedule's, which load slows down as well
+  kSameTime,  // within what machines of one kind differ by
+  kSameOrder  // as far apart as load makes them; but a kernel that is faster than the default schedule for one of them
+              // is not slower for the other
 };
 
 // Why two workers do not say the same of a kernel, for people; empty when they do: both found it right, built the same
 // bytes, and their times are close.
 std::string difference(const Claim& a, const Claim& b, Closeness closeness);
+
+// Why a worker is wrong when two others agree, for people; empty when it may be right: load makes its times longer, and
+// nothing makes them shorter.
+std::string refutation(const Claim& claim, const Claim& first, const Claim& second);
 
 // The first two claims that agree, as indices.
 std::optional<std::pair<size_t, size_t>> agreed(const std::vector<Claim>& claims, Closeness closeness);

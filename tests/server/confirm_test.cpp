@@ -24,41 +24,52 @@ Claim claim(const std::string& worker, int64_t ns, int64_t default_ns, const std
   return claim;
 }
 
-std::string as_they_are(const Claim& a, const Claim& b) {
-  return difference(a, b, Closeness::kAsTheyAre);
+std::string same_time(const Claim& a, const Claim& b) {
+  return difference(a, b, Closeness::kSameTime);
 }
 
-std::string beside_default(const Claim& a, const Claim& b) {
-  return difference(a, b, Closeness::kBesideDefault);
+std::string same_order(const Claim& a, const Claim& b) {
+  return difference(a, b, Closeness::kSameOrder);
 }
 
 TEST(Claims, AgreeWithinWhatHonestMachinesDifferBy) {
-  EXPECT_EQ(as_they_are(claim("a", 1000, 2000), claim("b", 1000, 2000)), "");
-  EXPECT_EQ(as_they_are(claim("a", 1000, 2000), claim("b", 1900, 2100)), "") << "another load";
-  EXPECT_EQ(as_they_are(claim("a", 1000, 1050), claim("b", 1150, 1050)), "") << "as fast as the default";
-  EXPECT_THAT(as_they_are(claim("a", 100, 2000), claim("b", 1000, 2000)), HasSubstr("b measured 1000 ns"));
-  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), claim("b", 100, 2000)), HasSubstr("b measured 100 ns"));
-  EXPECT_NE(as_they_are(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "faster there, slower here";
-  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), HasSubstr("b built p"));
-  EXPECT_NE(as_they_are(claim("a", 1000, 2000), claim("a", 1000, 2000)), "") << "one worker is no two";
+  EXPECT_EQ(same_time(claim("a", 1000, 2000), claim("b", 1000, 2000)), "");
+  EXPECT_EQ(same_time(claim("a", 1000, 2000), claim("b", 1900, 2100)), "") << "another load";
+  EXPECT_EQ(same_time(claim("a", 1000, 1050), claim("b", 1150, 1050)), "") << "as fast as the default";
+  EXPECT_THAT(same_time(claim("a", 100, 2000), claim("b", 1000, 2000)), HasSubstr("b measured 1000 ns"));
+  EXPECT_THAT(same_time(claim("a", 1000, 2000), claim("b", 100, 2000)), HasSubstr("b measured 100 ns"));
+  EXPECT_NE(same_time(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "faster there, slower here";
+  EXPECT_THAT(same_time(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), HasSubstr("b built p"));
+  EXPECT_NE(same_time(claim("a", 1000, 2000), claim("a", 1000, 2000)), "") << "one worker is no two";
   Claim wrong = claim("b", 1000, 2000);
   wrong.winner.outcome = Outcome::kWrongResult;
-  EXPECT_THAT(as_they_are(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
+  EXPECT_THAT(same_time(claim("a", 1000, 2000), wrong), HasSubstr("b says wrong_result"));
 }
 
-// Load on both kernels, or a lie about both.
-TEST(Claims, AgreeBesideTheDefaultScheduleOnlyWhereThatIsAskedFor) {
-  EXPECT_EQ(beside_default(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
-  EXPECT_NE(as_they_are(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
-  EXPECT_NE(beside_default(claim("a", 1000, 9000), claim("b", 5000, 9000)), "");
+// The machine of one is busy, or one lies: with the slower samples either is served.
+TEST(Claims, AgreeByOrderWhereTimesAreApart) {
+  EXPECT_EQ(same_order(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
+  EXPECT_NE(same_time(claim("a", 1000, 2000), claim("b", 5000, 9000)), "");
+  EXPECT_EQ(same_order(claim("a", 1000, 9000), claim("b", 5000, 9000)), "");
+  EXPECT_NE(same_order(claim("a", 1000, 1500), claim("b", 1800, 1500)), "") << "slower than the default there";
+  EXPECT_NE(same_order(claim("a", 1000, 2000), claim("b", 1000, 2000, "p")), "");
   const std::vector<Claim> claims = {claim("h", 100, 100), claim("a", 1000, 1000), claim("b", 1010, 1000)};
-  EXPECT_EQ(agreed(claims, Closeness::kAsTheyAre), (std::pair<size_t, size_t>(1, 2)));
-  EXPECT_EQ(agreed(claims, Closeness::kBesideDefault), (std::pair<size_t, size_t>(0, 1)));
+  EXPECT_EQ(agreed(claims, Closeness::kSameTime), (std::pair<size_t, size_t>(1, 2)));
+  EXPECT_EQ(agreed(claims, Closeness::kSameOrder), (std::pair<size_t, size_t>(0, 1)));
+}
+
+// Whoever is faster than two others can be, or speaks of another object, is refuted; whoever is slower is not.
+TEST(Claims, LoadIsNoLie) {
+  const Claim a = claim("a", 1000, 2000), b = claim("b", 1100, 2000);
+  EXPECT_NE(refutation(claim("h", 400, 2000), a, b), "");
+  EXPECT_NE(refutation(claim("h", 1000, 2000, "p"), a, b), "");
+  EXPECT_EQ(refutation(claim("c", 600, 2000), a, b), "");
+  EXPECT_EQ(refutation(claim("c", 9000, 18000), a, b), "");
 }
 
 TEST(Claims, TheFirstTwoThatAgreeDecide) {
   const Claim a = claim("a", 1000, 2000), b = claim("b", 1010, 2000), hostile = claim("h", 1000, 2000, "p");
-  for (const Closeness closeness : {Closeness::kAsTheyAre, Closeness::kBesideDefault}) {
+  for (const Closeness closeness : {Closeness::kSameTime, Closeness::kSameOrder}) {
     EXPECT_EQ(agreed({a}, closeness), std::nullopt);
     EXPECT_EQ(agreed({a, hostile}, closeness), std::nullopt);
     EXPECT_EQ(agreed({hostile, a, b}, closeness), (std::pair<size_t, size_t>(1, 2)));
