@@ -1,6 +1,7 @@
 // Blobs: their bytes are files, and their rows say that a file is whole and on the disk.
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "compiler/base/sha256.h"
 #include "server/store/functions.h"
 #include "server/store/impl.h"
@@ -66,6 +67,29 @@ absl::StatusOr<std::optional<std::string>> Store::blob(const std::string& digest
   if (absl::IsDataLoss(bytes.status()) || absl::IsNotFound(bytes.status())) return std::nullopt;
   WL_RETURN_IF_ERROR(bytes.status());
   return *std::move(bytes);
+}
+
+absl::StatusOr<int64_t> Store::sweep_blobs() {
+  constexpr int kFolders = 256;
+  int64_t removed = 0;
+  for (int number = 0; number < kFolders; ++number) {
+    // A file and its row are put under the other side of this lock.
+    const std::unique_lock alone(impl_->objects_mutex);
+    std::vector<std::string> unknown = impl_->objects->names(absl::StrFormat("%02x", number));
+    const absl::Status looked = read([&](Sql& sql) -> absl::Status {
+      absl::Status status;
+      std::erase_if(unknown, [&](const std::string& digest) {
+        const auto rows = sql.number("SELECT count(*) FROM objects WHERE digest = ?", Blob{key_bytes(digest)});
+        if (!rows.ok()) status = rows.status();
+        return !rows.ok() || *rows > 0;
+      });
+      return status;
+    });
+    WL_RETURN_IF_ERROR(looked);
+    for (const std::string& digest : unknown) WL_RETURN_IF_ERROR(impl_->objects->remove(digest));
+    removed += static_cast<int64_t>(unknown.size());
+  }
+  return removed;
 }
 
 absl::StatusOr<std::vector<std::string>> Store::missing_blobs(const std::vector<std::string>& digests) {

@@ -134,6 +134,17 @@ absl::Status ObjectFolder::remove(const std::string& digest) {
       cat("object ", path_of(digest), ": cannot be removed: ", std::strerror(errno), "; remove the file"));
 }
 
+std::vector<std::string> ObjectFolder::names(const std::string& first_digits) const {
+  std::vector<std::string> found;
+  std::error_code failed;
+  for (auto at = fs::directory_iterator(cat(folder_, "/", first_digits), failed);
+       !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    std::string digest = first_digits + at->path().filename().string();
+    if (is_sha256(digest)) found.push_back(std::move(digest));
+  }
+  return found;
+}
+
 absl::Status ObjectFolder::take(const std::string& digest, const ObjectFolder& from) {
   const absl::StatusOr<std::string> bytes = from.get(digest);
   if (absl::IsDataLoss(bytes.status())) return absl::NotFoundError(bytes.status().message());

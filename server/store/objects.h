@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "compiler/base/status.h"
 #include "server/store/disk.h"
@@ -29,6 +30,8 @@ class ObjectFolder {
   absl::StatusOr<std::string> get(const std::string& digest) const;
   bool has(const std::string& digest, int64_t size) const;  // looks at the size only
   absl::Status remove(const std::string& digest);           // OK also when it is missing
+  // The digests of the files that begin with these two digits, whether they are whole or not.
+  std::vector<std::string> names(const std::string& first_digits) const;
   // Puts the object of another folder into this one: by a second name of the same file if that is possible.
   // NotFound: it is missing or damaged there. Other errors as put().
   absl::Status take(const std::string& digest, const ObjectFolder& from);

@@ -220,6 +220,8 @@ class Store {
   // disk is full, or max_object_bytes.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
+  // Removes the files of objects that no row knows: they were written just before a crash. Returns how many.
+  absl::StatusOr<int64_t> sweep_blobs();
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);
   // Registers a process of a worker and returns its epoch. `epoch`: the one that this process was given before, 0 when
   // it has none. A process that has none takes the name over, under the next epoch. FailedPrecondition when a newer

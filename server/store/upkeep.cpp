@@ -147,7 +147,17 @@ void Upkeep::keep_bounds() {
   full_ = full;
 }
 
+void Upkeep::sweep() {
+  const auto removed = store_->sweep_blobs();
+  if (!removed.ok()) {
+    spdlog::error("objects that were left by a crash stay: {}", std::string(removed.status().message()));
+  } else if (*removed > 0) {
+    spdlog::info("removed {} objects that were left by a crash", *removed);
+  }
+}
+
 void Upkeep::serve() {
+  sweep();
   std::unique_lock lock(mutex_);
   do {
     lock.unlock();

@@ -43,6 +43,7 @@ class Upkeep {
 
  private:
   void serve();
+  void sweep();
   void back_up_when_due();
   void keep_bounds();
   // What lies in the folder: a backup, or something beside it.

@@ -248,6 +248,26 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
+// Files that were written before a crash, and whose rows were not.
+TEST(StoreObjects, ThatNoRowKnowsAreSwept) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db"), kept = "kept", left = "left";
+  auto store = open_or_die({.file = file});
+  const auto path = [&](const std::string& bytes) {
+    const std::string digest = sha256_hex(bytes);
+    return fs::path(cat(file, ".objects/", digest.substr(0, 2), "/", digest.substr(2)));
+  };
+  ASSERT_TRUE(store->put_blob(sha256_hex(kept), kept).ok());
+  fs::create_directories(path(left).parent_path());
+  std::ofstream(path(left)) << left;
+  std::ofstream(path(left).parent_path() / "not ours") << "text";
+  EXPECT_EQ(store->sweep_blobs().value(), 1);
+  EXPECT_FALSE(fs::exists(path(left)));
+  EXPECT_TRUE(fs::exists(path(left).parent_path() / "not ours"));
+  EXPECT_EQ(store->blob(sha256_hex(kept)).value(), kept);
+  EXPECT_EQ(store->sweep_blobs().value(), 0);
+}
+
 TEST(UpkeepTest, KeepsTheNewestBackupsAndWhatIsNotItsOwn) {
   Scratch scratch;
   auto store = open_or_die({.file = scratch.path("a.db")});
