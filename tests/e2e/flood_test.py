@@ -92,7 +92,9 @@ def main():
         until(lambda: listening(path), 20, "the coordinator listens")
 
         def serves():
-            return scratch.run("warploom", "jobs", "--server", f"unix:{path}", "--json", "-", deadline=30)
+            # A client gives up after seconds, in which a slow build of the coordinator still reads junk.
+            call = ("warploom", "jobs", "--server", f"unix:{path}", "--json", "-")
+            until(lambda: scratch.run(*call, expect=None, deadline=30).code == 0, 20, "it serves")
 
         serves()
         pid = daemon.process.pid
