@@ -43,12 +43,15 @@ inline int64_t promotion_of(int64_t phase) {
 inline bool confirms(int64_t phase) {
   return phase > kConfirmation;
 }
+// The name of a worker, of any process NAME#EPOCH of it.
+inline std::string name_of_process(std::string_view process) {
+  return std::string(process.substr(0, process.rfind('#')));
+}
 struct PhaseTrial {
   int64_t phase = 0;
   Trial trial;
   std::string worker = {};  // the process that reported it, NAME#EPOCH; empty: none did
-  // The worker's name, whatever process of it.
-  std::string name() const { return worker.substr(0, worker.rfind('#')); }
+  std::string name() const { return name_of_process(worker); }
 };
 
 // Who answers for a worker: whoever its name begins with, up to the first '/'. The devices of one process share it, and

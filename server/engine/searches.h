@@ -116,12 +116,13 @@ class Searches {
   // searches.cpp
   void set_up(Search& search);
   void next(Search& search);
-  absl::Status conclude(Search& search, bool may_ask);
-  absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
-  absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
   void finish(Search& search, Search::End end);
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
+  // promotions.cpp
+  absl::Status conclude(Search& search, bool may_ask);
+  absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
+  absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
   // confirmations.cpp
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
   Confirmed confirmed(Search& search, const std::vector<PhaseTrial>& finals, KernelRecord& record, bool may_ask);

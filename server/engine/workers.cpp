@@ -13,8 +13,12 @@ constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lea
 
 }  // namespace
 
+bool Workers::is_here(const State& worker, Clock::duration silence) {
+  return worker.waiting > 0 || Clock::now() - worker.heard < silence;
+}
+
 bool Workers::alive(const State& worker) const {
-  return worker.waiting > 0 || Clock::now() - worker.heard < 2 * term_;
+  return is_here(worker, 2 * term_);
 }
 
 Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
@@ -84,9 +88,8 @@ std::vector<std::string> Workers::names(const Device& device, Clock::duration si
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, worker] : workers_) {
-    const bool here = worker.waiting > 0 || Clock::now() - worker.heard < silence;
-    if (here && std::any_of(worker.devices.begin(), worker.devices.end(),
-                            [&](const Device& own) { return serves(own, device); }))
+    if (is_here(worker, silence) && std::any_of(worker.devices.begin(), worker.devices.end(),
+                                                [&](const Device& own) { return serves(own, device); }))
       names.push_back(name);
   }
   return names;

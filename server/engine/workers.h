@@ -18,11 +18,6 @@ inline std::string process_of(const std::string& name, uint64_t epoch) {
   return cat(name, "#", epoch);
 }
 
-// The name of a worker, of any process of it.
-inline std::string name_of_process(const std::string& process) {
-  return process.substr(0, process.rfind('#'));
-}
-
 class Workers {
  public:
   // A worker is alive until it was not heard from for two terms.
@@ -67,6 +62,7 @@ class Workers {
     int64_t heard_ms = 0;
     int waiting = 0;
   };
+  static bool is_here(const State& worker, Clock::duration silence);  // waits for work, or was silent for less
   bool alive(const State& worker) const;
   std::vector<std::string> names(const Device& device, Clock::duration silence) const;
   State* registered(const std::string& name, uint64_t epoch);

@@ -85,6 +85,11 @@ Roles role_in(const std::string& name) {
   return role.ok() ? *role : kNoRole;
 }
 
+// The name of which Authorizer::as_principal made this.
+std::string name_of_principal(const std::string& principal) {
+  return absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%25", "%"}, {"%23", "#"}});
+}
+
 std::string alternatives(Roles roles) {
   return absl::StrReplaceAll(print_roles(roles), {{", ", " or "}});
 }
@@ -165,11 +170,9 @@ absl::Status Authorizer::is_revoked(const std::string& principal) const {
                                              " is still known: take its line out of the file of "
                                              "--callers, so that it brings nothing more, and revoke it then"));
   }
-  for (const auto& [name, roles] : callers->certificates)
-    if (as_principal(name) == principal && roles == kNoRole) return absl::OkStatus();
-  const std::string name = absl::StrReplaceAll(principal, {{"%2F", "/"}, {"%23", "#"}, {"%25", "%"}});
+  const std::string name = name_of_principal(principal);
   const auto row = callers->certificates.find(name);
-  if (row == callers->certificates.end() && role_in(name) == kNoRole) return absl::OkStatus();
+  if ((row == callers->certificates.end() ? role_in(name) : row->second) == kNoRole) return absl::OkStatus();
   return absl::FailedPreconditionError(
       cat("the certificate of ", name, " is still valid here: have the line `cert ", name,
           " none` in the file of --callers, so that it brings nothing more, and revoke "
@@ -197,7 +200,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& conne
 
 absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, const std::string& token) {
   if (!token.starts_with(kBearer)) return absl::UnauthenticatedError("authorization: expected Bearer and a token");
-  const TokenRow* const row = callers.find_token(std::string_view(token).substr(kBearer.size()));
+  const TokenRow* const row = row_of(callers, token);
   if (row == nullptr) {
     return absl::UnauthenticatedError(
         "this token is not, or no longer, known here: ask whoever runs the coordinator for one (`warploomd token`)");
