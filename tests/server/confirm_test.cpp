@@ -89,15 +89,6 @@ TEST(Claims, TheSlowerSamplesAreKept) {
   EXPECT_EQ(undisturbed_ns(record.samples_ns), 1000);
 }
 
-KernelRecord record_of(Service& service, const std::string& key) {
-  grpc::ClientContext context;
-  v1::GetKernelRequest request;
-  request.set_key(key);
-  v1::KernelRecord answer;
-  EXPECT_TRUE(service.kernels->GetKernel(&context, request, &answer).ok());
-  return from_proto(answer).value();
-}
-
 // Every promoted kernel is built, checked and timed by the other worker too, with a seed of its own.
 TEST(Confirmation, IsByAnotherWorker) {
   Scratch scratch;
@@ -115,7 +106,7 @@ TEST(Confirmation, IsByAnotherWorker) {
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups) {
-    const KernelRecord record = record_of(service, group.key);
+    const KernelRecord record = service.record(group.key).value();
     EXPECT_EQ(std::set<std::string>({record.measured_by, record.confirmed_by}), (std::set<std::string>{"one", "two"}));
     EXPECT_EQ(record.check_seeds.size(), 3u);
     EXPECT_EQ(std::set<uint64_t>(record.check_seeds.begin(), record.check_seeds.end()).size(), 3u);
@@ -135,7 +126,7 @@ TEST(Confirmation, IsNotWaitedForWhereThereIsOneWorker) {
   const Job job = service.run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups) {
-    const KernelRecord record = record_of(service, group.key);
+    const KernelRecord record = service.record(group.key).value();
     EXPECT_EQ(record.measured_by, "one");
     EXPECT_EQ(record.confirmed_by, "");
   }
@@ -150,7 +141,7 @@ TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
   const Job job = service.run("r", trials(8));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   for (const GroupResult& group : job.result->groups)
-    EXPECT_EQ(record_of(service, group.key).confirmed_by, "") << group.key;
+    EXPECT_EQ(service.record(group.key).value().confirmed_by, "") << group.key;
 }
 
 // The coordinator restarts while a confirmation is open: it is offered again, and the promotion is not repeated.
@@ -175,7 +166,7 @@ TEST(Confirmation, SurvivesARestart) {
   ASSERT_TRUE(job.ok()) << job.status();
   const Job done = service.watch(job->name).back();
   ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
-  const KernelRecord record = record_of(service, done.result->groups.at(0).key);
+  const KernelRecord record = service.record(done.result->groups.at(0).key).value();
   EXPECT_EQ(record.measured_by, "one");
   EXPECT_EQ(record.confirmed_by, "two");
   EXPECT_EQ(number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation)), promoted);

@@ -18,21 +18,6 @@ using ::testing::HasSubstr;
 
 const std::string kFast = "plan ops=4 number=1";  // what a hostile worker praises
 
-// The served record of every group, by its plan.
-std::vector<KernelRecord> records_of(Service& service, const JobResult& result) {
-  std::vector<KernelRecord> records;
-  for (const GroupResult& group : result.groups) {
-    grpc::ClientContext context;
-    v1::GetKernelRequest request;
-    request.set_key(group.key);
-    v1::KernelRecord answer;
-    const grpc::Status status = service.kernels->GetKernel(&context, request, &answer);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    if (auto record = from_proto(answer); record.ok()) records.push_back(*std::move(record));
-  }
-  return records;
-}
-
 // Objects of its own, well uploaded.
 void forge_objects(const Batch&, Measured* measured) {
   for (Trial& trial : measured->trials) {
@@ -45,7 +30,7 @@ void forge_objects(const Batch&, Measured* measured) {
 
 void expect_honest(Service& service, const Job& job, const std::string& hostile) {
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  for (const KernelRecord& record : records_of(service, *job.result)) {
+  for (const KernelRecord& record : service.records_of(*job.result)) {
     EXPECT_EQ(record.object_sha256, sha256_hex("object of " + record.plan));
     EXPECT_NE(record.measured_by, hostile);
     EXPECT_NE(record.confirmed_by, hostile);

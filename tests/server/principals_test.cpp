@@ -29,18 +29,6 @@ class Principals : public ::testing::Test {
     how.token = tokens[token];
     return dial("unix:" + scratch.path("s"), how).value();
   }
-  std::vector<KernelRecord> records_of(const Job& job) {
-    std::vector<KernelRecord> records;
-    for (const GroupResult& group : job.result->groups) {
-      grpc::ClientContext context;
-      v1::GetKernelRequest request;
-      request.set_key(group.key);
-      v1::KernelRecord answer;
-      EXPECT_TRUE(service->kernels->GetKernel(&context, request, &answer).ok());
-      records.push_back(from_proto(answer).value());
-    }
-    return records;
-  }
 
   Scratch scratch;
   const std::string store = scratch.path("a.db");
@@ -54,7 +42,7 @@ TEST_F(Principals, DoNotConfirmThemselves) {
   wait_for_workers(store, 2);
   const Job job = service->run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  for (const KernelRecord& record : records_of(job)) {
+  for (const KernelRecord& record : service->records_of(*job.result)) {
     EXPECT_THAT(record.measured_by, ::testing::AnyOf("lab/one", "lab/two"));
     EXPECT_EQ(record.confirmed_by, "");
   }
@@ -66,7 +54,7 @@ TEST_F(Principals, OfTwoTokensConfirmEachOther) {
   wait_for_workers(store, 2);
   const Job job = service->run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  for (const KernelRecord& record : records_of(job)) {
+  for (const KernelRecord& record : service->records_of(*job.result)) {
     EXPECT_EQ(std::set<std::string>({record.measured_by, record.confirmed_by}),
               (std::set<std::string>{"lab/one", "guest%2Fx/one"}));
   }

@@ -105,6 +105,27 @@ struct Service {
     return seen.empty() ? *job : seen.back();
   }
 
+  // The record that is served for a key.
+  absl::StatusOr<KernelRecord> record(const std::string& key) {
+    grpc::ClientContext context;
+    v1::GetKernelRequest request;
+    request.set_key(key);
+    v1::KernelRecord answer;
+    const grpc::Status status = kernels->GetKernel(&context, request, &answer);
+    if (!status.ok()) return from_grpc(status);
+    return from_proto(answer);
+  }
+  // Those of every group of a result; one that is missing fails the test.
+  std::vector<KernelRecord> records_of(const JobResult& result) {
+    std::vector<KernelRecord> records;
+    for (const GroupResult& group : result.groups) {
+      auto found = record(group.key);
+      EXPECT_TRUE(found.ok()) << found.status();
+      if (found.ok()) records.push_back(*std::move(found));
+    }
+    return records;
+  }
+
   // Registers a worker by hand, under epoch 1.
   void register_worker(const std::string& name) {
     grpc::ClientContext context;

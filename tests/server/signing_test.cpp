@@ -201,13 +201,7 @@ TEST_F(Revocation, ForgetsAllThatAProducerMade) {
   EXPECT_GE(gone.records(), static_cast<int64_t>(keys.size()));
   EXPECT_GT(gone.trials(), 0);
   EXPECT_EQ(number_in(store, "SELECT count(*) FROM trials WHERE worker LIKE 'guest%'"), 0);
-  for (const std::string& key : keys) {
-    grpc::ClientContext context;
-    v1::GetKernelRequest request;
-    request.set_key(key);
-    v1::KernelRecord answer;
-    EXPECT_EQ(service->kernels->GetKernel(&context, request, &answer).error_code(), grpc::StatusCode::NOT_FOUND);
-  }
+  for (const std::string& key : keys) EXPECT_TRUE(absl::IsNotFound(service->record(key).status())) << key;
   EXPECT_EQ(service->run("other again", trials(8), other).cached, true);
   const Job again = service->run("again", trials(24));
   ASSERT_EQ(again.state, JobState::kSucceeded) << again.error;
@@ -227,14 +221,8 @@ TEST_F(Revocation, WhatIsPromotedIsSigned) {
     ASSERT_TRUE(service->admin->GetServerInfo(&context, {}, &info).ok());
   }
   EXPECT_EQ(info.signing_key().size(), 64u);
-  for (const GroupResult& group : job.result->groups) {
-    grpc::ClientContext context;
-    v1::GetKernelRequest request;
-    request.set_key(group.key);
-    v1::KernelRecord answer;
-    ASSERT_TRUE(service->kernels->GetKernel(&context, request, &answer).ok());
-    EXPECT_TRUE(check_signature(from_proto(answer).value(), {{info.signing_key(), "lab"}}).ok());
-  }
+  for (const KernelRecord& record : service->records_of(*job.result))
+    EXPECT_TRUE(check_signature(record, {{info.signing_key(), "lab"}}).ok());
 }
 
 }  // namespace
