@@ -98,6 +98,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
   jobs.promoted = [this](const std::string& key) { replies->drop(key); };
+  if (authorizer != nullptr) jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
   engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler, jobs);

@@ -39,7 +39,8 @@ absl::Status add_rows(const KernelRecord& record, const std::vector<PhaseTrial>&
 }  // namespace
 
 absl::StatusOr<TrainingRows> training_rows(Store& store) {
-  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> records, store.list_records(std::nullopt, kMostRecords));
+  WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> records,
+                      store.list_records(std::nullopt, kMostRecords, {.every = true}));
   TrainingRows out;
   for (const RecordRow& row : records) {
     WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> trials, store.trials(row.search_id));

@@ -66,7 +66,7 @@ struct Setting {
 struct Daemon {
   wl::CoordinatorOptions options;
   std::string config, restore;
-  std::string token, token_roles, token_life = "90d";  // of the command `token`
+  std::string token, token_roles, token_life = "90d", token_team;  // of the command `token`
   bool verbose = false;
   double database_gb = 0, objects_gb = 0, cache_mb = 64;
 
@@ -189,6 +189,7 @@ CLI::App* add_token(CLI::App& app, Daemon* daemon) {
   token->add_option("--callers", daemon->options.callers, "file of --callers; keeps the SHA-256 of the token")
       ->required();
   token->add_option("--role", daemon->token_roles, "client, worker, operator, or several with commas")->required();
+  token->add_option("--team", daemon->token_team, "the team that its caller is of, which has a row in the file");
   token->add_option("--expires", daemon->token_life, "30d, 12h or never")->capture_default_str();
   return token;
 }
@@ -198,7 +199,7 @@ int run_token(const Daemon& daemon) {
   if (!roles.ok()) return fail(wl::invalid("--role: ", std::string(roles.status().message())));
   const auto life = parse_life(daemon.token_life);
   if (!life.ok()) return fail(life.status());
-  const auto token = wl::make_token(daemon.options.callers, daemon.token, *roles, *life);
+  const auto token = wl::make_token(daemon.options.callers, daemon.token, *roles, *life, daemon.token_team);
   if (!token.ok()) return fail(token.status());
   std::printf("%s\n", token->c_str());
   return 0;

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<History>> histories_of(const std::string& path) {
   StoreOptions options;
   options.file = path;
   WL_ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::open(options));
-  WL_ASSIGN_OR_RETURN(std::vector<RecordRow> rows, store->list_records(std::nullopt, kMaxRecords));
+  WL_ASSIGN_OR_RETURN(std::vector<RecordRow> rows, store->list_records(std::nullopt, kMaxRecords, {.every = true}));
   std::vector<History> out;
   for (RecordRow& row : rows) {
     WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store->trials(row.search_id));

@@ -63,6 +63,7 @@ absl::StatusOr<Listing> records(Context& context) {
                {"created (UTC)"},
                {"pin"},
                {"confirmed by"},
+               {"team"},
                {"plan"}},
               colour());
   Listing out;
@@ -70,7 +71,8 @@ absl::StatusOr<Listing> records(Context& context) {
   for (const RecordSummary& record : records) {
     table.add({record.key, record.target, cat(record.ops), time_text(record.best_ns), time_text(record.default_ns),
                date_text(record.created_unix_ms), record.pinned ? "yes" : "",
-               record.confirmed_by.empty() ? "nobody" : record.confirmed_by, record.plan});
+               record.confirmed_by.empty() ? "nobody" : record.confirmed_by,
+               record.team.empty() ? "shared" : record.team, record.plan});
     out.json["records"].push_back({{"key", record.key},
                                    {"digest", record.digest},
                                    {"environment", record.environment},
@@ -83,7 +85,8 @@ absl::StatusOr<Listing> records(Context& context) {
                                    {"created_unix_ms", record.created_unix_ms},
                                    {"pinned", record.pinned},
                                    {"measured_by", record.measured_by},
-                                   {"confirmed_by", record.confirmed_by}});
+                                   {"confirmed_by", record.confirmed_by},
+                                   {"team", record.team}});
   }
   out.text = table.text();
   return out;
@@ -91,7 +94,8 @@ absl::StatusOr<Listing> records(Context& context) {
 
 absl::StatusOr<Listing> workers(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<WorkerSummary> workers, context.service.list_workers());
-  Table table({{"worker"}, {"state"}, {"devices"}, {"sandbox"}, {"leases", true}, {"last seen (UTC)"}}, colour());
+  Table table({{"worker"}, {"state"}, {"devices"}, {"sandbox"}, {"team"}, {"leases", true}, {"last seen (UTC)"}},
+              colour());
   Listing out;
   out.json["workers"] = Json::array();
   for (const WorkerSummary& worker : workers) {
@@ -100,13 +104,14 @@ absl::StatusOr<Listing> workers(Context& context) {
     // A worker has one sandbox for all its devices.
     const std::string told = worker.devices.empty() ? "" : worker.devices[0].detail(kSandboxDetail);
     const std::string sandbox = told.empty() ? "unknown" : told;
-    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), sandbox, cat(worker.leases),
-               date_text(worker.last_seen_unix_ms)});
+    table.add({worker.name, worker.alive ? "alive" : "gone", absl::StrJoin(devices, "; "), sandbox,
+               worker.team.empty() ? "all" : worker.team, cat(worker.leases), date_text(worker.last_seen_unix_ms)});
     out.json["workers"].push_back({{"name", worker.name},
                                    {"alive", worker.alive},
                                    {"epoch", worker.epoch},
                                    {"devices", devices},
                                    {"sandbox", sandbox},
+                                   {"team", worker.team},
                                    {"leases", worker.leases},
                                    {"last_seen_unix_ms", worker.last_seen_unix_ms}});
   }

@@ -281,7 +281,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
     for (const v1::KernelSummary& message : page.kernels()) {
       rows.push_back({message.key(), message.digest(), message.environment(), message.target(), message.device(),
                       message.plan(), message.ops(), message.best_ns(), message.default_ns(), message.created_unix_ms(),
-                      message.pinned(), message.measured_by(), message.confirmed_by()});
+                      message.pinned(), message.measured_by(), message.confirmed_by(), message.team()});
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && static_cast<int>(rows.size()) < most);
@@ -321,8 +321,8 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   do {
     WL_ASSIGN_OR_RETURN(v1::ListWorkersResponse page, call(*stub, peer_, &v1::Admin::Stub::ListWorkers, request));
     for (const v1::WorkerInfo& message : page.workers()) {
-      WorkerSummary row{message.name(),  message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
-                        message.leases()};
+      WorkerSummary row{message.name(),   message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
+                        message.leases(), message.team()};
       for (const v1::Device& device : message.devices()) {
         WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
         row.devices.push_back(std::move(converted));

@@ -37,6 +37,7 @@ struct WorkerSummary {
   bool alive = false;
   int64_t last_seen_unix_ms = 0;
   int leases = 0;
+  std::string team;  // empty: it measures for all
 };
 
 struct RecordSummary {
@@ -46,6 +47,7 @@ struct RecordSummary {
   int64_t created_unix_ms = 0;
   bool pinned = false;
   std::string measured_by, confirmed_by;
+  std::string team;  // empty: it is shared
 };
 
 struct WatchLimits {

@@ -46,7 +46,7 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
                                         bool may_ask) {
   const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
   const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
-  std::vector<std::string> others = workers_->names_here(search.device);
+  std::vector<std::string> others = workers_->names_here(search.device, search.row.team);
   const std::set<std::string> known = principals_of(claims);
   std::erase_if(others, [&](const auto& name) {
     return known.contains(principal_of(name)) || search.refuted.contains(principal_of(name));

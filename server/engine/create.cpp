@@ -36,7 +36,7 @@ int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOp
 absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler) {
   const TuneOptions& asked = job.row.options;
   WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler));
-  WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan));
+  WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
   const int64_t missing = missing_groups(*job.plan, records, asked);
   if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
@@ -51,11 +51,11 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler) {
 absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers) {
   NewJob job{.row = std::move(row), .plan = {}, .result_id = {}};
   const TuneOptions& asked = job.row.options;
-  auto device = workers.device_for(asked);
+  auto device = workers.device_for(asked, job.row.team);
   if (!device.ok() && !absl::IsNotFound(device.status())) return device.status();
   if (device.ok()) {
     job.row.device = *device;
-    job.result_id = result_key(job.row.graph, *device, asked);
+    job.result_id = result_key(job.row.graph, *device, asked, job.row.team);
     if (!asked.retune) {
       WL_ASSIGN_OR_RETURN(auto whole, store.whole_answer(job.result_id));
       if (whole && suffices(*whole, asked)) {

@@ -1,5 +1,6 @@
 #include "server/engine/devices.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "compiler/target/target.h"
@@ -21,6 +22,14 @@ bool runs_code_of(std::string_view device, std::string_view code) {
 }
 
 }  // namespace
+
+bool any_serves(const std::vector<Device>& worker, const Device& wanted) {
+  return std::any_of(worker.begin(), worker.end(), [&](const Device& own) { return serves(own, wanted); });
+}
+
+bool serves_team(const std::string& worker, const std::string& wanted) {
+  return worker.empty() || worker == wanted;
+}
 
 std::optional<Device> device_as(const Device& device, const std::string& target) {
   const std::string family = device.target.substr(0, device.target.find(':'));

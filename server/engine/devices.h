@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/base/records.h"
 
@@ -11,6 +12,9 @@ namespace wl {
 // Whether a worker's device serves a job for `wanted`: the same machine with the same compilers, under the same target
 // or under one that the machine can run as well.
 bool serves(const Device& worker, const Device& wanted);
+bool any_serves(const std::vector<Device>& worker, const Device& wanted);
+// Whether a worker of one team, "" for none, serves jobs of the other.
+bool serves_team(const std::string& worker, const std::string& wanted);
 // The device described for `target`; nullopt when it cannot run that target.
 std::optional<Device> device_as(const Device& device, const std::string& target);
 

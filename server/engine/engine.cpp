@@ -74,14 +74,15 @@ void Engine::stop() {
   impl_->loop.stop();
 }
 
-absl::StatusOr<Device> Engine::device_for(const TuneOptions& options) {
-  return impl_->workers.device_for(options);
+absl::StatusOr<Device> Engine::device_for(const TuneOptions& options, const std::string& team) {
+  return impl_->workers.device_for(options, team);
 }
 
 absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                                   const std::string& label) {
+                                   const std::string& label, const std::string& team) {
   if (request_id.empty()) return invalid("request_id: expected a UUID, found nothing");
   JobRow row;
+  row.team = team;
   row.request_id = request_id;
   row.label = label;
   row.graph = graph;
@@ -98,7 +99,8 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     return get(same.id);
   }
   WL_ASSIGN_OR_RETURN(NewJob job, answer_or_plan(std::move(row), *impl_->store, *impl_->compiler, impl_->workers));
-  WL_ASSIGN_OR_RETURN(JobRow made, impl_->store->create_job(job.row, job.result_id));
+  WL_ASSIGN_OR_RETURN(JobRow made,
+                      impl_->store->create_job(job.row, job.result_id, impl_->options.rules(team).most_jobs));
   if (!is_done(made.state)) {
     // A view from the start, so that nobody finds the job missing while the engine takes it up.
     impl_->views.begin(made.id, job_of(made));
@@ -114,6 +116,12 @@ absl::StatusOr<Job> Engine::get(int64_t id) {
   WL_ASSIGN_OR_RETURN(std::optional<JobRow> row, impl_->store->job(id));
   if (!row) return absl::NotFoundError(cat("there is no job ", job_name(id)));
   return job_of(*row);
+}
+
+absl::Status Engine::may_see(int64_t id, const Reader& reader) {
+  if (reader.every) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const std::optional<std::string> team, impl_->store->team_of_job(id));
+  return team == reader.team ? absl::OkStatus() : absl::NotFoundError(cat("there is no job ", job_name(id)));
 }
 
 absl::StatusOr<Job> Engine::cancel(int64_t id) {
@@ -141,10 +149,10 @@ void Engine::unwatch(const std::shared_ptr<JobWatch>& watch) {
 }
 
 absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64_t epoch,
-                                                 const std::vector<Device>& devices) {
+                                                 const std::vector<Device>& devices, const std::string& team) {
   if (name.empty() || devices.empty()) return invalid("worker \"", name, "\": needs a name and at least one device");
   for (const Device& device : devices) WL_RETURN_IF_ERROR(target_named(device.target).status());
-  const auto added = impl_->workers.add(name, epoch, devices);
+  const auto added = impl_->workers.add(name, epoch, devices, team);
   if (!added.ok()) {
     if (!absl::IsFailedPrecondition(added.status()))
       impl_->loop.post(

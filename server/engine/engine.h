@@ -13,6 +13,7 @@
 
 #include "compiler/base/job.h"
 #include "server/engine/lease_ends.h"
+#include "server/engine/teams.h"
 #include "server/jobs/compiler.h"
 #include "server/store/store.h"
 
@@ -24,6 +25,7 @@ struct EngineOptions {
   int check_threads = 2;
   std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
+  RulesOf rules = [](const std::string&) { return TeamRules(); };
 };
 
 struct LeaseGrant {
@@ -45,7 +47,7 @@ struct JobWatch;  // (job_views.h)
 using TellJob = std::function<void(absl::StatusOr<std::shared_ptr<const Job>>)>;
 enum class RenewOutcome { kOk, kLost, kCancel };
 struct WorkerView {
-  std::string name;
+  std::string name, team;
   uint64_t epoch = 0;
   std::vector<Device> devices;
   bool alive = false;
@@ -71,24 +73,27 @@ class Engine {
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
 
   // --- clients
-  // At once. InvalidArgument: graph or options cannot be used.
+  // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                             const std::string& label);
+                             const std::string& label, const std::string& team = "");
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
+  // NotFound also when the job is another team's. Jobs of no team are seen by callers of none.
+  absl::Status may_see(int64_t id, const Reader& reader);
   // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the
   // job is done. It is called on another thread, or before this returns; whoever comes late is told the newest state
   // alone. NotFound. Unavailable is told when leaving.
   absl::StatusOr<std::shared_ptr<JobWatch>> watch(int64_t id, uint64_t seen, TellJob tell);
   void unwatch(const std::shared_ptr<JobWatch>& watch);  // A call of `tell` that has begun may still be running.
   // The device that `options` mean. NotFound: none ever registered.
-  absl::StatusOr<Device> device_for(const TuneOptions& options);
+  absl::StatusOr<Device> device_for(const TuneOptions& options, const std::string& team = "");
   const Compiler& compiler() const;
 
   // --- workers
-  // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0.
-  // FailedPrecondition: a newer process has the name.
-  absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
+  // Registers a process of a worker and returns its epoch. `epoch`: the one that it was given before, or 0. A worker of
+  // a team measures for that team alone. FailedPrecondition: a newer process has the name.
+  absl::StatusOr<uint64_t> register_worker(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
+                                           const std::string& team = "");
   absl::Status put_blob(const std::string& digest, const std::string& bytes);  // as Store::put_blob
   // Waits up to `wait` for work without blocking: `done` is called exactly once, on another thread or before this
   // returns. FailedPrecondition: not registered under this epoch. Cancelled: by cancel_acquire(). May return null.

@@ -12,10 +12,10 @@ constexpr auto kLongPlanning = std::chrono::seconds(3);
 
 }  // namespace
 
-absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan) {
+absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team) {
   Records records;
   for (const PlannedGroup& group : plan.groups) {
-    WL_ASSIGN_OR_RETURN(auto record, store.record_by_key(group.key, environment_of(plan.device)));
+    WL_ASSIGN_OR_RETURN(auto record, store.record_by_key(group.key, environment_of(plan.device), {.team = team}));
     if (record) records.emplace(group.key, std::move(record->record));
   }
   return records;
@@ -39,7 +39,7 @@ void Jobs::adopt(JobRow row, std::optional<JobPlan> plan) {
   if (!is_new && (job.plan || job.planning)) return;
   if (is_new) job.row = std::move(row);
   if (!job.row.device) {
-    auto device = workers_->device_for(job.row.options);
+    auto device = workers_->device_for(job.row.options, job.row.team);
     if (!device.ok()) {
       taken_up(id);
       if (absl::IsNotFound(device.status())) return publish(job);
@@ -121,7 +121,7 @@ void Jobs::worker_refused(const std::vector<Device>& devices, const absl::Status
     const ActiveJob& job = found;  // clang-tidy's clang lets no lambda capture a structured binding
     const bool served = !job.row.device || std::any_of(devices.begin(), devices.end(),
                                                        [&](const Device& own) { return serves(own, *job.row.device); });
-    if (served && (!job.row.device || workers_->serving(*job.row.device) == 0)) waiting.push_back(id);
+    if (served && (!job.row.device || workers_->serving(*job.row.device, job.row.team) == 0)) waiting.push_back(id);
   }
   for (int64_t id : waiting) finish(jobs_.at(id), JobState::kFailed, why);
 }
@@ -160,7 +160,7 @@ void Jobs::tick(ActiveJob& job) {
     stop_searches(job, false);
   }
   const bool over = job.row.cancelling || (job.deadline && Clock::now() > *job.deadline);
-  if (over && workers_->serving(*job.row.device) == 0) {
+  if (over && workers_->serving(*job.row.device, job.row.team) == 0) {
     job.deserted = true;
     let_go(job);
     advance(job.row.id);
@@ -224,7 +224,7 @@ void Jobs::advance(int64_t job_id) {
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
   if (hurried) {
     // A search that was cut short may have nothing yet, where an earlier one did.
-    auto known = known_records(*store_, *job.plan);
+    auto known = known_records(*store_, *job.plan, job.row.team);
     if (!known.ok()) return finish(job, JobState::kFailed, known.status());
     job.records.merge(*std::move(known));
   }
@@ -272,7 +272,8 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
       result->cover_certified = job.cover_certified;
       result->total_s = std::chrono::duration<double>(Clock::now() - job.begun).count();
       job.row.result = *std::move(result);
-      if (state == JobState::kSucceeded) answer = result_key(job.row.graph, *job.row.device, job.row.options);
+      if (state == JobState::kSucceeded)
+        answer = result_key(job.row.graph, *job.row.device, job.row.options, job.row.team);
     } else if (state == JobState::kSucceeded) {
       job.row.state = JobState::kFailed;
       job.row.error = result.status();

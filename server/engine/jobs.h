@@ -123,7 +123,7 @@ class Jobs : public SearchObserver {
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };
 
-// The records that the store has of the plan's groups.
-absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan);
+// The records that the store has of the plan's groups for a team.
+absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team);
 
 }  // namespace wl

@@ -66,7 +66,7 @@ double Leases::usual_loss(const Item& item) const {
 
 // Live workers that could run the batch and have not failed at it.
 std::vector<std::string> Leases::others_for(const Item& item) const {
-  std::vector<std::string> names = workers_->names_serving(item.offer.device);
+  std::vector<std::string> names = workers_->names_serving(item.offer.device, item.offer.team);
   std::erase_if(names, [&](const std::string& name) {
     return item.unable.contains(name) || item.offer.not_by.contains(principal_of(name)) ||
            std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
@@ -91,7 +91,7 @@ bool Leases::can_be_had(const std::string& batch_id) const {
     item = at->second;
   }
   if (Clock::now() - item.offered < workers_->away()) return true;
-  const std::vector<std::string> here = workers_->names_here(item.offer.device);
+  const std::vector<std::string> here = workers_->names_here(item.offer.device, item.offer.team);
   return std::any_of(here.begin(), here.end(), [&](const std::string& name) {
     return !item.unable.contains(name) && !item.offer.not_by.contains(principal_of(name));
   });

@@ -154,15 +154,21 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
 
 std::shared_ptr<LeaseCall> Leases::acquire(const std::string& name, uint64_t epoch, int max, Clock::time_point deadline,
                                            AcquireDone done) {
-  const std::optional<std::vector<Device>> devices = workers_->heard(name, epoch);
+  const std::optional<Workers::Served> served = workers_->heard(name, epoch);
   // The call holds a Waiting for as long as it lives, so that the worker counts as alive.
   auto waiting = std::make_shared<Workers::Waiting>(workers_, name, epoch);
   auto answer = [waiting, done = std::move(done)](absl::StatusOr<Acquired> out) { done(std::move(out)); };
-  if (!devices) {
+  if (!served) {
     answer(not_registered(name, epoch));
     return nullptr;
   }
-  return ready_.wait({name, epoch, *devices, max, deadline}, std::move(answer));
+  return ready_.wait({.worker = name,
+                      .team = served->team,
+                      .epoch = epoch,
+                      .devices = served->devices,
+                      .max = max,
+                      .deadline = deadline},
+                     std::move(answer));
 }
 
 RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int64_t done) {

@@ -28,6 +28,8 @@ struct Offer {
   BatchRow row;                  // a lease that it had when the coordinator started goes on for a full term
   std::set<std::string> not_by;  // principals whose workers are never given it
   double floor_ns = 0;           // no sample below it is believed (compiler/model/roofline.h); 0: any is
+  std::string team = {};         // whose search it is
+  TeamRules rules = {};          // of the team
 };
 
 struct LeaseCallbacks {
@@ -118,7 +120,13 @@ class Leases {
   absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& batch_id, const ReadyQueue::Request& request);
   // With the lock held: `item` may be given to who asks.
   void put_ready(const std::string& batch_id, const Item& item) {
-    ready_.put(batch_id, item.offer.device, item.offer.order, item.avoid);
+    ready_.put(batch_id, {.device = item.offer.device,
+                          .order = item.offer.order,
+                          .avoid = item.avoid,
+                          .team = item.offer.team,
+                          .weight = item.offer.rules.weight,
+                          .priority = item.offer.rules.priority,
+                          .candidates = static_cast<int64_t>(item.offer.batch->candidates.size())});
   }
   // lease_ends.cpp
   std::vector<std::string> others_for(const Item& item) const;

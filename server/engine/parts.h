@@ -55,7 +55,7 @@ struct Engine::Impl {
                      [this](int64_t search_id, const absl::Status& status) {
                        loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
                      }}};
-  Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options.sign};
+  Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options.sign, options.rules};
   Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }, options.promoted};
 };
 

@@ -74,7 +74,7 @@ void Jobs::publish(ActiveJob& job) {
   job.published = Clock::now();
   Job out = job_of(job.row);
   if (job.plan) out.progress = progress_of(job, *searches_);
-  out.progress.workers = job.row.device ? workers_->serving(*job.row.device) : 0;
+  out.progress.workers = job.row.device ? workers_->serving(*job.row.device, job.row.team) : 0;
   views_->publish(job.row.id, std::move(out));
 }
 

@@ -71,7 +71,7 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
 absl::Status Searches::take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred,
                                    bool goes_on) {
   if (record && goes_on) {
-    WL_RETURN_IF_ERROR(store_->promote(*record, search.row.id));
+    WL_RETURN_IF_ERROR(promote(search, *record));
     observer_->on_record(search, *record, SearchObserver::Origin::kSearched);
     mark(search);
     observer_->on_interim(search);
@@ -87,17 +87,28 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
   return absl::OkStatus();
 }
 
+// A team's record is shared by the rule of its team, unless the shared one is as fast.
+absl::Status Searches::promote(const Search& search, const KernelRecord& record) {
+  bool shared = !search.row.team.empty() && !record.confirmed_by.empty() && rules_(search.row.team).publishes;
+  if (shared) {
+    WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known, store_->record_by_key(record.key, record.environment));
+    shared = !known || undisturbed_ns(record.samples_ns) < undisturbed_ns(known->record.samples_ns);
+  }
+  return store_->promote(record, search.row.id, shared);
+}
+
 absl::Status Searches::take_record(Search& search, const KernelRecord& record, bool transferred) {
   if (search.stop) {
     // What was cut short, a --retune above all, does not displace a better record.
-    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known, store_->record_by_key(record.key, record.environment));
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> known,
+                        store_->record_by_key(record.key, record.environment, {.team = search.row.team}));
     if (known && undisturbed_ns(known->record.samples_ns) <= undisturbed_ns(record.samples_ns)) {
       observer_->on_record(search, known->record, SearchObserver::Origin::kKnown);
       finish(search, Search::End::kRecord);
       return absl::OkStatus();
     }
   }
-  WL_RETURN_IF_ERROR(store_->promote(record, search.row.id));
+  WL_RETURN_IF_ERROR(promote(search, record));
   observer_->on_record(search, record,
                        transferred ? SearchObserver::Origin::kTransferred : SearchObserver::Origin::kSearched);
   finish(search, Search::End::kRecord);

@@ -10,19 +10,15 @@ namespace {
 // Several leases share one commit of the store.
 constexpr int kAnswerThreads = 4;
 
-// Devices of one class serve the same batches (devices.h).
-std::string class_of(const Device& device) {
-  return cat(device.fingerprint(), "\n", device.compiler_versions);
+// Devices of one class serve the same batches of a team (devices.h).
+std::string class_of(const Device& device, const std::string& team) {
+  return cat(device.fingerprint(), "\n", device.compiler_versions, "\n", team);
 }
 
-std::string class_of(const std::vector<Device>& devices) {
+std::string class_of(const std::vector<Device>& devices, const std::string& team) {
   std::string out;
-  for (const Device& device : devices) append(&out, class_of(device), "\n\n");
+  for (const Device& device : devices) append(&out, class_of(device, team), "\n\n");
   return out;
-}
-
-bool any_serves(const std::vector<Device>& devices, const Device& wanted) {
-  return std::any_of(devices.begin(), devices.end(), [&](const Device& own) { return serves(own, wanted); });
 }
 
 bool bars(const std::set<std::string>& avoid, const std::string& worker) {
@@ -35,9 +31,7 @@ bool bars(const std::set<std::string>& avoid, const std::string& worker) {
 struct LeaseCall {
   struct Given {
     std::string batch_id;
-    Device device;
-    ReadyQueue::Order order;
-    std::set<std::string> avoid;
+    ReadyQueue::Ready batch;
   };
   ReadyQueue::Request request;
   AcquireDone done;
@@ -63,20 +57,34 @@ ReadyQueue::~ReadyQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ReadyQueue::put(const std::string& batch_id, const Device& device, const Order& order,
-                     const std::set<std::string>& avoid) {
+void ReadyQueue::put(const std::string& batch_id, Ready batch) {
   const std::lock_guard lock(mutex_);
-  add(batch_id, device, order, avoid);
+  add(batch_id, std::move(batch));
 }
 
-void ReadyQueue::add(const std::string& batch_id, const Device& device, const Order& order,
-                     const std::set<std::string>& avoid) {
-  const std::string of = class_of(device);
-  if (!places_.emplace(batch_id, Place{of, order, avoid}).second) return;
+void ReadyQueue::add(const std::string& batch_id, Ready batch) {
+  const std::string of = class_of(batch.device, batch.team);
+  const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
+  if (!is_new) return;
+  const Ready& added = place->second.batch;
+  // A team that had nothing to do has saved up nothing.
+  const bool waits =
+      std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) { return item.second.team == added.team; });
+  if (double& served = served_[added.team]; !waits) served = std::max(served, turn_[added.priority]);
   BatchClass& ready = ready_[of];
-  ready.device = device;
-  ready.batches.emplace(order, batch_id);
+  ready.device = added.device;
+  ready.team = added.team;
+  ready.priority = added.priority;
+  ready.batches.emplace(added.order, batch_id);
   match(of);
+}
+
+// Counts a batch for its team (sign 1) or no longer (-1). Returns what the team had been given before.
+double ReadyQueue::charged(const Ready& batch, double sign) {
+  double& served = served_[batch.team];
+  const double before = served;
+  served += sign * static_cast<double>(batch.candidates) / static_cast<double>(std::max<int64_t>(1, batch.weight));
+  return before;
 }
 
 void ReadyQueue::drop(const std::string& batch_id) {
@@ -84,14 +92,14 @@ void ReadyQueue::drop(const std::string& batch_id) {
   const auto place = places_.find(batch_id);
   if (place == places_.end()) return;
   const auto ready = ready_.find(place->second.of);
-  ready->second.batches.erase({place->second.order, batch_id});
+  ready->second.batches.erase({place->second.batch.order, batch_id});
   if (ready->second.batches.empty()) ready_.erase(ready);
   places_.erase(place);
 }
 
 std::shared_ptr<LeaseCall> ReadyQueue::wait(Request request, AcquireDone done) {
   auto call = std::make_shared<LeaseCall>();
-  call->of = class_of(request.devices);
+  call->of = class_of(request.devices, request.team);
   call->request = std::move(request);
   call->done = std::move(done);
   const std::lock_guard lock(mutex_);
@@ -111,6 +119,7 @@ void ReadyQueue::settle(const std::shared_ptr<LeaseCall>& call) {
   call->state = LeaseCall::State::kWaiting;
   WorkerClass& waiting = waiting_[call->of];
   waiting.devices = call->request.devices;
+  waiting.team = call->request.team;
   waiting.calls.emplace(call->arrival, call);
   const auto at = deadlines_.emplace(std::pair(call->request.deadline, call->arrival), call).first;
   if (at == deadlines_.begin()) changed_.notify_all();  // Every thread waits for the first deadline.
@@ -169,9 +178,10 @@ void ReadyQueue::match(const std::string& of) {
   for (auto ready = ready_.find(of); ready != ready_.end(); ready = ready_.find(of)) {
     std::shared_ptr<LeaseCall> call;
     for (const auto& [order, batch_id] : ready->second.batches) {
-      const std::set<std::string>& avoid = places_.at(batch_id).avoid;
-      call = longest_waiting(ready->second.device, avoid);
-      if (call != nullptr || avoid.empty()) break;  // What nobody waits for, nobody waits for later in order either.
+      const Ready& batch = places_.at(batch_id).batch;
+      call = longest_waiting(batch);
+      if (call != nullptr || batch.avoid.empty())
+        break;  // What nobody waits for, nobody waits for later in order either.
     }
     if (call == nullptr) return;
     stop_waiting(*call);
@@ -181,35 +191,41 @@ void ReadyQueue::match(const std::string& of) {
   }
 }
 
-std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Device& device, const std::set<std::string>& avoid) const {
+std::shared_ptr<LeaseCall> ReadyQueue::longest_waiting(const Ready& batch) const {
   std::shared_ptr<LeaseCall> first;
   for (const auto& [of, waiting] : waiting_) {
+    if (!serves_team(waiting.team, batch.team)) continue;
     const auto fit = std::find_if(waiting.calls.begin(), waiting.calls.end(),
-                                  [&](const auto& item) { return !bars(avoid, item.second->request.worker); });
+                                  [&](const auto& item) { return !bars(batch.avoid, item.second->request.worker); });
     if (fit == waiting.calls.end() || (first != nullptr && first->arrival < fit->first)) continue;
-    if (any_serves(waiting.devices, device)) first = fit->second;
+    if (any_serves(waiting.devices, batch.device)) first = fit->second;
   }
   return first;
 }
 
 bool ReadyQueue::take_best(LeaseCall& call) {
   if (static_cast<int>(call.given.size()) >= std::max(1, call.request.max)) return false;
-  const std::pair<Order, std::string>* best = nullptr;
+  // By priority, the share of its team, and its own order; smaller first.
+  using Turn = std::tuple<int64_t, double, std::pair<Order, std::string>>;
+  std::optional<Turn> best;
   auto of = ready_.end();
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
-    const auto& batches = at->second.batches;
-    const auto fit = std::find_if(batches.begin(), batches.end(), [&](const auto& batch) {
-      return !bars(places_.at(batch.second).avoid, call.request.worker);
+    const BatchClass& ready = at->second;
+    if (!serves_team(call.request.team, ready.team) || !any_serves(call.request.devices, ready.device)) continue;
+    const auto fit = std::find_if(ready.batches.begin(), ready.batches.end(), [&](const auto& batch) {
+      return !bars(places_.at(batch.second).batch.avoid, call.request.worker);
     });
-    if (fit == batches.end() || (best != nullptr && *best <= *fit)) continue;
-    if (!any_serves(call.request.devices, at->second.device)) continue;
-    best = &*fit;
+    if (fit == ready.batches.end()) continue;
+    Turn turn{-ready.priority, served_.at(ready.team), *fit};
+    if (best && *best <= turn) continue;
+    best = std::move(turn);
     of = at;
   }
-  if (best == nullptr) return false;
-  const std::pair<Order, std::string> taken = *best;
+  if (!best) return false;
+  const std::pair<Order, std::string>& taken = std::get<2>(*best);
   const auto place = places_.find(taken.second);
-  call.given.push_back({taken.second, of->second.device, taken.first, std::move(place->second.avoid)});
+  turn_[of->second.priority] = charged(place->second.batch, 1);
+  call.given.push_back({taken.second, std::move(place->second.batch)});
   places_.erase(place);
   of->second.batches.erase(taken);
   if (of->second.batches.empty()) ready_.erase(of);
@@ -227,7 +243,10 @@ void ReadyQueue::stop_waiting(const LeaseCall& call) {
 void ReadyQueue::give_back(LeaseCall& call, size_t from) {
   std::vector<LeaseCall::Given> back(call.given.begin() + static_cast<ptrdiff_t>(from), call.given.end());
   call.given.resize(from);
-  for (const LeaseCall::Given& given : back) add(given.batch_id, given.device, given.order, given.avoid);
+  for (LeaseCall::Given& given : back) {
+    charged(given.batch, -1);
+    add(given.batch_id, std::move(given.batch));
+  }
 }
 
 void ReadyQueue::make_due(std::shared_ptr<LeaseCall> call) {

@@ -1,5 +1,8 @@
-// The batches that are ready, by class of device and in order, and the calls that wait for one. A batch that becomes
-// ready is given to the call that serves its device and has waited longest, and only that call is woken.
+// The batches that are ready, by class of device and team and in order, and the calls that wait for one. A batch that
+// becomes ready is given to the call that serves it and has waited longest, and only that call is woken. Where several
+// are ready for a call, those of the team with the highest priority come first; of teams of one priority, the one that
+// was given fewest candidates for its weight since it last had to wait (start-time fair queueing, after P. Goyal, H. M.
+// Vin and H. Cheng, SIGCOMM 1996).
 //
 // Every function may be called from any thread. The lock is the innermost of the engine's: it may be taken under that
 // of Leases, and nothing is called under it but `paused`. Leases are made, and calls are answered, on the threads of
@@ -31,11 +34,19 @@ class ReadyQueue {
   using Order = std::tuple<double, int64_t, double>;  // smaller first
   // What a worker process asks for.
   struct Request {
-    std::string worker;
+    std::string worker, team = {};
     uint64_t epoch = 0;
     std::vector<Device> devices;
     int max = 1;  // batches at most; at least one
     Clock::time_point deadline;
+  };
+  struct Ready {
+    Device device;
+    Order order;
+    std::set<std::string> avoid = {};  // workers that are not given the batch, and principals of which none is
+    std::string team = {};
+    int64_t weight = 1, priority = 0;  // of the team
+    int64_t candidates = 1;
   };
   struct Callbacks {
     std::function<bool()> paused;  // Whether nothing is to be given now; look() after it no longer holds.
@@ -51,9 +62,7 @@ class ReadyQueue {
   ReadyQueue(const ReadyQueue&) = delete;
   ReadyQueue& operator=(const ReadyQueue&) = delete;
 
-  // `avoid`: workers that are not given the batch, and principals of which none is.
-  void put(const std::string& batch_id, const Device& device, const Order& order,
-           const std::set<std::string>& avoid = {});
+  void put(const std::string& batch_id, Ready batch);
   void drop(const std::string& batch_id);  // It is not ready any more. Nothing happens if it was not there.
 
   // `done` is called exactly once, on a thread of the queue: with leases, empty at the deadline, with Unavailable after
@@ -71,26 +80,29 @@ class ReadyQueue {
   using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // by arrival
   struct BatchClass {
     Device device;
+    std::string team;
+    int64_t priority = 0;
     std::set<std::pair<Order, std::string>> batches;
   };
   struct WorkerClass {
     std::vector<Device> devices;
+    std::string team;
     Calls calls;
   };
   struct Place {
     std::string of;  // class
-    Order order;
-    std::set<std::string> avoid;
+    Ready batch;
   };
 
   void serve();
   void answer(const std::shared_ptr<LeaseCall>& call);
   // With the lock held:
   bool paused() const { return leaving_ || draining_ || callbacks_.paused(); }
-  void add(const std::string& batch_id, const Device& device, const Order& order, const std::set<std::string>& avoid);
+  void add(const std::string& batch_id, Ready batch);
   void settle(const std::shared_ptr<LeaseCall>& call);
   void match(const std::string& of);
-  std::shared_ptr<LeaseCall> longest_waiting(const Device& device, const std::set<std::string>& avoid) const;
+  std::shared_ptr<LeaseCall> longest_waiting(const Ready& batch) const;
+  double charged(const Ready& batch, double sign);
   bool take_best(LeaseCall& call);
   void stop_waiting(const LeaseCall& call);
   void give_back(LeaseCall& call, size_t from = 0);
@@ -104,6 +116,8 @@ class ReadyQueue {
   std::map<std::string, BatchClass> ready_;     // by class of device; only those that have batches
   std::map<std::string, Place> places_;         // of the ready batches
   std::map<std::string, WorkerClass> waiting_;  // by class of worker; only those that have calls
+  std::map<std::string, double> served_;        // by team: candidates that it was given, divided by its weight
+  std::map<int64_t, double> turn_;              // by priority: what the team served last had been given before that
   std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the calls that wait
   std::deque<std::shared_ptr<LeaseCall>> due_;                                              // to be answered
   uint64_t arrivals_ = 0;

@@ -78,13 +78,13 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
 // A search is given as many rounds at once as there are workers for it. Searches for one device share its workers.
 int64_t Searches::most_rounds(const Search& search) {
   if (search.at_once > 0) return search.at_once;
-  const auto [at, is_new] =
-      rounds_each_.try_emplace(cat(search.device.fingerprint(), search.device.compiler_versions), 1);
+  const auto [at, is_new] = rounds_each_.try_emplace(
+      cat(search.device.fingerprint(), search.device.compiler_versions, "\n", search.row.team), 1);
   if (!is_new) return at->second;
   const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
     return item.second.end == Search::End::kOpen && !item.second.promoting() && item.second.device == search.device;
   });
-  const int64_t workers = workers_->serving(search.device);
+  const int64_t workers = workers_->serving(search.device, search.row.team);
   at->second = std::max<int64_t>(1, searches == 0 ? workers : (workers + searches - 1) / searches);
   return at->second;
 }
@@ -166,6 +166,8 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   offer.not_by = never_by(search, *row);
   if (row->phase > 0) search.seeds_of[row->phase] = row->check_seed;
   offer.floor_ns = search.floor_ns;
+  offer.team = search.row.team;
+  offer.rules = rules_(search.row.team);
   search.open.insert_or_assign(row->id, Search::OpenBatch{row->phase, row->candidates});
   for (const PlannedTrial& candidate : row->candidates)
     if (row->phase == 0) search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);

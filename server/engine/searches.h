@@ -83,14 +83,15 @@ class Searches {
  public:
   // All must outlive the searches.
   Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, const Workers* workers,
-           SearchObserver* observer, std::function<void(KernelRecord*)> sign)
+           SearchObserver* observer, std::function<void(KernelRecord*)> sign, RulesOf rules)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
         leases_(leases),
         workers_(workers),
         observer_(observer),
-        sign_(std::move(sign)) {}
+        sign_(std::move(sign)),
+        rules_(std::move(rules)) {}
 
   // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
@@ -122,6 +123,7 @@ class Searches {
   // promotions.cpp
   absl::Status conclude(Search& search, bool may_ask);
   absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
+  absl::Status promote(const Search& search, const KernelRecord& record);
   absl::Status take_record(Search& search, const KernelRecord& record, bool transferred);
   // confirmations.cpp
   enum class Confirmed { kYes, kAsked, kRefuted, kDisputed };
@@ -148,7 +150,8 @@ class Searches {
   const Workers* const workers_;
   SearchObserver* const observer_;
   const std::function<void(KernelRecord*)> sign_;  // what is promoted; empty: nothing is signed
-  std::map<int64_t, Search> searches_;             // by id
+  const RulesOf rules_;
+  std::map<int64_t, Search> searches_;  // by id
   uint64_t last_token_ = 0;
   std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick
 };

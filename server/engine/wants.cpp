@@ -14,7 +14,7 @@ constexpr int kKnown = 256;  // records that are looked at for similar groups, n
 // Those from before the job, so that a restarted coordinator finds the same.
 absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
   WL_ASSIGN_OR_RETURN(const std::vector<RecordRow> rows,
-                      store_->list_records(RecordCursor{job.created_ms, ""}, kKnown));
+                      store_->list_records(RecordCursor{job.created_ms, ""}, kKnown, {.team = job.team}));
   std::vector<KnownPlan> plans;
   for (const RecordRow& row : rows) {
     const KernelRecord& record = row.record;
@@ -35,7 +35,8 @@ absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trial
   const TuneOptions& asked = job.row.options;
   const std::string environment = environment_of(*job.row.device);
   job.wanted[group.key] = std::max(job.wanted[group.key], trials);
-  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record, store_->record_by_key(group.key, environment));
+  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record,
+                      store_->record_by_key(group.key, environment, {.team = job.row.team}));
   if (record && !asked.retune && satisfies(record->record, trials, asked.budget_s)) {
     job.records.insert_or_assign(group.key, std::move(record->record));
     return absl::OkStatus();
@@ -45,6 +46,7 @@ absl::Status Jobs::want(ActiveJob& job, const PlannedGroup& group, int64_t trial
   wanted.environment = environment;
   wanted.strategy = asked.strategy;
   wanted.seed = asked.seed;
+  wanted.team = job.row.team;
   WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.row.id, wanted, asked.retune));
   if (record && record->search_id == row.id && satisfies(record->record, trials, asked.budget_s)) {
     // A retune that had this group done before the coordinator restarted.
@@ -65,7 +67,7 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
   search.budget_s = std::max(search.budget_s, asked.budget_s);
   search.cold = asked.cold;
   if (!record && !asked.retune && search.input.trials.empty()) {
-    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, ""));
+    WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, "", {.team = job.row.team}));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
   }
   if (asked.at_once > 0) search.at_once = asked.at_once;
@@ -88,7 +90,7 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   if (!whole.searched() || !job.records.contains(whole.key) || winner == job.records.end()) return absl::OkStatus();
   if (!job.compared.emplace(whole.key, part.key).second) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
-                      store_->record_by_key(whole.key, environment_of(*job.row.device)));
+                      store_->record_by_key(whole.key, environment_of(*job.row.device), {.team = job.row.team}));
   const auto opened = compiler_->open(whole.graph, job.plan->machine);
   if (!known || !opened.ok()) return absl::OkStatus();
   const KnownPlan better{part.text, winner->second.plan, std::numeric_limits<double>::infinity()};

@@ -26,7 +26,8 @@ Workers::State* Workers::registered(const std::string& name, uint64_t epoch) {
   return found == workers_.end() || found->second.epoch != epoch ? nullptr : &found->second;
 }
 
-absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices) {
+absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
+                                      const std::string& team) {
   const int64_t now_ms = unix_ms_now();
   WL_ASSIGN_OR_RETURN(const uint64_t given, store_->put_worker(name, epoch, devices, now_ms));
   const std::lock_guard lock(mutex_);
@@ -34,19 +35,19 @@ absl::StatusOr<uint64_t> Workers::add(const std::string& name, uint64_t epoch, c
   if (worker.epoch > given) return given;         // A newer process has come meanwhile.
   if (worker.epoch != given) worker.waiting = 0;  // Calls of the older process do not count for the new one.
   worker.epoch = given;
-  worker.devices = devices;
+  worker.serves = {devices, team};
   worker.heard = Clock::now();
   worker.heard_ms = now_ms;
   return given;
 }
 
-std::optional<std::vector<Device>> Workers::heard(const std::string& name, uint64_t epoch) {
+std::optional<Workers::Served> Workers::heard(const std::string& name, uint64_t epoch) {
   const std::lock_guard lock(mutex_);
   State* worker = registered(name, epoch);
   if (worker == nullptr) return std::nullopt;
   worker->heard = Clock::now();
   worker->heard_ms = unix_ms_now();
-  return worker->devices;
+  return worker->serves;
 }
 
 void Workers::renewed(const std::string& name) {
@@ -68,28 +69,27 @@ Workers::Waiting::~Waiting() {
   if (State* worker = workers_->registered(name_, epoch_); worker != nullptr && worker->waiting > 0) --worker->waiting;
 }
 
-int Workers::serving(const Device& device) const {
-  return static_cast<int>(names_serving(device).size());
+int Workers::serving(const Device& device, const std::string& team) const {
+  return static_cast<int>(names_serving(device, team).size());
 }
 
-std::vector<std::string> Workers::names_serving(const Device& device) const {
-  return names(device, 2 * term_);
+std::vector<std::string> Workers::names_serving(const Device& device, const std::string& team) const {
+  return names(device, team, 2 * term_);
 }
 
-std::vector<std::string> Workers::names_here(const Device& device) const {
-  return names(device, away());
+std::vector<std::string> Workers::names_here(const Device& device, const std::string& team) const {
+  return names(device, team, away());
 }
 
 Clock::duration Workers::away() const {
   return std::min<Clock::duration>(2 * term_, kAway);
 }
 
-std::vector<std::string> Workers::names(const Device& device, Clock::duration silence) const {
+std::vector<std::string> Workers::names(const Device& device, const std::string& team, Clock::duration silence) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, worker] : workers_) {
-    if (is_here(worker, silence) && std::any_of(worker.devices.begin(), worker.devices.end(),
-                                                [&](const Device& own) { return serves(own, device); }))
+    if (is_here(worker, silence) && serves_team(worker.serves.team, team) && any_serves(worker.serves.devices, device))
       names.push_back(name);
   }
   return names;
@@ -102,7 +102,7 @@ void Workers::forget_dead() {
   });
 }
 
-absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked) const {
+absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::string& team) const {
   if (asked.device) {
     if (auto device = device_as(*asked.device, asked.target)) return *device;
     return invalid("target ", asked.target, ": the given device is a ", asked.device->target);
@@ -112,10 +112,11 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked) const {
     const std::lock_guard lock(mutex_);
     std::vector<const State*> sorted;
     for (const auto& [name, worker] : workers_) {
-      if (alive(worker)) sorted.push_back(&worker);
+      if (alive(worker) && serves_team(worker.serves.team, team)) sorted.push_back(&worker);
     }
     std::stable_sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->heard_ms > b->heard_ms; });
-    for (const State* worker : sorted) known.insert(known.end(), worker->devices.begin(), worker->devices.end());
+    for (const State* worker : sorted)
+      known.insert(known.end(), worker->serves.devices.begin(), worker->serves.devices.end());
   }
   WL_ASSIGN_OR_RETURN(std::vector<Device> stored, store_->devices());
   known.insert(known.end(), stored.begin(), stored.end());
@@ -129,7 +130,7 @@ std::vector<WorkerView> Workers::views() const {
   const std::lock_guard lock(mutex_);
   std::vector<WorkerView> out;
   for (const auto& [name, worker] : workers_)
-    out.push_back({name, worker.epoch, worker.devices, alive(worker), worker.heard_ms, 0});
+    out.push_back({name, worker.serves.team, worker.epoch, worker.serves.devices, alive(worker), worker.heard_ms, 0});
   return out;
 }
 

@@ -24,9 +24,15 @@ class Workers {
   Workers(Store* store, Clock::duration term) : store_(store), term_(term) {}
 
   // Registers a process and returns its epoch. `epoch`: the one that it had before, or 0. Errors as Store::put_worker.
-  absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices);
-  // Notes that the worker asked for work. Returns its devices; nullopt when it is not registered under this epoch.
-  std::optional<std::vector<Device>> heard(const std::string& name, uint64_t epoch);
+  // A worker of a team serves that team alone, one of none serves all.
+  absl::StatusOr<uint64_t> add(const std::string& name, uint64_t epoch, const std::vector<Device>& devices,
+                               const std::string& team = "");
+  // Notes that the worker asked for work. Returns what it serves; nullopt when it is not registered under this epoch.
+  struct Served {
+    std::vector<Device> devices;
+    std::string team;
+  };
+  std::optional<Served> heard(const std::string& name, uint64_t epoch);
   void renewed(const std::string& name);  // Notes that it renewed a lease.
 
   // While one of these lives, the worker waits for work and so is alive.
@@ -43,28 +49,29 @@ class Workers {
     const uint64_t epoch_;
   };
 
-  int serving(const Device& device) const;  // live workers with a device that serves this one
-  std::vector<std::string> names_serving(const Device& device) const;
+  // Live workers with a device that serves this one, for jobs of this team.
+  int serving(const Device& device, const std::string& team) const;
+  std::vector<std::string> names_serving(const Device& device, const std::string& team) const;
   // Of these, who waits for work or was heard from in the last seconds: others may be gone although they count as live.
-  std::vector<std::string> names_here(const Device& device) const;
+  std::vector<std::string> names_here(const Device& device, const std::string& team) const;
   Clock::duration away() const;  // after so much silence a worker is not here
   void forget_dead();            // Workers that have been silent for long are no longer listed.
-  // The device that `asked` means: the one that is given, else of the live worker that was heard from last, else of the
-  // machine that the store saw last. NotFound: none ever registered.
-  absl::StatusOr<Device> device_for(const TuneOptions& asked) const;
+  // The device that `asked` means: the one that is given, else of the team's live worker that was heard from last, else
+  // of the machine that the store saw last. NotFound: none ever registered.
+  absl::StatusOr<Device> device_for(const TuneOptions& asked, const std::string& team) const;
   std::vector<WorkerView> views() const;  // without their leases
 
  private:
   struct State {
     uint64_t epoch = 0;
-    std::vector<Device> devices;
+    Served serves;
     Clock::time_point heard;
     int64_t heard_ms = 0;
     int waiting = 0;
   };
   static bool is_here(const State& worker, Clock::duration silence);  // waits for work, or was silent for less
   bool alive(const State& worker) const;
-  std::vector<std::string> names(const Device& device, Clock::duration silence) const;
+  std::vector<std::string> names(const Device& device, const std::string& team, Clock::duration silence) const;
   State* registered(const std::string& name, uint64_t epoch);
 
   Store* const store_;

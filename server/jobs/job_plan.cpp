@@ -125,15 +125,18 @@ std::string environment_of(const Device& device) {
   return device.compiler_versions;
 }
 
-std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options) {
-  return Encoder("warploom.result", kKeyVersion)
-      .text(graph_text)
+std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
+                       const std::string& team) {
+  Encoder key("warploom.result", kKeyVersion);
+  key.text(graph_text)
       .text(device.fingerprint())
       .text(environment_of(device))
       .text(kProducts)
       .text(options.cold ? "cold" : "warm")
-      .text(options.cover)
-      .hash();
+      .text(options.cover);
+  if (!team.empty())
+    key.text(team);  // Answers to nobody in particular keep the ids that they had before there were teams.
+  return key.hash();
 }
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,

@@ -53,8 +53,10 @@ struct JobPlan {
 // Keys. A key or the environment contains everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);
-// The id of a whole answer: graph text, device, environment and policies, but not how long was searched.
-std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options);
+// The id of a whole answer to a team ("" for none): graph text, device, environment and policies, but not how long was
+// searched.
+std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
+                       const std::string& team = "");
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices = {});

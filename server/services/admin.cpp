@@ -48,6 +48,7 @@ grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1
     info->set_alive(worker.alive);
     info->set_last_seen_unix_ms(worker.last_seen_ms);
     info->set_leases(worker.leases);
+    info->set_team(worker.team);
     bytes += info->ByteSizeLong();
   }
   return grpc::Status::OK;

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
@@ -41,6 +42,33 @@ const TokenRow* row_of(const Callers& callers, std::string_view bearer) {
   return bearer.starts_with(kBearer) ? callers.find_token(bearer.substr(kBearer.size())) : nullptr;
 }
 
+constexpr const char kConnectedBy[] = "warploom_connected_by";  // property of a connection: its door, and of which user
+
+std::string text_of(const Connection& connection) {
+  return cat(static_cast<int>(connection.door), " ", connection.uid.load(std::memory_order_acquire));
+}
+
+// False: the call came through no connection.
+bool read_connection(const grpc::AuthContext& context, Connection* out) {
+  const std::vector<grpc::string_ref> found = context.FindPropertyValues(kConnectedBy);
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(found.empty() ? "" : text_of(found.front()), absl::MaxSplits(' ', 1));
+  int door = 0;
+  int64_t uid = 0;
+  if (!absl::SimpleAtoi(parts.first, &door) || !absl::SimpleAtoi(parts.second, &uid)) return false;
+  out->door = static_cast<Door>(door);
+  out->uid = uid;
+  return true;
+}
+
+template <typename Metadata>
+Shown shown_by(const Metadata& metadata, const grpc::AuthContext& context, Door door) {
+  Shown shown;
+  if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
+  if (door == Door::kTls) shown.names = names_in(context);
+  return shown;
+}
+
 // gRPC calls it with every call of a connection, on its own threads, and answers a call that is refused itself.
 class DoorGuard final : public grpc::AuthMetadataProcessor {
  public:
@@ -49,15 +77,21 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
   bool IsBlocking() const override { return false; }
   grpc::Status Process(const InputMetadata& metadata, grpc::AuthContext* context, OutputMetadata*,
                        OutputMetadata*) override {
+    note_connection(context);
     const auto path = metadata.find(":path");
-    Shown shown;
-    if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
-    if (connection_->door == Door::kTls) shown.names = names_in(*context);
-    return to_grpc(
-        authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_, shown));
+    return to_grpc(authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_,
+                                      shown_by(metadata, *context, connection_->door)));
   }
 
  private:
+  // The services read it in the context, which all calls of a connection share. It is written before the first of them
+  // gets past this and never again, so that nobody writes while another reads.
+  void note_connection(grpc::AuthContext* context) {
+    const std::lock_guard lock(mutex_);
+    if (context->FindPropertyValues(kConnectedBy).empty()) context->AddProperty(kConnectedBy, text_of(*connection_));
+  }
+
+  std::mutex mutex_;
   Authorizer* const authorizer_;
   const std::shared_ptr<const Connection> connection_;
 };
@@ -137,9 +171,9 @@ absl::Status Authorizer::check(const std::string& path, const Connection& connec
   const std::string call = path.substr(path.rfind('/') + 1);
   const absl::StatusOr<Caller> caller = caller_of(connection, shown);
   absl::Status outcome = caller.status();
-  if (caller.ok() && (caller->roles & rule->second) == 0) {
+  if (caller.ok() && (caller->row.roles & rule->second) == 0) {
     outcome = absl::PermissionDeniedError(cat(call, " needs the role ", alternatives(rule->second), "; ", caller->name,
-                                              " has ", print_roles(caller->roles), ": ", caller->remedy));
+                                              " has ", print_roles(caller->row.roles), ": ", caller->remedy));
   }
   if (!outcome.ok() || rule->second == kOperator)
     write_down(call, connection, caller.ok() ? caller->name : "nobody known", outcome);
@@ -162,6 +196,21 @@ std::string Authorizer::principal_of(const grpc::CallbackServerContext& context)
   return names.empty() ? "" : as_principal(fitted(names.front(), TextKind::kName, kShownName));
 }
 
+absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& context) const {
+  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
+  Connection connection;
+  if (about == nullptr || !read_connection(*about, &connection)) return Reader{.every = true};
+  WL_ASSIGN_OR_RETURN(const Caller caller,
+                      caller_of(connection, shown_by(context.client_metadata(), *about, connection.door)));
+  return Reader{.team = caller.row.team, .every = (caller.row.roles & kOperator) != 0};
+}
+
+TeamRules Authorizer::rules_of(const std::string& team) const {
+  const std::shared_ptr<const Callers> callers = callers_->now();
+  const auto rules = callers->teams.find(team);
+  return rules == callers->teams.end() ? TeamRules() : rules->second;
+}
+
 absl::Status Authorizer::is_revoked(const std::string& principal) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
   for (const TokenRow& row : callers->tokens) {
@@ -172,14 +221,14 @@ absl::Status Authorizer::is_revoked(const std::string& principal) const {
   }
   const std::string name = name_of_principal(principal);
   const auto row = callers->certificates.find(name);
-  if ((row == callers->certificates.end() ? role_in(name) : row->second) == kNoRole) return absl::OkStatus();
+  if ((row == callers->certificates.end() ? role_in(name) : row->second.roles) == kNoRole) return absl::OkStatus();
   return absl::FailedPreconditionError(
       cat("the certificate of ", name, " is still valid here: have the line `cert ", name,
           " none` in the file of --callers, so that it brings nothing more, and revoke "
           "it then"));
 }
 
-absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) {
+absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
   // Whoever shows a token asks to be what it says, and no more.
   if (shown.token) return by_token(*callers, *shown.token);
@@ -188,7 +237,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& conne
       return by_user(*callers, connection.uid.load(std::memory_order_acquire));
     case Door::kLoopback:
       return Caller{.name = "a caller over TCP from this machine, who is not known,",
-                    .roles = callers->loopback,
+                    .row = callers->loopback,
                     .remedy =
                         "call over a unix socket of the coordinator (--listen unix:PATH), as the user that runs "
                         "it, or with a token (`warploomd token`)"};
@@ -210,7 +259,7 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_token(const Callers& callers, 
                                           ": ask whoever runs the coordinator for a new one (`warploomd token`)"));
   }
   return Caller{.name = cat("the token ", row->name),
-                .roles = row->roles,
+                .row = row->who,
                 .remedy = "call with a token that has such a role (`warploomd token`), or without one"};
 }
 
@@ -221,17 +270,19 @@ absl::StatusOr<Authorizer::Caller> Authorizer::by_certificate(const Callers& cal
         "this caller shows neither a certificate nor a token: say --tls-cert and --tls-key, or --token-file");
   }
   // Rows decide before what a certificate says of itself: a row without a role revokes it.
-  Roles by_row = kNoRole, by_name = kNoRole;
+  CallerRow by_row, by_name;
   bool has_row = false;
   for (const std::string& name : names) {
+    by_name.roles |= role_in(name);
     const auto row = callers.certificates.find(name);
-    has_row = has_row || row != callers.certificates.end();
-    by_row |= row == callers.certificates.end() ? kNoRole : row->second;
-    by_name |= role_in(name);
+    if (row == callers.certificates.end()) continue;
+    has_row = true;
+    by_row.roles |= row->second.roles;
+    if (by_row.team.empty()) by_row.team = row->second.team;
   }
   const std::string name = fitted(names.front(), TextKind::kName, kShownName);
   return Caller{.name = cat("the certificate of ", name),
-                .roles = has_row ? by_row : by_name,
+                .row = has_row ? by_row : by_name,
                 .remedy = cat("call with a certificate of spiffe://.../warploom/ROLE, or have the line `cert ", name,
                               " ROLE` added to the file of --callers")};
 }
@@ -242,8 +293,8 @@ Authorizer::Caller Authorizer::by_user(const Callers& callers, int64_t uid) cons
   caller.remedy = cat("call as the user that runs the coordinator, or have the line `user ",
                       uid == Connection::kUnknown ? "*" : cat(uid), " ROLE` added to the file of --callers");
   const auto row = callers.users.find(uid);
-  caller.roles = row == callers.users.end() ? callers.other_users : row->second;
-  if (uid != Connection::kUnknown && (uid == options_.owner || uid == 0)) caller.roles = kEveryRole;
+  caller.row = row == callers.users.end() ? callers.other_users : row->second;
+  if (uid != Connection::kUnknown && (uid == options_.owner || uid == 0)) caller.row.roles = kEveryRole;
   return caller;
 }
 

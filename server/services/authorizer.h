@@ -16,7 +16,9 @@
 
 #include "proto/roles.h"
 #include "proto/tls.h"
+#include "server/engine/teams.h"
 #include "server/services/callers.h"
+#include "server/store/store.h"
 
 namespace wl {
 
@@ -65,6 +67,13 @@ class Authorizer {
   // '/'. Empty: it came from this machine with neither, where callers are not told apart by name. Any thread.
   std::string principal_of(const grpc::CallbackServerContext& context) const;
 
+  // Who a call that may be made is from. A call through no connection is the operator's. Unauthenticated: what it came
+  // with is no longer valid. Any thread.
+  absl::StatusOr<Reader> view_of(const grpc::CallbackServerContext& context) const;
+
+  // What holds for a team; the first values of TeamRules if it has no row. Any thread.
+  TeamRules rules_of(const std::string& team) const;
+
   // The principal of a caller of this name: '/' separates it from the rest of a worker's name, '#' from its process.
   static std::string as_principal(const std::string& name);
 
@@ -75,12 +84,12 @@ class Authorizer {
  private:
   struct Caller {
     std::string name;  // "user 1000"
-    Roles roles = kNoRole;
+    CallerRow row;
     std::string remedy;  // what to do when the roles do not suffice
   };
 
   Authorizer() = default;
-  absl::StatusOr<Caller> caller_of(const Connection& connection, const Shown& shown);
+  absl::StatusOr<Caller> caller_of(const Connection& connection, const Shown& shown) const;
   static absl::StatusOr<Caller> by_token(const Callers& callers, const std::string& token);
   static absl::StatusOr<Caller> by_certificate(const Callers& callers, const std::vector<std::string>& names);
   Caller by_user(const Callers& callers, int64_t uid) const;

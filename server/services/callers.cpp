@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -26,15 +27,17 @@ namespace wl {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
-constexpr size_t kMostFileBytes = 16 << 20, kMostWho = 1024;
+constexpr size_t kMostFileBytes = 16 << 20, kMostWho = 1024, kMostTeamName = 64;
+constexpr int64_t kMostOfTeam = 1'000'000;
+constexpr std::string_view kOfTeam = "team=";
 constexpr char kTimeForm[] = "%Y-%m-%dT%H:%M:%SZ";
 
 using Fields = std::vector<std::string>;
 
-absl::Status add_user(const Fields& fields, Roles roles, Callers* out) {
+absl::Status add_user(const Fields& fields, const CallerRow& row, Callers* out) {
   const std::string& who = fields[1];
   if (who == "*") {
-    out->other_users = roles;
+    out->other_users = row;
     return absl::OkStatus();
   }
   int64_t uid = -1;
@@ -46,36 +49,36 @@ absl::Status add_user(const Fields& fields, Roles roles, Callers* out) {
     if (found == nullptr) return invalid("expected a user of this machine, a number or *, found \"", who, "\"");
     uid = found->pw_uid;
   }
-  out->users[uid] = roles;
+  out->users[uid] = row;
   return absl::OkStatus();
 }
 
-absl::Status add_loopback(const Fields& fields, Roles roles, Callers* out) {
+absl::Status add_loopback(const Fields& fields, const CallerRow& row, Callers* out) {
   if (fields[1] != "*") return invalid("expected *, found \"", fields[1], "\": nobody is known over loopback");
-  out->loopback = roles;
+  out->loopback = row;
   return absl::OkStatus();
 }
 
-absl::Status add_certificate(const Fields& fields, Roles roles, Callers* out) {
-  out->certificates[fields[1]] = roles;
+absl::Status add_certificate(const Fields& fields, const CallerRow& row, Callers* out) {
+  out->certificates[fields[1]] = row;
   return absl::OkStatus();
 }
 
-absl::Status add_token(const Fields& fields, Roles roles, Callers* out) {
+absl::Status add_token(const Fields& fields, const CallerRow& row, Callers* out) {
   const std::optional<int64_t> until = parse_time(fields[3]);
   if (!until) return invalid("expected the end of a token, such as 2026-12-31T00:00:00Z or never, found ", fields[3]);
   WL_RETURN_IF_ERROR(check_text("the SHA-256 of a token", fields[4], TextKind::kDigest, 64));
-  for (const TokenRow& row : out->tokens)
-    if (row.name == fields[1]) return invalid("expected a name that no other token has, found \"", fields[1], "\"");
-  out->tokens.push_back({.name = fields[1], .sha256 = fields[4], .roles = roles, .until_unix_s = *until});
+  for (const TokenRow& other : out->tokens)
+    if (other.name == fields[1]) return invalid("expected a name that no other token has, found \"", fields[1], "\"");
+  out->tokens.push_back({.name = fields[1], .sha256 = fields[4], .who = row, .until_unix_s = *until});
   return absl::OkStatus();
 }
 
 struct RowKind {
   const char* name;
-  size_t fields;
+  size_t fields;  // before team=NAME
   const char* form;
-  absl::Status (*add)(const Fields&, Roles, Callers*);
+  absl::Status (*add)(const Fields&, const CallerRow&, Callers*);
 };
 
 constexpr RowKind kRowKinds[] = {
@@ -85,15 +88,76 @@ constexpr RowKind kRowKinds[] = {
     {"token", 5, "token NAME ROLES UNTIL SHA256", add_token},
 };
 
-absl::Status add_row(const Fields& fields, Callers* out) {
+absl::Status read_number(const std::string& value, int64_t least, int64_t* out) {
+  if (absl::SimpleAtoi(value, out) && *out >= least && *out <= kMostOfTeam) return absl::OkStatus();
+  return invalid("an integer from ", least, " to ", kMostOfTeam, ", found \"", value, "\"");
+}
+
+struct TeamField {
+  const char* name;
+  absl::Status (*read)(const std::string& value, TeamRules* out);
+};
+
+constexpr TeamField kTeamFields[] = {
+    {"weight", [](const std::string& value, TeamRules* out) { return read_number(value, 1, &out->weight); }},
+    {"priority",
+     [](const std::string& value, TeamRules* out) { return read_number(value, -kMostOfTeam, &out->priority); }},
+    {"jobs", [](const std::string& value, TeamRules* out) { return read_number(value, 1, &out->most_jobs); }},
+    {"publish",
+     [](const std::string& value, TeamRules* out) {
+       out->publishes = value == "confirmed";
+       return out->publishes || value == "never" ? absl::OkStatus()
+                                                 : invalid("confirmed or never, found \"", value, "\"");
+     }},
+};
+
+absl::Status add_team(const Fields& fields, Callers* out) {
+  if (fields.size() < 2) return invalid("expected team NAME, found 1 field");
+  WL_RETURN_IF_ERROR(check_text("the name of a team", fields[1], TextKind::kName, kMostTeamName));
+  if (fields[1].find('=') != std::string::npos) return invalid("expected team NAME, found \"", fields[1], "\"");
+  TeamRules rules;
+  for (size_t i = 2; i < fields.size(); ++i) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(fields[i], absl::MaxSplits('=', 1));
+    const auto field = std::find_if(std::begin(kTeamFields), std::end(kTeamFields),
+                                    [&](const TeamField& one) { return parts.first == one.name; });
+    if (field == std::end(kTeamFields))
+      return invalid("expected weight=N, priority=N, jobs=N or publish=confirmed, found \"", fields[i], "\"");
+    if (const absl::Status read = field->read(parts.second, &rules); !read.ok())
+      return invalid(field->name, ": expected ", std::string(read.message()));
+  }
+  if (!out->teams.emplace(fields[1], rules).second)
+    return invalid("expected a name that no other team has, found \"", fields[1], "\"");
+  return absl::OkStatus();
+}
+
+absl::Status add_row(Fields fields, Callers* out) {
+  if (fields[0] == "team") return add_team(fields, out);
   for (const RowKind& kind : kRowKinds) {
     if (fields[0] != kind.name) continue;
-    if (fields.size() != kind.fields) return invalid("expected ", kind.form, ", found ", fields.size(), " fields");
+    CallerRow row;
+    if (fields.size() == kind.fields + 1 && fields.back().starts_with(kOfTeam)) {
+      row.team = fields.back().substr(kOfTeam.size());
+      if (row.team.empty()) return invalid("expected ", kind.form, " and perhaps team=NAME, found no name");
+      fields.pop_back();
+    }
+    if (fields.size() != kind.fields)
+      return invalid("expected ", kind.form, " and perhaps team=NAME, found ", fields.size(), " fields");
     WL_RETURN_IF_ERROR(check_text("the name of a caller", fields[1], TextKind::kName, kMostWho));
-    WL_ASSIGN_OR_RETURN(const Roles roles, parse_roles(fields[2]));
-    return kind.add(fields, roles, out);
+    WL_ASSIGN_OR_RETURN(row.roles, parse_roles(fields[2]));
+    return kind.add(fields, row, out);
   }
-  return invalid("expected user, loopback, cert or token, found \"", fields[0], "\"");
+  return invalid("expected user, loopback, cert, token or team, found \"", fields[0], "\"");
+}
+
+// The first team that rows name and that has no row itself.
+std::optional<std::string> missing_team(const Callers& callers) {
+  std::vector<const CallerRow*> rows = {&callers.other_users, &callers.loopback};
+  for (const auto& [uid, row] : callers.users) rows.push_back(&row);
+  for (const auto& [name, row] : callers.certificates) rows.push_back(&row);
+  for (const TokenRow& token : callers.tokens) rows.push_back(&token.who);
+  for (const CallerRow* row : rows)
+    if (!row->team.empty() && !callers.teams.contains(row->team)) return row->team;
+  return std::nullopt;
 }
 
 absl::Status not_usable(const std::string& file, const std::string& why) {
@@ -137,6 +201,10 @@ absl::StatusOr<Callers> Callers::parse(const std::string& text, const std::strin
     if (fields.empty() || fields[0].starts_with('#')) continue;
     if (const absl::Status status = add_row(fields, &out); !status.ok())
       return invalid("callers ", file, ", line ", line, ": ", std::string(status.message()));
+  }
+  if (const auto team = missing_team(out)) {
+    return invalid("callers ", file, ": rows have team=", *team, ", but no row says team ", *team,
+                   "; add it, with what holds for the team");
   }
   return out;
 }
@@ -187,7 +255,8 @@ std::shared_ptr<const Callers> CallersFile::now() {
   return rows_;
 }
 
-absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s) {
+absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s,
+                                       const std::string& team) {
   const int fd = ::open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return not_usable(file, std::strerror(errno));
   const auto close_it = [](const int* one) { close(*one); };
@@ -209,8 +278,9 @@ absl::StatusOr<std::string> make_token(const std::string& file, const std::strin
   const int64_t until = life_s == kForEver ? kForEver : time(nullptr) + life_s;
   std::string spelt = print_roles(roles);
   std::erase(spelt, ' ');
-  const std::string row = cat(text.empty() || text.ends_with('\n') ? "" : "\n", "token ", name, " ", spelt, " ",
-                              print_time(until), " ", sha256_hex(token), "\n");
+  const std::string row =
+      cat(text.empty() || text.ends_with('\n') ? "" : "\n", "token ", name, " ", spelt, " ", print_time(until), " ",
+          sha256_hex(token), team.empty() ? "" : cat(" ", kOfTeam, team), "\n");
   WL_RETURN_IF_ERROR(Callers::parse(text + row, file).status());
   if (write(fd, row.data(), row.size()) != static_cast<ssize_t>(row.size()) || fsync(fd) != 0)
     return not_usable(file, std::strerror(errno));

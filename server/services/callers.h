@@ -6,6 +6,9 @@
 //                                                    the common name; before what it says itself, so that the
 //                                                    role none revokes it
 //   token     ci               client    2026-12-31T00:00:00Z  SHA-256 of the token, in hexadecimal; or never
+//   team      vision           weight=2  jobs=20     a team (server/engine/teams.h), with what holds for it; a row of
+//                                                    one of the other kinds may end with team=vision, and its callers
+//                                                    are then of that team
 //
 // Lines that begin with # are left out.
 #pragma once
@@ -25,21 +28,29 @@
 
 #include "compiler/base/status.h"
 #include "proto/roles.h"
+#include "server/engine/teams.h"
 
 namespace wl {
 
+// What a row says of its callers.
+struct CallerRow {
+  Roles roles = kNoRole;
+  std::string team;  // empty: none
+};
+
 struct TokenRow {
   std::string name, sha256;
-  Roles roles = kNoRole;
+  CallerRow who;
   int64_t until_unix_s = 0;
 };
 
 struct Callers {
-  std::map<int64_t, Roles> users;  // by uid
-  Roles other_users = kNoRole;     // "user *"
-  Roles loopback = kClient | kWorker;
-  std::map<std::string, Roles> certificates;  // by name
+  std::map<int64_t, CallerRow> users;  // by uid
+  CallerRow other_users;               // "user *"
+  CallerRow loopback{.roles = kClient | kWorker, .team = {}};
+  std::map<std::string, CallerRow> certificates;  // by name
   std::vector<TokenRow> tokens;
+  std::map<std::string, TeamRules> teams;  // by name
 
   // InvalidArgument names the line, what was expected there and what was found.
   static absl::StatusOr<Callers> parse(const std::string& text, const std::string& file);
@@ -77,8 +88,9 @@ class CallersFile {
 };
 
 // Makes a token, adds its row to the file, which is made when missing, and returns the token. It is in no file: whoever
-// is to call with it must be given it now. `life_s` is in seconds, or kForEver. AlreadyExists: the file has a token of
-// the name.
-absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s);
+// is to call with it must be given it now. `life_s` is in seconds, or kForEver; `team` is one that has a row, or empty.
+// AlreadyExists: the file has a token of the name.
+absl::StatusOr<std::string> make_token(const std::string& file, const std::string& name, Roles roles, int64_t life_s,
+                                       const std::string& team = "");
 
 }  // namespace wl

@@ -18,10 +18,10 @@ grpc::Status answer(const absl::StatusOr<Job>& job, v1::Job* out) {
 class TuningServiceImpl final : public v1::TuningService::CallbackService {
  public:
   explicit TuningServiceImpl(const Serving& serving) : serving_(serving) {}
-  WL_ANSWER_ON(serving_.slow, CreateTuningJob, v1::CreateTuningJobRequest, v1::Job);
-  WL_ANSWER_ON(serving_.quick, GetJob, v1::GetJobRequest, v1::Job);
-  WL_ANSWER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
-  WL_ANSWER_ON(serving_.quick, CancelJob, v1::CancelJobRequest, v1::Job);
+  WL_ANSWER_READER_ON(serving_.slow, CreateTuningJob, v1::CreateTuningJobRequest, v1::Job);
+  WL_ANSWER_READER_ON(serving_.quick, GetJob, v1::GetJobRequest, v1::Job);
+  WL_ANSWER_READER_ON(serving_.quick, ListJobs, v1::ListJobsRequest, v1::ListJobsResponse);
+  WL_ANSWER_READER_ON(serving_.quick, CancelJob, v1::CancelJobRequest, v1::Job);
   grpc::ServerWriteReactor<v1::Job>* WatchJob(grpc::CallbackServerContext*, const v1::WatchJobRequest*) override;
   grpc::ServerWriteReactor<v1::InspectResponse>* Inspect(grpc::CallbackServerContext*,
                                                          const v1::InspectRequest*) override;
@@ -32,23 +32,27 @@ class TuningServiceImpl final : public v1::TuningService::CallbackService {
   Store* const store_ = serving_.store;
 };
 
-grpc::Status TuningServiceImpl::CreateTuningJob(const v1::CreateTuningJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::CreateTuningJob(const Reader& reader, const v1::CreateTuningJobRequest* request,
+                                                v1::Job* out) {
   const auto options = from_proto(request->options());
   if (!options.ok()) return to_grpc(options.status());
-  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label()), out);
+  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label(), reader.team), out);
 }
 
-grpc::Status TuningServiceImpl::GetJob(const v1::GetJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::GetJob(const Reader& reader, const v1::GetJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
-  return id ? answer(engine_->get(*id), out) : no_such_job(request->name());
+  if (!id || !engine_->may_see(*id, reader).ok()) return no_such_job(request->name());
+  return answer(engine_->get(*id), out);
 }
 
-grpc::Status TuningServiceImpl::CancelJob(const v1::CancelJobRequest* request, v1::Job* out) {
+grpc::Status TuningServiceImpl::CancelJob(const Reader& reader, const v1::CancelJobRequest* request, v1::Job* out) {
   const auto id = job_id(request->name());
-  return id ? answer(engine_->cancel(*id), out) : no_such_job(request->name());
+  if (!id || !engine_->may_see(*id, reader).ok()) return no_such_job(request->name());
+  return answer(engine_->cancel(*id), out);
 }
 
-grpc::Status TuningServiceImpl::ListJobs(const v1::ListJobsRequest* request, v1::ListJobsResponse* out) {
+grpc::Status TuningServiceImpl::ListJobs(const Reader& reader, const v1::ListJobsRequest* request,
+                                         v1::ListJobsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   int64_t before = 0;
   if (!request->page_token().empty()) {
@@ -57,7 +61,7 @@ grpc::Status TuningServiceImpl::ListJobs(const v1::ListJobsRequest* request, v1:
       return to_grpc(invalid("page_token: expected one that ListJobs gave, found \"", request->page_token(), "\""));
     before = *token;
   }
-  const auto rows = store_->list_jobs(before, limit);
+  const auto rows = store_->list_jobs(before, limit, reader);
   if (!rows.ok()) return to_grpc(rows.status());
   size_t listed = 0, bytes = 0;
   for (; listed < rows->size() && bytes < kMostPageBytes; ++listed) {
@@ -73,9 +77,9 @@ grpc::Status TuningServiceImpl::ListJobs(const v1::ListJobsRequest* request, v1:
   return grpc::Status::OK;
 }
 
-grpc::ServerWriteReactor<v1::Job>* TuningServiceImpl::WatchJob(grpc::CallbackServerContext*,
+grpc::ServerWriteReactor<v1::Job>* TuningServiceImpl::WatchJob(grpc::CallbackServerContext* context,
                                                                const v1::WatchJobRequest* request) {
-  return watch_job(serving_, *request);
+  return watch_job(serving_, *context, *request);
 }
 
 grpc::ServerWriteReactor<v1::InspectResponse>* TuningServiceImpl::Inspect(grpc::CallbackServerContext* context,

@@ -15,14 +15,16 @@ namespace {
 constexpr size_t kPartBytes = 1 << 20;  // A part with groups ends when it is this long.
 
 absl::StatusOr<v1::InspectResponse::Group> inspect_group(const PlannedGroup& group, const std::string& stage,
-                                                         const JobPlan& plan, const Compiler& compiler, Store* store) {
+                                                         const JobPlan& plan, const Compiler& compiler, Store* store,
+                                                         const Reader& reader) {
   v1::InspectResponse::Group out;
   out.set_key(group.key);
   out.set_count(group.fused_count);
   out.set_graph(group.text);
   if (stage == "graph") return out;
   WL_ASSIGN_OR_RETURN(std::unique_ptr<GroupCompiler> opened, compiler.open(group.graph, plan.machine));
-  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record, store->record_by_key(group.key, environment_of(plan.device)));
+  WL_ASSIGN_OR_RETURN(std::optional<RecordRow> record,
+                      store->record_by_key(group.key, environment_of(plan.device), reader));
   const std::string chosen = record ? record->record.plan : opened->seeds().front();
   out.set_plan(chosen);
   out.set_tuned(record.has_value());
@@ -83,7 +85,8 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
       return keep(std::move(whole));
     }
     WL_ASSIGN_OR_RETURN(TuneOptions options, from_proto(request_.options()));
-    WL_ASSIGN_OR_RETURN(Device device, serving_.engine->device_for(options));
+    WL_ASSIGN_OR_RETURN(const Reader reader, reader_of(serving_, *context_));
+    WL_ASSIGN_OR_RETURN(Device device, serving_.engine->device_for(options, reader.team));
     WL_ASSIGN_OR_RETURN(JobPlan plan, make_plan(request_.graph(), options, device, compiler_));
     whole.set_graph(print(plan.graph));
     WL_RETURN_IF_ERROR(keep(std::move(whole)));
@@ -95,17 +98,17 @@ class InspectCall final : public grpc::ServerWriteReactor<v1::InspectResponse> {
       picture.set_picture(std::move(made.picture));
       WL_RETURN_IF_ERROR(keep(std::move(picture)));
     }
-    return make_groups(plan);
+    return make_groups(plan, reader);
   }
 
-  absl::Status make_groups(const JobPlan& plan) {
+  absl::Status make_groups(const JobPlan& plan, const Reader& reader) {
     v1::InspectResponse part;
     size_t part_bytes = 0;
     for (const PlannedGroup& group : plan.groups) {
       if (group.fused_count == 0) continue;
       if (context_->IsCancelled()) return absl::CancelledError("the caller has gone");
       WL_ASSIGN_OR_RETURN(v1::InspectResponse::Group made,
-                          inspect_group(group, request_.stage(), plan, compiler_, serving_.store));
+                          inspect_group(group, request_.stage(), plan, compiler_, serving_.store, reader));
       std::string prelude;
       if (made.has_source()) prelude.swap(*made.mutable_source()->mutable_prelude());
       const size_t bytes = made.ByteSizeLong();

@@ -46,7 +46,7 @@ class KernelStoreService final : public Fetching {
                                             grpc::ByteBuffer* out) override {
     return fetch<v1::BatchGetKernelsRequest>(context, *request, out);
   }
-  WL_ANSWER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
+  WL_ANSWER_READER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
   WL_ANSWER_ON(serving_.quick, PinKernel, v1::PinKernelRequest, v1::PinKernelResponse);
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
 
@@ -59,15 +59,16 @@ class KernelStoreService final : public Fetching {
                                   grpc::ByteBuffer* out);
   static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, grpc::ByteBuffer* out);
   static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source, grpc::ByteBuffer* out);
-  Fetched read(const v1::GetKernelRequest& request);
+  Fetched read(const Reader& reader, const v1::GetKernelRequest& request);
 
   const Serving serving_;
   Store* const store_ = serving_.store;
 };
 
-// One question has one name.
-std::string name_of(const v1::GetKernelRequest& request) {
-  const char* const form = request.manifest_only() ? "m" : "f";
+// One question of readers who see the same has one name.
+std::string name_of(const Reader& reader, const v1::GetKernelRequest& request) {
+  const std::string form =
+      cat(request.manifest_only() ? "m" : "f", reader.every ? "every" : "team", " ", reader.team, "\n");
   return request.digest().empty() ? cat(form, "k", request.key(), "\n", request.environment())
                                   : cat(form, "d", request.digest());
 }
@@ -80,13 +81,14 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
   grpc::ByteBuffer bytes = request;
   const bool readable = grpc::SerializationTraits<Request>::Deserialize(&bytes, parsed.get()).ok();
   const absl::Status fields = readable ? check_fields(*parsed) : invalid("expected a ", Request::descriptor()->name());
-  if (!fields.ok()) {
+  const absl::StatusOr<Reader> reader = fields.ok() ? reader_of(serving_, *context) : fields;
+  if (!reader.ok()) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    reactor->Finish(to_grpc(fields));
+    reactor->Finish(to_grpc(reader.status()));
     return reactor;
   }
-  const auto at_hand = [this](const v1::GetKernelRequest& question) -> Fetched {
-    auto found = serving_.replies->find(name_of(question));
+  const auto at_hand = [&](const v1::GetKernelRequest& question) -> Fetched {
+    auto found = serving_.replies->find(name_of(*reader, question));
     if (!found) return absl::UnavailableError("not at hand");
     return found;
   };
@@ -95,9 +97,9 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
-  return answer_on(serving_.quick, context, [=, this] {
+  return answer_on(serving_.quick, context, [=, this, reader = *reader] {
     return to_grpc(answer(
-        *parsed, [this](const v1::GetKernelRequest& question) { return read(question); }, out));
+        *parsed, [&](const v1::GetKernelRequest& question) { return read(reader, question); }, out));
   });
 }
 
@@ -140,26 +142,28 @@ absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& reques
   return absl::OkStatus();
 }
 
-KernelStoreService::Fetched KernelStoreService::read(const v1::GetKernelRequest& request) {
+KernelStoreService::Fetched KernelStoreService::read(const Reader& reader, const v1::GetKernelRequest& request) {
   const uint64_t asked = serving_.replies->now();
   if (request.digest().empty() && request.key().empty())
     return invalid("GetKernel: expected a key or a digest, found neither");
   WL_ASSIGN_OR_RETURN(const std::optional<RecordMessage> record,
                       store_->record_message({.key = request.digest().empty() ? request.key() : std::string(),
                                               .environment = request.environment(),
-                                              .digest = request.digest()},
+                                              .digest = request.digest(),
+                                              .reader = reader},
                                              !request.manifest_only()));
   if (!record) return std::nullopt;
   grpc::Slice answer(record->bytes);
-  serving_.replies->put(name_of(request), record->key, answer, asked);
+  serving_.replies->put(name_of(reader, request), record->key, answer, asked);
   return answer;
 }
 
-grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* request, v1::ListKernelsResponse* out) {
+grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::ListKernelsRequest* request,
+                                             v1::ListKernelsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
   const auto after = cursor_of(request->page_token());
   if (!after.ok()) return to_grpc(after.status());
-  const auto records = store_->list_records(*after, limit);
+  const auto records = store_->list_records(*after, limit, reader);
   if (!records.ok()) return to_grpc(records.status());
   size_t bytes = 0;
   for (const RecordRow& row : *records) {
@@ -178,6 +182,7 @@ grpc::Status KernelStoreService::ListKernels(const v1::ListKernelsRequest* reque
     kernel->set_pinned(row.pinned);
     kernel->set_measured_by(row.record.measured_by);
     kernel->set_confirmed_by(row.record.confirmed_by);
+    kernel->set_team(row.team);
     bytes += kernel->ByteSizeLong();
   }
   const auto listed = static_cast<size_t>(out->kernels_size());

@@ -30,6 +30,19 @@
   }                                                                                                          \
   grpc::Status METHOD(const Request* request, Reply* out)
 
+// The same for a function that also takes whose jobs and records the caller may see.
+#define WL_ANSWER_READER_ON(pool, METHOD, Request, Reply)                                                    \
+  grpc::ServerUnaryReactor* METHOD(grpc::CallbackServerContext* context, const Request* request, Reply* out) \
+      override {                                                                                             \
+    return answer_on(pool, context, [=, this] {                                                              \
+      const absl::Status fields = check_fields(*request);                                                    \
+      if (!fields.ok()) return to_grpc(fields);                                                              \
+      const absl::StatusOr<Reader> reader = reader_of(serving_, *context);                                   \
+      return reader.ok() ? METHOD(*reader, request, out) : to_grpc(reader.status());                         \
+    });                                                                                                      \
+  }                                                                                                          \
+  grpc::Status METHOD(const Reader& reader, const Request* request, Reply* out)
+
 namespace wl {
 
 // What the services share. All of it must outlive them, and the pools must outlive the server.
@@ -46,6 +59,12 @@ struct Serving {
   Budget* transfers;             // bytes of blobs and of answers of Inspect
   double lease_s;
 };
+
+// Whose jobs and records a caller may see. Embedded mode sees every one.
+inline absl::StatusOr<Reader> reader_of(const Serving& serving, const grpc::CallbackServerContext& context) {
+  if (serving.authorizer == nullptr) return Reader{.every = true};
+  return serving.authorizer->view_of(context);
+}
 
 std::unique_ptr<grpc::Service> make_tuning_service(const Serving& serving);
 std::unique_ptr<grpc::Service> make_worker_service(const Serving& serving);

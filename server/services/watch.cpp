@@ -14,16 +14,20 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
   explicit WatchCall(const Serving& serving)
       : engine_(serving.engine), waiting_(serving.waiting), counted_(waiting_->take(1)) {}
 
-  static WatchCall* begin(const Serving& serving, const v1::WatchJobRequest& request) {
+  static WatchCall* begin(const Serving& serving, const absl::StatusOr<Reader>& reader,
+                          const v1::WatchJobRequest& request) {
     auto call = std::make_shared<WatchCall>(serving);
     call->self_ = call;
     const auto id = job_id(request.name());
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       call->end(to_grpc(fields));
+    } else if (!reader.ok()) {
+      call->end(to_grpc(reader.status()));
     } else if (!id) {
       call->end(no_such_job(request.name()));
-    } else if (!call->counted_ ||
-               !serving.quick->post([call, id, seen = request.resume_version()] { call->watch(*id, seen); })) {
+    } else if (!call->counted_ || !serving.quick->post([call, id, reader = *reader, seen = request.resume_version()] {
+                 call->watch(*id, reader, seen);
+               })) {
       call->end(too_busy());
     }
     return call.get();
@@ -51,7 +55,8 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
 
  private:
   // On the pool: it may ask the store.
-  void watch(int64_t id, uint64_t seen) {
+  void watch(int64_t id, const Reader& reader, uint64_t seen) {
+    if (!engine_->may_see(id, reader).ok()) return end(no_such_job(job_name(id)));
     auto watch = engine_->watch(id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
       call->tell(std::move(job));
     });
@@ -112,8 +117,9 @@ grpc::Status no_such_job(const std::string& name) {
   return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
 }
 
-grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const v1::WatchJobRequest& request) {
-  return WatchCall::begin(serving, request);
+grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const grpc::CallbackServerContext& context,
+                                             const v1::WatchJobRequest& request) {
+  return WatchCall::begin(serving, reader_of(serving, context), request);
 }
 
 }  // namespace wl

@@ -10,6 +10,7 @@ namespace wl {
 grpc::Status no_such_job(const std::string& name);
 
 // Sends every change of the job until it is done. A client that reads slowly misses states, but never the last one.
-grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const v1::WatchJobRequest& request);
+grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const grpc::CallbackServerContext& context,
+                                             const v1::WatchJobRequest& request);
 
 }  // namespace wl

@@ -96,7 +96,7 @@ class WorkerServiceImpl final : public v1::WorkerService::CallbackService {
   WL_ANSWER_ON(serving_.quick, ReleaseLeases, v1::ReleaseLeasesRequest, v1::ReleaseLeasesResponse);
 
  private:
-  grpc::Status register_as(const std::string& name, const v1::RegisterWorkerRequest& request,
+  grpc::Status register_as(const std::string& name, const std::string& team, const v1::RegisterWorkerRequest& request,
                            v1::RegisterWorkerResponse* out);
 
   const Serving serving_;
@@ -109,12 +109,15 @@ grpc::ServerUnaryReactor* WorkerServiceImpl::RegisterWorker(grpc::CallbackServer
   return answer_on(serving_.quick, context, [=, this] {
     const absl::Status fields = check_fields(*request);
     if (!fields.ok()) return to_grpc(fields);
-    return register_as(request->name().empty() ? "" : name_here(serving_, *context, request->name()), *request, out);
+    const absl::StatusOr<Reader> caller = reader_of(serving_, *context);
+    if (!caller.ok()) return to_grpc(caller.status());
+    return register_as(request->name().empty() ? "" : name_here(serving_, *context, request->name()), caller->team,
+                       *request, out);
   });
 }
 
-grpc::Status WorkerServiceImpl::register_as(const std::string& name, const v1::RegisterWorkerRequest& request,
-                                            v1::RegisterWorkerResponse* out) {
+grpc::Status WorkerServiceImpl::register_as(const std::string& name, const std::string& team,
+                                            const v1::RegisterWorkerRequest& request, v1::RegisterWorkerResponse* out) {
   if (name.size() > kMostName)
     return to_grpc(invalid("name: with the caller's name before it, it has more than ", kMostName, " bytes"));
   std::vector<Device> devices;
@@ -125,7 +128,7 @@ grpc::Status WorkerServiceImpl::register_as(const std::string& name, const v1::R
   }
   out->set_lease_s(serving_.lease_s);
   out->set_renew_s(serving_.lease_s / 3);
-  const auto epoch = engine_->register_worker(name, request.epoch(), devices);
+  const auto epoch = engine_->register_worker(name, request.epoch(), devices, team);
   if (!epoch.ok()) return to_grpc(epoch.status());
   out->set_epoch(*epoch);
   out->set_name(name);

@@ -50,6 +50,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::started_ms>("started_ms"),
     column<JobRow, &JobRow::finished_ms>("finished_ms"),
     column<JobRow, &JobRow::plan_attempts>("plan_attempts"),
+    column<JobRow, &JobRow::team>("team"),
 };
 
 // The last column: whether the result does not have its digest.
@@ -90,19 +91,29 @@ absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& opti
   return absl::OkStatus();
 }
 
+absl::Status check_quota(Sql& sql, const std::string& team, int64_t most) {
+  if (most <= 0) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const int64_t now, sql.number("SELECT count(*) FROM jobs WHERE team = ? AND state < 2", team));
+  if (now < most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      cat("team ", team, " has ", now, " jobs that are not done, and may have ", most,
+          " at once (jobs= of its row in the file of --callers): wait for one, or cancel one"));
+}
+
 }  // namespace
 
-absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& result_id) {
+absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& result_id, int64_t most_unfinished) {
   JobRow made = job;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     WL_ASSIGN_OR_RETURN(std::optional<JobRow> known, find_job(*impl_, sql, "request_id = ?", job.request_id));
     if (known) {
-      if (known->body_hash != job.body_hash) {
+      if (known->body_hash != job.body_hash || known->team != job.team) {
         return invalid("request_id ", job.request_id, ": was used before with another request; use a new one");
       }
       made = *std::move(known);
       return absl::OkStatus();
     }
+    if (!is_done(job.state)) WL_RETURN_IF_ERROR(check_quota(sql, job.team, most_unfinished));
     // SQLite chooses the id.
     WL_RETURN_IF_ERROR(insert(sql, "jobs", std::span(kJobColumns).subspan(1), job));
     made.id = sql.last_id();
@@ -173,6 +184,20 @@ absl::StatusOr<std::optional<JobRow>> Store::job(int64_t id) {
   return found;
 }
 
+absl::StatusOr<std::optional<std::string>> Store::team_of_job(int64_t id) {
+  std::optional<std::string> found;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT team FROM jobs WHERE id = ?",
+        [&](const Sql::Row& row) {
+          found = row.text(0);
+          return false;
+        },
+        id);
+  }));
+  return found;
+}
+
 absl::StatusOr<std::optional<JobRow>> Store::job_by_request(const std::string& request_id) {
   std::optional<JobRow> found;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
@@ -193,19 +218,19 @@ absl::StatusOr<std::vector<JobRow>> Store::unfinished_jobs() {
   return jobs;
 }
 
-absl::StatusOr<std::vector<JobRow>> Store::list_jobs(int64_t before, int limit) {
+absl::StatusOr<std::vector<JobRow>> Store::list_jobs(int64_t before, int limit, const Reader& reader) {
   constexpr std::string_view kLarge[] = {"graph", "result"};
   std::vector<JobRow> jobs;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
         cat("SELECT ", names_of<JobRow>(kJobColumns, "", kLarge),
-            " FROM jobs WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2")
+            " FROM jobs WHERE (?1 = 0 OR id < ?1) AND (?3 OR team = ?4) ORDER BY id DESC LIMIT ?2")
             .c_str(),
         [&](const Sql::Row& row) {
           jobs.push_back(record_from<JobRow>(kJobColumns, row));
           return true;
         },
-        before, limit);
+        before, limit, reader.every, reader.team);
   }));
   return jobs;
 }

@@ -11,14 +11,18 @@ namespace {
 
 constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
 
-// Which row, of namespace 0, the only one so far.
-constexpr std::string_view kByDigest = "WHERE r.digest = ?1 AND ?2 = ''";
+// Which row, and that the reader may see it: ?3 is its team, ?4 whether it sees every one.
+constexpr std::string_view kByDigest =
+    "WHERE r.digest = ?1 AND ?2 = '' AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT id FROM namespaces WHERE name "
+    "= ?3))";
 constexpr std::string_view kByKey =
-    "WHERE r.key = ?1 AND r.namespace = 0 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM "
-    "environments "
-    "WHERE name = ?2)) ORDER BY r.created_ms DESC, r.digest DESC";
+    "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
+    "AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT id FROM namespaces WHERE name = ?3)) "
+    "ORDER BY r.namespace IS (SELECT id FROM namespaces WHERE name = ?3) DESC, r.namespace = 0 DESC, r.created_ms "
+    "DESC, r.digest DESC";
 constexpr std::string_view kAfter =
-    "WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) ORDER BY r.created_ms DESC, r.digest DESC";
+    "WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT "
+    "id FROM namespaces WHERE name = ?3)) ORDER BY r.created_ms DESC, r.digest DESC";
 
 // What of it: its payload alone, the digests of its texts too, or all. Each has the columns of those before it.
 enum Depth { kManifest, kDigests, kWhole };
@@ -35,13 +39,16 @@ enum {
   kSource,
   kSearch,
   kCreated,
-  kPinned
+  kPinned,
+  kTeam
 };
 
 std::string select(Depth depth, std::string_view where) {
   return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms",
              depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
-             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms, r.pinned" : "",
+             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms, r.pinned, (SELECT "
+                               "name FROM namespaces n WHERE n.id = r.namespace)"
+                             : "",
              " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
@@ -104,7 +111,8 @@ std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const Rec
     message.mutable_source()->set_prelude(row.text(kPrelude));
     message.mutable_source()->set_text(row.text(kSource));
     WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
-    return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated), row.integer(kPinned) != 0};
+    return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated), row.integer(kPinned) != 0,
+                     row.text(kTeam)};
   };
   auto record = read();
   if (!sound(row, record.status())) return std::nullopt;
@@ -122,17 +130,18 @@ absl::StatusOr<std::optional<RecordRow>> Store::record(const RecordName& name) {
           found = impl_->take_record(row, &name);
           return !found.has_value();
         },
-        Blob{bytes}, name.environment);
+        Blob{bytes}, name.environment, name.reader.team, name.reader.every);
   }));
   return found;
 }
 
-absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment) {
-  return record({key, environment, ""});
+absl::StatusOr<std::optional<RecordRow>> Store::record_by_key(const std::string& key, const std::string& environment,
+                                                              const Reader& reader) {
+  return record({key, environment, "", reader});
 }
 absl::StatusOr<std::optional<RecordRow>> Store::record_by_digest(const std::string& digest) {
   if (digest.empty()) return std::nullopt;
-  return record({"", "", digest});
+  return record({"", "", digest, {.every = true}});
 }
 
 absl::StatusOr<std::optional<std::string>> Store::Impl::text(Sql& sql, const std::string& digest, bool keep) {
@@ -171,7 +180,8 @@ absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordN
     return false;
   };
   const absl::Status done = read([&](Sql& sql) -> absl::Status {
-    WL_RETURN_IF_ERROR(sql.each(kSelect[depth][by_digest].c_str(), take, Blob{bytes}, name.environment));
+    WL_RETURN_IF_ERROR(sql.each(kSelect[depth][by_digest].c_str(), take, Blob{bytes}, name.environment,
+                                name.reader.team, name.reader.every));
     if (!found || !with_texts) return absl::OkStatus();
     WL_ASSIGN_OR_RETURN(std::optional<std::string> before, impl_->text(sql, prelude, true));
     WL_ASSIGN_OR_RETURN(std::optional<std::string> text, impl_->text(sql, source, false));
@@ -186,7 +196,8 @@ absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordN
   return found;
 }
 
-absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<RecordCursor>& after, int limit) {
+absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<RecordCursor>& after, int limit,
+                                                           const Reader& reader) {
   std::vector<RecordRow> records;
   if (limit <= 0) return records;
   const int64_t created = after ? after->created_ms : std::numeric_limits<int64_t>::max();
@@ -198,7 +209,7 @@ absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<R
           if (auto record = impl_->take_record(row, nullptr)) records.push_back(*std::move(record));
           return static_cast<int>(records.size()) < limit;
         },
-        created, Blob{digest});
+        created, Blob{digest}, reader.team, reader.every);
   }));
   return records;
 }

@@ -40,9 +40,22 @@ absl::StatusOr<int64_t> text_id(Sql& sql, const Text& text) {
   return sql.number("SELECT id FROM texts WHERE digest = ?", Blob{text.digest});
 }
 
-absl::StatusOr<int64_t> environment_id(Sql& sql, const std::string& name) {
-  WL_RETURN_IF_ERROR(sql.run("INSERT INTO environments (name) VALUES (?) ON CONFLICT DO NOTHING", name));
-  return sql.number("SELECT id FROM environments WHERE name = ?", name);
+// The id of a name in `environments` or `namespaces`; a new name gets one.
+absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name) {
+  WL_RETURN_IF_ERROR(sql.run(cat("INSERT INTO ", table, " (name) VALUES (?) ON CONFLICT DO NOTHING").c_str(), name));
+  return sql.number(cat("SELECT id FROM ", table, " WHERE name = ?").c_str(), name);
+}
+
+absl::StatusOr<int64_t> namespace_of_search(Sql& sql, int64_t search_id) {
+  std::string team;
+  WL_RETURN_IF_ERROR(sql.each(
+      "SELECT team FROM searches WHERE id = ?",
+      [&](const Sql::Row& row) {
+        team = row.text(0);
+        return false;
+      },
+      search_id));
+  return id_of(sql, "namespaces", team);
 }
 
 absl::Status put_payload(Sql& sql, const RecordParts& parts) {
@@ -58,7 +71,7 @@ absl::Status put_payload(Sql& sql, const RecordParts& parts) {
 
 }  // namespace
 
-absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
+absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool shared) {
   const RecordParts parts(record);
   const std::optional<Blob> object = parts.object.empty() ? std::nullopt : std::optional(Blob{parts.object});
   return write([&](Sql& sql) -> absl::Status {
@@ -67,14 +80,17 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
       return absl::FailedPreconditionError(cat("record of key ", record.key, ": its object ", record.object_sha256,
                                                " is not in the store; upload it first"));
     }
-    WL_ASSIGN_OR_RETURN(const int64_t environment, environment_id(sql, record.environment));
-    WL_RETURN_IF_ERROR(
-        sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = 0 AND blessed = 1",
-                Blob{parts.key}, environment));
+    WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
+    WL_ASSIGN_OR_RETURN(const int64_t own, namespace_of_search(sql, search_id));
+    const int64_t into = shared ? 0 : own;
     WL_RETURN_IF_ERROR(sql.run(
-        "INSERT INTO records (digest, key, environment, search_id, object, blessed, created_ms, used_ms) VALUES "
-        "(?1, ?2, ?3, ?4, ?5, 1, ?6, ?6) ON CONFLICT (digest) DO UPDATE SET blessed = 1, used_ms = ?6",
-        Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now()));
+        "UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace IN (?, ?) AND blessed = 1",
+        Blob{parts.key}, environment, own, into));
+    WL_RETURN_IF_ERROR(sql.run(
+        "INSERT INTO records (digest, key, namespace, environment, search_id, object, blessed, created_ms, used_ms) "
+        "VALUES (?1, ?2, ?7, ?3, ?4, ?5, 1, ?6, ?6) ON CONFLICT (digest) DO UPDATE SET blessed = 1, used_ms = ?6, "
+        "namespace = ?7",
+        Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now(), into));
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
     return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", record.key);
   });
@@ -83,8 +99,7 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id) {
 absl::StatusOr<int64_t> Store::invalidate(const std::string& key) {
   int64_t changed = 0;
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
-    WL_RETURN_IF_ERROR(sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND namespace = 0 AND blessed = 1",
-                               Blob{key_bytes(key)}));
+    WL_RETURN_IF_ERROR(sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND blessed = 1", Blob{key_bytes(key)}));
     changed = sql.changes();
     return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", key);
   });
@@ -100,7 +115,7 @@ absl::StatusOr<int64_t> Store::pin(const RecordName& name, bool pinned) {
           sql.run("UPDATE records SET pinned = ? WHERE digest = ?", pinned, Blob{key_bytes(name.digest)}));
     } else {
       WL_RETURN_IF_ERROR(
-          sql.run("UPDATE records SET pinned = ?1 WHERE key = ?2 AND namespace = 0 AND blessed = 1 AND (?3 = '' OR "
+          sql.run("UPDATE records SET pinned = ?1 WHERE key = ?2 AND blessed = 1 AND (?3 = '' OR "
                   "environment = (SELECT id FROM environments WHERE name = ?3))",
                   pinned, Blob{key_bytes(name.key)}, name.environment));
     }

@@ -52,6 +52,7 @@ constexpr SqlColumn<SearchRow> kSearchColumns[] = {
     column<SearchRow, &SearchRow::generation>("generation"),
     column<SearchRow, &SearchRow::strategy>("strategy"),
     column<SearchRow, &SearchRow::seed>("seed"),
+    column<SearchRow, &SearchRow::team>("team"),
 };
 
 // A line for each candidate: its number, a space and its plan.
@@ -155,12 +156,16 @@ absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wa
       return absl::OkStatus();
     }
     WL_RETURN_IF_ERROR(sql.each(
-        cat(kSelectSearch, "searches s WHERE s.key = ? AND s.environment = ? ORDER BY s.generation DESC LIMIT 1")
+        cat(kSelectSearch,
+            "searches s WHERE s.key = ? AND s.environment = ? AND s.team = ? ORDER BY s.generation DESC LIMIT 1")
             .c_str(),
-        take, wanted.key, wanted.environment));
+        take, wanted.key, wanted.environment, wanted.team));
     if (!found || retune) {
       search = wanted;
-      search.generation = found ? found->generation + 1 : 0;
+      WL_ASSIGN_OR_RETURN(
+          search.generation,
+          sql.number("SELECT coalesce(max(generation) + 1, 0) FROM searches WHERE key = ? AND environment = ?",
+                     wanted.key, wanted.environment));
       // SQLite chooses the id.
       WL_RETURN_IF_ERROR(insert(sql, "searches", std::span(kSearchColumns).subspan(1), search));
       search.id = sql.last_id();

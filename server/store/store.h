@@ -51,9 +51,16 @@ struct StoreStats {
   bool broken = false;
 };
 
+// Who looks at jobs and records: a team ("" for none), which sees its own jobs, its own records and the shared ones,
+// which are those of no team; of one key its own record comes first.
+struct Reader {
+  std::string team = {};
+  bool every = false;  // sees those of every team
+};
+
 struct JobRow {
   int64_t id = 0;
-  std::string request_id, body_hash, label, graph;
+  std::string team, request_id, body_hash, label, graph;
   TuneOptions options;
   std::optional<Device> device;
   JobState state = JobState::kQueued;
@@ -69,6 +76,7 @@ struct SearchRow {
   std::string key, environment, strategy;
   int64_t generation = 0;
   uint64_t seed = 0;
+  std::string team = {};
 };
 
 struct BatchRow {
@@ -92,11 +100,13 @@ struct RecordRow {
   int64_t search_id = 0;
   int64_t created_ms = 0;
   bool pinned = false;
+  std::string team = {};  // empty: it is shared
 };
 
 // Names a record by its digest or, if that is empty, the blessed one by its key and environment (empty: any).
 struct RecordName {
   std::string key = {}, environment = {}, digest = {};
+  Reader reader = {};
 };
 struct RecordMessage {
   std::string key, bytes;
@@ -145,9 +155,10 @@ class Store {
   absl::StatusOr<Evicted> evict(const StoreBounds& bounds);
 
   // --- jobs (jobs.cpp)
-  // A job with this request_id that exists is returned as it is; InvalidArgument when its body differs. A job that is
-  // made with its result makes that the whole answer for result_id, unless that is empty.
-  absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "");
+  // A job with this request_id that exists is returned as it is; InvalidArgument when its body or team differs. A job
+  // that is made with its result makes that the whole answer for result_id, unless that is empty. ResourceExhausted:
+  // the job is not done, and as many jobs of its team are not (0: any number may be).
+  absl::StatusOr<JobRow> create_job(const JobRow& job, const std::string& result_id = "", int64_t most_unfinished = 0);
   absl::Status set_job_running(int64_t id, const Device& device, int64_t started_ms);
   absl::Status set_job_cancelling(int64_t id);
   // Planning of a job begins (true) or has ended. Returns how often it has begun and not ended, this time too.
@@ -156,10 +167,11 @@ class Store {
   // a result_id the result also becomes the whole answer for it.
   absl::Status finish_job(const JobRow& end, const std::string& result_id);
   absl::StatusOr<std::optional<JobRow>> job(int64_t id);
+  absl::StatusOr<std::optional<std::string>> team_of_job(int64_t id);
   absl::StatusOr<std::optional<JobRow>> job_by_request(const std::string& request_id);
   absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // oldest first
   // Newest first, ids below `before` (0 = all), without graphs and results.
-  absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit);
+  absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit, const Reader& reader = {});
   struct WholeAnswer {
     JobResult result;
     int64_t trials_asked = 0;
@@ -168,7 +180,7 @@ class Store {
   absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
 
   // --- searches (search.cpp)
-  // The search that serves `key` for the job: the one it had, else a new generation (retune), else the latest.
+  // The search that serves `key` for the job: the one it had, else a new generation (retune), else the team's latest.
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
   absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
@@ -197,24 +209,27 @@ class Store {
   absl::Status abandon_batch(const std::string& batch_id, const std::vector<Trial>& trials);
 
   // --- records (records.cpp)
-  // The record becomes the blessed one of its key and environment; whole answers that used its key are dropped.
+  // The record becomes the blessed one of its key and environment in the namespace of the search's team or, if it is
+  // shared, in everybody's, and the team's own is blessed no more; whole answers that used its key are dropped.
   // FailedPrecondition when its object is not there.
-  absl::Status promote(const KernelRecord& record, int64_t search_id);
+  absl::Status promote(const KernelRecord& record, int64_t search_id, bool shared = false);
   // Empty environment: the newest blessed record of any. A record that cannot be read is a miss.
-  absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment);
-  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);
+  absl::StatusOr<std::optional<RecordRow>> record_by_key(const std::string& key, const std::string& environment,
+                                                         const Reader& reader = {});
+  absl::StatusOr<std::optional<RecordRow>> record_by_digest(const std::string& digest);  // of every team
   // The same as the bytes of a v1::KernelRecord, to be sent as they are. Without texts its source has neither a prelude
   // nor a text, and little is read.
   absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
   // Blessed ones, newest first, of one time by digest; those after the one that the cursor names. A cursor without a
   // digest names the time alone: what was made before it.
-  absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit);
-  absl::StatusOr<int64_t> invalidate(const std::string& key);
+  absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit,
+                                                      const Reader& reader = {});
+  absl::StatusOr<int64_t> invalidate(const std::string& key);  // of every team
   // Deletes the records that a worker of the principal measured or confirmed, pinned ones too, the trials that such a
   // worker reported, and all whole answers. Takes several transactions; done again after a crash, it does the rest.
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
-  // A pinned record is never evicted. By a key: its blessed records, of every environment unless one is named. Returns
-  // how many records have that name.
+  // A pinned record is never evicted. By a key: its blessed records of every team, and of every environment unless one
+  // is named. Returns how many records have that name.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
   // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing. ResourceExhausted: the
   // disk is full, or max_object_bytes.

@@ -28,12 +28,12 @@ TEST(Callers, RowsOfEveryKind) {
                                        sha256_hex("secret"), "\ntoken old client never ", sha256_hex("x")),
                                    "f");
   ASSERT_TRUE(rows.ok()) << rows.status();
-  EXPECT_EQ(rows->users.at(17), kOperator);
-  EXPECT_EQ(rows->other_users, kClient);
-  EXPECT_EQ(rows->loopback, kNoRole);
-  EXPECT_EQ(rows->certificates.at("gpu7.lab"), kWorker);
+  EXPECT_EQ(rows->users.at(17).roles, kOperator);
+  EXPECT_EQ(rows->other_users.roles, kClient);
+  EXPECT_EQ(rows->loopback.roles, kNoRole);
+  EXPECT_EQ(rows->certificates.at("gpu7.lab").roles, kWorker);
   ASSERT_NE(rows->find_token("secret"), nullptr);
-  EXPECT_EQ(rows->find_token("secret")->roles, kClient | kWorker);
+  EXPECT_EQ(rows->find_token("secret")->who.roles, kClient | kWorker);
   EXPECT_EQ(rows->find_token("secret")->until_unix_s, 1798675200);
   EXPECT_EQ(rows->find_token("x")->until_unix_s, kForEver);
   for (const char* wrong : {"", "secre", "secrets", "Secret"}) EXPECT_EQ(rows->find_token(wrong), nullptr);
@@ -42,8 +42,8 @@ TEST(Callers, RowsOfEveryKind) {
 TEST(Callers, AWrongRowIsNamed) {
   const std::string digest = sha256_hex("t");
   const std::pair<std::string, const char*> wrong[] = {
-      {"group staff client", "expected user, loopback, cert or token, found \"group\""},
-      {"user 1", "expected user NAME ROLES, found 2 fields"},
+      {"group staff client", "expected user, loopback, cert, token or team, found \"group\""},
+      {"user 1", "expected user NAME ROLES and perhaps team=NAME, found 2 fields"},
       {"user nobody-of-this-name client", "expected a user of this machine, a number or *"},
       {"user 1 king", "expected client, worker, operator"},
       {"user 1 client,", "expected client, worker, operator"},
@@ -63,6 +63,34 @@ TEST(Callers, AWrongRowIsNamed) {
   }
 }
 
+TEST(Callers, AreOfTeams) {
+  const auto rows = Callers::parse(
+      cat("cert a.lab client team=vision\ntoken ci client never ", sha256_hex("t"),
+          " team=speech\nuser 17 client\nteam vision\n", "team speech weight=3 priority=-1 jobs=7 publish=confirmed\n"),
+      "f");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->certificates.at("a.lab").team, "vision");
+  EXPECT_EQ(rows->find_token("t")->who.team, "speech");
+  EXPECT_EQ(rows->users.at(17).team, "");
+  const TeamRules none = rows->teams.at("vision"), all = rows->teams.at("speech");
+  EXPECT_EQ(std::tuple(none.weight, none.priority, none.most_jobs, none.publishes), std::tuple(1, 0, 0, false));
+  EXPECT_EQ(std::tuple(all.weight, all.priority, all.most_jobs, all.publishes), std::tuple(3, -1, 7, true));
+  const std::pair<std::string, const char*> wrong[] = {
+      {"user 1 client team=vision", "no row says team vision"},
+      {"user 1 client team=", "and perhaps team=NAME"},
+      {"team", "expected team NAME"},
+      {"team weight=2", "expected team NAME, found \"weight=2\""},
+      {"team a weight=0", "weight: expected an integer from 1"},
+      {"team a weight=2.5", "found \"2.5\""},
+      {"team a jobs=-1", "jobs: expected an integer from 1"},
+      {"team a publish=all", "publish: expected confirmed or never"},
+      {"team a share=1", "expected weight=N"},
+      {"team a\nteam a", "a name that no other team has"},
+  };
+  for (const auto& [text, says] : wrong)
+    EXPECT_THAT(std::string(Callers::parse(text, "f").status().message()), HasSubstr(says)) << text;
+}
+
 TEST(Callers, ATokenIsInNoFileButItsHashIs) {
   Scratch scratch;
   const std::string file = scratch.path("callers");
@@ -75,13 +103,15 @@ TEST(Callers, ATokenIsInNoFileButItsHashIs) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   const TokenRow* const row = (*opened)->now()->find_token(*token);
   ASSERT_NE(row, nullptr);
-  EXPECT_EQ(row->roles, kClient | kWorker);
+  EXPECT_EQ(row->who.roles, kClient | kWorker);
   EXPECT_NEAR(static_cast<double>(row->until_unix_s - time(nullptr)), 60, 30);
-  EXPECT_EQ((*opened)->now()->other_users, kClient);
+  EXPECT_EQ((*opened)->now()->other_users.roles, kClient);
   EXPECT_EQ(make_token(file, "ci", kClient, 60).status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(make_token(file, "a b", kClient, 60).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(*make_token(file, "other", kClient, 60), *token);
   EXPECT_TRUE(make_token(scratch.path("new"), "first", kClient, 60).ok()) << "the file is made";
+  EXPECT_THAT(std::string(make_token(file, "teamed", kClient, 60, "vision").status().message()),
+              HasSubstr("no row says team vision"));
   std::ofstream(scratch.path("empty")).close();
   chmod(scratch.path("empty").c_str(), 0600);
   EXPECT_TRUE(CallersFile::open(scratch.path("empty")).ok());

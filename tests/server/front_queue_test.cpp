@@ -6,6 +6,7 @@
 #include <future>
 #include <latch>
 #include <list>
+#include <map>
 #include <mutex>
 
 #include "server/engine/ready_queue.h"
@@ -42,7 +43,11 @@ Device other_device() {
 class Queue : public ::testing::Test {
  protected:
   ReadyQueue::Request request(const std::string& worker = "w", Device device = fake_device(), int max = 1) {
-    return {worker, 1, {std::move(device)}, max, Clock::now() + std::chrono::hours(1)};
+    return {.worker = worker,
+            .epoch = 1,
+            .devices = {std::move(device)},
+            .max = max,
+            .deadline = Clock::now() + std::chrono::hours(1)};
   }
   absl::StatusOr<std::optional<LeaseGrant>> lease(const std::string& id, const ReadyQueue::Request& by) {
     if (on_lease) on_lease(id, by);
@@ -60,7 +65,10 @@ class Queue : public ::testing::Test {
   std::list<Asking> calls;  // outlive the queue, which answers them
   ReadyQueue queue{{.paused = [this] { return paused.load(); },
                     .lease = [this](const auto& id, const auto& by) { return lease(id, by); },
-                    .release = [this](const LeaseRef& ref) { queue.put(ref.lease_id.substr(9), fake_device(), {}); }}};
+                    .release =
+                        [this](const LeaseRef& ref) {
+                          queue.put(ref.lease_id.substr(9), {fake_device(), {}});
+                        }}};
 };
 
 std::string only_batch(const absl::StatusOr<Acquired>& acquired) {
@@ -71,16 +79,16 @@ std::string only_batch(const absl::StatusOr<Acquired>& acquired) {
 TEST_F(Queue, OneBatchWakesTheCallThatHasWaitedLongest) {
   std::vector<std::shared_ptr<LeaseCall>> waiting;
   for (int i = 0; i < 50; ++i) waiting.push_back(queue.wait(request(cat("w", i)), calls.emplace_back().done()));
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   EXPECT_EQ(only_batch(calls.front().wait()), "a");
-  queue.put("b", fake_device(), {});
+  queue.put("b", {fake_device(), {}});
   EXPECT_EQ(only_batch(std::next(calls.begin())->wait()), "b");
   EXPECT_EQ(leased, 2) << "leases that were asked for";
   for (auto call = std::next(calls.begin(), 2); call != calls.end(); ++call) EXPECT_TRUE(call->waits());
   for (const auto& call : waiting) queue.cancel(call);
   for (auto call = std::next(calls.begin(), 2); call != calls.end(); ++call)
     EXPECT_TRUE(absl::IsCancelled(call->wait().status()));
-  queue.put("c", fake_device(), {});
+  queue.put("c", {fake_device(), {}});
   EXPECT_EQ(only_batch([&] {
               queue.wait(request(), calls.emplace_back().done());
               return calls.back().wait();
@@ -90,10 +98,10 @@ TEST_F(Queue, OneBatchWakesTheCallThatHasWaitedLongest) {
 }
 
 TEST_F(Queue, GivesInOrderAndByDevice) {
-  queue.put("late", fake_device(), {2, 0, 0});
-  queue.put("foreign", other_device(), {0, 0, 0});
-  queue.put("early", fake_device(), {1, 0, 0});
-  queue.put("dropped", fake_device(), {0, 0, 0});
+  queue.put("late", {fake_device(), {2, 0, 0}});
+  queue.put("foreign", {other_device(), {0, 0, 0}});
+  queue.put("early", {fake_device(), {1, 0, 0}});
+  queue.put("dropped", {fake_device(), {0, 0, 0}});
   queue.drop("dropped");
   queue.wait(request("w", fake_device(), 5), calls.emplace_back().done());
   const auto first = calls.back().wait();
@@ -105,6 +113,63 @@ TEST_F(Queue, GivesInOrderAndByDevice) {
   EXPECT_EQ(only_batch(calls.back().wait()), "foreign");
 }
 
+// Of three teams that have work all the time each gets candidates by its weight, whatever the size of its batches.
+TEST_F(Queue, TeamsShareByWeight) {
+  const auto put = [&](const std::string& team, int64_t weight, int64_t size, int batches) {
+    for (int i = 0; i < batches; ++i) {
+      queue.put(cat(team, i), {.device = fake_device(),
+                               .order = {static_cast<double>(i), 0, 0},
+                               .team = team,
+                               .weight = weight,
+                               .candidates = size});
+    }
+  };
+  put("heavy", 3, 8, 30);
+  put("light", 1, 2, 40);
+  std::map<std::string, int64_t> given;
+  const auto take = [&](int batches) {
+    for (int i = 0; i < batches; ++i) {
+      queue.wait(request(), calls.emplace_back().done());
+      const std::string batch = only_batch(calls.back().wait());
+      given[batch.substr(0, 5)] += batch.starts_with("heavy") ? 8 : 2;
+    }
+  };
+  take(42);
+  EXPECT_NEAR(static_cast<double>(given["heavy"]) / static_cast<double>(given["light"]), 3, 0.35);
+  // A team that comes late has saved up nothing: it has its share from now on.
+  put("third", 1, 2, 40);
+  given.clear();
+  take(20);
+  EXPECT_NEAR(static_cast<double>(given["third"]), static_cast<double>(given["light"]), 4);
+  EXPECT_GT(given["heavy"], given["third"]);
+}
+
+TEST_F(Queue, ATeamOfHigherPriorityComesFirst) {
+  queue.put("a", {.device = fake_device(), .order = {0, 0, 0}, .team = "low"});
+  queue.put("b", {.device = fake_device(), .order = {5, 0, 0}, .team = "high", .priority = 1, .candidates = 100});
+  queue.put("c", {.device = fake_device(), .order = {6, 0, 0}, .team = "high", .priority = 1, .candidates = 100});
+  std::string order;
+  for (int i = 0; i < 3; ++i) {
+    queue.wait(request(), calls.emplace_back().done());
+    order += only_batch(calls.back().wait());
+  }
+  EXPECT_EQ(order, "bca");
+}
+
+TEST_F(Queue, AWorkerOfATeamIsGivenItsBatchesAlone) {
+  ReadyQueue::Request own = request("own");
+  own.team = "vision";
+  queue.put("theirs", {.device = fake_device(), .order = {}, .team = "speech"});
+  queue.put("shared", {.device = fake_device(), .order = {}});
+  Asking& asking = calls.emplace_back();
+  queue.wait(own, asking.done());
+  EXPECT_TRUE(asking.waits());
+  queue.put("its own", {.device = fake_device(), .order = {9, 0, 0}, .team = "vision"});
+  EXPECT_EQ(only_batch(asking.wait()), "its own");
+  queue.wait(request("w", fake_device(), 5), calls.emplace_back().done());
+  EXPECT_EQ(calls.back().wait()->leases.size(), 2u) << "who is of no team serves all";
+}
+
 TEST_F(Queue, ALeaseThatComesTooLateGoesToTheNextCall) {
   std::latch leasing(1), cancelled(1);
   on_lease = [&](const std::string&, const ReadyQueue::Request& by) {
@@ -114,7 +179,7 @@ TEST_F(Queue, ALeaseThatComesTooLateGoesToTheNextCall) {
   };
   Asking& gone = calls.emplace_back();
   const auto call = queue.wait(request("gone"), gone.done());
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   leasing.wait();
   Asking& next = calls.emplace_back();
   queue.wait(request("next"), next.done());
@@ -130,7 +195,7 @@ TEST_F(Queue, AFailedLeaseEndsOneCall) {
   queue.wait(request("unlucky"), unlucky.done());
   Asking& next = calls.emplace_back();
   queue.wait(request("next"), next.done());
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   EXPECT_TRUE(absl::IsResourceExhausted(unlucky.wait().status()));
   EXPECT_EQ(only_batch(next.wait()), "a");
 }
@@ -145,14 +210,14 @@ TEST_F(Queue, ACallEndsEmptyAtItsDeadlineAndWhenTheCoordinatorLeaves) {
   ASSERT_TRUE(over.ok());
   EXPECT_TRUE(over->leases.empty() && !over->drain);
   queue.leave();
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   queue.wait(request(), calls.emplace_back().done());
   for (Asking* call : {&patient, &calls.back()}) EXPECT_TRUE(absl::IsUnavailable(call->wait().status()));
 }
 
 TEST_F(Queue, ACallWaitsWhileTheCoordinatorIsDrained) {
   queue.drain(true);
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   ReadyQueue::Request hurried = request();
   hurried.deadline = Clock::now() + std::chrono::milliseconds(10);
   queue.wait(hurried, calls.emplace_back().done());
@@ -169,8 +234,8 @@ TEST_F(Queue, AWorkerIsNotGivenWhatItIsToBeKeptFrom) {
   ReadyQueue::Request kept_away = request("bad"), other = request("good");
   kept_away.deadline = Clock::now() + std::chrono::milliseconds(10);
   Asking& bad = calls.emplace_back();
-  queue.put("a", fake_device(), {0, 0, 0}, {"bad"});
-  queue.put("b", fake_device(), {1, 0, 0});
+  queue.put("a", {fake_device(), {0, 0, 0}, {"bad"}});
+  queue.put("b", {fake_device(), {1, 0, 0}});
   queue.wait(request("bad"), bad.done());
   EXPECT_EQ(only_batch(bad.wait()), "b") << "although a is due before";
   queue.wait(kept_away, calls.emplace_back().done());
@@ -181,10 +246,10 @@ TEST_F(Queue, AWorkerIsNotGivenWhatItIsToBeKeptFrom) {
 
 TEST_F(Queue, GivesNothingWhilePaused) {
   paused = true;
-  queue.put("a", fake_device(), {});
+  queue.put("a", {fake_device(), {}});
   Asking& call = calls.emplace_back();
   queue.wait(request(), call.done());
-  queue.put("b", fake_device(), {1, 0, 0});
+  queue.put("b", {fake_device(), {1, 0, 0}});
   EXPECT_EQ(leased, 0);
   paused = false;
   queue.look();

@@ -148,16 +148,16 @@ TEST(Workers, AreAliveWhileHeardFromOrWaitingUnderTheirEpoch) {
   auto store = store_in(scratch);
   Workers workers(store.get(), milliseconds(0));  // not heard from as soon as a call has ended
   ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 1u);
-  EXPECT_EQ(workers.serving(fake_device()), 0);
+  EXPECT_EQ(workers.serving(fake_device(), ""), 0);
   {
     const Workers::Waiting waiting(&workers, "w", 1);
-    EXPECT_EQ(workers.serving(fake_device()), 1);
+    EXPECT_EQ(workers.serving(fake_device(), ""), 1);
     ASSERT_EQ(*workers.add("w", 0, {fake_device()}), 2u);
-    EXPECT_EQ(workers.serving(fake_device()), 0) << "the call is one of the older process";
+    EXPECT_EQ(workers.serving(fake_device(), ""), 0) << "the call is one of the older process";
     EXPECT_FALSE(workers.heard("w", 1).has_value());
     EXPECT_TRUE(workers.heard("w", 2).has_value());
   }
-  EXPECT_EQ(workers.serving(fake_device()), 0);
+  EXPECT_EQ(workers.serving(fake_device(), ""), 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(workers.add("w", 1, {fake_device()}).status()));
 }
 

@@ -27,30 +27,12 @@ inline constexpr char kGraph[] = R"(graph {
 }
 )";
 
-struct Service {
-  explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
-                   int64_t max_store_pages = 0, bool refining = false, bool known_plans = false,
-                   const Compiler* real = nullptr) {
-    compiler.refining = refining;
-    compiler.known_plans = known_plans;
-    CoordinatorOptions options;
-    options.store = store;
-    options.compiler = real;
-    options.listen = listen;
-    options.lease_s = lease_s;
-    options.max_store_pages = max_store_pages;
-    start(options);
-  }
-  explicit Service(const CoordinatorOptions& options) { start(options); }
-
-  void start(CoordinatorOptions options) {
-    if (options.compiler == nullptr) options.compiler = &compiler;
-    started = coordinator.start(options);
-    if (!started.ok()) {
-      EXPECT_GT(options.max_store_pages, 0) << started;
-      return;
-    }
-    channel = coordinator.in_process_channel();
+// Calls the services over a channel.
+struct Caller {
+  Caller() = default;
+  explicit Caller(std::shared_ptr<grpc::Channel> by) { call_by(std::move(by)); }
+  void call_by(std::shared_ptr<grpc::Channel> by) {
+    channel = std::move(by);
     tuning = v1::TuningService::NewStub(channel);
     kernels = v1::KernelStore::NewStub(channel);
     workers = v1::WorkerService::NewStub(channel);
@@ -126,6 +108,39 @@ struct Service {
     return records;
   }
 
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::TuningService::Stub> tuning;
+  std::unique_ptr<v1::KernelStore::Stub> kernels;
+  std::unique_ptr<v1::WorkerService::Stub> workers;
+  std::unique_ptr<v1::Admin::Stub> admin;
+};
+
+struct Service : Caller {
+  explicit Service(const std::string& store, double lease_s = 15, const std::string& listen = "",
+                   int64_t max_store_pages = 0, bool refining = false, bool known_plans = false,
+                   const Compiler* real = nullptr) {
+    compiler.refining = refining;
+    compiler.known_plans = known_plans;
+    CoordinatorOptions options;
+    options.store = store;
+    options.compiler = real;
+    options.listen = listen;
+    options.lease_s = lease_s;
+    options.max_store_pages = max_store_pages;
+    start(options);
+  }
+  explicit Service(const CoordinatorOptions& options) { start(options); }
+
+  void start(CoordinatorOptions options) {
+    if (options.compiler == nullptr) options.compiler = &compiler;
+    started = coordinator.start(options);
+    if (!started.ok()) {
+      EXPECT_GT(options.max_store_pages, 0) << started;
+      return;
+    }
+    call_by(coordinator.in_process_channel());
+  }
+
   // Registers a worker by hand, under epoch 1.
   void register_worker(const std::string& name) {
     grpc::ClientContext context;
@@ -151,11 +166,6 @@ struct Service {
   FakeCompiler compiler;
   Coordinator coordinator;
   absl::Status started;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::TuningService::Stub> tuning;
-  std::unique_ptr<v1::KernelStore::Stub> kernels;
-  std::unique_ptr<v1::WorkerService::Stub> workers;
-  std::unique_ptr<v1::Admin::Stub> admin;
 };
 
 inline TuneOptions trials(int64_t n) {

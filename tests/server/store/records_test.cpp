@@ -260,5 +260,46 @@ TEST(StoreObjects, AFileWithoutItsRowIsMissing) {
   EXPECT_EQ(**store->blob(digest), "o");
 }
 
+// A key has a record in the namespace of each team, and a shared one; a reader is given its own first.
+TEST(Records, AreOfTeams) {
+  Scratch scratch;
+  auto store = open_or_die({.file = scratch.path("a.db")});
+  const auto search_of = [&](const std::string& team) {
+    JobRow job = some_job("r " + team);
+    job.team = team;
+    return store->open_search(store->create_job(job)->id, {0, kKey, "gcc 12", "s", 0, 0, team}, false).value();
+  };
+  const SearchRow none = search_of(""), vision = search_of("vision"), speech = search_of("speech");
+  EXPECT_NE(none.id, vision.id);
+  EXPECT_NE(vision.id, speech.id);
+  EXPECT_EQ(search_of("vision").id, vision.id) << "a team goes on with its own";
+  const auto plan_for = [&](const Reader& reader) {
+    const auto found = *store->record_by_key(kKey, "gcc 12", reader);
+    return found ? found->record.plan : "nothing";
+  };
+  const Reader one{.team = "vision"}, other{.team = "speech"}, nobody, every{.every = true};
+  ASSERT_TRUE(store->promote(some_record(kKey, "of_vision"), vision.id).ok());
+  EXPECT_EQ(plan_for(one), "of_vision");
+  EXPECT_EQ(plan_for(every), "of_vision");
+  for (const Reader* reader : {&other, &nobody}) {
+    EXPECT_EQ(plan_for(*reader), "nothing");
+    EXPECT_TRUE(store->list_records(std::nullopt, 10, *reader)->empty());
+    const std::string digest = some_record(kKey, "of_vision").digest;
+    EXPECT_FALSE(store->record_message({.digest = digest, .reader = *reader}, true)->has_value());
+    EXPECT_FALSE(store->record_message({.key = kKey, .reader = *reader}, false)->has_value());
+  }
+  ASSERT_TRUE(store->promote(some_record(kKey, "of_all"), none.id).ok());
+  EXPECT_EQ(plan_for(one), "of_vision") << "its own comes first";
+  EXPECT_EQ(plan_for(other), "of_all");
+  EXPECT_EQ(plan_for(nobody), "of_all");
+  EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 2u);
+  EXPECT_EQ(store->list_records(std::nullopt, 10, every)->size(), 2u);
+  // What a team shares takes the place of the shared record and of its own.
+  ASSERT_TRUE(store->promote(some_record(kKey, "shared"), vision.id, /*shared=*/true).ok());
+  for (const Reader* reader : {&one, &other, &nobody, &every}) EXPECT_EQ(plan_for(*reader), "shared");
+  EXPECT_EQ(store->list_records(std::nullopt, 10, one)->size(), 1u);
+  EXPECT_EQ(*store->invalidate(kKey), 1);
+}
+
 }  // namespace
 }  // namespace wl

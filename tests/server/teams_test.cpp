@@ -1,0 +1,170 @@
+// Teams on one coordinator: what each sees of the others, and what it gets of the workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "proto/dial.h"
+#include "server/services/callers.h"
+#include "tests/server/outside.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+class Teams : public ::testing::Test {
+ protected:
+  Teams() {
+    const std::string callers = scratch.path("callers");
+    std::ofstream(callers) << "team vision publish=confirmed\nteam speech jobs=2\n";
+    chmod(callers.c_str(), 0600);
+    for (const char* team : {"vision", "speech"})
+      tokens[team] = make_token(callers, team, kClient | kWorker, 3600, team).value();
+    for (const char* worker : {"fleet", "second", "nobody"})
+      tokens[worker] = make_token(callers, worker, kClient | kWorker, 3600).value();
+    CoordinatorOptions options;
+    options.store = store;
+    options.listen = "unix:" + scratch.path("s");
+    options.callers = callers;
+    service.emplace(options);
+    vision.call_by(by_token("vision"));
+    speech.call_by(by_token("speech"));
+    nobody.call_by(by_token("nobody"));
+  }
+  std::shared_ptr<grpc::Channel> by_token(const std::string& token) const {
+    DialOptions how;
+    how.token = tokens.at(token);
+    return dial("unix:" + scratch.path("s"), how).value();
+  }
+  // Of every record that the caller is told of.
+  static std::vector<std::string> teams_listed(const Caller& caller) {
+    grpc::ClientContext context;
+    v1::ListKernelsResponse page;
+    EXPECT_TRUE(caller.kernels->ListKernels(&context, {}, &page).ok());
+    std::vector<std::string> teams;
+    for (const v1::KernelSummary& kernel : page.kernels()) teams.push_back(kernel.team());
+    return teams;
+  }
+  static int jobs_listed(const Caller& caller) {
+    grpc::ClientContext context;
+    v1::ListJobsResponse page;
+    EXPECT_TRUE(caller.tuning->ListJobs(&context, {}, &page).ok());
+    return page.jobs_size();
+  }
+  static grpc::StatusCode fetched(const Caller& caller, const std::string& digest) {
+    grpc::ClientContext context;
+    v1::GetKernelRequest request;
+    request.set_digest(digest);
+    v1::KernelRecord record;
+    return caller.kernels->GetKernel(&context, request, &record).error_code();
+  }
+
+  Scratch scratch;
+  const std::string store = scratch.path("a.db");
+  std::map<std::string, std::string> tokens;
+  std::optional<Service> service;  // the operator, by its channel
+  Caller vision, speech, nobody;
+};
+
+TEST_F(Teams, SeeTheirOwnJobsAndRecords) {
+  FakeWorker worker(by_token("fleet"), "one");
+  const Job job = speech.run("r", trials(16));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_THAT(teams_listed(speech), Each("speech"));
+  const std::vector<KernelRecord> own = speech.records_of(*job.result);
+  ASSERT_FALSE(own.empty());
+  for (const Caller* other : {&vision, &nobody}) {
+    EXPECT_EQ(jobs_listed(*other), 0);
+    EXPECT_TRUE(teams_listed(*other).empty());
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_name(job.name);
+    v1::Job answer;
+    EXPECT_EQ(other->tuning->GetJob(&context, request, &answer).error_code(), grpc::StatusCode::NOT_FOUND);
+    for (const KernelRecord& record : own) EXPECT_EQ(fetched(*other, record.digest), grpc::StatusCode::NOT_FOUND);
+  }
+  EXPECT_EQ(jobs_listed(speech), 1);
+  EXPECT_EQ(jobs_listed(*service), 1) << "an operator sees every one";
+  EXPECT_EQ(fetched(*service, own[0].digest), grpc::StatusCode::OK);
+  EXPECT_EQ(fetched(speech, own[0].digest), grpc::StatusCode::OK);
+  // The same question of another team is another job and another search.
+  EXPECT_EQ(vision.create("r", trials(16)).status().code(), absl::StatusCode::kInvalidArgument) << "an id of others";
+  EXPECT_FALSE(vision.cancel(job.name));
+  EXPECT_TRUE(vision.watch(job.name).empty());
+  const Job again = vision.run("r2", trials(16));
+  EXPECT_EQ(again.state, JobState::kSucceeded) << again.error;
+  EXPECT_FALSE(again.cached);
+  EXPECT_TRUE(speech.run("r3", trials(16)).cached);
+  for (const KernelRecord& record : own) EXPECT_EQ(speech.record(record.key)->digest, record.digest) << "still its own";
+}
+
+// By the rule of a team what two principals agree on becomes everybody's; of the other team nothing does.
+TEST_F(Teams, ShareWhatIsConfirmed) {
+  FakeWorker one(by_token("fleet"), "one"), two(by_token("second"), "two");
+  wait_for_workers(store, 2);
+  ASSERT_EQ(speech.run("r", trials(16)).state, JobState::kSucceeded);
+  EXPECT_THAT(teams_listed(speech), Each("speech"));
+  const Job job = vision.run("r2", trials(16));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_FALSE(job.cached) << "speech shares nothing";
+  EXPECT_THAT(teams_listed(vision), Each(""));
+  EXPECT_TRUE(nobody.run("r3", trials(16)).cached);
+  const std::vector<KernelRecord> theirs = vision.records_of(*job.result);
+  for (const KernelRecord& record : theirs) {
+    EXPECT_EQ(nobody.record(record.key)->digest, record.digest);
+    EXPECT_NE(speech.record(record.key)->digest, record.digest) << "its own comes first";
+  }
+}
+
+TEST_F(Teams, DoNotShareWhatNobodyConfirmed) {
+  FakeWorker one(by_token("fleet"), "one");
+  ASSERT_EQ(vision.run("r", trials(16)).state, JobState::kSucceeded);
+  EXPECT_THAT(teams_listed(vision), Each("vision"));
+  EXPECT_TRUE(teams_listed(nobody).empty());
+}
+
+TEST_F(Teams, HaveWorkersThatServeNobodyElse) {
+  FakeWorker own(by_token("vision"), "one");
+  wait_for_workers(store, 1);
+  const auto waiting = speech.create("r", trials(16));
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  ASSERT_EQ(vision.run("r2", trials(16)).state, JobState::kSucceeded);
+  const Job unserved = *from_proto([&] {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_name(waiting->name);
+    v1::Job answer;
+    EXPECT_TRUE(speech.tuning->GetJob(&context, request, &answer).ok());
+    return answer;
+  }());
+  EXPECT_EQ(unserved.progress.trials_done, 0);
+  EXPECT_EQ(unserved.progress.workers, 0);
+  FakeWorker shared(by_token("fleet"), "two");
+  EXPECT_EQ(speech.watch(waiting->name).back().state, JobState::kSucceeded);
+  EXPECT_EQ(rows_of(store,
+                    "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.team = 'speech' "
+                    "AND t.worker LIKE 'vision/%'"),
+            (Rows{{"0"}}));
+}
+
+TEST_F(Teams, MayHaveSoManyJobs) {
+  ASSERT_TRUE(speech.create("a", trials(16)).ok());
+  const auto second = speech.create("b", trials(17));
+  ASSERT_TRUE(second.ok());
+  const absl::Status third = speech.create("c", trials(18)).status();
+  EXPECT_EQ(third.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(third.message()), HasSubstr("team speech has 2 jobs that are not done, and may have 2"));
+  EXPECT_TRUE(speech.create("b", trials(17)).ok()) << "said again, it is no other job";
+  EXPECT_TRUE(vision.create("d", trials(18)).ok());
+  EXPECT_TRUE(speech.cancel(second->name));
+  EXPECT_EQ(speech.watch(second->name).back().state, JobState::kCancelled);
+  EXPECT_TRUE(speech.create("c", trials(18)).ok());
+}
+
+}  // namespace
+}  // namespace wl
