@@ -249,7 +249,9 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
              restarts = std::min<int64_t>(20, testing::scaled(80));
   Scratch scratch;
   const std::string file = scratch.path("a.db"), address = "unix:" + scratch.path("s");
-  auto service = std::make_unique<Service>(file, 6, address);
+  // No lease may run out, or its batch is rightly measured twice.
+  const auto lease_s = static_cast<double>(testing::patience(6).count());
+  auto service = std::make_unique<Service>(file, lease_s, address);
   std::mutex mutex;
   std::condition_variable measured;
   int batches = 0;
@@ -274,7 +276,7 @@ TEST(Restart, UnderALargeFleetMeasuresNothingTwice) {
     measured.wait_for(lock, std::chrono::seconds(3), [&] { return batches > before + 2; });
     lock.unlock();
     service.reset();
-    service = std::make_unique<Service>(file, 6, address);
+    service = std::make_unique<Service>(file, lease_s, address);
   }
   for (const std::string& name : names) EXPECT_EQ(service->watch(name).back().state, JobState::kSucceeded);
   std::map<std::string, int> times;  // by batch and candidate

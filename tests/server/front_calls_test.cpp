@@ -188,7 +188,7 @@ class Watcher : public grpc::ClientReadReactor<v1::Job> {
   template <typename Condition>
   bool wait(Condition condition) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 3 * kPatience, condition);
+    return changed_.wait_for(lock, testing::patience(60), condition);
   }
   grpc::ClientContext context_;
   v1::WatchJobRequest request_;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +20,11 @@ namespace wl::testing {
 inline double test_scale() {
   const char* text = std::getenv("WARPLOOM_TEST_SCALE");
   return text == nullptr ? 1 : std::strtod(text, nullptr);
+}
+
+// `seconds`, ten times as many under a scale below that of `make test`, by which the sanitizers say that all is slow.
+inline std::chrono::seconds patience(int64_t seconds) {
+  return std::chrono::seconds(test_scale() < 0.25 ? 10 * seconds : seconds);
 }
 
 // `count` times WARPLOOM_TEST_SCALE, at least 1.
