@@ -68,8 +68,7 @@ double Leases::usual_loss(const Item& item) const {
 std::vector<std::string> Leases::others_for(const Item& item) const {
   std::vector<std::string> names = workers_->names_serving(item.offer.device, item.offer.team);
   std::erase_if(names, [&](const std::string& name) {
-    return item.unable.contains(name) || item.offer.not_by.contains(principal_of(name)) ||
-           std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
+    return item.bars(name) || std::find(item.lost_on.begin(), item.lost_on.end(), name) != item.lost_on.end();
   });
   return names;
 }
@@ -92,9 +91,7 @@ bool Leases::can_be_had(const std::string& batch_id) const {
   }
   if (Clock::now() - item.offered < workers_->away()) return true;
   const std::vector<std::string> here = workers_->names_here(item.offer.device, item.offer.team);
-  return std::any_of(here.begin(), here.end(), [&](const std::string& name) {
-    return !item.unable.contains(name) && !item.offer.not_by.contains(principal_of(name));
-  });
+  return std::any_of(here.begin(), here.end(), [&](const std::string& name) { return !item.bars(name); });
 }
 
 void Leases::end(const Owned& owned, LeaseEnd why) {

@@ -114,6 +114,9 @@ class Leases {
     size_t lost_before = 0;            // losses of the batches that it is a part of
     std::set<std::string> unable;      // workers that cannot do it
     std::set<std::string> avoid;       // workers that are not given it
+    bool bars(const std::string& name) const {
+      return unable.contains(name) || offer.not_by.contains(principal_of(name));
+    }
   };
   using Items = std::map<std::string, Item>;
 

@@ -2,43 +2,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "proto/dial.h"
-#include "server/services/callers.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
-#include "tests/server/service.h"
+#include "tests/server/with_tokens.h"
 
 namespace wl {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Principals : public ::testing::Test {
+class Principals : public WithTokens {
  protected:
   Principals() {
-    for (const char* name : {"lab", "guest/x"})
-      tokens.push_back(make_token(scratch.path("callers"), name, kWorker, 3600).value());
-    CoordinatorOptions options;
-    options.store = store;
-    options.listen = "unix:" + scratch.path("s");
-    options.callers = scratch.path("callers");
-    service.emplace(options);
+    for (const char* name : {"lab", "guest/x"}) add_token(name, kWorker);
+    start();
   }
-  std::shared_ptr<grpc::Channel> by_token(size_t token) const {
-    DialOptions how;
-    how.token = tokens[token];
-    return dial("unix:" + scratch.path("s"), how).value();
-  }
-
-  Scratch scratch;
-  const std::string store = scratch.path("a.db");
-  std::vector<std::string> tokens;
-  std::optional<Service> service;
 };
 
 // One token under two names is one principal: it cannot confirm itself.
 TEST_F(Principals, DoNotConfirmThemselves) {
-  FakeWorker one(by_token(0), "one"), two(by_token(0), "two");
+  FakeWorker one(by_token("lab"), "one"), two(by_token("lab"), "two");
   wait_for_workers(store, 2);
   const Job job = service->run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -50,7 +32,7 @@ TEST_F(Principals, DoNotConfirmThemselves) {
 }
 
 TEST_F(Principals, OfTwoTokensConfirmEachOther) {
-  FakeWorker one(by_token(0), "one"), two(by_token(1), "one");
+  FakeWorker one(by_token("lab"), "one"), two(by_token("guest/x"), "one");
   wait_for_workers(store, 2);
   const Job job = service->run("r", trials(24));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
@@ -62,9 +44,9 @@ TEST_F(Principals, OfTwoTokensConfirmEachOther) {
 
 // Nor does anybody get work in the name of another's worker.
 TEST_F(Principals, SpeakForTheirOwnWorkers) {
-  FakeWorker one(by_token(0), "one");
+  FakeWorker one(by_token("lab"), "one");
   wait_for_workers(store, 1);
-  const auto guest = v1::WorkerService::NewStub(by_token(1));
+  const auto guest = v1::WorkerService::NewStub(by_token("guest/x"));
   const auto acquire = [&](const std::string& name) {
     grpc::ClientContext context;
     v1::AcquireLeasesRequest request;

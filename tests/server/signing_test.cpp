@@ -13,7 +13,7 @@
 #include "server/services/callers.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
-#include "tests/server/service.h"
+#include "tests/server/with_tokens.h"
 #include "tests/unit/proto/random_records.h"
 
 namespace wl {
@@ -134,22 +134,14 @@ TEST_F(Signing, ARecordWithoutASignatureIsUsedUnlessSignersAreNamed) {
   EXPECT_THAT(check_signature(record, {}).message(), HasSubstr("a signature that is not of it"));
 }
 
-class Revocation : public ::testing::Test {
+class Revocation : public WithTokens {
  protected:
   Revocation() {
-    for (const char* name : {"lab", "guest"}) tokens.push_back(make_token(callers, name, kWorker, 3600).value());
+    for (const char* name : {"lab", "guest"}) add_token(name, kWorker);
     CoordinatorOptions options;
-    options.store = store;
-    options.listen = "unix:" + scratch.path("s");
-    options.callers = callers;
     options.signing_key = scratch.path("k");
     options.lease_s = 0.5;  // Who has gone is soon not waited for.
-    service.emplace(options);
-  }
-  std::shared_ptr<grpc::Channel> by_token(size_t token) const {
-    DialOptions how;
-    how.token = tokens[token];
-    return dial("unix:" + scratch.path("s"), how).value();
+    start(options);
   }
   grpc::Status revoke(const std::string& producer, v1::RevokeProducerResponse* gone) {
     grpc::ClientContext context;
@@ -157,18 +149,6 @@ class Revocation : public ::testing::Test {
     request.set_producer(producer);
     return service->admin->RevokeProducer(&context, request, gone);
   }
-  void take_away(const std::string& token) const {
-    std::ifstream in(callers);
-    std::string line, kept;
-    while (std::getline(in, line))
-      if (!line.starts_with("token " + token)) kept += line + "\n";
-    std::ofstream(callers, std::ios::trunc) << kept;
-  }
-
-  Scratch scratch;
-  const std::string store = scratch.path("a.db"), callers = scratch.path("callers");
-  std::vector<std::string> tokens;
-  std::optional<Service> service;
 };
 
 // What it made is gone, whatever it made, and is searched again by others; what others made stays.
@@ -178,12 +158,12 @@ TEST_F(Revocation, ForgetsAllThatAProducerMade) {
       "  output \"y\" %1\n}\n";
   std::vector<std::string> keys;
   {
-    FakeWorker guest(by_token(1), "one");
+    FakeWorker guest(by_token("guest"), "one");
     const Job job = service->run("r", trials(24));
     ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
     for (const GroupResult& group : job.result->groups) keys.push_back(group.key);
   }
-  FakeWorker lab(by_token(0), "one");
+  FakeWorker lab(by_token("lab"), "one");
   const Job second = service->run("other", trials(8), other);
   ASSERT_EQ(second.state, JobState::kSucceeded) << second.error;
   EXPECT_THAT(rows_of(store, "SELECT DISTINCT worker FROM trials WHERE worker LIKE 'guest/one#%'"),
@@ -212,7 +192,7 @@ TEST_F(Revocation, ForgetsAllThatAProducerMade) {
 
 // What a coordinator promotes is signed, and its key is told.
 TEST_F(Revocation, WhatIsPromotedIsSigned) {
-  FakeWorker lab(by_token(0), "one");
+  FakeWorker lab(by_token("lab"), "one");
   const Job job = service->run("r", trials(8));
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
   v1::ServerInfo info;

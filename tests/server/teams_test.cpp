@@ -2,14 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <map>
-
-#include "proto/dial.h"
-#include "server/services/callers.h"
 #include "tests/server/outside.h"
-#include "tests/server/scratch.h"
-#include "tests/server/service.h"
+#include "tests/server/with_tokens.h"
 
 namespace wl {
 namespace {
@@ -17,29 +11,16 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-class Teams : public ::testing::Test {
+class Teams : public WithTokens {
  protected:
   Teams() {
-    const std::string callers = scratch.path("callers");
-    std::ofstream(callers) << "team vision publish=confirmed\nteam speech jobs=2\n";
-    chmod(callers.c_str(), 0600);
-    for (const char* team : {"vision", "speech"})
-      tokens[team] = make_token(callers, team, kClient | kWorker, 3600, team).value();
-    for (const char* worker : {"fleet", "second", "nobody"})
-      tokens[worker] = make_token(callers, worker, kClient | kWorker, 3600).value();
-    CoordinatorOptions options;
-    options.store = store;
-    options.listen = "unix:" + scratch.path("s");
-    options.callers = callers;
-    service.emplace(options);
+    add_row("team vision publish=confirmed\nteam speech jobs=2");
+    for (const char* team : {"vision", "speech"}) add_token(team, kClient | kWorker, team);
+    for (const char* caller : {"fleet", "second", "nobody"}) add_token(caller, kClient | kWorker);
+    start();
     vision.call_by(by_token("vision"));
     speech.call_by(by_token("speech"));
     nobody.call_by(by_token("nobody"));
-  }
-  std::shared_ptr<grpc::Channel> by_token(const std::string& token) const {
-    DialOptions how;
-    how.token = tokens.at(token);
-    return dial("unix:" + scratch.path("s"), how).value();
   }
   // Of every record that the caller is told of.
   static std::vector<std::string> teams_listed(const Caller& caller) {
@@ -64,10 +45,6 @@ class Teams : public ::testing::Test {
     return caller.kernels->GetKernel(&context, request, &record).error_code();
   }
 
-  Scratch scratch;
-  const std::string store = scratch.path("a.db");
-  std::map<std::string, std::string> tokens;
-  std::optional<Service> service;  // the operator, by its channel
   Caller vision, speech, nobody;
 };
 
