@@ -89,6 +89,14 @@ bool descendant_stopped(pid_t parent) {
   return false;
 }
 
+// Kills the children of a process with one thread. Such is bwrap, whose child is the first process of its box: with it,
+// the system ends all of the box. To kill bwrap alone is not enough, although it is asked to take its box with it: the
+// box leaves the group of bwrap some time before it asks to end when bwrap ends, and between the two it would go on.
+void kill_children(pid_t parent) {
+  std::ifstream children(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+  for (pid_t pid = 0; children >> pid;) ::kill(pid, SIGKILL);
+}
+
 }  // namespace
 
 int64_t monotonic_ns() {
@@ -218,6 +226,12 @@ absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
 
 absl::StatusOr<Exit> Process::kill() {
   if (!running()) return Exit{};
+  // bwrap is stopped first, so that it starts no box any more and reaps none, whose id could then be of another
+  // process.
+  if (boxed_) {
+    ::kill(-pid_, SIGSTOP);
+    kill_children(pid_);
+  }
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   // A process in an uninterruptible call may survive SIGKILL, and waiting for it for ever would block the worker.
