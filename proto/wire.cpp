@@ -62,6 +62,10 @@ absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message) {
 absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message) {
   return checked(message);
 }
+absl::StatusOr<KernelRecord> manifest_from_proto(const v1::KernelRecord& message) {
+  WL_RETURN_IF_ERROR(check_fields(message));
+  return convert_manifest(message);
+}
 absl::StatusOr<JobResult> from_proto(const v1::JobResult& message) {
   return checked(message);
 }

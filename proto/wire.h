@@ -44,6 +44,9 @@ absl::StatusOr<Device> from_proto(const v1::Device& message);
 absl::StatusOr<TuneOptions> from_proto(const v1::TuneOptions& message);
 // Also refuses a record whose digest is not that of its fields.
 absl::StatusOr<KernelRecord> from_proto(const v1::KernelRecord& message);
+// A record whose source has neither a prelude nor a text, so that nobody can tell whether its digest is that of its
+// fields.
+absl::StatusOr<KernelRecord> manifest_from_proto(const v1::KernelRecord& message);
 absl::StatusOr<JobResult> from_proto(const v1::JobResult& message);
 absl::StatusOr<JobProgress> from_proto(const v1::Progress& message);
 absl::StatusOr<Job> from_proto(const v1::Job& message);

@@ -121,7 +121,7 @@ v1::KernelRecord to_proto(const KernelRecord& record) {
   return out;
 }
 
-absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
+absl::StatusOr<KernelRecord> convert_manifest(const v1::KernelRecord& in) {
   KernelRecord out;
   out.digest = in.digest();
   out.key = in.key();
@@ -152,6 +152,11 @@ absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
   out.confirmed_by = in.confirmed_by();
   out.signed_by = in.signed_by();
   out.signature = in.signature();
+  return out;
+}
+
+absl::StatusOr<KernelRecord> convert(const v1::KernelRecord& in) {
+  WL_ASSIGN_OR_RETURN(KernelRecord out, convert_manifest(in));
   if (record_digest(out) != out.digest) {
     return absl::DataLossError(
         absl::StrCat("record of key ", out.key, ": its bytes do not have the digest ", out.digest));

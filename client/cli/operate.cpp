@@ -160,10 +160,41 @@ absl::StatusOr<Listing> backup(Context& context) {
 }
 
 absl::StatusOr<Listing> signer(Context& context) {
-  WL_ASSIGN_OR_RETURN(const std::string key, context.service.signing_key());
+  WL_ASSIGN_OR_RETURN(const ServerSummary server, context.service.server());
+  if (server.signing_key.empty()) {
+    return absl::NotFoundError(
+        cat("the coordinator at ", context.options.server, " signs no records; is it older than this program?"));
+  }
   Listing out;
-  out.text = cat(key, " ", context.options.server, "\n");
-  out.json["signing_key"] = key;
+  out.text = cat(server.signing_key, " ", context.options.server, "\n");
+  out.json["signing_key"] = server.signing_key;
+  return out;
+}
+
+std::string memory_text(int64_t bytes) {
+  return bytes <= 0 ? "not known" : absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+absl::StatusOr<Listing> server_status(Context& context) {
+  WL_ASSIGN_OR_RETURN(const ServerSummary server, context.service.server());
+  Table table({{"coordinator"}, {context.options.server}}, colour());
+  table.add({"version", cat(server.version, ", protocol ", server.api_version)});
+  table.add({"store", cat(server.store, ", schema ", server.schema_version, ", SQLite ", server.sqlite_version)});
+  table.add({"new work", server.draining ? "none: drained" : "is given to workers"});
+  table.add({"signing key", server.signing_key.empty() ? "none" : server.signing_key});
+  table.add({"heap holds", memory_text(server.heap_bytes)});
+  table.add({"resident", memory_text(server.resident_bytes)});
+  Listing out;
+  out.text = table.text();
+  out.json.update({{"version", server.version},
+                   {"api_version", server.api_version},
+                   {"store", server.store},
+                   {"schema_version", server.schema_version},
+                   {"sqlite_version", server.sqlite_version},
+                   {"draining", server.draining},
+                   {"signing_key", server.signing_key},
+                   {"heap_bytes", server.heap_bytes},
+                   {"resident_bytes", server.resident_bytes}});
   return out;
 }
 
@@ -182,10 +213,10 @@ struct Row {
   const char* command;
   absl::StatusOr<Listing> (*run)(Context& context);
 };
-constexpr Row kRows[] = {{"jobs", jobs},     {"records", records}, {"workers", workers},
-                         {"cancel", cancel}, {"drain", drain},     {"undrain", drain},
-                         {"pin", pin},       {"unpin", pin},       {"invalidate", invalidate},
-                         {"backup", backup}, {"signer", signer},   {"revoke", revoke}};
+constexpr Row kRows[] = {
+    {"jobs", jobs},     {"records", records}, {"workers", workers},     {"cancel", cancel},         {"drain", drain},
+    {"undrain", drain}, {"pin", pin},         {"unpin", pin},           {"invalidate", invalidate}, {"backup", backup},
+    {"signer", signer}, {"revoke", revoke},   {"status", server_status}};
 
 }  // namespace
 

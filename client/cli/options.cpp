@@ -306,8 +306,13 @@ void add_list_commands(CLI::App& app, Options& options) {
   CLI::App* signer =
       command(app, options, "signer", "the key that a coordinator signs kernels with, as a line of --signers",
               "warploom signer --server HOST:7411 >> signers");
-  add_server(signer, options)->required();
-  add_json(signer, options);
+  CLI::App* status = command(app, options, "status",
+                             "what a coordinator is: versions, store, whether it is drained, memory that it holds",
+                             "warploom status --server HOST:7411");
+  for (CLI::App* sub : {signer, status}) {
+    add_server(sub, options)->required();
+    add_json(sub, options);
+  }
 
   CLI::App* targets =
       command(app, options, "targets", "what this machine can compile for and run on, and what is missing for the rest",

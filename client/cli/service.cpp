@@ -334,15 +334,13 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
   return rows;
 }
 
-absl::StatusOr<std::string> Service::signing_key() {
+absl::StatusOr<ServerSummary> Service::server() {
   auto stub = v1::Admin::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::ServerInfo info,
                       call(*stub, peer_, &v1::Admin::Stub::GetServerInfo, v1::GetServerInfoRequest()));
-  if (info.signing_key().empty()) {
-    return absl::NotFoundError(
-        cat("the coordinator at ", peer_.where, " signs no records; is it older than this program?"));
-  }
-  return info.signing_key();
+  return ServerSummary{info.version(),     info.api_version(),    info.schema_version(),
+                       info.store(),       info.sqlite_version(), info.draining(),
+                       info.signing_key(), info.heap_bytes(),     info.resident_bytes()};
 }
 
 absl::StatusOr<Service::Revoked> Service::revoke(const std::string& producer) {

@@ -50,6 +50,17 @@ struct RecordSummary {
   std::string team;  // empty: it is shared
 };
 
+// What a coordinator says about itself.
+struct ServerSummary {
+  std::string version;
+  int api_version = 0;
+  int64_t schema_version = 0;
+  std::string store, sqlite_version;
+  bool draining = false;
+  std::string signing_key;                     // public key that it signs records with; empty: it signs none
+  int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
+};
+
 struct WatchLimits {
   double patience_s = 60;  // seconds to wait for a coordinator that has disappeared, each time
   // When to end although the job is not done; absent: never.
@@ -98,8 +109,7 @@ class Service {
   absl::StatusOr<std::string> get_blob(const std::string& digest);
 
   absl::StatusOr<std::vector<WorkerSummary>> list_workers();
-  // The public key that the coordinator signs records with; NotFound: it signs none.
-  absl::StatusOr<std::string> signing_key();
+  absl::StatusOr<ServerSummary> server();
   // Whether workers get no new leases; what they have they may finish.
   absl::Status set_drained(bool drained);
   // Makes a backup of the coordinator's store and returns its file there. Takes up to an hour.

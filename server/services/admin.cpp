@@ -1,5 +1,6 @@
 #include "proto/rpc.h"
 #include "proto/wire.h"
+#include "server/services/memory.h"
 #include "server/services/services.h"
 #include "warploom/v1/admin.grpc.pb.h"
 
@@ -30,6 +31,9 @@ grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::Se
   out->set_draining(engine_->draining());
   out->set_sqlite_version(Store::sqlite_version());
   if (serving_.signing != nullptr) out->set_signing_key(serving_.signing->public_key());
+  const HeldMemory memory = held_memory();
+  out->set_heap_bytes(memory.heap_bytes);
+  out->set_resident_bytes(memory.resident_bytes);
   return grpc::Status::OK;
 }
 

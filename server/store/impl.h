@@ -82,7 +82,8 @@ struct Store::Impl {
   // True: the row is new.
   static absl::StatusOr<bool> put_object_row(Sql& sql, const std::string& digest, int64_t size);
   absl::Status make_room(int64_t size);
-  // The record of a row, if it is whole and what was asked for, unless that is null.
+  // The record of a row, if it is sound and what was asked for. `name` is null: nothing was, and its texts are not
+  // read.
   std::optional<RecordRow> take_record(const Sql::Row& row, const RecordName* name);
   bool sound(const Sql::Row& row, const absl::Status& status);  // notes its use, or what is wrong
   absl::StatusOr<std::optional<std::string>> text(Sql& sql, const std::string& digest, bool keep);

@@ -32,31 +32,28 @@ enum {
   kDigest,
   kId,
   kUsed,
+  kSearch,
+  kCreated,
+  kPinned,
+  kTeam,
   kTexts,
   kPreludeDigest,
   kSourceDigest,
   kPrelude,
-  kSource,
-  kSearch,
-  kCreated,
-  kPinned,
-  kTeam
+  kSource
 };
 
 std::string select(Depth depth, std::string_view where) {
-  return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms",
-             depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
-             depth == kWhole ? ", t.bytes, s.bytes, r.search_id, r.created_ms, r.pinned, (SELECT "
-                               "name FROM namespaces n WHERE n.id = r.namespace)"
-                             : "",
-             " FROM records r JOIN payloads p ON p.record = r.id ",
+  return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms, r.search_id, r.created_ms, r.pinned, (SELECT name ",
+             "FROM namespaces n WHERE n.id = r.namespace)", depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
+             depth == kWhole ? ", t.bytes, s.bytes" : "", " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
 // By depth, and then by key or by digest.
 const std::string kSelect[][2] = {{select(kManifest, kByKey), select(kManifest, kByDigest)},
                                   {select(kDigests, kByKey), select(kDigests, kByDigest)},
                                   {select(kWhole, kByKey), select(kWhole, kByDigest)}};
-const std::string kSelectPage = select(kWhole, kAfter);
+const std::string kSelectPage = select(kManifest, kAfter);
 
 RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
@@ -103,14 +100,17 @@ bool Store::Impl::sound(const Sql::Row& row, const absl::Status& status) {
 }
 
 std::optional<RecordRow> Store::Impl::take_record(const Sql::Row& row, const RecordName* name) {
+  const Depth depth = name != nullptr ? kWhole : kManifest;
   const auto read = [&]() -> absl::StatusOr<RecordRow> {
     const std::string payload = row.text(kPayload);
     v1::KernelRecord message;
     if (!message.ParseFromString(payload)) return absl::DataLossError("its payload cannot be read");
-    WL_RETURN_IF_ERROR(check_row(row, kWhole, payload, names_of(message), name));
-    message.mutable_source()->set_prelude(row.text(kPrelude));
-    message.mutable_source()->set_text(row.text(kSource));
-    WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(message));
+    WL_RETURN_IF_ERROR(check_row(row, depth, payload, names_of(message), name));
+    if (depth == kWhole) {
+      message.mutable_source()->set_prelude(row.text(kPrelude));
+      message.mutable_source()->set_text(row.text(kSource));
+    }
+    WL_ASSIGN_OR_RETURN(KernelRecord record, depth == kWhole ? from_proto(message) : manifest_from_proto(message));
     return RecordRow{std::move(record), row.integer(kSearch), row.integer(kCreated), row.integer(kPinned) != 0,
                      row.text(kTeam)};
   };

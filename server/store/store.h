@@ -221,7 +221,8 @@ class Store {
   // nor a text, and little is read.
   absl::StatusOr<std::optional<RecordMessage>> record_message(const RecordName& name, bool with_texts);
   // Blessed ones, newest first, of one time by digest; those after the one that the cursor names. A cursor without a
-  // digest names the time alone: what was made before it.
+  // digest names the time alone: what was made before it. Their sources have neither a prelude nor a text: these are
+  // not read, and a record whose texts are damaged is listed.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit,
                                                       const Reader& reader = {});
   absl::StatusOr<int64_t> invalidate(const std::string& key);  // of every team

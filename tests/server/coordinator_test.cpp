@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "compiler/base/status.h"
 #include "proto/rpc.h"
 #include "tests/server/scratch.h"
+#include "tests/server/service.h"
 #include "warploom/v1/admin.grpc.pb.h"
 
 namespace wl {
@@ -62,6 +66,30 @@ TEST(Coordinator, RefusesAddressesOfOtherMachinesAndWrongOnes) {
     EXPECT_EQ(coordinator.start(at(scratch.path("a.db"), address)).code(), absl::StatusCode::kInvalidArgument)
         << address;
   }
+}
+
+// What a coordinator says that its process holds follows what the process holds.
+TEST(Coordinator, SaysWhatItsProcessHolds) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"));
+  const auto held = [&] {
+    grpc::ClientContext context;
+    warploom::v1::ServerInfo info;
+    EXPECT_TRUE(service.admin->GetServerInfo(&context, {}, &info).ok());
+    return info;
+  };
+  const warploom::v1::ServerInfo before = held();
+  constexpr size_t kMore = 64 << 20;
+  const std::vector<char> more(kMore, 'x');
+  const warploom::v1::ServerInfo after = held();
+  EXPECT_EQ(std::count(more.begin(), more.end(), 'x'), static_cast<ptrdiff_t>(kMore));  // so that it is made
+  // Other threads of the process may free something meanwhile.
+  EXPECT_GT(after.resident_bytes(), before.resident_bytes() + static_cast<int64_t>(kMore / 2));
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  EXPECT_EQ(after.heap_bytes(), 0);  // the C library's allocator is not used
+#else
+  EXPECT_GT(after.heap_bytes(), before.heap_bytes() + static_cast<int64_t>(kMore / 2));
+#endif
 }
 
 TEST(Coordinator, ListensOnSeveralAddresses) {

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -55,38 +56,28 @@ bool readable(int fd, int64_t timeout_ns) {
 
 constexpr int64_t kPatience = 5'000'000'000;  // ns that a killed process has to end
 
-constexpr int kBoxDepth = 2;  // a program in a box is started by its first process, which the child starts
+// The children of a process with one thread. Such are bwrap and the first process of its box.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::ifstream file(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
+  std::vector<pid_t> children;
+  for (pid_t pid = 0; file >> pid;) children.push_back(pid);
+  return children;
+}
 
-// Whether a process is stopped, or one of those below it, so many generations deep.
-bool is_stopped(pid_t pid, int depth) {
+// Whether a process is stopped; or, `with_below`, one of those below it.
+bool is_stopped(pid_t pid, bool with_below) {
   std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
-  if (!std::getline(stat, line)) return false;
+  std::getline(stat, line);
   const size_t state = line.rfind(") ");  // the name before it may have blanks
   if (state != std::string::npos && line.compare(state + 2, 1, "T") == 0) return true;
-  if (depth == 0) return false;
-  std::ifstream children(absl::StrCat("/proc/", pid, "/task/", pid, "/children"));
-  for (pid_t child; children >> child;)
-    if (is_stopped(child, depth - 1)) return true;
-  return false;
+  if (!with_below) return false;
+  const std::vector<pid_t> children = children_of(pid);
+  return std::any_of(children.begin(), children.end(), [](pid_t child) { return is_stopped(child, true); });
 }
 
 absl::Status survives(pid_t process) {
   return absl::UnavailableError(absl::StrCat("process ", process, " survives SIGKILL; this machine needs attention"));
-}
-
-// Whether a descendant of a process with one thread is stopped. Such are bwrap and the first process of its box.
-bool descendant_stopped(pid_t parent) {
-  std::ifstream children(absl::StrCat("/proc/", parent, "/task/", parent, "/children"));
-  for (pid_t pid = 0; children >> pid;) {
-    std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-    std::string line;
-    std::getline(file, line);
-    const size_t name_ends = line.rfind(") ");  // its state follows its name
-    if (name_ends != std::string::npos && line.compare(name_ends + 2, 1, "T") == 0) return true;
-    if (descendant_stopped(pid)) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -174,8 +165,7 @@ Process& Process::operator=(Process&& other) noexcept {
 }
 
 bool Process::stopped() const {
-  if (running() && boxed_ && descendant_stopped(pid_)) return true;
-  return running() && is_stopped(pid_, boxed_ ? kBoxDepth : 0);
+  return running() && is_stopped(pid_, boxed_);
 }
 
 // The child has ended. Everything it left in its process group is killed, and what is in its box ends with it: the
@@ -218,6 +208,14 @@ absl::StatusOr<Exit> Process::wait(int64_t deadline_ns, Drain& drain) {
 
 absl::StatusOr<Exit> Process::kill() {
   if (!running()) return Exit{};
+  // The child of bwrap is the first process of its box: with it, the system ends all of the box. To kill bwrap alone is
+  // not enough, although it is asked to take its box with it: the box leaves the group of bwrap some time before it
+  // asks to end when bwrap ends, and between the two it would go on. bwrap is stopped first, so that it starts no box
+  // any more and reaps none, whose id could then be of another process.
+  if (boxed_) {
+    ::kill(-pid_, SIGSTOP);
+    for (pid_t child : children_of(pid_)) ::kill(child, SIGKILL);
+  }
   ::kill(-pid_, SIGKILL);
   ::kill(pid_, SIGKILL);
   // A process in an uninterruptible call may survive SIGKILL, and waiting for it for ever would block the worker.

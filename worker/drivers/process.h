@@ -83,7 +83,8 @@ class Process {
   // Returns how the child ended and kills its group; DeadlineExceeded when it has not ended by `deadline_ns` (monotonic
   // clock). Drains the output meanwhile.
   absl::StatusOr<Exit> wait(int64_t deadline_ns, Drain& drain);
-  // Sends SIGKILL to the group and waits up to 5 s. Unavailable when the child, or a process of its box, survives.
+  // Sends SIGKILL to the group and to a box, and waits up to 5 s. Unavailable when the child, or a process of its box,
+  // survives.
   absl::StatusOr<Exit> kill();
 
  private:

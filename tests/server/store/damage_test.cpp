@@ -57,7 +57,8 @@ const Column kColumns[] = {
     {"payload of a record", "SELECT bytes FROM payloads", "UPDATE payloads SET bytes = ?",
      [](Store& store) {
        return store.record_by_key(kKey, "gcc 12")->has_value() ||
-              store.record_message({kKey, "", ""}, false)->has_value();
+              store.record_message({kKey, "", ""}, false)->has_value() ||
+              !store.list_records(std::nullopt, 10)->empty();
      }},
     {"prelude", "SELECT bytes FROM texts ORDER BY length(bytes) DESC LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT max(length(bytes)) FROM texts)",
@@ -68,7 +69,7 @@ const Column kColumns[] = {
     {"source text", "SELECT bytes FROM texts ORDER BY length(bytes) LIMIT 1",
      "UPDATE texts SET bytes = ? WHERE length(bytes) = (SELECT min(length(bytes)) FROM texts)",
      [](Store& store) {
-       return !store.list_records(std::nullopt, 10)->empty() || store.record_message({kKey, "", ""}, true)->has_value();
+       return store.record_by_key(kKey, "")->has_value() || store.record_message({kKey, "", ""}, true)->has_value();
      }},
     {"whole answer", "SELECT payload FROM results", "UPDATE results SET payload = ?",
      [](Store& store) { return store.whole_answer("answer")->has_value(); }},
@@ -98,6 +99,32 @@ TEST(StoreDamage, AnyByteThatChangedIsFoundAndNothingOfItIsServed) {
     Outside(file).put(column.write, sound);
     EXPECT_TRUE(column.served(*open_or_die({.file = file}))) << column.name;
   }
+}
+
+// A listing says what a record is, and reads no text: one that is damaged is found when the record is fetched.
+TEST(StoreDamage, OfATextIsNoneOfAListing) {
+  Scratch scratch;
+  const std::string file = scratch.path("a.db");
+  ASSERT_TRUE(tell_story(*open_or_die({.file = file}), [] {}).ok());
+  std::vector<KernelRecord> whole;
+  {
+    auto store = open_or_die({.file = file});
+    const std::vector<RecordRow> rows = *store->list_records(std::nullopt, 10);
+    for (const RecordRow& row : rows) {
+      whole.push_back((*store->record_by_digest(row.record.digest))->record);
+      EXPECT_FALSE(whole.back().source.text.empty());
+      whole.back().source.prelude = whole.back().source.text = "";
+    }
+  }
+  ASSERT_FALSE(whole.empty());
+  Outside(file).put("UPDATE texts SET bytes = ?", "damaged");
+  auto store = open_or_die({.file = file});
+  const std::vector<RecordRow> rows = *store->list_records(std::nullopt, 10);
+  ASSERT_EQ(rows.size(), whole.size());
+  for (size_t i = 0; i < rows.size(); ++i) EXPECT_TRUE(rows[i].record == whole[i]) << i;
+  EXPECT_EQ(store->stats().damaged, 0);
+  EXPECT_FALSE(store->record_by_digest(rows[0].record.digest)->has_value());
+  EXPECT_EQ(store->stats().damaged, 1);
 }
 
 TEST(StoreDamage, AJobWithADamagedResultSaysSo) {

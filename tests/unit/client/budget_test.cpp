@@ -71,6 +71,23 @@ TEST_F(AwayCoordinator, IsDrainedAndUndrained) {
   EXPECT_EQ(admin_.calls, (std::vector<std::string>{"drain", "undrain"}));
 }
 
+TEST_F(AwayCoordinator, SaysWhatItIsAndHolds) {
+  admin_.info.set_version("0.1.0");
+  admin_.info.set_store("a.db");
+  admin_.info.set_draining(true);
+  admin_.info.set_resident_bytes(21'000'000);
+  EXPECT_EQ(run({"status"}), kExitDone) << said_;
+  EXPECT_THAT(printed_, testing::AllOf(HasSubstr("0.1.0"), HasSubstr("a.db"), HasSubstr("none: drained")));
+  EXPECT_THAT(printed_, testing::ContainsRegex("heap holds +not known\n"));
+  EXPECT_THAT(printed_, testing::ContainsRegex("resident +21\\.0 MB\n"));
+  admin_.info.set_heap_bytes(10'500'000);
+  EXPECT_EQ(run({"status"}), kExitDone) << said_;
+  EXPECT_THAT(printed_, testing::ContainsRegex("heap holds +10\\.5 MB\n"));
+  EXPECT_EQ(run({"status", "--json", "-"}), kExitDone) << said_;
+  EXPECT_THAT(printed_,
+              testing::AllOf(HasSubstr("\"heap_bytes\": 10500000"), HasSubstr("\"resident_bytes\": 21000000")));
+}
+
 TEST_F(AwayCoordinator, BudgetEndsAJobThatHasNoWorker) {
   tuning_.watch = [&](grpc::ServerContext*, grpc::ServerWriter<v1::Job>* writer) {
     v1::Job job = tuning_.job;

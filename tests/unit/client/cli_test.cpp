@@ -66,7 +66,7 @@ TEST(Options, MistakesAreExitCodeOne) {
 
 TEST(Options, EveryCommandHasAnExample) {
   for (const char* name : {"tune", "run", "get", "inspect", "jobs", "watch", "cancel", "workers", "records", "drain",
-                           "undrain", "targets"}) {
+                           "undrain", "status", "targets"}) {
     testing::internal::CaptureStdout();
     auto parsed = parse_line({name, "--help"});
     std::string said = testing::internal::GetCapturedStdout();

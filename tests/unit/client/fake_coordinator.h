@@ -98,6 +98,11 @@ struct FakeBlobs final : v1::BlobStore::Service {
 
 struct FakeAdmin final : v1::Admin::Service {
   std::vector<std::string> calls;
+  v1::ServerInfo info;
+  grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo* out) override {
+    *out = info;
+    return grpc::Status::OK;
+  }
   grpc::Status Drain(grpc::ServerContext*, const v1::DrainRequest*, v1::DrainResponse*) override {
     calls.push_back("drain");
     return grpc::Status::OK;

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
@@ -10,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/server/scratch.h"
 #include "tests/unit/worker/kernels.h"
+#include "worker/drivers/bubblewrap.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/process.h"
 
@@ -137,6 +140,30 @@ TEST(Process, DeadlineThenKillLeavesNoGroupBehind) {
   while (::kill(-group, 0) == 0 && monotonic_ns() < until) sched_yield();
   EXPECT_EQ(::kill(-group, 0), -1);
   EXPECT_EQ(errno, ESRCH);
+}
+
+// bwrap cannot be relied on to end a box that is still being made, once the box has left the group of bwrap.
+TEST(Process, KilledEarlyLeavesNoBoxBehind) {
+  if (const absl::Status works = sandbox_works(); !works.ok()) GTEST_SKIP() << works;
+  for (int i = 0; i < 20; ++i) {
+    Process::Options options;
+    options.arguments = {"/usr/bin/sleep", "30"};
+    put_in({}, options);
+    auto process = Process::start(options);
+    ASSERT_TRUE(process.ok()) << process.status();
+    const auto runs = [&] {
+      pollfd poller{process->exit_fd(), POLLIN, 0};
+      return poll(&poller, 1, 0) == 0;
+    };
+    pid_t box = 0;
+    while (box == 0 && runs())
+      std::ifstream(absl::StrCat("/proc/", process->pid(), "/task/", process->pid(), "/children")) >> box;
+    ASSERT_NE(box, 0) << "bwrap has ended";
+    while (getpgid(box) == process->pid()) sched_yield();
+    const absl::StatusOr<Exit> exit = process->kill();
+    ASSERT_TRUE(exit.ok()) << exit.status();
+    EXPECT_EQ(describe(*exit), "killed by SIGKILL");
+  }
 }
 
 }  // namespace
