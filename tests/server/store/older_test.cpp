@@ -23,12 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kNarrow = 5;  // the first format whose records are narrow
 
-// The rows of every table, by its columns.
+// The rows of every table, by its columns but those of when something was used last: reading changes them.
 std::map<std::string, Rows> tables_of(const std::string& file) {
   std::map<std::string, Rows> tables;
   for (const auto& table : rows_of(file, "SELECT name FROM sqlite_schema WHERE type = 'table'")) {
-    const std::string columns =
-        rows_of(file, cat("SELECT group_concat(name) FROM pragma_table_info('", table[0], "')"))[0][0];
+    const std::string columns = rows_of(
+        file, cat("SELECT group_concat(name) FROM pragma_table_info('", table[0], "') WHERE name <> 'used_ms'"))[0][0];
     tables[cat(columns, " FROM ", table[0])] = {};
   }
   for (auto& [from, rows] : tables) rows = rows_of(file, cat("SELECT ", from, " ORDER BY 1, 2"));
@@ -160,7 +160,7 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
   };
   copy(file_, scratch_.path("whole.db"));
   const int all = update_in_child(scratch_.path("whole.db"), 0);
-  ASSERT_GT(all, 100);
+  ASSERT_GT(all, 50);
   const int step = std::max(1, all / static_cast<int>(testing::scaled(24)));
   int old = 0, kills = 0;
   for (int die_at = 1 + static_cast<int>(testing::test_seed(0)) % step; die_at <= all; die_at += step) {
@@ -175,7 +175,10 @@ TEST_P(OlderStore, WhoseUpdateIsKilledAnywhereHasAllThatItHad) {
     EXPECT_TRUE(left >= format && left <= Store::schema_version()) << left;
     if (left < Store::schema_version()) {
       ++old;
-      EXPECT_TRUE(Before(seen) == before) << "format " << left;
+      // A store that is narrow by now has other tables; what it has is seen below.
+      if (format >= kNarrow || left < kNarrow) {
+        EXPECT_TRUE(Before(seen) == before) << "format " << left;
+      }
     }
     {
       auto store = open_or_die({.file = file, .quick_check = true});
