@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/server/outside.h"
-#include "tests/server/with_tokens.h"
+#include "tests/server/trust/with_tokens.h"
 
 namespace wl {
 namespace {

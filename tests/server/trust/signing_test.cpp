@@ -13,7 +13,7 @@
 #include "server/services/callers.h"
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
-#include "tests/server/with_tokens.h"
+#include "tests/server/trust/with_tokens.h"
 #include "tests/unit/proto/random_records.h"
 
 namespace wl {
