@@ -116,20 +116,22 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
     if (at == items_.end()) return;
     if (why == LeaseEnd::kUnable && upload_failure_ && upload_failure_->first >= at->second.granted)
       upload = upload_failure_->second;
-    if (!lost_on.ok()) {
+    if (lost_on.ok()) {
+      at->second.lease_id.clear();
+      at->second.worker.clear();
+      at->second.restored = false;
+      at->second.lost_on = *lost_on;
+      losses_ += lost ? 1 : 0;
+      if (why == LeaseEnd::kUnable && upload.ok()) at->second.unable.insert(name);
+    } else {
       // NotFound: it has just been reported. After other errors the lease is ended again later.
       at->second.state = Item::State::kLeased;
-      return;
     }
-    at->second.lease_id.clear();
-    at->second.worker.clear();
-    at->second.restored = false;
-    at->second.lost_on = *lost_on;
-    losses_ += lost ? 1 : 0;
-    if (why == LeaseEnd::kUnable && upload.ok()) at->second.unable.insert(name);
     item = at->second;
   }
+  // A full disk may take neither the object nor that the lease has ended.
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
+  if (!lost_on.ok()) return;
   if (lost) spdlog::warn("worker {} was lost while it had batch {}", name, owned.batch_id);
   switch (verdict_on({.lost_on = item.lost_on,
                       .candidates = item.offer.batch->candidates.size(),

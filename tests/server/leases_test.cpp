@@ -9,6 +9,7 @@
 #include <latch>
 #include <thread>
 
+#include "tests/server/outside.h"
 #include "tests/server/scratch.h"
 #include "tests/server/service.h"
 
@@ -35,6 +36,9 @@ class LeasesAlone : public ::testing::Test {
     const int64_t id = store_->create_job(job)->id;
     search_id_ = store_->open_search(id, SearchRow{0, "k", "e", "random", 0, 1}, false)->id;
     leases_.recovered();
+  }
+  void TearDown() override {
+    for (const absl::Status& status : store_failed_) ADD_FAILURE() << status;
   }
   void offer(const std::string& id, double due, int64_t first, int64_t size = 1) {
     Offer offer;
@@ -103,6 +107,7 @@ class LeasesAlone : public ::testing::Test {
   EventLoop loop_{[] {}};
   std::vector<std::pair<std::string, std::vector<Trial>>> stored_;
   std::vector<std::string> split_;
+  std::vector<absl::Status> store_failed_;  // a test that expects one takes it out
   Leases leases_{
       store_.get(),
       &workers_,
@@ -113,9 +118,22 @@ class LeasesAlone : public ::testing::Test {
       {.stored = [this](int64_t, const std::string& id, const std::vector<Trial>& trials,
                         const std::string&) { stored_.emplace_back(id, trials); },
        .split = [this](int64_t, const std::string& id, const std::vector<BatchRow>&) { split_.push_back(id); },
-       .store_failed = [](int64_t, const absl::Status& status) { ADD_FAILURE() << status; }}};
+       .store_failed = [this](int64_t, const absl::Status& status) { store_failed_.push_back(status); }}};
   int64_t search_id_ = 0;
 };
+
+// A disk that is full takes neither a worker's object nor that its lease has ended. The search is told all the same.
+TEST_F(LeasesAlone, AFailedUploadIsToldAlthoughNothingCanBeWritten) {
+  offer("b", 1, 0);
+  const LeaseGrant grant = acquire().leases.at(0);
+  run_in(scratch_.path("a.db"), "CREATE TRIGGER full BEFORE UPDATE ON batches BEGIN SELECT RAISE(ABORT, 'full'); END");
+  leases_.upload_failed(absl::ResourceExhaustedError("the disk is full"));
+  leases_.release(ref(grant), LeaseEnd::kUnable);
+  ASSERT_EQ(store_failed_.size(), 1u);
+  EXPECT_TRUE(absl::IsResourceExhausted(store_failed_[0])) << store_failed_[0];
+  store_failed_.clear();
+  EXPECT_EQ(open_batches(), std::vector<std::string>{"b"}) << "its lease goes on";
+}
 
 TEST_F(LeasesAlone, GiveWhatIsDueFirstAndEveryBatchOnce) {
   offer("a", 2, 0);
