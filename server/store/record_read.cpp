@@ -12,17 +12,15 @@ namespace {
 constexpr int64_t kUsedStepMs = 3'600'000;  // last use is noted once an hour
 
 // Which row, and that the reader may see it: ?3 is its team, ?4 whether it sees every one.
-constexpr std::string_view kByDigest =
-    "WHERE r.digest = ?1 AND ?2 = '' AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT id FROM namespaces WHERE name "
-    "= ?3))";
-constexpr std::string_view kByKey =
+constexpr std::string_view kOwn = "(SELECT id FROM namespaces WHERE name = ?3)";
+const std::string kSeen = cat("(?4 OR r.namespace = 0 OR r.namespace = ", kOwn, ")");
+const std::string kByDigest = cat("WHERE r.digest = ?1 AND ?2 = '' AND ", kSeen);
+const std::string kByKey = cat(
     "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
-    "AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT id FROM namespaces WHERE name = ?3)) "
-    "ORDER BY r.namespace IS (SELECT id FROM namespaces WHERE name = ?3) DESC, r.namespace = 0 DESC, r.created_ms "
-    "DESC, r.digest DESC";
-constexpr std::string_view kAfter =
-    "WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND (?4 OR r.namespace = 0 OR r.namespace = (SELECT "
-    "id FROM namespaces WHERE name = ?3)) ORDER BY r.created_ms DESC, r.digest DESC";
+    "AND ",
+    kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
+const std::string kAfter = cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen,
+                               " ORDER BY r.created_ms DESC, r.digest DESC");
 
 // What of it: its payload alone, the digests of its texts too, or all. Each has the columns of those before it.
 enum Depth { kManifest, kDigests, kWhole };
@@ -43,17 +41,20 @@ enum {
   kSource
 };
 
-std::string select(Depth depth, std::string_view where) {
-  return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms, r.search_id, r.created_ms, r.pinned, (SELECT name ",
-             "FROM namespaces n WHERE n.id = r.namespace)", depth == kManifest ? "" : ", p.texts, t.digest, s.digest",
-             depth == kWhole ? ", t.bytes, s.bytes" : "", " FROM records r JOIN payloads p ON p.record = r.id ",
+// `row`: whether what only a RecordRow has is read too.
+std::string select(Depth depth, bool row, std::string_view where) {
+  return cat("SELECT p.bytes, p.digest, r.digest, r.id, r.used_ms, ",
+             row ? "r.search_id, r.created_ms, r.pinned, (SELECT name FROM namespaces n WHERE n.id = r.namespace)"
+                 : "NULL, NULL, NULL, NULL",
+             depth == kManifest ? "" : ", p.texts, t.digest, s.digest", depth == kWhole ? ", t.bytes, s.bytes" : "",
+             " FROM records r JOIN payloads p ON p.record = r.id ",
              depth == kManifest ? "" : "JOIN texts t ON t.id = p.prelude JOIN texts s ON s.id = p.source ", where);
 }
 // By depth, and then by key or by digest.
-const std::string kSelect[][2] = {{select(kManifest, kByKey), select(kManifest, kByDigest)},
-                                  {select(kDigests, kByKey), select(kDigests, kByDigest)},
-                                  {select(kWhole, kByKey), select(kWhole, kByDigest)}};
-const std::string kSelectPage = select(kManifest, kAfter);
+const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
+                                  {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
+                                  {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
+const std::string kSelectPage = select(kManifest, true, kAfter);
 
 RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
