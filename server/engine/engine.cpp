@@ -118,12 +118,6 @@ absl::StatusOr<Job> Engine::get(int64_t id) {
   return job_of(*row);
 }
 
-absl::Status Engine::may_see(int64_t id, const Reader& reader) {
-  if (reader.every) return absl::OkStatus();
-  WL_ASSIGN_OR_RETURN(const std::optional<std::string> team, impl_->store->team_of_job(id));
-  return team == reader.team ? absl::OkStatus() : absl::NotFoundError(cat("there is no job ", job_name(id)));
-}
-
 absl::StatusOr<Job> Engine::cancel(int64_t id) {
   WL_RETURN_IF_ERROR(get(id).status());
   WL_RETURN_IF_ERROR(impl_->store->set_job_cancelling(id));

@@ -78,8 +78,6 @@ class Engine {
                              const std::string& label, const std::string& team = "");
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
-  // NotFound also when the job is another team's. Jobs of no team are seen by callers of none.
-  absl::Status may_see(int64_t id, const Reader& reader);
   // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the
   // job is done. It is called on another thread, or before this returns; whoever comes late is told the newest state
   // alone. NotFound. Unavailable is told when leaving.

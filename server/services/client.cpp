@@ -40,14 +40,14 @@ grpc::Status TuningServiceImpl::CreateTuningJob(const Reader& reader, const v1::
 }
 
 grpc::Status TuningServiceImpl::GetJob(const Reader& reader, const v1::GetJobRequest* request, v1::Job* out) {
-  const auto id = job_id(request->name());
-  if (!id || !engine_->may_see(*id, reader).ok()) return no_such_job(request->name());
+  const auto id = job_for(serving_, reader, request->name());
+  if (!id.ok()) return to_grpc(id.status());
   return answer(engine_->get(*id), out);
 }
 
 grpc::Status TuningServiceImpl::CancelJob(const Reader& reader, const v1::CancelJobRequest* request, v1::Job* out) {
-  const auto id = job_id(request->name());
-  if (!id || !engine_->may_see(*id, reader).ok()) return no_such_job(request->name());
+  const auto id = job_for(serving_, reader, request->name());
+  if (!id.ok()) return to_grpc(id.status());
   return answer(engine_->cancel(*id), out);
 }
 

@@ -18,15 +18,12 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
                           const v1::WatchJobRequest& request) {
     auto call = std::make_shared<WatchCall>(serving);
     call->self_ = call;
-    const auto id = job_id(request.name());
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       call->end(to_grpc(fields));
     } else if (!reader.ok()) {
       call->end(to_grpc(reader.status()));
-    } else if (!id) {
-      call->end(no_such_job(request.name()));
-    } else if (!call->counted_ || !serving.quick->post([call, id, reader = *reader, seen = request.resume_version()] {
-                 call->watch(*id, reader, seen);
+    } else if (!call->counted_ || !serving.quick->post([call, serving, reader = *reader, request] {
+                 call->watch(job_for(serving, reader, request.name()), request.resume_version());
                })) {
       call->end(too_busy());
     }
@@ -55,9 +52,9 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
 
  private:
   // On the pool: it may ask the store.
-  void watch(int64_t id, const Reader& reader, uint64_t seen) {
-    if (!engine_->may_see(id, reader).ok()) return end(no_such_job(job_name(id)));
-    auto watch = engine_->watch(id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
+  void watch(const absl::StatusOr<int64_t>& id, uint64_t seen) {
+    if (!id.ok()) return end(to_grpc(id.status()));
+    auto watch = engine_->watch(*id, seen, [call = shared_from_this()](absl::StatusOr<std::shared_ptr<const Job>> job) {
       call->tell(std::move(job));
     });
     if (!watch.ok()) return end(to_grpc(watch.status()));
@@ -113,8 +110,15 @@ class WatchCall final : public grpc::ServerWriteReactor<v1::Job>, public std::en
 
 }  // namespace
 
-grpc::Status no_such_job(const std::string& name) {
-  return {grpc::StatusCode::NOT_FOUND, cat("there is no job \"", name, "\"; list them with `warploom jobs`")};
+absl::StatusOr<int64_t> job_for(const Serving& serving, const Reader& reader, const std::string& name) {
+  const std::optional<int64_t> id = job_id(name);
+  bool seen = id.has_value();
+  if (seen && !reader.every) {
+    WL_ASSIGN_OR_RETURN(const std::optional<std::string> team, serving.store->team_of_job(*id));
+    seen = team == reader.team;
+  }
+  if (!seen) return absl::NotFoundError(cat("there is no job \"", name, "\"; list them with `warploom jobs`"));
+  return *id;
 }
 
 grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const grpc::CallbackServerContext& context,

@@ -1,4 +1,4 @@
-// WatchJob: a stream of a job's states, and what the calls of TuningService say of a job that does not exist.
+// WatchJob: a stream of a job's states, and which job the calls of TuningService are about.
 #pragma once
 
 #include "proto/wire.h"
@@ -7,7 +7,9 @@
 
 namespace wl {
 
-grpc::Status no_such_job(const std::string& name);
+// The job of this name, if the reader may see it: jobs of no team are seen by callers of none. NotFound: there is none
+// for it. Asks the store.
+absl::StatusOr<int64_t> job_for(const Serving& serving, const Reader& reader, const std::string& name);
 
 // Sends every change of the job until it is done. A client that reads slowly misses states, but never the last one.
 grpc::ServerWriteReactor<v1::Job>* watch_job(const Serving& serving, const grpc::CallbackServerContext& context,
