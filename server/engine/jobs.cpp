@@ -119,8 +119,7 @@ void Jobs::worker_refused(const std::vector<Device>& devices, const absl::Status
   std::vector<int64_t> waiting;
   for (const auto& [id, found] : jobs_) {
     const ActiveJob& job = found;  // clang-tidy's clang lets no lambda capture a structured binding
-    const bool served = !job.row.device || std::any_of(devices.begin(), devices.end(),
-                                                       [&](const Device& own) { return serves(own, *job.row.device); });
+    const bool served = !job.row.device || any_serves(devices, *job.row.device);
     if (served && (!job.row.device || workers_->serving(*job.row.device, job.row.team) == 0)) waiting.push_back(id);
   }
   for (int64_t id : waiting) finish(jobs_.at(id), JobState::kFailed, why);

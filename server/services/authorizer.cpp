@@ -62,10 +62,10 @@ bool read_connection(const grpc::AuthContext& context, Connection* out) {
 }
 
 template <typename Metadata>
-Shown shown_by(const Metadata& metadata, const grpc::AuthContext& context, Door door) {
+Shown shown_by(const Metadata& metadata, const grpc::AuthContext* context, Door door) {
   Shown shown;
   if (const auto found = metadata.find(kToken); found != metadata.end()) shown.token = text_of(found->second);
-  if (door == Door::kTls) shown.names = names_in(context);
+  if (door == Door::kTls && context != nullptr) shown.names = names_in(*context);
   return shown;
 }
 
@@ -80,7 +80,7 @@ class DoorGuard final : public grpc::AuthMetadataProcessor {
     note_connection(context);
     const auto path = metadata.find(":path");
     return to_grpc(authorizer_->check(path == metadata.end() ? std::string() : text_of(path->second), *connection_,
-                                      shown_by(metadata, *context, connection_->door)));
+                                      shown_by(metadata, context, connection_->door)));
   }
 
  private:
@@ -185,15 +185,14 @@ std::string Authorizer::as_principal(const std::string& name) {
 }
 
 std::string Authorizer::principal_of(const grpc::CallbackServerContext& context) const {
-  const auto token = context.client_metadata().find(kToken);
-  if (token != context.client_metadata().end()) {
+  // Only connections by TLS have names in their context.
+  const Shown shown = shown_by(context.client_metadata(), context.auth_context().get(), Door::kTls);
+  if (shown.token) {
     const std::shared_ptr<const Callers> callers = callers_->now();
-    const TokenRow* const row = row_of(*callers, text_of(token->second));
+    const TokenRow* const row = row_of(*callers, *shown.token);
     return row == nullptr ? "" : as_principal(row->name);
   }
-  const std::shared_ptr<const grpc::AuthContext> about = context.auth_context();
-  const std::vector<std::string> names = about ? names_in(*about) : std::vector<std::string>();
-  return names.empty() ? "" : as_principal(fitted(names.front(), TextKind::kName, kShownName));
+  return shown.names.empty() ? "" : as_principal(fitted(shown.names.front(), TextKind::kName, kShownName));
 }
 
 absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& context) const {
@@ -201,7 +200,7 @@ absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& co
   Connection connection;
   if (about == nullptr || !read_connection(*about, &connection)) return Reader{.every = true};
   WL_ASSIGN_OR_RETURN(const Caller caller,
-                      caller_of(connection, shown_by(context.client_metadata(), *about, connection.door)));
+                      caller_of(connection, shown_by(context.client_metadata(), about.get(), connection.door)));
   return Reader{.team = caller.row.team, .every = (caller.row.roles & kOperator) != 0};
 }
 

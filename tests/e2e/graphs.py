@@ -131,3 +131,10 @@ def distinct_ops(count):
     lines += [f"  %{count + i} = exp %{i} : f32[{i + 16}]" for i in range(count)]
     lines += [f'  output "y{i}" %{count + i}' for i in range(count)]
     return "graph {\n" + "\n".join(lines) + "\n}\n"
+
+EXP = """graph {
+  %0 = input "x" : f32[32,200] normal(0,1)
+  %1 = exp %0 : f32[32,200]
+  output "y" %1
+}
+"""

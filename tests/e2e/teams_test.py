@@ -6,14 +6,9 @@ import json
 import os
 import re
 
+import graphs
 from harness import Scratch, expect, until
 
-GRAPH = """graph {
-  %0 = input "x" : f32[32,200] normal(0,1)
-  %1 = exp %0 : f32[32,200]
-  output "y" %1
-}
-"""
 ROWS = "team vision jobs=1 weight=2\nteam speech publish=confirmed\n"
 
 
@@ -53,7 +48,7 @@ def main():
     with Scratch() as scratch:
         (scratch.root / "callers").write_text(ROWS)
         os.chmod(scratch.path("callers"), 0o600)
-        (scratch.root / "g.graph").write_text(GRAPH)
+        (scratch.root / "g.graph").write_text(graphs.EXP)
         vision, speech = token(scratch, "vision", "client", "vision"), token(scratch, "speech", "client", "speech")
         own, shared = token(scratch, "own", "worker", "vision"), token(scratch, "fleet", "worker")
         scratch.start("warploomd", "--store", "a.db", "--listen", "127.0.0.1:0,unix:s", "--callers", "callers", name="coordinator")

@@ -10,14 +10,9 @@ import shutil
 import subprocess
 import time
 
+import graphs
 from harness import Scratch, expect, skip, until
 
-GRAPH = """graph {
-  %0 = input "x" : f32[32,200] normal(0,1)
-  %1 = exp %0 : f32[32,200]
-  output "y" %1
-}
-"""
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
 
 
@@ -74,7 +69,7 @@ def replaced(scratch, source, target):
 
 def a_fleet_over_tls(scratch, address, socket):
     scratch.start("warploom-worker", "--server", address, *shown("gpu7"), "--devices", "fake", name="worker")
-    (scratch.root / "g.graph").write_text(GRAPH)
+    (scratch.root / "g.graph").write_text(graphs.EXP)
     scratch.run("warploom", "tune", "g.graph", "--server", address, *shown("alice"), "--trials", 2, "--out", "tuned")
     scratch.run("warploom", "get", "g.graph", "--server", address, *shown("alice"))
     scratch.run("warploom", "drain", "--server", address, *shown("desk"))
