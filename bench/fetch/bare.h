@@ -50,19 +50,19 @@ class Echo final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::K
 };
 
 // Reads rows of a table of keys and bytes, on a connection of its own.
-class Reader {
+class BareReader {
  public:
-  explicit Reader(const std::string& file) {
+  explicit BareReader(const std::string& file) {
     sqlite3_open_v2(file.c_str(), &connection_, SQLITE_OPEN_READONLY, nullptr);
     sqlite3_busy_timeout(connection_, 5'000);
     sqlite3_prepare_v2(connection_, "SELECT bytes FROM bare WHERE key = ?", -1, &statement_, nullptr);
   }
-  ~Reader() {
+  ~BareReader() {
     sqlite3_finalize(statement_);
     sqlite3_close(connection_);
   }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  BareReader(const BareReader&) = delete;
+  BareReader& operator=(const BareReader&) = delete;
   std::string get(const std::string& key) {
     sqlite3_bind_text(statement_, 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
     if (sqlite3_step(statement_) != SQLITE_ROW) must(absl::InternalError("no row"));
@@ -97,13 +97,13 @@ class Reader {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-// Answers GetKernel with what a Reader of the thread reads, and does nothing else.
+// Answers GetKernel with what a BareReader of the thread reads, and does nothing else.
 class BareStore final : public v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::Service> {
  public:
   explicit BareStore(std::string file) : file_(std::move(file)) {}
   grpc::ServerUnaryReactor* GetKernel(grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* out) override {
-    thread_local Reader reader(file_);
+    thread_local BareReader reader(file_);
     v1::GetKernelRequest message;
     grpc::ByteBuffer bytes = *request;
     must(from_grpc(grpc::SerializationTraits<v1::GetKernelRequest>::Deserialize(&bytes, &message)));

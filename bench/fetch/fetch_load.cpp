@@ -245,7 +245,7 @@ TlsFiles make_certificate(const Scratch& scratch, const std::string& name, const
 
 MakeFetcher reader(const std::string& file, int64_t records) {
   return [=] {
-    auto own = std::make_shared<Reader>(file);
+    auto own = std::make_shared<BareReader>(file);
     return [=](uint64_t i) { own->get(key_of(static_cast<int64_t>(i % static_cast<uint64_t>(records)))); };
   };
 }
@@ -263,8 +263,8 @@ void run(int64_t records, double seconds) {
   Scratch scratch;
   fill(scratch.path("a.db"), records);
   std::filesystem::copy_file(scratch.path("a.db"), scratch.path("b.db"));
-  Reader::fill(scratch.path("bare.db"), records,
-               [](int64_t i) { return std::pair(key_of(i), manifest_of(record_of(i))); });
+  BareReader::fill(scratch.path("bare.db"), records,
+                   [](int64_t i) { return std::pair(key_of(i), manifest_of(record_of(i))); });
   const KernelRecord any = record_of(records / 2);
   const std::string manifest = manifest_of(any), whole = to_proto(any).SerializeAsString();
   std::printf("%lld records of %zu bytes, %zu without sources\n", static_cast<long long>(records), whole.size(),
