@@ -10,6 +10,21 @@ constexpr int64_t kMostPromotions = 4;  // of a search: a disturbed one is repea
 
 }  // namespace
 
+// A promotion whose trials were stored when the coordinator ended. Workers come back one by one, so one that may
+// confirm it is waited for.
+void Searches::conclude_stored(Search& search) {
+  std::set<std::string> known;
+  for (const PhaseTrial& item : search.all)
+    if (item.phase == search.phase) known.insert(principal_of(item.name()));
+  const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
+  const bool all_known =
+      std::all_of(here.begin(), here.end(), [&](const auto& name) { return known.contains(principal_of(name)); });
+  if (all_known && Clock::now() - search.taken_up < workers_->away()) return;  // The next tick looks again.
+  search.unconcluded = false;
+  const absl::Status status = conclude(search, /*may_ask=*/true);
+  if (!status.ok()) observer_->on_failure(search, status);
+}
+
 // After a promotion or a confirmation of it. `may_ask`: other workers may be asked to confirm. The search may be gone
 // afterwards.
 absl::Status Searches::conclude(Search& search, bool may_ask) {

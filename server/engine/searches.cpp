@@ -10,8 +10,10 @@ namespace {
 
 constexpr int kNear = 2;  // plans of similar groups that are tried first
 
-// Takes over what the store has of a search.
-void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches) {
+// Takes over what the store has of a search. `seeds`: of the promotions and confirmations from which nothing has
+// followed yet, by phase.
+void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow> open_batches,
+            std::map<int64_t, uint64_t> seeds) {
   std::erase_if(open_batches, [&](const BatchRow& batch) {
     return std::any_of(trials.begin(), trials.end(), [&](const PhaseTrial& item) {
       return item.phase == batch.phase && item.trial.trial == batch.first_trial;
@@ -26,10 +28,21 @@ void resume(Search& search, std::vector<PhaseTrial> trials, std::vector<BatchRow
     for (const PlannedTrial& candidate : batch.candidates)
       search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);
   }
+  const auto is_open = [&](int64_t phase) {
+    return std::any_of(open_batches.begin(), open_batches.end(),
+                       [&](const BatchRow& batch) { return promotion_of(batch.phase) == phase; });
+  };
+  search.seeds_of = std::move(seeds);
+  for (const auto& [phase, seed] : search.seeds_of) {
+    search.phase = std::max(search.phase, promotion_of(phase));
+    if (phase == search.phase) search.check_seeds.back() = seed;
+  }
+  const bool may_be_unconcluded = search.seeds_of.contains(search.phase) && !is_open(search.phase);
   search.restored = std::move(open_batches);
   bool promoted_any = false, promoted_right = false;
   for (const PhaseTrial& item : trials) {
     search.phase = std::max(search.phase, promotion_of(item.phase));
+    search.unconcluded |= may_be_unconcluded && item.phase == search.phase;
     promoted_any |= item.phase > 0;
     promoted_right |= item.phase > 0 && item.trial.outcome == Outcome::kCorrect;
     add_trial(search, item);
@@ -94,7 +107,8 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   // In this order: a batch that an earlier search of this row has offered may be reported in between.
   WL_ASSIGN_OR_RETURN(std::vector<BatchRow> batches, store_->open_batches(row.id));
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
-  resume(search, std::move(trials), std::move(batches));
+  WL_ASSIGN_OR_RETURN(auto seeds, store_->unconcluded_seeds(row.id));
+  resume(search, std::move(trials), std::move(batches), std::move(seeds));
   if (!search.restored.empty()) leases_->expect(row.id);
   return &searches_.emplace(row.id, std::move(search)).first->second;
 }
@@ -176,6 +190,7 @@ void Searches::step(int64_t id) {
 // Prepares the next round or promotion, or notes why there is none.
 void Searches::next(Search& search) {
   if (search.promoting()) return;
+  if (search.unconcluded) return conclude_stored(search);
   if (search.elsewhere) {
     return prepare(
         search,

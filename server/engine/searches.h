@@ -37,6 +37,8 @@ struct Search {
   std::map<int64_t, uint64_t> seeds_of;  // the unpredictable seeds of promotions and confirmations, by phase; of those
                                          // that this process has offered
   int64_t phase = 0;                     // of the last promotion that was begun
+  bool unconcluded = false;              // the store has its trials, and nothing has followed from them yet
+  Clock::time_point taken_up = Clock::now();
   double budget_s = 0;
   double bound_ns = 0;   // by nominal rates, no kernel of the group is faster
   double floor_ns = 0;   // by peaks: what is faster is not believed
@@ -121,6 +123,7 @@ class Searches {
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
   // promotions.cpp
+  void conclude_stored(Search& search);
   absl::Status conclude(Search& search, bool may_ask);
   absl::Status take_finals(Search& search, const std::optional<KernelRecord>& record, bool transferred, bool goes_on);
   absl::Status promote(const Search& search, const KernelRecord& record);

@@ -92,6 +92,8 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool 
         "namespace = ?7",
         Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now(), into));
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
+    WL_RETURN_IF_ERROR(
+        sql.run("UPDATE batches SET check_seed = 0 WHERE search_id = ? AND state = 'done' AND phase > 0", search_id));
     return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", record.key);
   });
 }

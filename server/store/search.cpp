@@ -207,6 +207,21 @@ absl::StatusOr<std::vector<BatchRow>> Store::open_batches(int64_t search_id) {
   return batches;
 }
 
+absl::StatusOr<std::map<int64_t, uint64_t>> Store::unconcluded_seeds(int64_t search_id) {
+  std::map<int64_t, uint64_t> seeds;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT phase, check_seed FROM batches WHERE search_id = ? AND state = 'done' AND phase > 0 AND check_seed <> "
+        "0",
+        [&](const Sql::Row& row) {
+          seeds.emplace(row.integer(0), static_cast<uint64_t>(row.integer(1)));
+          return true;
+        },
+        search_id);
+  }));
+  return seeds;
+}
+
 absl::Status Store::put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
                               const std::vector<Trial>& rejected) {
   return write([&](Sql& sql) -> absl::Status {

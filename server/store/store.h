@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -184,6 +185,8 @@ class Store {
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
   absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
+  // The seeds of reported promotions and confirmations that no record was made of yet, by phase.
+  absl::StatusOr<std::map<int64_t, uint64_t>> unconcluded_seeds(int64_t search_id);
   // A round begins: the batch, if anything is left to measure, and the trials that lowering rejected.
   absl::Status put_round(const std::optional<BatchRow>& batch, int64_t search_id, int64_t phase,
                          const std::vector<Trial>& rejected);

@@ -144,8 +144,12 @@ TEST(Confirmation, IsGivenUpWhenTheOtherWorkerHasGone) {
     EXPECT_EQ(service.record(group.key).value().confirmed_by, "") << group.key;
 }
 
-// The coordinator restarts while a confirmation is open: it is offered again, and the promotion is not repeated.
-TEST(Confirmation, SurvivesARestart) {
+// The coordinator restarts while a confirmation is open, or is killed before it had asked for one: it is offered
+// again, and the promotion is not repeated.
+class ConfirmationSurvives : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(ARestart, ConfirmationSurvives, testing::Bool(),
+                         [](const auto& one) { return one.param ? "asked" : "not_asked"; });
+TEST_P(ConfirmationSurvives, ARestart) {
   Scratch scratch;
   const std::string file = scratch.path("a.db");
   const std::string graph =
@@ -159,6 +163,9 @@ TEST(Confirmation, SurvivesARestart) {
     ASSERT_TRUE(service.create("r", trials(8), graph).ok());
     while (number_in(file, open) == 0) std::this_thread::yield();
   }
+  const auto seed =
+      static_cast<uint64_t>(number_in(file, "SELECT check_seed FROM batches WHERE state = 'done' AND phase > 0"));
+  if (!GetParam()) run_in(file, cat("DELETE FROM batches WHERE phase > ", kConfirmation));
   const int64_t promoted = number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation));
   Service service(file);
   FakeWorker one(service.channel, "one"), two(service.channel, "two");
@@ -169,6 +176,8 @@ TEST(Confirmation, SurvivesARestart) {
   const KernelRecord record = service.record(done.result->groups.at(0).key).value();
   EXPECT_EQ(record.measured_by, "one");
   EXPECT_EQ(record.confirmed_by, "two");
+  ASSERT_EQ(record.check_seeds.size(), 3u);
+  EXPECT_EQ(record.check_seeds[1], seed);
   EXPECT_EQ(number_in(file, cat("SELECT max(phase) FROM trials WHERE phase < ", kConfirmation)), promoted);
 }
 
