@@ -2,7 +2,10 @@
 // (a coordinator and a worker in this process, the compilers of this machine) is passed in as Local.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "client/cli/graph_file.h"
@@ -57,6 +60,7 @@ struct Context {
 };
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
+absl::StatusOr<int> batch_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp
@@ -68,6 +72,17 @@ FetchObject objects_of(Context& context);
 // Creates the job of a graph and returns it when it is done. If `search` is false, only the store is asked, and the Job
 // may be kNotCached.
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search);
+// How a job is awaited. A budget, which counts from `begun`, holds without a worker and without a coordinator too.
+struct Await {
+  double budget_s = 0;  // 0: none
+  std::chrono::system_clock::time_point begun = {};
+  std::function<void(const Job&)> on_change;  // gets every state of the job
+  std::function<void(bool lost)> on_lost;     // the coordinator disappeared, or is back
+  std::stop_token stop = {};                  // ends the waiting, not the job
+};
+// Waits until a job is done and returns it. Unavailable: its budget is over and there was no worker, or the coordinator
+// did not come back. Cancelled: how.stop was requested.
+absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
 // Returns the Status of a job that has no result; it decides the exit code.
 absl::Status why_no_result(const Job& job);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.

@@ -205,6 +205,18 @@ void add_graph_commands(CLI::App& app, Options& options) {
   add_connection(tune, options);
   add_json(tune, options);
 
+  CLI::App* batch =
+      command(app, options, "batch", "tune the models of a file, with a bundle for each; goes on if run again",
+              "warploom batch nightly.toml --server HOST:7411");
+  batch->add_option("FILE", options.input, "TOML: out, [[model]], and options of tune (client/cli/batch/batch_file.h)")
+      ->required();
+  batch->add_option("--jobs", options.jobs_at_once, "jobs at once at a coordinator")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64));
+  add_build_locally(batch, options);
+  add_connection(batch, options);
+  add_json(batch, options);
+
   CLI::App* run = command(app, options, "run", "run a tuned bundle, or a graph with what the store has",
                           "warploom run tuned --check --repeat 20");
   run->add_option("DIR|FILE", options.input, "the bundle or graph")->required();

@@ -29,9 +29,10 @@ struct Options {
   RunOptions run;
   std::string stage = "graph";  // stage of the compiler that `inspect` shows
   bool simplify_only = false;
-  bool why = false;  // whether `inspect` explains the groups
-  std::string svg;   // file for the picture of the groups that `inspect` draws
-  int most = 100;    // largest number of rows in a listing
+  bool why = false;      // whether `inspect` explains the groups
+  std::string svg;       // file for the picture of the groups that `inspect` draws
+  int most = 100;        // largest number of rows in a listing
+  int jobs_at_once = 8;  // of a batch, at a coordinator
 };
 
 // Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to

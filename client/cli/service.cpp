@@ -121,6 +121,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
   for (;;) {
     grpc::ClientContext context;
     if (limits.until) context.set_deadline(*limits.until);
+    const std::stop_callback ends(limits.stop, [&context] { context.TryCancel(); });
     v1::WatchJobRequest request;
     request.set_name(name);
     request.set_resume_version(version);
@@ -144,6 +145,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     const absl::Status status = status_of(stream->Finish(), peer_);
     if (!wrong.ok()) return answer_error(wrong, peer_.where);
     if (last && is_done(last->state)) return *std::move(last);
+    if (limits.stop.stop_requested()) return absl::CancelledError(cat("job ", name, " is no longer awaited"));
     // Only the stream's own deadline, which is limits.until, ends it like that.
     if (absl::IsDeadlineExceeded(status) && !lost)
       return absl::DeadlineExceededError(cat("job ", name, " at ", peer_.where, " is not done in time"));

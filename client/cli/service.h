@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct WatchLimits {
   double patience_s = 60;  // seconds to wait for a coordinator that has disappeared, each time
   // When to end although the job is not done; absent: never.
   std::optional<std::chrono::system_clock::time_point> until = {};
+  std::stop_token stop = {};  // requested: end at once, whatever the job does
 };
 
 // Whom a Service calls.
@@ -89,6 +91,7 @@ class Service {
   // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator disappears,
   // tries again with growing delays; on_lost is called with true when it is lost and with false when it is back.
   // Unavailable: it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until.
+  // Cancelled: limits.stop was requested.
   absl::StatusOr<Job> watch_job(const std::string& name, const std::function<void(const Job&)>& on_change,
                                 const std::function<void(bool lost)>& on_lost, const WatchLimits& limits = {});
   absl::StatusOr<Job> get_job(const std::string& name);

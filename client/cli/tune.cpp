@@ -28,17 +28,16 @@ using Clock = std::chrono::system_clock;
 constexpr auto kSettle = std::chrono::seconds(3), kFinish = std::chrono::seconds(60), kEnd = std::chrono::seconds(10);
 
 // Why a job that the client itself ended has no result.
-absl::Status budget_is_over(const Context& context, const Job& job) {
+absl::Status budget_is_over(const Context& context, const Job& job, double budget_s) {
   const std::string who = job.progress.workers > 0
                               ? "its workers did not finish"
                               : cat("no worker served ", job.options.target,
                                     "; start one with `warploom-worker --server ", context.options.server, "`");
-  return absl::UnavailableError(cat("the budget of ", context.options.tune.budget_s, " s is over and ", who,
+  return absl::UnavailableError(cat("the budget of ", budget_s, " s is over and ", who,
                                     "; what was measured is kept: the same command continues from here"));
 }
 
-// Follows a job to its end. The first Ctrl-C ends it early. A budget, which counts from `begun`, holds without a worker
-// and without a coordinator too: Unavailable says which of them is missing.
+// Follows a job to its end, on the terminal. The first Ctrl-C ends it early.
 absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point begun) {
   bool colour = wants_colour(STDERR_FILENO);
   ProgressDisplay display(colour || (isatty(STDERR_FILENO) != 0), colour);
@@ -47,33 +46,15 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
     absl::Status status = context.service.cancel_job(job.name).status();
     if (!status.ok()) std::fprintf(stderr, "cannot stop the job: %s\n", std::string(status.message()).c_str());
   });
-  Job seen = job;
-  const double budget_s = context.options.tune.budget_s;
-  const auto watch = [&](std::optional<Clock::time_point> until) {
-    return context.service.watch_job(
-        job.name,
-        [&](const Job& changed) {
-          seen = changed;
-          display.show(changed);
-        },
-        [&](bool lost) {
-          display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
-        },
-        {.until = until});
-  };
-  std::optional<Clock::time_point> over;
-  if (budget_s > 0)
-    over = begun + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(budget_s, 1e9)));
-  absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
-  if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
-  if (absl::IsDeadlineExceeded(done.status())) {
-    done = context.service.cancel_job(job.name, kEnd);
-    if (done.ok()) {
-      done = watch(Clock::now() + kEnd);
-      const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
-      if (nothing || absl::IsDeadlineExceeded(done.status())) done = budget_is_over(context, seen);
-    }
-  }
+  absl::StatusOr<Job> done =
+      await_job(context, job,
+                {.budget_s = context.options.tune.budget_s,
+                 .begun = begun,
+                 .on_change = [&](const Job& changed) { display.show(changed); },
+                 .on_lost =
+                     [&](bool lost) {
+                       display.say(lost ? "the coordinator is unreachable; waiting for it" : "the coordinator is back");
+                     }});
   display.clear();
   return done;
 }
@@ -168,6 +149,31 @@ absl::Status why_no_result(const Job& job) {
     default:
       return absl::InternalError("the job ended without a result");
   }
+}
+
+absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how) {
+  Job seen = job;
+  const auto watch = [&](std::optional<Clock::time_point> until) {
+    return context.service.watch_job(job.name,
+                                     [&](const Job& changed) {
+                                       seen = changed;
+                                       how.on_change(changed);
+                                     },
+                                     how.on_lost, {.until = until, .stop = how.stop});
+  };
+  std::optional<Clock::time_point> over;
+  if (how.budget_s > 0) {
+    over = how.begun +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(how.budget_s, 1e9)));
+  }
+  absl::StatusOr<Job> done = watch(over ? std::optional(*over + kSettle) : std::nullopt);
+  if (absl::IsDeadlineExceeded(done.status()) && seen.progress.workers > 0) done = watch(*over + kFinish);
+  if (!absl::IsDeadlineExceeded(done.status())) return done;
+  WL_RETURN_IF_ERROR(context.service.cancel_job(job.name, kEnd).status());
+  done = watch(Clock::now() + kEnd);
+  const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
+  if (nothing || absl::IsDeadlineExceeded(done.status())) return budget_is_over(context, seen, how.budget_s);
+  return done;
 }
 
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {

@@ -9,6 +9,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -153,6 +154,35 @@ def digest_of(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def bundles_of(folder):
+    """What all bundles under a folder say: name -> text or digest. Left out are which worker measured, what checks of random inputs
+    found, and plans: two plans may have the same source, and either may be the first."""
+    folder = pathlib.Path(folder)
+    said = {name: digest for name, digest in digest_of(folder).items() if not name.endswith(("manifest.json", "report.json"))}
+    for path in folder.rglob("report.json"):
+        report = json.loads(path.read_text())
+        for group in report["groups"]:
+            for key in ("record", "measured_by", "confirmed_by", "max_error", "bound", "plan"):
+                del group[key]
+        said[str(path.relative_to(folder))] = json.dumps(report)
+    return said
+
+
+def expect_same(made, wanted):
+    """Compares two dictionaries and shows what differs."""
+    names = sorted(name for name in made.keys() | wanted.keys() if made.get(name) != wanted.get(name))
+    expect(not names, "\n".join(f"{name}: {made.get(name)}\n  expected {wanted.get(name)}" for name in names))
+
+
+def trials_in(store):
+    """The trials that a store has, without confirmations: after a start the first worker may find no other to confirm it yet."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
+            return connection.execute("SELECT count(*) FROM trials WHERE phase < 1000000").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0  # the file or its tables are not there yet
 
 
 def show(command):

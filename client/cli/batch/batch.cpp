@@ -1,0 +1,328 @@
+// The command batch: the jobs of a batch file, some of them at once, each with a bundle at its end.
+//
+// A batch that was interrupted goes on: its jobs have request ids that depend on what they ask for and on the id of the
+// batch, which stays in a file among the bundles until every job has succeeded. So the coordinator answers with the
+// jobs that it had been asked for.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "client/cli/batch/batch_file.h"
+#include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/report.h"
+#include "client/cli/request_id.h"
+#include "client/cli/table.h"
+#include "client/program/bucket.h"
+#include "client/program/bundle.h"
+#include "client/program/files.h"
+#include "client/program/json.h"
+#include "compiler/base/sha256.h"
+#include "proto/backoff.h"
+
+namespace wl {
+namespace {
+
+using Clock = std::chrono::system_clock;
+constexpr auto kPatience = std::chrono::seconds(60);  // with a coordinator that does not answer yet
+constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
+
+// The file with the id of a batch that is not done. It is locked while the batch runs.
+class Unfinished {
+ public:
+  static absl::StatusOr<Unfinished> open(const std::string& folder) {
+    WL_RETURN_IF_ERROR(make_folders(folder));
+    Unfinished out;
+    out.path_ = folder + "/.unfinished-batch";
+    out.fd_ = ::open(out.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (out.fd_ < 0) return invalid("cannot write ", out.path_, ": ", std::strerror(errno));
+    // A file system without locks gives no protection against a second batch, and no other harm.
+    if (::flock(out.fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return invalid("another `warploom batch` writes to ", folder, "; wait for it, or name another folder as out");
+    char id[kIdSize];
+    if (::pread(out.fd_, id, sizeof id, 0) == kIdSize) {
+      out.id_.assign(id, sizeof id);
+      return out;
+    }
+    // There was no batch, or it ended before it had asked for anything.
+    out.id_ = new_request_id();
+    if (::pwrite(out.fd_, out.id_.data(), kIdSize, 0) != kIdSize || ::fsync(out.fd_) != 0)
+      return absl::ResourceExhaustedError(cat("cannot write ", out.path_, ": ", std::strerror(errno)));
+    return out;
+  }
+  Unfinished(Unfinished&& other) noexcept
+      : path_(std::move(other.path_)), id_(std::move(other.id_)), fd_(std::exchange(other.fd_, -1)) {}
+  Unfinished& operator=(Unfinished&&) = delete;
+  ~Unfinished() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  const std::string& id() const { return id_; }
+  // The batch is done: the next one asks anew.
+  void remove() { ::unlink(path_.c_str()); }
+
+ private:
+  static constexpr ssize_t kIdSize = 36;
+  Unfinished() = default;
+  std::string path_, id_;
+  int fd_ = -1;
+};
+
+// One job: a model for a target at a size.
+struct Sized {
+  GraphFile file;
+  std::optional<Job> job;  // once it is done
+};
+struct Run {
+  const BatchRun* asked = nullptr;
+  std::vector<Sized> sizes;
+  absl::Status status = absl::UnknownError("not begun");
+};
+
+// Returns a UUID that depends on the batch and on all that a job asks for. `again`: how many jobs of the same ended
+// without a result.
+std::string request_id_of(const std::string& batch, const BatchRun& run, const TuneOptions& options,
+                          const GraphFile& file, int again) {
+  Encoder encoder("warploom.batch", 1);
+  encoder.text(batch).text(run.name).text(file.text).integer(again);
+  encoder.text(options.target).integer(options.trials).real(options.budget_s).text(options.strategy);
+  encoder.text(options.effort).text(options.cover).integer(options.cold).integer(options.retune);
+  encoder.integer(static_cast<int64_t>(options.seed)).integer(options.at_once);
+  encoder.text(options.device ? options.device->fingerprint() : "");
+  std::string hash = encoder.hash();
+  hash[12] = '4';
+  for (const size_t at : {8, 13, 18, 23}) hash.insert(at, "-");
+  return hash.substr(0, 36);
+}
+
+class BatchWork {
+ public:
+  BatchWork(Context& context, std::string id, std::vector<Run>& runs)
+      : context_(context), id_(std::move(id)), runs_(runs) {}
+
+  // Takes every run to its end, `at_once` of them at the same time.
+  void run(int at_once) {
+    InterruptGuard guard([this] {
+      say("stopping; the same command goes on from here (again: stop at once)");
+      stop_.request_stop();
+    });
+    std::vector<std::jthread> threads;
+    for (int i = 1; i < at_once; ++i) threads.emplace_back([this] { take(); });
+    take();
+  }
+
+  bool stopped() const { return stop_.stop_requested(); }
+
+ private:
+  void take() {
+    for (;;) {
+      size_t next = 0;
+      {
+        const std::scoped_lock lock(mutex_);
+        if (next_ == runs_.size() || stopped()) return;
+        next = next_++;
+      }
+      Run& run = runs_[next];
+      run.status = perform(run);
+      if (!stopped()) say(cat(run.asked->name, ": ", run.status.ok() ? outcome(run) : error_line(run.status)));
+    }
+  }
+
+  absl::Status perform(Run& run) {
+    std::vector<TunedProgram> programs;
+    for (Sized& size : run.sizes) {
+      WL_ASSIGN_OR_RETURN(Job job, job_of(*run.asked, size.file));
+      if (job.state == JobState::kCancelled) return absl::CancelledError(cat("job ", job.name, " was cancelled"));
+      if (!job.result) return why_no_result(job);
+      WL_ASSIGN_OR_RETURN(Program program,
+                          fetch_program(context_.service, objects_of(context_), *job.result, size.file));
+      programs.push_back({std::move(program), report_json(job, size.file.bind, run.asked->file, /*stable=*/true)});
+      size.job = std::move(job);
+    }
+    return write_buckets(run.asked->out, programs);
+  }
+
+  // Asks for a job, also while the coordinator is not there yet, and returns it when it is done.
+  absl::StatusOr<Job> job_of(const BatchRun& run, const GraphFile& file) {
+    TuneOptions options = run.options;
+    if (context_.embedded) {
+      WL_ASSIGN_OR_RETURN(options.device, context_.local.device_for(options.target, /*must_run=*/true));
+      WL_RETURN_IF_ERROR(context_.local.start_worker());
+    }
+    const auto begun = Clock::now();
+    Backoff backoff(kFirstRetry, kLastRetry);
+    const std::string size = bind_text(file.bind);
+    for (int again = 0;;) {
+      absl::StatusOr<Job> job =
+          context_.service.create_job(request_id_of(id_, run, options, file, again), file.text, options,
+                                      size.empty() ? run.name : cat(run.name, " ", size));
+      if (absl::IsUnavailable(job.status()) && Clock::now() < begun + kPatience && !stopped()) {
+        wait(backoff.next());
+        continue;
+      }
+      WL_RETURN_IF_ERROR(job.status());
+      if (job->state == JobState::kSucceeded) return job;
+      if (!is_done(job->state)) return wait_for(run, *job, begun);
+      ++again;  // it ended without a result before this command began
+    }
+  }
+
+  absl::StatusOr<Job> wait_for(const BatchRun& run, const Job& job, Clock::time_point begun) {
+    say(cat(run.name, ": job ", job.name));
+    bool alone = false;  // nobody measures for it, which was said
+    return await_job(context_, job,
+                     {.budget_s = run.options.budget_s,
+                      .begun = begun,
+                      .on_change =
+                          [&](const Job& changed) {
+                            const bool nobody = changed.progress.workers == 0 && !is_done(changed.state);
+                            if (nobody && !alone)
+                              say(cat(run.name, ": waiting for a worker that serves ", run.options.target));
+                            alone = nobody;
+                          },
+                      .on_lost =
+                          [&](bool lost) {
+                            say(cat(run.name, lost ? ": the coordinator is unreachable; waiting for it"
+                                                   : ": the coordinator is back"));
+                          },
+                      .stop = stop_.get_token()});
+  }
+
+  static std::string outcome(const Run& run) {
+    double before = 0, after = 0;
+    for (const Sized& size : run.sizes) {
+      before += size.job->result->default_ns;
+      after += size.job->result->best_ns;
+    }
+    return absl::StrFormat("%s, %.2fx", time_text(after), before / after);
+  }
+
+  void say(const std::string& line) {
+    const std::scoped_lock lock(mutex_);
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+
+  void wait(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    std::condition_variable_any never;
+    never.wait_for(lock, stop_.get_token(), time, [] { return false; });
+  }
+
+  Context& context_;
+  const std::string id_;
+  std::vector<Run>& runs_;
+  std::stop_source stop_;
+  std::mutex mutex_;  // guards next_ and the lines on stderr
+  size_t next_ = 0;
+};
+
+// Reads every graph and looks at every folder, so that what is wrong is known before a long search.
+absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch) {
+  std::vector<Run> runs;
+  for (const BatchRun& asked : batch.runs) {
+    Run& run = runs.emplace_back();
+    run.asked = &asked;
+    for (const Bind& bind : combinations(asked.bind)) {
+      WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(asked.file, bind));
+      run.sizes.push_back({std::move(file), std::nullopt});
+    }
+    WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
+  }
+  return runs;
+}
+
+std::string state_of(const Run& run) {
+  return run.status.ok()                                                ? "done"
+         : absl::IsCancelled(run.status) || absl::IsUnknown(run.status) ? "not done"
+                                                                        : "failed";
+}
+
+std::string table_of(const std::vector<Run>& runs) {
+  Table table({{"model/target"},
+               {"size"},
+               {"state"},
+               {"kernels", true},
+               {"default", true},
+               {"best", true},
+               {"speed-up", true},
+               {"trials", true}},
+              wants_colour(STDOUT_FILENO));
+  for (const Run& run : runs) {
+    for (const Sized& size : run.sizes) {
+      std::vector<std::string> row = {run.asked->name, bind_text(size.file.bind), state_of(run)};
+      if (size.job) {
+        const JobResult& result = *size.job->result;
+        for (std::string cell :
+             {cat(result.kernels_default, " -> ", result.kernels), time_text(result.default_ns),
+              time_text(result.best_ns), absl::StrFormat("%.2fx", result.default_ns / result.best_ns),
+              size.job->cached ? "stored" : cat(size.job->progress.trials_done)})
+          row.push_back(std::move(cell));
+      }
+      row.resize(8);
+      table.add(std::move(row));
+    }
+  }
+  return table.text();
+}
+
+Json json_of(const std::vector<Run>& runs) {
+  Json json = {{"format", kReportFormat}, {"runs", Json::array()}};
+  for (const Run& run : runs) {
+    Json row = {{"name", run.asked->name},
+                {"file", run.asked->file},
+                {"target", run.asked->options.target},
+                {"state", state_of(run)},
+                {"error", std::string(run.status.message())},
+                {"bundle", run.status.ok() ? run.asked->out : ""},
+                {"sizes", Json::array()}};
+    for (const Sized& size : run.sizes) {
+      Json report;
+      if (size.job) report = Json::parse(report_json(*size.job, size.file.bind, run.asked->file, /*stable=*/false));
+      row["sizes"].push_back({{"bind", Json(size.file.bind)}, {"report", std::move(report)}});
+    }
+    json["runs"].push_back(std::move(row));
+  }
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<int> batch_command(Context& context) {
+  const Options& options = context.options;
+  WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input));
+  WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.input));
+  WL_ASSIGN_OR_RETURN(std::vector<Run> runs, prepare(file));
+  WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
+  BatchWork work(context, unfinished.id(), runs);
+  // This machine measures one job at a time; others would only wait for it.
+  work.run(context.embedded ? 1 : std::min(options.jobs_at_once, static_cast<int>(runs.size())));
+
+  WL_RETURN_IF_ERROR(write_report(options.json, text_of(json_of(runs))));
+  const auto failed = std::find_if(runs.begin(), runs.end(),
+                                   [](const Run& run) { return !run.status.ok() && !absl::IsUnknown(run.status); });
+  const auto done = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return run.status.ok(); });
+  if (done == static_cast<int64_t>(runs.size())) unfinished.remove();
+  if (options.json != "-") {
+    std::fputs(table_of(runs).c_str(), stdout);
+    std::printf("%ld of %zu bundles are in %s\n", static_cast<long>(done), runs.size(), file.out.c_str());
+  }
+  if (work.stopped()) return kExitInterrupted;
+  if (failed == runs.end()) return kExitDone;
+  std::fprintf(stderr, "%s\n", error_line(failed->status).c_str());
+  std::fprintf(stderr, "the same command asks again for what is not done, and for nothing else\n");
+  return exit_code_of(failed->status);
+}
+
+}  // namespace wl

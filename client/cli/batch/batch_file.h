@@ -1,0 +1,41 @@
+// What a batch file says: models, the sizes and targets to tune them for, and where their bundles go.
+//
+//   out = "bundles"               the folder of all bundles; relative paths begin at the folder of the batch file
+//   targets = ["cpu"]             any key of a model but file, name and bind may stand here, for all models
+//   trials = 64
+//
+//   [[model]]
+//   file = "bert.onnx"
+//   name = "bert"                 default: the file without its folder and ending
+//   bind = { batch = [1, 8] }     as --bind of `warploom tune`: one bundle with a plan for each size
+//   targets = ["cpu:avx2", "cuda:sm_90a"]
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/base/job.h"
+
+namespace wl {
+
+// One model for one target.
+struct BatchRun {
+  std::string name;                                  // MODEL/TARGET, such as "bert/cuda-sm_90a"
+  std::string file;                                  // the graph
+  std::string out;                                   // the folder of its bundle
+  std::map<std::string, std::vector<int64_t>> bind;  // extents, by symbolic dimension
+  TuneOptions options;
+};
+
+struct BatchFile {
+  std::string out;  // the folder in which all bundles are
+  std::vector<BatchRun> runs;
+};
+
+// Reads a batch file from its text; `path` is where it was found. InvalidArgument names the file, the line and the key,
+// and says what was expected there.
+absl::StatusOr<BatchFile> parse_batch(const std::string& text, const std::string& path);
+
+}  // namespace wl
