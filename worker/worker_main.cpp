@@ -26,8 +26,16 @@ std::string default_runner() {
 }
 
 // Fills in the devices that the worker offers. Returns an error message about the names, or "".
-std::string offer(const std::vector<std::string>& names, const std::string& runner, wl::AgentOptions& options) {
+std::string offer(std::vector<std::string> names, const std::string& runner, wl::AgentOptions& options) {
   std::optional<wl::Gpus> gpus;
+  const auto all_gpus = [&]() -> const wl::Gpus& {
+    if (!gpus) gpus = wl::find_gpus(runner, options.measure.sandbox);
+    return *gpus;
+  };
+  if (names == std::vector<std::string>{"all"}) {
+    names = {"cpu"};
+    for (const wl::Gpus::Gpu& gpu : all_gpus().found) names.push_back(gpu.name);
+  }
   for (const std::string& name : names) {
     if (name == "cpu" || name == "fake") {
       wl::Device device = wl::describe_device(options.measure.sandbox);
@@ -36,14 +44,13 @@ std::string offer(const std::vector<std::string>& names, const std::string& runn
       options.devices.push_back(device);
       continue;
     }
-    if (!gpus) gpus = wl::find_gpus(runner, options.measure.sandbox);
-    const auto at =
-        std::find_if(gpus->found.begin(), gpus->found.end(), [&](const auto& gpu) { return gpu.name == name; });
-    if (at == gpus->found.end()) {
+    const std::vector<wl::Gpus::Gpu>& found = all_gpus().found;
+    const auto at = std::find_if(found.begin(), found.end(), [&](const auto& gpu) { return gpu.name == name; });
+    if (at == found.end()) {
       std::string known = "cpu";
-      for (const wl::Gpus::Gpu& gpu : gpus->found) known += ", " + gpu.name;
+      for (const wl::Gpus::Gpu& gpu : found) known += ", " + gpu.name;
       std::string why = "this machine has no device " + name + "; it has " + known;
-      for (const std::string& line : gpus->missing) why += "; " + line;
+      for (const std::string& line : all_gpus().missing) why += "; " + line;
       return why;
     }
     options.devices.push_back(at->device);
@@ -72,8 +79,8 @@ void add_options(CLI::App& app, Arguments& out) {
   app.add_option("--tls-key", out.dialled.tls.key, "file with its private key");
   app.add_option("--token-file", out.dialled.token_file, "has a token of this worker; or WARPLOOM_TOKEN is one");
   app.add_option("--devices", out.devices,
-                 "devices to offer, separated by commas: cpu, cuda:0, hip:1 ...; or fake (times are "
-                 "invented; for tests)")
+                 "devices to offer, separated by commas: cpu, cuda:0, hip:1 ...; all: the CPU and every GPU; or fake "
+                 "(times are invented; for tests)")
       ->delimiter(',')
       ->default_str("cpu");
   app.add_option("--name", out.name,

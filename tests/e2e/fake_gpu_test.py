@@ -118,14 +118,15 @@ def hip(scratch, file):
 
 
 def fleet(scratch, file):
-    """A coordinator, a worker that offers only its GPU, and a client that has neither."""
+    """A coordinator, a worker that offers all its devices, and a client that has none."""
     where = f"unix:{scratch.path('s')}"
     scratch.start("warploomd", "--store", scratch.path("fleet.db"), "--listen", where)
     until(lambda: listening(scratch.path("s")), 30, "warploomd listens")
-    worker = scratch.start("warploom-worker", "--server", where, "--devices", "cuda:0", "--exit-when-idle", 2)
+    worker = scratch.start("warploom-worker", "--server", where, "--devices", "all", "--exit-when-idle", 2)
     tuned(scratch.run("warploom", "tune", file, "--target", "cuda", "--server", where, "--trials", 3, "--json", "-").json())
     workers = scratch.run("warploom", "workers", "--server", where, "--json", "-").json()["workers"]
-    expect(workers[0]["devices"] == ["cuda:sm_90a Fake GPU"], workers)
+    devices = {worker["name"].split("/")[-1]: worker["devices"] for worker in workers}
+    expect(devices["cuda:0"] == ["cuda:sm_90a Fake GPU"] and {"cpu", "cuda:0", "hip:0"} == set(devices), workers)
     expect(worker.wait(60) == 0, "the worker did not end in order")
 
 
