@@ -1,6 +1,8 @@
 # The front door. Nothing needs to be installed or configured first: every target makes the machine ready itself.
 #   make demo        build, then tune a real ONNX graph and print what it found
 #   make test        build, then the tests
+#   make test-cluster   on a real Slurm of one node, and the Debian packages in a fresh Debian 12
+#   make packages    the Debian packages, into build/packages
 #   make install     the programs and the run-time library, to PREFIX (/usr/local)
 #   make bench       the figures that bench/README.md quotes; make bench-peers adds the other frameworks (6 GB of Python packages)
 #   make bench-parts   the memory-bound parts of models, beside the other frameworks
@@ -12,7 +14,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install setup python peers demo test test-long bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
+.PHONY: all build install setup python cluster peers demo test test-long test-cluster packages bench bench-peers bench-parts bench-models bench-cpu-model bench-replay bench-ranker format lint asan tsan fuzz clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -69,6 +71,19 @@ test-long: export WARPLOOM_TEST_SCALE ?= 10
 test-long: python
 	$(call configure_and_build,release,tests)
 	$(call run_tests,release,)
+
+# Slurm, and a Debian system that is downloaded for it.
+cluster:
+	@tools/setup.sh cluster
+
+test-cluster: cluster packages
+	$(call configure_and_build,release,tests)
+	$(call run_tests,release,-L cluster)
+
+packages: cluster
+	$(call configure_and_build,release,installed)
+	rm -rf build/packages
+	cpack --config build/release/CPackConfig.cmake -B build/packages
 
 bench: build
 	build/venv/bin/python bench/run.py

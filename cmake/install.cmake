@@ -1,4 +1,5 @@
 # `make install`: the programs, and the run-time library for programs of others: find_package(warploom), then link warploom::program.
+# Each file belongs to a component, which is a Debian package (packages.cmake): the client with the library, the coordinator, the worker.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,17 +18,23 @@ set(headers client/program/model.h client/program/bucket.h client/program/npy.h 
   compiler/ir/graph.h compiler/ir/ops.def)
 target_sources(warploom_program INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
 
-set(programs warploom warploomd warploom-worker warploom-runner warploom-train)
-install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS warploom_program EXPORT warploom LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom)
+set(client_programs warploom warploom-runner)
+set(coordinator_programs warploomd warploom-train)
+set(worker_programs warploom-worker)
+set(programs ${client_programs} ${coordinator_programs} ${worker_programs})
+foreach(component client coordinator worker)
+  install(TARGETS ${${component}_programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
+endforeach()
+install(TARGETS warploom_program EXPORT warploom LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT client
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warploom COMPONENT client)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/warploom)
-install(EXPORT warploom NAMESPACE warploom:: FILE warploomTargets.cmake DESTINATION ${package})
+install(EXPORT warploom NAMESPACE warploom:: FILE warploomTargets.cmake DESTINATION ${package} COMPONENT client)
 file(WRITE ${PROJECT_BINARY_DIR}/generated/warploomConfig.cmake
   "include(CMakeFindDependencyMacro)\nfind_dependency(absl)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/warploomTargets.cmake)\n")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/warploomConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/generated/warploomConfig.cmake ${PROJECT_BINARY_DIR}/generated/warploomConfigVersion.cmake
-  DESTINATION ${package})
+  DESTINATION ${package} COMPONENT client)
+install(DIRECTORY deploy DESTINATION ${CMAKE_INSTALL_DATADIR}/warploom USE_SOURCE_PERMISSIONS COMPONENT client)
 
 # What `make install` builds; the tests build it too.
 add_custom_target(installed DEPENDS ${programs} warploom_program)

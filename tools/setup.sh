@@ -3,6 +3,7 @@
 # call it.
 #   tools/setup.sh packages   the Debian packages of tools/packages.txt (as root, or as a user who may sudo)
 #   tools/setup.sh python     packages, then build/venv with tools/requirements.txt
+#   tools/setup.sh cluster    python, and the Debian packages of tools/packages-cluster.txt
 #   tools/setup.sh peers      python, then build/venv-peers with tools/requirements-peers.txt (several GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,20 +13,22 @@ fail() {
   exit 1
 }
 
+# missing_packages LIST
 missing_packages() {
   local wanted installed
-  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' tools/packages.txt | sort -u)
+  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1" | sort -u)
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u)
   comm -23 <(echo "$wanted") <(echo "$installed")
 }
 
+# install_packages LIST
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "setup: no apt-get here; install what tools/packages.txt lists under your system's names" >&2
+    echo "setup: no apt-get here; install what $1 lists under your system's names" >&2
     return
   fi
   local missing as_root=()
-  missing=$(missing_packages | tr '\n' ' ')
+  missing=$(missing_packages "$1" | tr '\n' ' ')
   [ -n "${missing// /}" ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || fail "need root or sudo for: apt-get install ${missing}"
@@ -62,16 +65,21 @@ need_disk() {
 
 mkdir -p build
 case "${1:-packages}" in
-  packages) install_packages ;;
+  packages) install_packages tools/packages.txt ;;
   python)
-    install_packages
+    install_packages tools/packages.txt
+    make_venv build/venv tools/requirements.txt
+    ;;
+  cluster)
+    install_packages tools/packages.txt
+    install_packages tools/packages-cluster.txt
     make_venv build/venv tools/requirements.txt
     ;;
   peers)
-    install_packages
+    install_packages tools/packages.txt
     make_venv build/venv tools/requirements.txt
     cmp -s tools/requirements-peers.txt build/venv-peers/.installed || need_disk 15
     make_venv build/venv-peers tools/requirements-peers.txt
     ;;
-  *) fail "unknown part '$1': expected packages, python or peers" ;;
+  *) fail "unknown part '$1': expected packages, python, cluster or peers" ;;
 esac

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""The Slurm array of deploy/slurm on a real Slurm: four workers measure for a batch; one task is cancelled in the middle
+of its work, one is preempted and requeued, and slurmctld is restarted. The batch ends with the bundles of a run
+that nobody disturbed, from as many trials, and no candidate is blamed."""
+
+import contextlib
+import re
+import sqlite3
+
+import slurm
+from harness import BIN, SOURCE, WHOLE, Scratch, bundles_of, expect, expect_same, trials_in, until
+
+import graphs
+
+REPEATS = 10 if WHOLE else 1
+BATCH = """trials = 24
+at_once = 1
+out = "{out}"
+[[model]]
+file = "softmax.graph"
+[[model]]
+file = "products.graph"
+"""
+
+
+def rows(store, query):
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
+            return connection.execute(query).fetchall()
+    except sqlite3.OperationalError:
+        return []
+
+
+def leased(store):
+    """Returns the names of the workers that have a lease."""
+    return {row[0].rsplit("#", 1)[0] for row in rows(store, "SELECT worker FROM batches WHERE state = 'leased'")}
+
+
+class Fleet:
+    """A coordinator, and a batch that waits for workers."""
+
+    def __init__(self, scratch, name):
+        self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
+        (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
+        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "127.0.0.1:0", name=f"warploomd.{name}")
+        log = scratch.root / f"warploomd.{name}.log"
+        self.address = until(lambda: re.search(r"listening on ([\d.:]+)", log.read_text()), 30, "it listens").group(1)
+        self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, "--jobs", 1, name=f"batch.{name}")
+
+    def finish(self):
+        expect(self.batch.wait(300) == 0, (self.scratch.root / f"batch.{self.name}.log").read_text())
+        blamed = rows(self.store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
+        expect(not blamed, f"candidates were blamed: {blamed}")
+        return trials_in(self.store), bundles_of(self.scratch.root / self.name)
+
+
+def undisturbed(scratch):
+    fleet = Fleet(scratch, "calm")
+    worker = scratch.start("warploom-worker", "--server", fleet.address, "--devices", "fake", name="calm.worker")
+    other = scratch.start("warploom-worker", "--server", fleet.address, "--devices", "fake", "--name", "other", name="calm.other")
+    result = fleet.finish()
+    for part in (worker, other, fleet.daemon):
+        part.kill()
+    return result
+
+
+def disturbed(scratch, cluster, number, calm):
+    whole, bundles = calm
+    fleet = Fleet(scratch, f"run{number}")
+    array = cluster.submit(
+        "--array=0-3", SOURCE / "deploy/slurm/worker.sbatch", WARPLOOM_SERVER=fleet.address, WARPLOOM_DEVICES="fake",
+        WARPLOOM_BIN=BIN, WARPLOOM_IDLE=5,
+    )
+
+    def task_with_a_lease(but=()):
+        names = [re.fullmatch(r"slurm-warploom-(\d+)-(\d+)", name) for name in leased(fleet.store)]
+        tasks = {f"{name[1]}_{name[2]}" for name in names if name} - set(but)
+        return min(tasks) if tasks else None
+
+    until(lambda: trials_in(fleet.store) >= whole // 4, 120, "a quarter of the trials")
+    cancelled = until(task_with_a_lease, 60, "a worker has a lease")
+    cluster.ask("scancel", cancelled)
+    until(lambda: cluster.states(array).get(cancelled) not in ("RUNNING", "COMPLETING"), 30, f"task {cancelled} has ended")
+    # One task has been cancelled, so its processor is taken first; the second processor is another task's.
+    urgent = cluster.submit("--partition=high", "--ntasks=2", "--wrap", "sleep 2")
+
+    def preempted():
+        return [task for task, state in cluster.states(array).items() if state in ("PENDING", "REQUEUED", "REQUEUE_HOLD")]
+
+    victim = until(preempted, 60, "a task is preempted")[0]
+    cluster.restart_controller()
+    until(lambda: cluster.states(urgent).get(urgent) not in ("PENDING", "RUNNING", "CONFIGURING"), 60, "the urgent job is done")
+    count, made = fleet.finish()
+    expect(count == whole, f"{count} trials, undisturbed {whole}")
+    expect_same(made, bundles)
+    # The victim begins again under its old name, finds nothing to do and ends, as the others do.
+    until(lambda: not {"RUNNING", "PENDING", "COMPLETING"} & set(cluster.states(array).values()), 120, "all workers have ended")
+    states = cluster.states(array)
+    expect(all(state == "COMPLETED" for task, state in states.items() if task != cancelled), states)
+    restarted = cluster.ask("scontrol", "show", "job", victim)
+    expect("Restarts=1" in restarted, restarted)
+    fleet.daemon.kill()
+
+
+def main():
+    with Scratch() as scratch, slurm.Slurm(scratch) as cluster:
+        (scratch.root / "softmax.graph").write_text(graphs.SOFTMAX)
+        (scratch.root / "products.graph").write_text(graphs.PRODUCTS)
+        calm = undisturbed(scratch)
+        for number in range(REPEATS):
+            disturbed(scratch, cluster, number, calm)
+        print(f"{REPEATS} times: one task cancelled, one preempted, slurmctld restarted; {calm[0]} trials each, none lost")
+
+
+if __name__ == "__main__":
+    main()
