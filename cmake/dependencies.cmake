@@ -36,6 +36,14 @@ add_library(warploom_xgboost INTERFACE)
 target_include_directories(warploom_xgboost SYSTEM INTERFACE ${WARPLOOM_XGBOOST_INCLUDE})
 target_link_libraries(warploom_xgboost INTERFACE -Wl,--push-state,--as-needed ${WARPLOOM_XGBOOST} -Wl,--pop-state)
 
+# Metrics and health over HTTP.
+find_package(prometheus-cpp REQUIRED CONFIG)
+find_library(WARPLOOM_HTTPLIB cpp-httplib REQUIRED)
+add_library(warploom_httplib INTERFACE)
+# As the library was built.
+target_compile_definitions(warploom_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+target_link_libraries(warploom_httplib INTERFACE ${WARPLOOM_HTTPLIB} OpenSSL::SSL)
+
 # Filters the system calls of a worker's children.
 find_library(WARPLOOM_SECCOMP seccomp REQUIRED)
 

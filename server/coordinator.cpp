@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
@@ -12,6 +14,9 @@
 #include "server/doors.h"
 #include "server/engine/engine.h"
 #include "server/listener.h"
+#include "server/metrics/calls.h"
+#include "server/metrics/http.h"
+#include "server/services/memory.h"
 #include "server/services/services.h"
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
@@ -48,9 +53,20 @@ absl::StatusOr<Ranker> ranker_for(const CoordinatorOptions& options) {
   return Ranker();
 }
 
+// Called by the store's one thread that writes.
+std::function<void(const char*)> commit_timer(Metrics* metrics) {
+  using Clock = std::chrono::steady_clock;
+  return [metrics, begun = Clock::time_point()](const char* point) mutable {
+    if (std::strcmp(point, "commit") == 0) begun = Clock::now();
+    if (std::strcmp(point, "committed") == 0)
+      metrics->commit_ended(std::chrono::duration<double>(Clock::now() - begun).count());
+  };
+}
+
 }  // namespace
 
 struct Coordinator::Impl {
+  std::unique_ptr<Metrics> metrics;  // null: nobody asks for them
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Upkeep> upkeep;
@@ -65,9 +81,12 @@ struct Coordinator::Impl {
   std::vector<std::unique_ptr<Doors>> doors;  // by address
   std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
+  std::unique_ptr<HttpServer> http;    // null: none
 
   absl::Status open(const CoordinatorOptions& options);
   bool build(bool tls);
+  absl::Status open_http(const CoordinatorOptions& options);
+  CoordinatorState state() const;
   void close();
 };
 
@@ -85,6 +104,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   wanted.on_broken = options.on_broken;
   wanted.quick_check = !options.listen.empty();
   wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
+  if (!options.http.empty()) metrics = std::make_unique<Metrics>();
+  if (metrics != nullptr) wanted.at_point = commit_timer(metrics.get());
   WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
@@ -98,6 +119,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
   jobs.promoted = [this](const std::string& key) { replies->drop(key); };
+  if (metrics != nullptr) {
+    jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
+    jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
+  }
   if (authorizer != nullptr) jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
   compiler = warploom_compiler(std::move(ranker));
@@ -137,11 +162,52 @@ bool Coordinator::Impl::build(bool tls) {
       doors.push_back(std::make_unique<Doors>(kind, authorizer.get(), &builder));
     }
   }
+  if (metrics != nullptr) {
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> counters;
+    counters.push_back(count_calls(metrics.get()));
+    builder.experimental().SetInterceptorCreators(std::move(counters));
+  }
   server = builder.BuildAndStart();
   return server != nullptr;
 }
 
+absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
+  if (options.http.empty()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(http, HttpServer::open({.address = options.http,
+                                              .tls = options.tls,
+                                              .metrics = [this] { return metrics->text(state()); },
+                                              .not_ready = [this]() -> std::string {
+                                                return engine->draining() ? "drained: workers get no new work" : "";
+                                              }}));
+  return absl::OkStatus();
+}
+
+CoordinatorState Coordinator::Impl::state() const {
+  CoordinatorState out = process_state();
+  out.ready_candidates = engine->ready_candidates();
+  std::map<JobState, int64_t> jobs = engine->unfinished_jobs();
+  out.queued_jobs = jobs[JobState::kQueued];
+  out.running_jobs = jobs[JobState::kRunning];
+  for (const WorkerView& worker : engine->workers()) {
+    (worker.alive ? out.workers_alive : out.workers_gone) += 1;
+    out.leases += worker.leases;
+  }
+  std::error_code none;
+  const auto size_of = [&](const std::string& file) {
+    const auto size = std::filesystem::file_size(file, none);
+    return none ? 0 : static_cast<int64_t>(size);
+  };
+  out.database_bytes = size_of(store->file());
+  out.log_bytes = size_of(store->file() + "-wal");
+  const HeldMemory memory = held_memory();
+  out.heap_bytes = memory.heap_bytes;
+  out.resident_bytes = memory.resident_bytes;
+  out.drained = engine->draining();
+  return out;
+}
+
 void Coordinator::Impl::close() {
+  http.reset();
   listener.reset();
   if (server) {
     server->Shutdown(std::chrono::system_clock::now() + kDrain);
@@ -173,6 +239,7 @@ absl::Status Coordinator::start(const CoordinatorOptions& options) {
   absl::Status status = impl.open(options);
   if (status.ok() && !impl.build(options.tls.any())) status = absl::InternalError("gRPC could not start a server");
   if (status.ok()) status = impl.engine->start();
+  if (status.ok()) status = impl.open_http(options);
   if (!status.ok()) {
     impl.close();
     return status;
@@ -190,6 +257,10 @@ std::shared_ptr<grpc::Channel> Coordinator::in_process_channel() {
 
 int Coordinator::port() const {
   return impl_->listener == nullptr ? 0 : impl_->listener->port(0);
+}
+
+std::string Coordinator::http_address() const {
+  return impl_->http == nullptr ? "" : impl_->http->address();
 }
 
 std::vector<std::string> Coordinator::addresses() const {

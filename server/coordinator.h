@@ -27,6 +27,7 @@ struct CoordinatorOptions {
   // of this machine; with it every port speaks TLS.
   std::string listen;
   TlsFiles tls;
+  std::string http;         // "HOST:PORT" of metrics and health (server/metrics/http.h); empty: none
   std::string signing_key;  // file of the private key that signs records, made when missing; empty: none are signed
   std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
   int max_connections = 0;  // at once (server/listener.h)
@@ -69,6 +70,7 @@ class Coordinator {
   int port() const;  // the bound port of the first address, when it is HOST:0
   // The addresses that it listens on, with the bound ports.
   std::vector<std::string> addresses() const;
+  std::string http_address() const;  // with the bound port; empty: there is none
   // No new leases, open calls end with UNAVAILABLE, the store is checkpointed and closed. Takes at most about 10 s, or
   // as long as a backup that is under way.
   void stop();

@@ -84,6 +84,9 @@ std::vector<Setting> Daemon::settings() {
       {"--tls-cert", "tls_cert", &options.tls.cert, "certificate of this coordinator in PEM; every HOST:PORT has TLS"},
       {"--tls-key", "tls_key", &options.tls.key, "its private key"},
       {"--tls-ca", "tls_ca", &options.tls.ca, "who makes the certificates of workers, clients and operators"},
+      {"--http", "http", &options.http,
+       "HOST:PORT for metrics and health (/metrics, /healthz, /readyz); HTTPS with --tls-cert, else on this machine "
+       "only"},
       {"--signing-key", "signing_key", &options.signing_key,
        "private Ed25519 key in PEM that signs what is stored; STORE.key, made when missing, unless said"},
       {"--ranker", "ranker", &options.ranker,
@@ -287,6 +290,7 @@ int main(int argc, char** argv) {
   spdlog::info("serving on {}, store {}", address, options.store);
   // Scripts that asked for port 0 read the port here.
   std::printf("listening on %s\n", address.c_str());
+  if (const std::string http = coordinator.http_address(); !http.empty()) std::printf("metrics on %s\n", http.c_str());
   std::fflush(stdout);
 
   wait_for_signal(signals);

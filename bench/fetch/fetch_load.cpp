@@ -205,12 +205,14 @@ class Reporting {
 
 // A coordinator over the store, with or without its cache of replies.
 struct Served {
-  Served(const std::string& file, int64_t reply_bytes, const TlsFiles& tls = {}, const std::string& callers = "") {
+  Served(const std::string& file, int64_t reply_bytes, const TlsFiles& tls = {}, const std::string& callers = "",
+         const std::string& http = "") {
     CoordinatorOptions options;
     options.store = file;
     options.listen = "localhost:0";
     options.tls = tls;
     options.callers = callers;
+    options.http = http;
     options.compiler = &compiler;
     options.reply_bytes = reply_bytes;
     must(coordinator.start(options));
@@ -274,6 +276,8 @@ void run(int64_t records, double seconds) {
   BareServer echo(&echo_service), echo_whole(&echo_whole_service), bare_store(&bare_store_service);
   Served memory(scratch.path("a.db"), 256 << 20), disk(scratch.path("b.db"), 0);
   std::filesystem::copy_file(scratch.path("b.db"), scratch.path("c.db"));
+  std::filesystem::copy_file(scratch.path("c.db"), scratch.path("d.db"));
+  Served counted(scratch.path("d.db"), 256 << 20, {}, "", "127.0.0.1:0");
   const TlsFiles own = make_certificate(scratch, "own", "peer", "DNS:localhost");
   const TlsFiles peer = make_certificate(scratch, "peer", "own", "URI:spiffe://bench/warploom/client");
   const auto token = make_token(scratch.path("callers"), "bench", kClient, 3600);
@@ -295,6 +299,7 @@ void run(int64_t records, double seconds) {
       {"manifest from memory, mutual TLS", fetcher(records, true, address, by_certificate)},
       {"the same with TLS and a token", fetcher(records, true, address, by_token)},
       {"bare SQLite behind bare gRPC", fetcher(records, true, bare_store.port)},
+      {"manifest from memory, with metrics", fetcher(records, true, counted.coordinator.port())},
   };
   measure(all, seconds);
   for (int threads : {1, 4}) {
@@ -303,6 +308,7 @@ void run(int64_t records, double seconds) {
     std::printf("           store / bare gRPC %.2f, / bare SQLite %.3f, / SQLite behind gRPC %.2f (manifest)\n",
                 part(2, 0), part(2, 6), part(2, 9));
     std::printf("           memory by mutual TLS / in plain text %.2f, with a token %.2f\n", part(7, 1), part(8, 1));
+    std::printf("           memory with metrics / without %.2f\n", part(10, 1));
   }
   Reporting reporting(memory.coordinator);
   reporting.wait_until_steady();

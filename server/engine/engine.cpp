@@ -214,6 +214,16 @@ std::vector<WorkerView> Engine::workers() {
   return out;
 }
 
+std::map<std::string, int64_t> Engine::ready_candidates() {
+  return impl_->leases.ready_candidates();
+}
+
+std::map<JobState, int64_t> Engine::unfinished_jobs() {
+  std::map<JobState, int64_t> counts = impl_->views.counts();
+  std::erase_if(counts, [](const auto& entry) { return is_done(entry.first); });
+  return counts;
+}
+
 Job job_of(const JobRow& row) {
   Job job;
   job.name = job_name(row.id);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct EngineOptions {
   std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };
+  // For those who count. Called on any thread; a lease that has ended without a report.
+  std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
+  std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
 };
 
 struct LeaseGrant {
@@ -104,6 +108,8 @@ class Engine {
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
   void release(const LeaseRef& lease, LeaseEnd why);  // undone; another worker may have it
   std::vector<WorkerView> workers();
+  std::map<std::string, int64_t> ready_candidates();  // that wait for a worker, by target
+  std::map<JobState, int64_t> unfinished_jobs();
 
  private:
   struct Impl;

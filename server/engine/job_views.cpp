@@ -47,6 +47,14 @@ void JobViews::begin(int64_t id, Job job) {
     replace(id, view->second, std::move(job), Clock::now());
 }
 
+std::map<JobState, int64_t> JobViews::counts() const {
+  const std::lock_guard lock(mutex_);
+  std::map<JobState, int64_t> counts;
+  for (const auto& [id, view] : views_)
+    if (view.job != nullptr) ++counts[view.job->state];
+  return counts;
+}
+
 void JobViews::publish(int64_t id, Job job, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   View& view = views_[id];

@@ -35,6 +35,7 @@ class JobViews {
   void publish(int64_t id, Job job, Clock::time_point now = Clock::now());
   void forget(int64_t id);
   std::shared_ptr<const Job> find(int64_t id) const;  // null: there is no view
+  std::map<JobState, int64_t> counts() const;         // of the jobs that have a view, by state
   // Tells the view, now and whenever it changes, unless its version is `seen`; also a view that begins later. Lasts
   // until unwatch(), beyond forget(). `tell` is called on the thread of the views, without the lock and with the newest
   // version; once with Unavailable after leave().

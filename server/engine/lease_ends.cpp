@@ -132,6 +132,7 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
   // A full disk may take neither the object nor that the lease has ended.
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
+  callbacks_.ended(why);
   if (lost) spdlog::warn("worker {} was lost while it had batch {}", name, owned.batch_id);
   switch (verdict_on({.lost_on = item.lost_on,
                       .candidates = item.offer.batch->candidates.size(),

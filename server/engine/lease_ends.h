@@ -18,6 +18,8 @@ enum class LeaseEnd {
   kSuperseded,  // a newer process took the name of the worker
 };
 
+inline constexpr const char* kLeaseEndNames[] = {"released", "unable", "expired", "superseded"};
+
 // What to do with a batch after a lease has ended.
 enum class LossVerdict {
   kAgain,    // it is ready for another worker

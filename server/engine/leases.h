@@ -40,6 +40,7 @@ struct LeaseCallbacks {
       stored;
   // Parts take the place of a batch. Called before anybody can have them.
   std::function<void(int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts)> split;
+  std::function<void(LeaseEnd why)> ended = [](LeaseEnd) {};  // a lease, without a report
   // The store could not write what became of a batch of this search.
   std::function<void(int64_t search_id, const absl::Status& status)> store_failed;
 };
@@ -87,6 +88,7 @@ class Leases {
 
   void drain(bool on) { ready_.drain(on); }  // Gives no new lease while it is on.
   bool draining() const { return ready_.draining(); }
+  std::map<std::string, int64_t> ready_candidates() const { return ready_.candidates(); }
   void leave() { ready_.leave(); }  // The process is about to end: calls that wait are answered.
   void wake() { ready_.look(); }    // The loop is not busy any more.
   // An object could not be stored. A worker that gives its lease back since then cannot be blamed, and neither can its

@@ -43,6 +43,7 @@ struct Engine::Impl {
                 {.stored =
                      [this](int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials,
                             const std::string& worker) {
+                       options.stored(trials);
                        loop.post([this, search_id, batch_id, trials, worker] {
                          searches.on_trials(search_id, batch_id, trials, worker);
                        });
@@ -51,6 +52,7 @@ struct Engine::Impl {
                      [this](int64_t search_id, const std::string& batch_id, const std::vector<BatchRow>& parts) {
                        loop.post([this, search_id, batch_id, parts] { searches.on_split(search_id, batch_id, parts); });
                      },
+                 .ended = options.lease_ended,
                  .store_failed =
                      [this](int64_t search_id, const absl::Status& status) {
                        loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });

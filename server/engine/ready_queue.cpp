@@ -157,6 +157,13 @@ void ReadyQueue::leave() {
   end_all();
 }
 
+std::map<std::string, int64_t> ReadyQueue::candidates() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, int64_t> waiting;
+  for (const auto& [id, place] : places_) waiting[place.batch.device.target] += place.batch.candidates;
+  return waiting;
+}
+
 bool ReadyQueue::draining() const {
   const std::lock_guard lock(mutex_);
   return draining_;

@@ -74,7 +74,8 @@ class ReadyQueue {
   void look();          // Gives what is ready to the calls that wait: nothing is paused any more.
   void drain(bool on);  // While it is on, nothing is given and calls wait.
   bool draining() const;
-  void leave();  // Answers every call, now and from now on, without a lease.
+  std::map<std::string, int64_t> candidates() const;  // of the batches that are ready, by target
+  void leave();                                       // Answers every call, now and from now on, without a lease.
 
  private:
   using Calls = std::map<uint64_t, std::shared_ptr<LeaseCall>>;  // by arrival

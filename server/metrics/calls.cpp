@@ -1,0 +1,69 @@
+#include "server/metrics/calls.h"
+
+#include <chrono>
+#include <set>
+#include <string>
+
+namespace wl {
+namespace {
+
+namespace ge = grpc::experimental;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kCodes[] = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+// Calls that end when something has happened.
+const std::set<std::string>& waiting_methods() {
+  static const std::set<std::string> kMethods = {"/warploom.v1.WorkerService/AcquireLeases",
+                                                 "/warploom.v1.TuningService/WatchJob"};
+  return kMethods;
+}
+
+// Lives as long as one call.
+class CallCounter final : public ge::Interceptor {
+ public:
+  CallCounter(Metrics* metrics, const char* method) : metrics_(metrics), method_(method) {}
+  // A call whose client has gone gets no status.
+  ~CallCounter() override {
+    const std::chrono::duration<double> seconds = Clock::now() - begun_;
+    metrics_->call_ended(method_, kCodes[code_], seconds.count(), waiting_methods().contains(method_));
+  }
+
+  void Intercept(ge::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS)) {
+      const int code = methods->GetSendStatus().error_code();
+      code_ =
+          code >= 0 && code < static_cast<int>(std::size(kCodes)) ? code : static_cast<int>(grpc::StatusCode::UNKNOWN);
+    }
+    methods->Proceed();
+  }
+
+ private:
+  Metrics* const metrics_;
+  const std::string method_;
+  const Clock::time_point begun_ = Clock::now();
+  int code_ = static_cast<int>(grpc::StatusCode::CANCELLED);
+};
+
+class CounterFactory final : public ge::ServerInterceptorFactoryInterface {
+ public:
+  explicit CounterFactory(Metrics* metrics) : metrics_(metrics) {}
+  ge::Interceptor* CreateServerInterceptor(ge::ServerRpcInfo* info) override {
+    return new CallCounter(metrics_, info->method());
+  }
+
+ private:
+  Metrics* const metrics_;
+};
+
+}  // namespace
+
+std::unique_ptr<ge::ServerInterceptorFactoryInterface> count_calls(Metrics* metrics) {
+  return std::make_unique<CounterFactory>(metrics);
+}
+
+}  // namespace wl

@@ -1,0 +1,15 @@
+// Tells Metrics of every call of a gRPC server.
+#pragma once
+
+#include <grpcpp/support/server_interceptor.h>
+
+#include <memory>
+
+#include "server/metrics/metrics.h"
+
+namespace wl {
+
+// For ServerBuilder::experimental().SetInterceptorCreators(). `metrics` must outlive the server.
+std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> count_calls(Metrics* metrics);
+
+}  // namespace wl

@@ -1,0 +1,86 @@
+#include "server/metrics/http.h"
+
+#include <httplib.h>
+
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "proto/dial.h"
+
+namespace wl {
+namespace {
+
+constexpr int kThreads = 4, kSeconds = 5;
+constexpr const char* kText = "text/plain; charset=utf-8";
+
+}  // namespace
+
+struct HttpServer::Impl {
+  std::unique_ptr<httplib::Server> server;
+  std::string host;
+  int port = 0;
+  std::thread thread;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpServer::~HttpServer() {
+  impl_->server->stop();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+std::string HttpServer::address() const {
+  return cat(impl_->host, ":", impl_->port);
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  const size_t colon = options.address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(options.address.substr(colon + 1), &impl->port) ||
+      impl->port < 0 || impl->port > 65535) {
+    return invalid("--http: expected HOST:PORT, found \"", options.address, "\"");
+  }
+  impl->host = options.address.substr(0, colon);
+  const bool tls = !options.tls.cert.empty();
+  if (!tls && !is_loopback(impl->host)) {
+    return invalid("--http ", options.address,
+                   ": is reachable from other machines, and nothing goes to them in plain text; say --tls-cert and "
+                   "--tls-key, or listen on 127.0.0.1");
+  }
+  impl->server = tls ? std::make_unique<httplib::SSLServer>(options.tls.cert.c_str(), options.tls.key.c_str())
+                     : std::make_unique<httplib::Server>();
+  httplib::Server& server = *impl->server;
+  if (!server.is_valid()) return invalid("--http: the certificate ", options.tls.cert, " or its key cannot be used");
+  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.set_read_timeout(kSeconds);
+  server.set_write_timeout(kSeconds);
+  server.set_keep_alive_timeout(1);  // a connection holds a thread, so idle ones end soon
+  server.set_payload_max_length(0);
+  server.Get("/metrics", [metrics = options.metrics](const httplib::Request&, httplib::Response& answer) {
+    answer.set_content(metrics(), "text/plain; version=0.0.4; charset=utf-8");
+  });
+  server.Get("/healthz",
+             [](const httplib::Request&, httplib::Response& answer) { answer.set_content("alive\n", kText); });
+  server.Get("/readyz", [not_ready = options.not_ready](const httplib::Request&, httplib::Response& answer) {
+    const std::string why = not_ready();
+    answer.status = why.empty() ? 200 : 503;
+    answer.set_content(why.empty() ? "ready\n" : why + "\n", kText);
+  });
+  // By default two processes could serve at one port.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  const bool bound = impl->port == 0 ? (impl->port = server.bind_to_any_port(impl->host.c_str())) > 0
+                                     : server.bind_to_port(impl->host.c_str(), impl->port);
+  if (!bound) {
+    return absl::UnavailableError(cat("--http ", options.address,
+                                      ": cannot be listened on; it is in use by another process or not of this "
+                                      "machine: choose another"));
+  }
+  impl->thread = std::thread([&server] { server.listen_after_bind(); });
+  while (!server.is_running()) std::this_thread::yield();  // stop() does nothing before that
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+}  // namespace wl

@@ -1,0 +1,149 @@
+#include "server/metrics/metrics.h"
+
+#include <google/protobuf/descriptor.h>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "proto/protocol.h"
+
+namespace wl {
+namespace {
+
+namespace pm = prometheus;
+
+// Seconds, from an answer out of memory to one that waits for disks.
+const pm::Histogram::BucketBoundaries kBuckets = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                                  0.1,    0.25,  0.5,    1,     2.5,  5,     10};
+
+std::set<std::string> methods_of_protocol() {
+  std::set<std::string> names;
+  for (const google::protobuf::FileDescriptor* file : protocol_files())
+    for (int s = 0; s < file->service_count(); ++s)
+      for (int m = 0; m < file->service(s)->method_count(); ++m)
+        names.insert("/" + file->service(s)->full_name() + "/" + file->service(s)->method(m)->name());
+  return names;
+}
+
+}  // namespace
+
+struct Metrics::Impl {
+  pm::Family<pm::Counter>& counters(const char* name, const char* help) {
+    return pm::BuildCounter().Name(name).Help(help).Register(registry);
+  }
+  pm::Family<pm::Gauge>& gauges(const char* name, const char* help) {
+    return pm::BuildGauge().Name(name).Help(help).Register(registry);
+  }
+
+  pm::Registry registry;
+  const std::set<std::string> methods = methods_of_protocol();
+  pm::Family<pm::Counter>& calls = counters("warploom_rpc_requests_total", "Calls that have ended.");
+  pm::Family<pm::Histogram>& seconds = pm::BuildHistogram()
+                                           .Name("warploom_rpc_duration_seconds")
+                                           .Help("Time of calls, but for those that wait for something to happen.")
+                                           .Register(registry);
+  pm::Histogram& commits = pm::BuildHistogram()
+                               .Name("warploom_store_commit_duration_seconds")
+                               .Help("Time of a commit of the store, which may have many writes; fsync included.")
+                               .Register(registry)
+                               .Add({}, kBuckets);
+  pm::Family<pm::Counter>& trials = counters("warploom_trials_total", "Candidates that were measured or given up.");
+  pm::Family<pm::Counter>& ended = counters("warploom_leases_lost_total", "Leases that ended without a report.");
+  // These change with their number only when a target comes or goes, so they are made anew each time.
+  pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
+  pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
+  pm::Family<pm::Gauge>& workers = gauges("warploom_workers", "Workers that have registered within the last hour.");
+  pm::Gauge& leases = gauges("warploom_leases", "Batches that workers have.").Add({});
+  pm::Gauge& drained = gauges("warploom_drained", "Whether workers get no new work.").Add({});
+  pm::Gauge& database = gauges("warploom_store_database_bytes", "Size of the database.").Add({});
+  pm::Gauge& log = gauges("warploom_store_log_bytes", "Size of its write-ahead log.").Add({});
+  pm::Gauge& heap = gauges("warploom_heap_bytes", "Memory that allocations hold.").Add({});
+  pm::Gauge& resident = gauges("process_resident_memory_bytes", "Resident memory size.").Add({});
+  pm::Gauge& descriptors = gauges("process_open_fds", "Open file descriptors.").Add({});
+  pm::Gauge& started = gauges("process_start_time_seconds", "Start time since the Unix epoch.").Add({});
+  pm::Counter& processor = counters("process_cpu_seconds_total", "User and system time.").Add({});
+  std::mutex text_lock;  // one text() at a time
+  double processor_s = 0;
+  std::map<std::string, pm::Gauge*> ready_of;  // by target
+};
+
+CoordinatorState process_state() {
+  static const int64_t started = time(nullptr);
+  CoordinatorState out;
+  rusage used = {};
+  getrusage(RUSAGE_SELF, &used);
+  for (const timeval& time : {used.ru_utime, used.ru_stime})
+    out.processor_s += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  std::error_code none;
+  for (auto at = std::filesystem::directory_iterator("/proc/self/fd", none);
+       at != std::filesystem::directory_iterator(); at.increment(none))
+    ++out.descriptors;
+  out.started_unix_s = started;
+  return out;
+}
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+  impl_->gauges("warploom_build_info", "Always 1; its labels say what runs.")
+      .Add({{"version", WARPLOOM_VERSION}})
+      .Set(1);
+  for (const char* outcome : kOutcomeNames) impl_->trials.Add({{"outcome", outcome}});
+}
+
+Metrics::~Metrics() = default;
+
+void Metrics::call_ended(const std::string& method, const std::string& code, double seconds, bool waits) {
+  const std::string name = impl_->methods.contains(method) ? method.substr(1) : "unknown";
+  impl_->calls.Add({{"method", name}, {"code", code}}).Increment();
+  if (!waits) impl_->seconds.Add({{"method", name}}, kBuckets).Observe(seconds);
+}
+
+void Metrics::trials_stored(const std::vector<Trial>& trials) {
+  for (const Trial& trial : trials)
+    impl_->trials.Add({{"outcome", kOutcomeNames[static_cast<size_t>(trial.outcome)]}}).Increment();
+}
+
+void Metrics::commit_ended(double seconds) {
+  impl_->commits.Observe(seconds);
+}
+
+void Metrics::lease_ended(const std::string& why) {
+  impl_->ended.Add({{"reason", why}}).Increment();
+}
+
+std::string Metrics::text(const CoordinatorState& state) {
+  Impl& impl = *impl_;
+  const std::lock_guard lock(impl.text_lock);
+  for (const auto& [target, gauge] : impl.ready_of) gauge->Set(0);
+  for (const auto& [target, count] : state.ready_candidates) {
+    pm::Gauge*& gauge = impl.ready_of[target];
+    if (gauge == nullptr) gauge = &impl.ready.Add({{"target", target}});
+    gauge->Set(static_cast<double>(count));
+  }
+  const std::pair<pm::Gauge*, int64_t> rows[] = {{&impl.jobs.Add({{"state", "queued"}}), state.queued_jobs},
+                                                 {&impl.jobs.Add({{"state", "running"}}), state.running_jobs},
+                                                 {&impl.workers.Add({{"state", "alive"}}), state.workers_alive},
+                                                 {&impl.workers.Add({{"state", "gone"}}), state.workers_gone},
+                                                 {&impl.leases, state.leases},
+                                                 {&impl.drained, state.drained ? 1 : 0},
+                                                 {&impl.database, state.database_bytes},
+                                                 {&impl.log, state.log_bytes},
+                                                 {&impl.heap, state.heap_bytes},
+                                                 {&impl.resident, state.resident_bytes},
+                                                 {&impl.descriptors, state.descriptors},
+                                                 {&impl.started, state.started_unix_s}};
+  for (const auto& [gauge, value] : rows) gauge->Set(static_cast<double>(value));
+  impl.processor.Increment(std::max(0.0, state.processor_s - impl.processor_s));
+  impl.processor_s = std::max(impl.processor_s, state.processor_s);
+  return pm::TextSerializer().Serialize(impl.registry.Collect());
+}
+
+}  // namespace wl

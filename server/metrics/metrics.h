@@ -1,0 +1,56 @@
+// What Prometheus is told of a coordinator: calls, trials, leases, the queue, workers and the store. Names follow its
+// conventions (prometheus.io/docs/practices/naming). Labels have few values whatever callers do: no name of a worker,
+// a team or a key is one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/base/records.h"
+
+namespace wl {
+
+// What is looked up when Prometheus asks.
+struct CoordinatorState {
+  std::map<std::string, int64_t> ready_candidates;  // that wait for a worker, by target
+  int64_t queued_jobs = 0, running_jobs = 0;
+  int64_t workers_alive = 0, workers_gone = 0;
+  int64_t leases = 0;
+  int64_t database_bytes = 0, log_bytes = 0;   // of the store's file and its write-ahead log
+  int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
+  double processor_s = 0;                      // that the process has used
+  int64_t descriptors = 0, started_unix_s = 0;
+  bool drained = false;
+};
+
+// The figures of this process alone: processor, descriptors, start.
+CoordinatorState process_state();
+
+// Every function may be called from any thread.
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // A call has ended. `method`: "/warploom.v1.Admin/Drain"; one that the protocol does not have counts as "unknown".
+  // `code`: the name of its gRPC status, such as "NOT_FOUND". `waits`: its time says how long it waited, not how slow
+  // it was.
+  void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
+  void trials_stored(const std::vector<Trial>& trials);
+  void commit_ended(double seconds);         // of a transaction of the store, fsync included
+  void lease_ended(const std::string& why);  // without a report
+
+  // The text format of Prometheus, version 0.0.4.
+  std::string text(const CoordinatorState& state);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wl

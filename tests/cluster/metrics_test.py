@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Prometheus' own checks, by promtool: the metrics of a coordinator follow its conventions, and each alert of deploy/prometheus rings for
+its reason alone. A metric that is named in an alert is one that the coordinator has."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from harness import SOURCE, Scratch, expect, skip, until  # noqa: E402
+
+import graphs  # noqa: E402
+
+RULES = SOURCE / "deploy/prometheus"
+
+
+def promtool(*arguments, **options):
+    done = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    expect(done.returncode == 0, f"promtool {arguments}: {done.stdout}\n{done.stderr}")
+
+
+def main():
+    if shutil.which("promtool") is None:
+        skip("promtool is missing; `make test-cluster` installs it")
+    promtool("check", "rules", RULES / "alerts.yml")
+    promtool("test", "rules", RULES / "alerts_test.yml")
+    with Scratch() as scratch:
+        scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--http", "127.0.0.1:0", name="coordinator")
+        log = scratch.root / "coordinator.log"
+        where = until(lambda: re.search(r"metrics on (\S+)", log.read_text()), 60, "it serves metrics").group(1)
+        worker = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", "--name", "lost")
+        (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
+        scratch.run("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 8)
+        worker.kill()
+        with urllib.request.urlopen(f"http://{where}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        promtool("check", "metrics", input=text)
+        used = set(re.findall(r"warploom_\w+", "".join(line for line in open(RULES / "alerts.yml") if "description" not in line)))
+        known = set(re.findall(r"^# TYPE (\w+)", text, re.M)) | {"warploom_leases_lost_total"}
+        expect({re.sub(r"_bucket$", "", name) for name in used} <= known, used - known)
+        print("promtool is content")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Metrics and health of a real coordinator over HTTP: what a job leaves in them, that labels stay few whatever callers say, readiness
+while it is drained, HTTPS with its certificate, and what wrong addresses say."""
+
+import os
+import re
+import ssl
+import urllib.error
+import urllib.request
+
+import graphs
+from harness import SOURCE, Scratch, expect, until
+
+
+def ask(url, context=None):
+    try:
+        with urllib.request.urlopen(url, timeout=30, context=context) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def values(text):
+    """Sample -> value; each has a HELP and a TYPE."""
+    out = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        sample, value = line.rsplit(" ", 1)
+        out[sample] = float(value)
+        family = re.sub(r"_(bucket|sum|count)$", "", re.match(r"\w+", sample)[0])
+        expect(f"# HELP {family} " in text and f"# TYPE {family} " in text, f"{family} has no HELP or TYPE")
+    return out
+
+
+def start(scratch, name, *options):
+    scratch.start("warploomd", "--store", f"{name}.db", "--listen", f"unix:{name}.s", "--http", "127.0.0.1:0", *options, name=name)
+    log = scratch.root / f"{name}.log"
+    return until(lambda: re.search(r"metrics on (\S+)", log.read_text()), 60, "it serves metrics").group(1)
+
+
+def counts(scratch):
+    where = start(scratch, "a")
+    server = ["--server", "unix:a.s"]
+    before = values(ask(f"http://{where}/metrics")[1])
+    expect(before["warploom_trials_total{outcome=\"correct\"}"] == 0, before)
+    (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
+    tune = scratch.start("warploom", "tune", "g.graph", *server, "--trials", 8, name="tune")
+
+    until(lambda: values(ask(f"http://{where}/metrics")[1])['warploom_jobs{state="queued"}'] == 1, 60, "a job waits")
+    scratch.run("warploom", "drain", *server)
+    worker = scratch.start("warploom-worker", *server, "--devices", "fake", "--name", "somebody")
+    queue = re.compile(r'^warploom_queue_candidates\{target="cpu:\w+"\} [1-9]', re.M)
+    until(lambda: queue.search(ask(f"http://{where}/metrics")[1]), 60, "candidates wait, since nothing is given out")
+    scratch.run("warploom", "undrain", *server)
+    expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
+    scratch.run("warploom", "get", "ab" * 32, *server, expect=3)
+    text = ask(f"http://{where}/metrics")[1]
+    after = values(text)
+    expect(after["warploom_trials_total{outcome=\"correct\"}"] >= 8 and after['warploom_workers{state="alive"}'] == 1, text)
+    expect(after['warploom_rpc_requests_total{code="NOT_FOUND",method="warploom.v1.KernelStore/GetKernel"}'] == 1, text)
+    expect(after["warploom_store_commit_duration_seconds_count"] > 8 and after["warploom_store_database_bytes"] > 0, text)
+    expect(not any(value for sample, value in after.items() if sample.startswith(("warploom_queue_candidates", "warploom_jobs"))), text)
+    for secret in ("somebody", "ab" * 32, "g.graph"):
+        expect(secret not in text, f"{secret} is in the metrics")
+    expect(ask(f"http://{where}/healthz") == (200, "alive\n") and ask(f"http://{where}/readyz") == (200, "ready\n"), "health")
+    expect(ask(f"http://{where}/other")[0] == 404, "there is no other page")
+    scratch.run("warploom", "drain", *server)
+    code, said = ask(f"http://{where}/readyz")
+    expect(code == 503 and "drained" in said, (code, said))
+    worker.kill()
+    return where
+
+
+def secure(scratch):
+    certificates = os.path.join(SOURCE, "deploy/certificates.sh")
+    for role in (["coordinator", "localhost", "127.0.0.1"], ["client", "c"]):
+        done = os.spawnvp(os.P_WAIT, certificates, [certificates, scratch.path("tls"), *role])
+        expect(done == 0, f"certificates.sh {role}")
+    tls = ["--tls-ca", "tls/ca.pem", "--tls-cert", "tls/coordinator.pem", "--tls-key", "tls/coordinator.key"]
+    where = start(scratch, "b", *tls)
+    trusting = ssl.create_default_context(cafile=scratch.path("tls/ca.pem"))
+    expect(ask(f"https://{where}/healthz", trusting) == (200, "alive\n"), "health by HTTPS")
+    try:
+        ask(f"http://{where}/healthz")
+    except OSError:
+        return
+    raise AssertionError("plain text was answered where there is a certificate")
+
+
+def mistakes(scratch, taken):
+    for address, code, says in (
+        ("0.0.0.0:0", 1, "nothing goes to them in plain text"),
+        ("localhost", 1, "--http: expected HOST:PORT"),
+        (taken, 4, "in use by another process"),
+    ):
+        done = scratch.run("warploomd", "--store", "c.db", "--listen", "unix:c.s", "--http", address, expect=code)
+        expect(says in done.err, done.err)
+
+
+def main():
+    with Scratch() as scratch:
+        taken = counts(scratch)
+        secure(scratch)
+        mistakes(scratch, taken)
+        print("ok")
+
+
+if __name__ == "__main__":
+    main()
