@@ -83,6 +83,10 @@ struct Await {
 // Waits until a job is done and returns it. Unavailable: its budget is over and there was no worker, or the coordinator
 // did not come back. Cancelled: how.stop was requested.
 absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how);
+// For embedded mode: cancels the other jobs of the store. Their processes have ended and nobody waits for their
+// results, and they would take the worker's time. Their trials stay, and searches that they share with the job `mine`
+// continue.
+absl::Status end_orphans(Context& context, const std::string& mine);
 // Returns the Status of a job that has no result; it decides the exit code.
 absl::Status why_no_result(const Job& job);
 // Writes to a file, or to stdout if `where` is "-". Does nothing if `where` is empty.

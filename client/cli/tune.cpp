@@ -59,17 +59,6 @@ absl::StatusOr<Job> follow(Context& context, const Job& job, Clock::time_point b
   return done;
 }
 
-// Cancels jobs of processes that have ended: nobody waits for their results, and they would take the worker's time.
-// Their trials stay, and searches that they share with this job continue.
-absl::Status end_orphans(Context& context, const std::string& mine) {
-  constexpr int kRecent = 100;
-  WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, context.service.list_jobs(kRecent));
-  for (const Job& job : jobs) {
-    if (job.name != mine && !is_done(job.state)) WL_RETURN_IF_ERROR(context.service.cancel_job(job.name).status());
-  }
-  return absl::OkStatus();
-}
-
 struct Tuned {
   Job job;
   const GraphFile* file = nullptr;  // null if only the job's name is known
@@ -174,6 +163,15 @@ absl::StatusOr<Job> await_job(Context& context, const Job& job, const Await& how
   const bool nothing = done.ok() && done->state == JobState::kCancelled && !done->result;
   if (nothing || absl::IsDeadlineExceeded(done.status())) return budget_is_over(context, seen, how.budget_s);
   return done;
+}
+
+absl::Status end_orphans(Context& context, const std::string& mine) {
+  constexpr int kRecent = 100;
+  WL_ASSIGN_OR_RETURN(std::vector<Job> jobs, context.service.list_jobs(kRecent));
+  for (const Job& job : jobs) {
+    if (job.name != mine && !is_done(job.state)) WL_RETURN_IF_ERROR(context.service.cancel_job(job.name).status());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {

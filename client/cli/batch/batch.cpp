@@ -37,6 +37,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 constexpr auto kPatience = std::chrono::seconds(60);  // with a coordinator that does not answer yet
+constexpr int kMostAgain = 100;                       // jobs that ended without a result, of one run
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
 // The file with the id of a batch that is not done. It is locked while the batch runs.
@@ -175,11 +176,13 @@ class BatchWork {
       WL_RETURN_IF_ERROR(job.status());
       if (job->state == JobState::kSucceeded) return job;
       if (!is_done(job->state)) return wait_for(run, *job, begun);
-      ++again;  // it ended without a result before this command began
+      // It ended without a result before this command began.
+      if (++again > kMostAgain) return job;
     }
   }
 
   absl::StatusOr<Job> wait_for(const BatchRun& run, const Job& job, Clock::time_point begun) {
+    if (context_.embedded) WL_RETURN_IF_ERROR(end_orphans(context_, job.name));
     say(cat(run.name, ": job ", job.name));
     bool alone = false;  // nobody measures for it, which was said
     return await_job(context_, job,
