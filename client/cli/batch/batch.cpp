@@ -147,12 +147,17 @@ class BatchWork {
       WL_ASSIGN_OR_RETURN(Job job, job_of(*run.asked, size.file));
       if (job.state == JobState::kCancelled) return absl::CancelledError(cat("job ", job.name, " was cancelled"));
       if (!job.result) return why_no_result(job);
-      WL_ASSIGN_OR_RETURN(Program program,
-                          fetch_program(context_.service, objects_of(context_), *job.result, size.file));
+      WL_ASSIGN_OR_RETURN(Program program, program_of(*job.result, size.file));
       programs.push_back({std::move(program), report_json(job, size.file.bind, run.asked->file, /*stable=*/true)});
       size.job = std::move(job);
     }
     return write_buckets(run.asked->out, programs);
+  }
+
+  // With --build-locally this machine compiles, for one thread at a time.
+  absl::StatusOr<Program> program_of(const JobResult& result, const GraphFile& file) {
+    const std::scoped_lock lock(building_);
+    return fetch_program(context_.service, objects_of(context_), result, file);
   }
 
   // Asks for a job, also while the coordinator is not there yet, and returns it when it is done.
@@ -229,6 +234,7 @@ class BatchWork {
   std::stop_source stop_;
   std::mutex mutex_;  // guards next_ and the lines on stderr
   size_t next_ = 0;
+  std::mutex building_;  // of programs
 };
 
 // Reads every graph and looks at every folder, so that what is wrong is known before a long search.
