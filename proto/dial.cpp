@@ -11,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "proto/rpc.h"
 
 namespace wl {
@@ -66,6 +67,23 @@ std::shared_ptr<grpc::ChannelCredentials> tls_credentials(const TlsFiles& files)
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+}
+
+absl::StatusOr<HostPort> parse_listen_address(const std::string& address, bool tls) {
+  const size_t colon = address.rfind(':');
+  HostPort out;
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &out.port) ||
+      out.port < 0 || out.port > 65535) {
+    return invalid("expected HOST:PORT");
+  }
+  out.host = address.substr(0, colon);
+  if (!tls && !is_loopback(out.host)) {
+    return invalid(
+        "is reachable from other machines, and nothing goes to them in plain text; say --tls-cert, --tls-key and "
+        "--tls-ca, or listen on 127.0.0.1");
+  }
+  if (out.host.starts_with('[') && out.host.ends_with(']')) out.host = out.host.substr(1, out.host.size() - 2);
+  return out;
 }
 
 std::string take_token_variable() {

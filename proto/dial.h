@@ -30,6 +30,15 @@ absl::Status explained(const absl::Status& status, const std::string& address, c
 // Whether HOST, as in "HOST:PORT", is this machine by its form: localhost, 127.x or ::1.
 bool is_loopback(const std::string& host);
 
+// A host, without brackets, and a port.
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+// Parses "HOST:PORT" that is to be listened on. InvalidArgument, for the caller to say of what: it is none, or other
+// machines reach it, which is only for those who speak TLS.
+absl::StatusOr<HostPort> parse_listen_address(const std::string& address, bool tls);
+
 // The token in the environment variable WARPLOOM_TOKEN, or "". The variable is removed, so that no other program that
 // this one starts gets it. To be called before there are threads.
 std::string take_token_variable();

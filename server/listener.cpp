@@ -16,7 +16,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "absl/strings/numbers.h"
 #include "proto/dial.h"
 #include "spdlog/spdlog.h"
 
@@ -30,28 +29,6 @@ constexpr int64_t kMostConnections = 4096;     // unless said otherwise: each co
 constexpr auto kCountEvery = std::chrono::milliseconds(20);
 constexpr auto kLogEvery = std::chrono::seconds(1);
 constexpr int kRetryMs = 50;  // when nothing can be accepted for want of memory
-
-// A host, without brackets, and a port.
-struct HostPort {
-  std::string host, port;
-};
-
-absl::StatusOr<HostPort> parse_host_port(const std::string& address, bool tls) {
-  const size_t colon = address.rfind(':');
-  int port = -1;
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return invalid("listen address ", address, ": expected HOST:PORT or unix:PATH");
-  }
-  std::string host = address.substr(0, colon);
-  if (!tls && !is_loopback(host)) {
-    return invalid("listen address ", address,
-                   ": is reachable from other machines, and nothing goes to them in plain text; say --tls-cert, "
-                   "--tls-key and --tls-ca, or listen on 127.0.0.1 or unix:PATH");
-  }
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return HostPort{std::move(host), cat(port)};
-}
 
 absl::StatusOr<sockaddr_un> parse_path(const std::string& path) {
   if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
@@ -126,12 +103,15 @@ absl::Status Listener::open_path(size_t address, const std::string& name, bool e
 }
 
 absl::Status Listener::open_port(size_t address, const std::string& name, bool tls) {
-  WL_ASSIGN_OR_RETURN(const HostPort at, parse_host_port(name, tls));
+  const auto parsed = parse_listen_address(name, tls);
+  if (!parsed.ok())
+    return invalid("listen address ", name, ": ", std::string(parsed.status().message()), " or unix:PATH");
+  const HostPort& at = *parsed;
   addrinfo wanted = {};
   wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(at.host.c_str(), at.port.c_str(), &wanted, &found); error != 0)
+  if (const int error = getaddrinfo(at.host.c_str(), cat(at.port).c_str(), &wanted, &found); error != 0)
     return absl::UnavailableError(cat("listen address ", name, ": ", gai_strerror(error)));
   const size_t before = ends_.size();
   absl::Status status;

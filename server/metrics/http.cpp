@@ -4,7 +4,6 @@
 
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "proto/dial.h"
 
 namespace wl {
@@ -35,18 +34,12 @@ std::string HttpServer::address() const {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::open(const HttpOptions& options) {
   auto impl = std::make_unique<Impl>();
-  const size_t colon = options.address.rfind(':');
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(options.address.substr(colon + 1), &impl->port) ||
-      impl->port < 0 || impl->port > 65535) {
-    return invalid("--http: expected HOST:PORT, found \"", options.address, "\"");
-  }
-  impl->host = options.address.substr(0, colon);
   const bool tls = !options.tls.cert.empty();
-  if (!tls && !is_loopback(impl->host)) {
-    return invalid("--http ", options.address,
-                   ": is reachable from other machines, and nothing goes to them in plain text; say --tls-cert and "
-                   "--tls-key, or listen on 127.0.0.1");
-  }
+  const auto parsed = parse_listen_address(options.address, tls);
+  if (!parsed.ok())
+    return invalid("--http: ", std::string(parsed.status().message()), "; found \"", options.address, "\"");
+  impl->host = parsed->host;
+  impl->port = parsed->port;
   impl->server = tls ? std::make_unique<httplib::SSLServer>(options.tls.cert.c_str(), options.tls.key.c_str())
                      : std::make_unique<httplib::Server>();
   httplib::Server& server = *impl->server;
