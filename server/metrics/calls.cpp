@@ -4,17 +4,13 @@
 #include <set>
 #include <string>
 
+#include "absl/status/status.h"
+
 namespace wl {
 namespace {
 
 namespace ge = grpc::experimental;
 using Clock = std::chrono::steady_clock;
-
-constexpr const char* kCodes[] = {
-    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-    "DATA_LOSS", "UNAUTHENTICATED"};
 
 // Calls that end when something has happened.
 const std::set<std::string>& waiting_methods() {
@@ -30,15 +26,14 @@ class CallCounter final : public ge::Interceptor {
   // A call whose client has gone gets no status.
   ~CallCounter() override {
     const std::chrono::duration<double> seconds = Clock::now() - begun_;
-    metrics_->call_ended(method_, kCodes[code_], seconds.count(), waiting_methods().contains(method_));
+    metrics_->call_ended(method_, absl::StatusCodeToString(code_), seconds.count(),
+                         waiting_methods().contains(method_));
   }
 
   void Intercept(ge::InterceptorBatchMethods* methods) override {
-    if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS)) {
-      const int code = methods->GetSendStatus().error_code();
-      code_ =
-          code >= 0 && code < static_cast<int>(std::size(kCodes)) ? code : static_cast<int>(grpc::StatusCode::UNKNOWN);
-    }
+    // Both libraries number their codes alike.
+    if (methods->QueryInterceptionHookPoint(ge::InterceptionHookPoints::PRE_SEND_STATUS))
+      code_ = static_cast<absl::StatusCode>(methods->GetSendStatus().error_code());
     methods->Proceed();
   }
 
@@ -46,7 +41,7 @@ class CallCounter final : public ge::Interceptor {
   Metrics* const metrics_;
   const std::string method_;
   const Clock::time_point begun_ = Clock::now();
-  int code_ = static_cast<int>(grpc::StatusCode::CANCELLED);
+  absl::StatusCode code_ = absl::StatusCode::kCancelled;
 };
 
 class CounterFactory final : public ge::ServerInterceptorFactoryInterface {

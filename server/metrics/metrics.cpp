@@ -77,7 +77,6 @@ struct Metrics::Impl {
 };
 
 CoordinatorState process_state() {
-  static const int64_t started = time(nullptr);
   CoordinatorState out;
   rusage used = {};
   getrusage(RUSAGE_SELF, &used);
@@ -87,7 +86,6 @@ CoordinatorState process_state() {
   for (auto at = std::filesystem::directory_iterator("/proc/self/fd", none);
        at != std::filesystem::directory_iterator(); at.increment(none))
     ++out.descriptors;
-  out.started_unix_s = started;
   return out;
 }
 
@@ -95,6 +93,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
   impl_->gauges("warploom_build_info", "Always 1; its labels say what runs.")
       .Add({{"version", WARPLOOM_VERSION}})
       .Set(1);
+  impl_->started.Set(static_cast<double>(time(nullptr)));
   for (const char* outcome : kOutcomeNames) impl_->trials.Add({{"outcome", outcome}});
 }
 
@@ -128,18 +127,19 @@ std::string Metrics::text(const CoordinatorState& state) {
     if (gauge == nullptr) gauge = &impl.ready.Add({{"target", target}});
     gauge->Set(static_cast<double>(count));
   }
-  const std::pair<pm::Gauge*, int64_t> rows[] = {{&impl.jobs.Add({{"state", "queued"}}), state.queued_jobs},
-                                                 {&impl.jobs.Add({{"state", "running"}}), state.running_jobs},
-                                                 {&impl.workers.Add({{"state", "alive"}}), state.workers_alive},
-                                                 {&impl.workers.Add({{"state", "gone"}}), state.workers_gone},
-                                                 {&impl.leases, state.leases},
-                                                 {&impl.drained, state.drained ? 1 : 0},
-                                                 {&impl.database, state.database_bytes},
-                                                 {&impl.log, state.log_bytes},
-                                                 {&impl.heap, state.heap_bytes},
-                                                 {&impl.resident, state.resident_bytes},
-                                                 {&impl.descriptors, state.descriptors},
-                                                 {&impl.started, state.started_unix_s}};
+  const std::pair<pm::Gauge*, int64_t> rows[] = {
+      {&impl.jobs.Add({{"state", "queued"}}), state.queued_jobs},
+      {&impl.jobs.Add({{"state", "running"}}), state.running_jobs},
+      {&impl.workers.Add({{"state", "alive"}}), state.workers_alive},
+      {&impl.workers.Add({{"state", "gone"}}), state.workers_gone},
+      {&impl.leases, state.leases},
+      {&impl.drained, state.drained ? 1 : 0},
+      {&impl.database, state.database_bytes},
+      {&impl.log, state.log_bytes},
+      {&impl.heap, state.heap_bytes},
+      {&impl.resident, state.resident_bytes},
+      {&impl.descriptors, state.descriptors},
+  };
   for (const auto& [gauge, value] : rows) gauge->Set(static_cast<double>(value));
   impl.processor.Increment(std::max(0.0, state.processor_s - impl.processor_s));
   impl.processor_s = std::max(impl.processor_s, state.processor_s);

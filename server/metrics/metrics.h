@@ -22,11 +22,11 @@ struct CoordinatorState {
   int64_t database_bytes = 0, log_bytes = 0;   // of the store's file and its write-ahead log
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
   double processor_s = 0;                      // that the process has used
-  int64_t descriptors = 0, started_unix_s = 0;
+  int64_t descriptors = 0;
   bool drained = false;
 };
 
-// The figures of this process alone: processor, descriptors, start.
+// The figures of this process alone: processor and descriptors.
 CoordinatorState process_state();
 
 // Every function may be called from any thread.
