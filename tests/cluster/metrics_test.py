@@ -11,7 +11,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness import SOURCE, Scratch, expect, skip, until  # noqa: E402
+from harness import SOURCE, Scratch, expect, skip  # noqa: E402
 
 import graphs  # noqa: E402
 
@@ -30,8 +30,7 @@ def main():
     promtool("test", "rules", RULES / "alerts_test.yml")
     with Scratch() as scratch:
         scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--http", "127.0.0.1:0", name="coordinator")
-        log = scratch.root / "coordinator.log"
-        where = until(lambda: re.search(r"metrics on (\S+)", log.read_text()), 60, "it serves metrics").group(1)
+        where = scratch.logged("coordinator", r"metrics on (\S+)", "it serves metrics")
         worker = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", "--name", "lost")
         (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
         scratch.run("warploom", "tune", "g.graph", "--server", "unix:s", "--trials", 8)

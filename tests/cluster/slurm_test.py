@@ -3,12 +3,10 @@
 of its work, one is preempted and requeued, and slurmctld is restarted. The batch ends with the bundles of a run
 that nobody disturbed, from as many trials, and no candidate is blamed."""
 
-import contextlib
 import re
-import sqlite3
 
 import slurm
-from harness import BIN, SOURCE, WHOLE, Scratch, bundles_of, expect, expect_same, trials_in, until
+from harness import BIN, SOURCE, WHOLE, Scratch, bundles_of, expect, expect_same, leased_in, rows_in, trials_in, until
 
 import graphs
 
@@ -23,19 +21,6 @@ file = "products.graph"
 """
 
 
-def rows(store, query):
-    try:
-        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
-            return connection.execute(query).fetchall()
-    except sqlite3.OperationalError:
-        return []
-
-
-def leased(store):
-    """Returns the names of the workers that have a lease."""
-    return {row[0].rsplit("#", 1)[0] for row in rows(store, "SELECT worker FROM batches WHERE state = 'leased'")}
-
-
 class Fleet:
     """A coordinator, and a batch that waits for workers."""
 
@@ -43,13 +28,12 @@ class Fleet:
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
         self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "127.0.0.1:0", name=f"warploomd.{name}")
-        log = scratch.root / f"warploomd.{name}.log"
-        self.address = until(lambda: re.search(r"listening on ([\d.:]+)", log.read_text()), 30, "it listens").group(1)
+        self.address = scratch.logged(f"warploomd.{name}", r"listening on ([\d.:]+)", "it listens")
         self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, "--jobs", 1, name=f"batch.{name}")
 
     def finish(self):
         expect(self.batch.wait(300) == 0, (self.scratch.root / f"batch.{self.name}.log").read_text())
-        blamed = rows(self.store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
+        blamed = rows_in(self.store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
         expect(not blamed, f"candidates were blamed: {blamed}")
         return trials_in(self.store), bundles_of(self.scratch.root / self.name)
 
@@ -73,7 +57,7 @@ def disturbed(scratch, cluster, number, calm):
     )
 
     def task_with_a_lease(but=()):
-        names = [re.fullmatch(r"slurm-warploom-(\d+)-(\d+)", name) for name in leased(fleet.store)]
+        names = [re.fullmatch(r"slurm-warploom-(\d+)-(\d+)", name) for name in leased_in(fleet.store)]
         tasks = {f"{name[1]}_{name[2]}" for name in names if name} - set(but)
         return min(tasks) if tasks else None
 

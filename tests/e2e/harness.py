@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -85,6 +86,12 @@ class Scratch:
         child = Child(self, [str(BIN / command[0]), *map(str, command[1:])], name or command[0], options)
         self.children.append(child)
         return child
+
+
+    def logged(self, name, pattern, what):
+        """Waits until NAME.log has the pattern, and returns its first group."""
+        log = self.root / f"{name}.log"
+        return until(lambda: re.search(pattern, log.read_text()), 60, what).group(1)
 
 
 class Done:
@@ -176,13 +183,23 @@ def expect_same(made, wanted):
     expect(not names, "\n".join(f"{name}: {made.get(name)}\n  expected {wanted.get(name)}" for name in names))
 
 
-def trials_in(store):
-    """The trials that a store has, without confirmations: after a start the first worker may find no other to confirm it yet."""
+def rows_in(store, query):
+    """What a query gives of a store that a coordinator may have open; nothing while the file or its tables are not there yet."""
     try:
         with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5)) as connection:
-            return connection.execute("SELECT count(*) FROM trials WHERE phase < 1000000").fetchone()[0]
+            return connection.execute(query).fetchall()
     except sqlite3.OperationalError:
-        return 0  # the file or its tables are not there yet
+        return []
+
+
+def trials_in(store):
+    """The trials that a store has, without confirmations: after a start the first worker may find no other to confirm it yet."""
+    return sum(count for (count,) in rows_in(store, "SELECT count(*) FROM trials WHERE phase < 1000000"))
+
+
+def leased_in(store):
+    """The names of the workers that have a lease."""
+    return {worker.rsplit("#", 1)[0] for (worker,) in rows_in(store, "SELECT worker FROM batches WHERE state = 'leased'")}
 
 
 def show(command):

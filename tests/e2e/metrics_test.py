@@ -35,8 +35,7 @@ def values(text):
 
 def start(scratch, name, *options):
     scratch.start("warploomd", "--store", f"{name}.db", "--listen", f"unix:{name}.s", "--http", "127.0.0.1:0", *options, name=name)
-    log = scratch.root / f"{name}.log"
-    return until(lambda: re.search(r"metrics on (\S+)", log.read_text()), 60, "it serves metrics").group(1)
+    return scratch.logged(name, r"metrics on (\S+)", "it serves metrics")
 
 
 def counts(scratch):

@@ -6,11 +6,10 @@ folders are gone after the next one has started."""
 import pathlib
 import random
 import signal
-import sqlite3
 import time
 
 import graphs
-from harness import WHOLE, Scratch, expect, listening, until
+from harness import WHOLE, Scratch, expect, leased_in, listening, rows_in, until
 
 PREEMPTIONS = 50 if WHOLE else 12
 LEASE_S = 1.5
@@ -22,19 +21,6 @@ def start_worker(scratch, address, name, number):
         "warploom-worker", "--server", address, "--name", name, "--devices", "fake", "--work-dir", scratch.path("work"),
         "--quiet", name=f"{name}.{number}",
     )
-
-
-def rows(store, query):
-    try:
-        with sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=5) as connection:
-            return connection.execute(query).fetchall()
-    except sqlite3.OperationalError:
-        return []
-
-
-def leased(store):
-    """Returns the workers that have a lease."""
-    return {row[0].rsplit("#", 1)[0] for row in rows(store, "SELECT worker FROM batches WHERE state = 'leased'")}
 
 
 def preempt(scratch, address, workers, name, how, number):
@@ -72,15 +58,15 @@ def main():
                     jobs += 1
                     command = ("tune", graph, "--server", address, "--trials", 48, "--retune", "--seed", jobs)
                     tune = scratch.start("warploom", *command, name=f"tune{jobs}")
-                return leased(store)
+                return leased_in(store)
 
             victim = chance.choice(sorted(until(busy, 60, "a worker has a lease")))
             how = (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP)[number % 3]
             preempt(scratch, address, workers, victim, how, number)
         expect(tune.wait(deadline=300) == 0, f"the last job ended with {tune.process.returncode}")
-        blamed = rows(store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
+        blamed = rows_in(store, "SELECT plan, message FROM trials WHERE outcome IN (3, 4)")
         expect(not blamed, f"candidates were blamed: {blamed}")
-        states = rows(store, "SELECT state, error_message FROM jobs")
+        states = rows_in(store, "SELECT state, error_message FROM jobs")
         expect(len(states) == jobs and all(state == 2 for state, _ in states), f"jobs: {states}")
         for name in NAMES:
             workers[name].kill()

@@ -4,7 +4,6 @@ them alone, how many jobs a team may have, and what wrong rows and options say."
 
 import json
 import os
-import re
 
 import graphs
 from harness import Scratch, expect, until
@@ -52,8 +51,7 @@ def main():
         vision, speech = token(scratch, "vision", "client", "vision"), token(scratch, "speech", "client", "speech")
         own, shared = token(scratch, "own", "worker", "vision"), token(scratch, "fleet", "worker")
         scratch.start("warploomd", "--store", "a.db", "--listen", "127.0.0.1:0,unix:s", "--callers", "callers", name="coordinator")
-        log = scratch.root / "coordinator.log"
-        server = [until(lambda: re.search(r"listening on ([^,]+),", log.read_text()), 60, "it listens").group(1)]
+        server = [scratch.logged("coordinator", r"listening on ([^,]+),", "it listens")]
         worker = scratch.start("warploom-worker", "--server", *server, *own, "--devices", "fake", name="own")
         tune = ["warploom", "tune", "g.graph", "--server", *server, "--trials", 2]
         scratch.run(*tune, *vision)
