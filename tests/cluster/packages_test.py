@@ -23,7 +23,7 @@ mount --rbind /dev "$1/dev"
 cd "$1"
 pivot_root . mnt
 umount -l /mnt
-exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root bash -c "$2"
+exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp bash -c "$2"
 """
 # Runs inside the fresh system. The candidates of the worker have a sandbox of their own.
 SESSION = """set -e
@@ -58,9 +58,9 @@ def main():
         environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
         run("debootstrap", "--variant=minbase", "bookworm", root, env=environment)
         for package in PACKAGES:
-            shutil.copy(package, root / "root")
+            shutil.copy(package, root / "srv")
         inside = ["chroot", root, "apt-get", "-q", "-y", "-o", "APT::Sandbox::User=root"]
-        names = [f"/root/{package.name}" for package in PACKAGES]
+        names = [f"/srv/{package.name}" for package in PACKAGES]
         run(*inside, "install", "--no-install-recommends", "systemd", "openssl", *names, env=environment)
         users = (root / "etc/passwd").read_text()
         expect("\nwarploom:" in users and "\nwarploom-worker:" in users, users)
@@ -74,7 +74,7 @@ def main():
         run(*inside, "remove", "warploom", env=environment)
         left = [str(path) for path in root.rglob("*warploom*") if path.is_file() and not path.is_relative_to(root / "var")]
         kept = {"etc/warploom/warploomd.toml", "etc/warploom/worker.env"}
-        left = [path for path in left if str(pathlib.Path(path).relative_to(root)) not in kept | {f"root/{p.name}" for p in PACKAGES}]
+        left = [path for path in left if str(pathlib.Path(path).relative_to(root)) not in kept | {f"srv/{p.name}" for p in PACKAGES}]
         expect(not left, left)
         print("installed, used and removed:", ", ".join(package.name for package in PACKAGES))
 
