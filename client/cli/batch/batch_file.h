@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compiler/base/job.h"
+#include "compiler/base/status.h"
 
 namespace wl {
 
