@@ -46,7 +46,8 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
                                         bool may_ask) {
   const std::vector<Claim> claims = claims_on(record.plan, record.default_plan, search.phase, search.all);
   const std::string what = cat("kernel ", record.key, ", plan ", record.plan);
-  std::vector<std::string> others = workers_->names_here(search.device, search.row.team);
+  const std::vector<std::string> here = workers_->names_here(search.device, search.row.team);
+  std::vector<std::string> others = here;
   const std::set<std::string> known = principals_of(claims);
   std::erase_if(others, [&](const auto& name) {
     return known.contains(principal_of(name)) || search.refuted.contains(principal_of(name));
@@ -78,8 +79,16 @@ Searches::Confirmed Searches::confirmed(Search& search, const std::vector<PhaseT
     return Confirmed::kAsked;
   }
   if (claims.size() <= 1) return Confirmed::kYes;
+  const std::string denied = difference(claims[0], claims[pair ? pair->first : 1], Closeness::kSameOrder);
+  const std::string promoter = principal_of(claims[0].worker);
+  if (std::none_of(here.begin(), here.end(), [&](const auto& name) { return principal_of(name) == promoter; })) {
+    spdlog::warn("audit: {}: {}; worker {} has gone, and others repeat what it measured", what, denied,
+                 claims[0].worker);
+    refute(search, promoter);
+    return Confirmed::kRefuted;
+  }
   search.disputed.insert(record.plan);
-  search.dispute = cat(what, ": ", difference(claims[0], claims[pair ? pair->first : 1], Closeness::kSameOrder),
+  search.dispute = cat(what, ": ", denied,
                        "; nothing is promoted that two workers do not agree on: stop the one that is wrong, or start a "
                        "third of the same kind, and ask again");
   spdlog::warn("audit: {}", search.dispute);

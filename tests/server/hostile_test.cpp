@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <latch>
+#include <mutex>
+#include <thread>
 
 #include "tests/server/outside.h"
 #include "tests/server/scratch.h"
@@ -35,6 +38,17 @@ void expect_honest(Service& service, const Job& job, const std::string& hostile)
     EXPECT_NE(record.measured_by, hostile);
     EXPECT_NE(record.confirmed_by, hostile);
     EXPECT_GE(median_of(record.samples_ns), 1000);
+  }
+}
+
+// Until the coordinator counts the worker as gone.
+void wait_until_gone(Service& service, const std::string& name) {
+  for (bool alive = true; alive; std::this_thread::yield()) {
+    grpc::ClientContext context;
+    v1::ListWorkersResponse answer;
+    ASSERT_TRUE(service.admin->ListWorkers(&context, {}, &answer).ok());
+    alive = false;
+    for (const v1::WorkerInfo& worker : answer.workers()) alive |= worker.name() == name && worker.alive();
   }
 }
 
@@ -99,7 +113,37 @@ TEST(Hostile, NothingIsPromotedThatTheOnlyOtherWorkerDenies) {
     EXPECT_THAT(job.error.message(), HasSubstr("nothing is promoted that two workers do not agree on"));
     EXPECT_EQ(number_in(scratch.path("a.db"), "SELECT count(*) FROM records"), 0);
   }
+  wait_until_gone(service, "hostile");
   expect_honest(service, service.run("again", trials(24)), "hostile");
+}
+
+// What a worker that has gone had promoted is denied by the one that is asked to confirm it, who then promotes alone.
+TEST(Hostile, WhatItLeavesBehindIsRepeatedByOthers) {
+  Scratch scratch;
+  Service service(scratch.path("a.db"), /*lease_s=*/0.5);
+  std::latch promoting(1), honest_is_here(1), hostile_has_gone(1);
+  std::once_flag first;
+  FakeWorker hostile(service.channel, "hostile",
+                     {.before =
+                          [&](const Batch& batch) {
+                            if (batch.phase == 0) return;
+                            std::call_once(first, [&] { promoting.count_down(); });
+                            honest_is_here.wait();
+                          },
+                      .forge = forge_objects});
+  const auto job = service.create("r", trials(24));
+  ASSERT_TRUE(job.ok()) << job.status();
+  promoting.wait();
+  FakeWorker honest(service.channel, "honest", {.before = [&](const Batch&) { hostile_has_gone.wait(); }});
+  wait_for_workers(scratch.path("a.db"), 2);
+  honest_is_here.count_down();
+  // Its promotion is stored, and the other worker is asked.
+  while (number_in(scratch.path("a.db"), "SELECT count(*) FROM batches WHERE phase > 1000000") == 0)
+    std::this_thread::yield();
+  EXPECT_TRUE(hostile.stop().ok());
+  wait_until_gone(service, "hostile");
+  hostile_has_gone.count_down();
+  expect_honest(service, service.watch(job->name).back(), "hostile");
 }
 
 // What is no digest, lease or batch of its own is refused, and nothing of it is written.
