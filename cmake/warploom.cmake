@@ -86,6 +86,7 @@ endfunction()
 
 # wl_script_test(NAME LABEL SCRIPT ARGUMENTS...): a Python test. It runs in the tests' environment if that exists.
 function(wl_script_test name label script)
+  set(tests ${PROJECT_SOURCE_DIR}/tests)
   set(python ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
   if(NOT EXISTS ${python})
     find_program(WARPLOOM_PYTHON python3 REQUIRED)
@@ -93,7 +94,7 @@ function(wl_script_test name label script)
   endif()
   add_test(NAME ${name} COMMAND ${python} ${PROJECT_SOURCE_DIR}/tests/${script} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT ${WARPLOOM_TEST_SECONDS} SKIP_RETURN_CODE 77
-    ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+    ENVIRONMENT "WARPLOOM_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};WARPLOOM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${tests}/e2e:${tests}/fleet")
 endfunction()
 
 # wl_fuzzer(NAME FILE LIBRARIES...): a libFuzzer target for tests/fuzz/FILE, in the fuzz preset only, which builds

@@ -5,11 +5,10 @@ bundles have the kernels and figures of a run that nobody disturbed, from as man
 import signal
 
 import graphs
-from harness import WHOLE, Scratch, bundles_of, expect, expect_same, listening, trials_in, until
+from harness import WHOLE, Scratch, expect, trials_in, until
+from killed_batch import killed_as_calm
 
 KILLS = 5 if WHOLE else 2
-# Times are a hash of the source (`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1
-# not on the order in which the models ask for what they share.
 BATCH = """out = "bundles"
 trials = 12
 at_once = 1
@@ -25,67 +24,21 @@ trials = 8
 """
 
 
-class Fleet:
-    """A coordinator and two workers in one folder; begun() numbers their logs."""
-
-    def __init__(self, scratch, folder):
-        self.scratch, self.folder, self.begun, self.parts = scratch, folder, 0, []
-        self.store, self.socket = scratch.path(f"{folder}/a.db"), scratch.path(f"{folder}/s")
-        (scratch.root / folder).mkdir()
-        for name, text in (("softmax", graphs.SOFTMAX), ("exp", graphs.EXP), ("products", graphs.PRODUCTS)):
-            (scratch.root / folder / f"{name}.graph").write_text(text)
-        (scratch.root / folder / "batch.toml").write_text(BATCH)
-
-    def start(self):
-        self.begun += 1
-        name = f"{self.folder}.{self.begun}"
-        address = f"unix:{self.socket}"
-        (self.scratch.root / self.folder / "s").unlink(missing_ok=True)
-        # The client comes first: it waits for its coordinator.
-        client = self.scratch.start("warploom", "batch", f"{self.folder}/batch.toml", "--server", address, "--jobs", 1, name=f"batch.{name}")
-        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, name=f"warploomd.{name}")
-        until(lambda: listening(self.socket), 30, "the coordinator listens")
-        workers = [
-            self.scratch.start("warploom-worker", "--server", address, "--name", f"w{i}", "--devices", "fake", name=f"w{i}.{name}")
-            for i in range(2)
-        ]
-        self.parts = [client, daemon, *workers]
-        return client
-
-    def kill(self):
-        for part in self.parts:
-            part.kill()
-
-    def bundles(self):
-        return bundles_of(self.scratch.root / self.folder / "bundles")
+FILES = {"softmax.graph": graphs.SOFTMAX, "exp.graph": graphs.EXP, "products.graph": graphs.PRODUCTS}
 
 
 def disturbed(scratch):
-    calm = Fleet(scratch, "calm")
-    expect(calm.start().wait(120) == 0, (scratch.root / "batch.calm.1.log").read_text())
-    calm.kill()
-    whole = trials_in(calm.store)
-    said = (scratch.root / "batch.calm.1.log").read_text()
-    expect("3 of 3 bundles are in calm/bundles" in said, said)
+    calm, shaken = killed_as_calm(scratch, BATCH, {name: text.encode() for name, text in FILES.items()}, KILLS, 120)
+    expect("3 of 3 bundles are in calm/bundles" in calm.said, calm.said)
     expect({"softmax", "simple", "products"} == {name.split("/")[0] for name in calm.bundles()}, calm.bundles())
-
-    fleet = Fleet(scratch, "shaken")
-    for number in range(1, KILLS + 1):
-        client = fleet.start()
-        enough = whole * number // (KILLS + 1)
-        until(lambda: trials_in(fleet.store) >= enough or client.process.poll() is not None, 120, f"{enough} trials")
-        expect(client.process.poll() is None, "the batch ended before it was killed")
-        fleet.kill()
-    expect(fleet.start().wait(120) == 0, (scratch.root / f"batch.shaken.{fleet.begun}.log").read_text())
-    expect(trials_in(fleet.store) == whole, f"{trials_in(fleet.store)} trials, without kills {whole}")
-    expect_same(fleet.bundles(), calm.bundles())
+    whole = trials_in(shaken.store)
     # A batch that is done is asked for anew, and the store has it all.
-    address = f"unix:{fleet.socket}"
+    address = f"unix:{shaken.socket}"
     again = scratch.run("warploom", "batch", "shaken/batch.toml", "--server", address, "--json", "-").json()
     expect([run["state"] for run in again["runs"]] == ["done"] * 3, again)
     expect(all(run["sizes"][0]["report"]["job"]["cached"] for run in again["runs"]), again)
-    expect(trials_in(fleet.store) == whole, "something was measured again")
-    fleet.kill()
+    expect(trials_in(shaken.store) == whole, "something was measured again")
+    shaken.kill()
     return whole
 
 

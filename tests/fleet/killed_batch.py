@@ -1,0 +1,66 @@
+"""A batch on a fleet that is killed as by a power cut, and what has to be there afterwards. Times are a hash of the source
+(`--devices fake`); with at_once = 1 the candidates do not depend on the workers, and with --jobs 1 not on the order in which the
+models ask for what they share."""
+
+from harness import bundles_of, expect, expect_same, listening, trials_in, until
+
+
+class Fleet:
+    """A coordinator, two workers and `warploom batch` in one folder. `begun` numbers their logs."""
+
+    def __init__(self, scratch, folder, batch, files):
+        self.scratch, self.folder, self.begun, self.parts = scratch, folder, 0, []
+        self.store, self.socket = scratch.path(f"{folder}/a.db"), scratch.path(f"{folder}/s")
+        (scratch.root / folder).mkdir()
+        for name, content in {"batch.toml": batch.encode(), **files}.items():
+            (scratch.root / folder / name).write_bytes(content)
+
+    def start(self):
+        self.begun += 1
+        name = f"{self.folder}.{self.begun}"
+        address = f"unix:{self.socket}"
+        (self.scratch.root / self.folder / "s").unlink(missing_ok=True)
+        # The client comes first: it waits for its coordinator.
+        client = self.scratch.start("warploom", "batch", f"{self.folder}/batch.toml", "--server", address, "--jobs", 1, name=f"batch.{name}")
+        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", address, name=f"warploomd.{name}")
+        until(lambda: listening(self.socket), 30, "the coordinator listens")
+        workers = [
+            self.scratch.start("warploom-worker", "--server", address, "--name", f"w{i}", "--devices", "fake", name=f"w{i}.{name}")
+            for i in range(2)
+        ]
+        self.parts = [client, daemon, *workers]
+        return client
+
+    def finish(self, deadline):
+        """Starts it and waits for its end. Returns what the batch has printed."""
+        code = self.start().wait(deadline)
+        said = (self.scratch.root / f"batch.{self.folder}.{self.begun}.log").read_text()
+        expect(code == 0, said)
+        return said
+
+    def kill(self):
+        for part in self.parts:
+            part.kill()
+
+    def bundles(self):
+        return bundles_of(self.scratch.root / self.folder / "bundles")
+
+
+def killed_as_calm(scratch, batch, files, kills, deadline):
+    """Runs a batch undisturbed, then one in which everything is killed (kill -9) so many times. Both must need as many trials and make
+    the same bundles. Returns both; the one that was killed still runs."""
+    calm = Fleet(scratch, "calm", batch, files)
+    calm.said = calm.finish(deadline)
+    calm.kill()
+    whole = trials_in(calm.store)
+    shaken = Fleet(scratch, "shaken", batch, files)
+    for number in range(1, kills + 1):
+        client = shaken.start()
+        enough = whole * number // (kills + 1)
+        until(lambda: trials_in(shaken.store) >= enough or client.process.poll() is not None, deadline, f"{enough} trials")
+        expect(client.process.poll() is None, "the batch ended before it was killed")
+        shaken.kill()
+    shaken.said = shaken.finish(deadline)
+    expect(trials_in(shaken.store) == whole, f"{trials_in(shaken.store)} trials, without kills {whole}")
+    expect_same(shaken.bundles(), calm.bundles())
+    return calm, shaken
