@@ -10,7 +10,8 @@
 #   make bench-cpu-model  how the cost of CPU contractions ranks schedules; RECORD=1 measures them on this machine first
 #   make bench-replay  what the search strategies are worth on recorded tuning spaces, without a device
 #   make bench-ranker  how the learned cost model ranks recorded kernels of groups that it was not trained on; STORE=FILE: of a store
-#   make test-long | lint | format | asan | tsan | fuzz   FUZZ_SECONDS=N: of each fuzz target, or FUZZ_RUNS=N inputs
+#   make test-long | lint | format | asan | tsan | fuzz   FUZZ_SECONDS=N: of each fuzz target, or FUZZ_RUNS=N inputs;
+#                    FUZZ_TARGETS='wire requests frames': of these alone
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -133,7 +134,7 @@ asan tsan: python
 
 fuzz: python
 	$(call configure_and_build,fuzz,fuzzers)
-	tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_RUNS)
+	tools/fuzz.sh $(FUZZ_SECONDS) '$(FUZZ_RUNS)' $(FUZZ_TARGETS)
 
 clean:
 	rm -rf build/dev build/release build/asan build/tsan build/fuzz build/demo

@@ -1,14 +1,20 @@
 #!/bin/bash
-# Runs every fuzz target of the fuzz preset for SECONDS each, or RUNS inputs each, as many at a time as there are processors. A crash leaves
-# its input in build/fuzz/crashes and fails. The output of the targets is in build/fuzz/log.
-#   tools/fuzz.sh SECONDS [RUNS]
+# Runs every fuzz target of the fuzz preset, or those named (wire, requests), for SECONDS each, or RUNS inputs each unless RUNS is empty, as
+# many at a time as there are processors. A crash leaves its input in build/fuzz/crashes and fails. The output of the targets is in
+# build/fuzz/log.
+#   tools/fuzz.sh SECONDS [RUNS [TARGET...]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:?usage: tools/fuzz.sh SECONDS [RUNS]}
+seconds=${1:?usage: tools/fuzz.sh SECONDS [RUNS [TARGET...]]}
 runs=${2:-}
 shopt -s nullglob
-targets=(build/fuzz/bin/fuzz_*)
+targets=("${@:3}")
+targets=("${targets[@]/#/build/fuzz/bin/fuzz_}")
+[ ${#targets[@]} -gt 0 ] || targets=(build/fuzz/bin/fuzz_*)
 [ ${#targets[@]} -gt 0 ] || { echo "fuzz: no target in build/fuzz/bin: build the fuzz preset first" >&2; exit 1; }
+for target in "${targets[@]}"; do
+  [ -x "$target" ] || { echo "fuzz: there is no target ${target#build/fuzz/bin/fuzz_}; there are:" build/fuzz/bin/fuzz_* >&2; exit 1; }
+done
 mkdir -p build/fuzz/crashes build/fuzz/log
 
 # fuzz_one TARGET SECONDS RUNS: runs one fuzz target.
