@@ -2,10 +2,15 @@
 """What the sandbox, TLS and checked signatures cost a tuning job.
 
 usage: trust_cost.py [--bin build/release/bin] [--model tests/data/layernorm_residual.onnx] [--trials 12] [--rounds 4]
+                     [--devices cpu]
 
 Each round tunes the model anew (--retune, the same seed) on two fleets of one coordinator and one worker, in turns: a bare
 one (unix socket, --sandbox none, signatures not looked at) and a guarded one (TLS with certificates, bubblewrap, --signers).
 Prints the seconds of each job, and guarded over bare by medians and by least. Run it on an idle machine.
+
+Two jobs of one kind measure different candidates, since what is proposed follows from measured times, and so differ by a tenth.
+`--devices fake` takes a hash of the source for the time of a kernel, after compiling and checking it: all jobs then have the same
+candidates.
 """
 
 import argparse
@@ -34,8 +39,8 @@ def certificates(folder):
 class Fleet:
     """A coordinator and a worker in a folder of their own. A context manager: leaving it ends both."""
 
-    def __init__(self, programs, folder, guarded):
-        self.programs, self.folder, self.guarded, self.children = programs, folder, guarded, []
+    def __init__(self, programs, folder, guarded, devices):
+        self.programs, self.folder, self.guarded, self.devices, self.children = programs, folder, guarded, devices, []
 
     def program(self, name, *arguments):
         return [str(self.programs / name), *map(str, arguments)]
@@ -61,7 +66,7 @@ class Fleet:
         self.start("warploomd", "--store", "a.db", "--listen", listen, *self.shown("coordinator"))
         self.server = ["--server", self.said("warploomd", r"listening on \S+")]
         sandbox = [] if self.guarded else ["--sandbox", "none"]
-        self.start("warploom-worker", *self.server, *self.shown("worker"), "--devices", "cpu", *sandbox)
+        self.start("warploom-worker", *self.server, *self.shown("worker"), "--devices", self.devices, *sandbox)
         self.said("warploom-worker", "registered")
         self.signers = []
         if self.guarded:
@@ -91,10 +96,11 @@ def main():
     parser.add_argument("--model", type=pathlib.Path, default=ROOT / "tests/data/layernorm_residual.onnx")
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--devices", choices=("cpu", "fake"), default="cpu")
     args = parser.parse_args()
     seconds = {"bare": [], "guarded": []}
     with tempfile.TemporaryDirectory(prefix="wl-") as bare, tempfile.TemporaryDirectory(prefix="wl-") as guarded:
-        with Fleet(args.bin.resolve(), pathlib.Path(bare), False) as first, Fleet(args.bin.resolve(), pathlib.Path(guarded), True) as second:
+        with Fleet(args.bin.resolve(), pathlib.Path(bare), False, args.devices) as first, Fleet(args.bin.resolve(), pathlib.Path(guarded), True, args.devices) as second:
             for number in range(args.rounds + 1):  # the first one fills the caches of the machine and does not count
                 for name, fleet in (("bare", first), ("guarded", second))[:: 1 if number % 2 else -1]:
                     took = fleet.job(args.model.resolve(), args.trials)
