@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The images of deploy/containers, built by buildah from the Debian packages on a fresh Debian 12 that is downloaded: a coordinator and a
+worker of them tune a graph, each as the user that it is to run as, and the images for GPUs have their run-time compiler."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import graphs
+from harness import SOURCE, Scratch, expect, skip
+from slurm import free_port
+
+PACKAGES = SOURCE / "build/packages"
+AUTHORITIES = pathlib.Path("/usr/local/share/ca-certificates")
+FILE = SOURCE / "deploy/containers/Containerfile"
+# The run-time compiler of each image for GPUs; drivers come from the machine.
+GPU_IMAGES = {"worker-cuda": "libnvrtc.so.12", "worker-rocm": "libamdhip64.so.5"}
+
+
+class Images:
+    """Images and containers in the test's folder."""
+
+    def __init__(self, scratch):
+        self.scratch = scratch
+        root = scratch.root
+        self.options = ["--root", root / "images", "--runroot", root / "run", "--storage-driver", "vfs"]
+        scratch.at_end.append(lambda: subprocess.run(self.command("rm", "--all"), capture_output=True))
+
+    def command(self, verb, *arguments):
+        return [shutil.which("buildah"), *map(str, self.options), verb, *map(str, arguments)]
+
+    def __call__(self, verb, *arguments):
+        done = subprocess.run(self.command(verb, *arguments), capture_output=True, text=True, timeout=900)
+        expect(done.returncode == 0, f"buildah {verb} {arguments}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        return done.stdout.strip()
+
+    def base(self):
+        """A fresh Debian 12 as an image."""
+        root = self.scratch.root / "debian"
+        done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root], capture_output=True, text=True)
+        expect(done.returncode == 0, done.stdout[-2000:])
+        # What this machine trusts beyond what Debian does, such as the authority of a proxy.
+        shutil.copytree(AUTHORITIES, root / AUTHORITIES.relative_to("/"), dirs_exist_ok=True)
+        container = self("from", "scratch")
+        self("add", "--quiet", container, root, "/")
+        self("commit", "--quiet", "--rm", container, "debian12")
+        shutil.rmtree(root)
+
+    def build(self, target):
+        self("build", "--isolation", "chroot", "--build-arg", "BASE=localhost/debian12", "--target", target,
+             "-t", f"warploom-{target}:0.1.0", "-f", FILE, PACKAGES)  # fmt: skip
+
+    def container(self, target):
+        return self("from", "--pull-never", f"warploom-{target}:0.1.0")
+
+    def start(self, target, *arguments):
+        """Runs the image's program, as the image's user."""
+        container = self.container(target)
+        program = self("inspect", "--format", "{{index .OCIv1.Config.Entrypoint 0}}", container)
+        return self.scratch.start(*self.command("run", "--isolation", "chroot", container, "--", program, *arguments), name=target)
+
+
+def check_images_of_manifests():
+    """Every image that the manifests name can be built, and has the version of the packages."""
+    version = re.search(r"_([\d.]+)_", next(PACKAGES.glob("warploom_*.deb")).name).group(1)
+    targets = set(re.findall(r"^FROM \S+ AS (\S+)", FILE.read_text(), re.MULTILINE))
+    named = {image for path in (SOURCE / "deploy/kubernetes").rglob("*.yaml") for image in re.findall(r"image: (\S+)", path.read_text())}
+    expect(named and named <= {f"warploom-{target}:{version}" for target in targets}, f"{named}, {targets}, {version}")
+
+
+def main():
+    if os.geteuid() != 0:
+        skip("only root can make a fresh system")
+    if shutil.which("buildah") is None or shutil.which("debootstrap") is None or len(list(PACKAGES.glob("*.deb"))) != 3:
+        skip("buildah, debootstrap or the packages are missing; `make test-cluster` has all of them")
+    check_images_of_manifests()
+    with Scratch() as scratch:
+        images = Images(scratch)
+        images.base()
+        for target in ("coordinator", "worker", *GPU_IMAGES):
+            images.build(target)
+        server = f"localhost:{free_port()}"
+        images.start("coordinator", "--store", "/var/lib/warploom/store.db", "--listen", server)
+        scratch.logged("coordinator", "(listening) on", "the coordinator listens")
+        # In most clusters a pod may not make namespaces either.
+        images.start("worker", "--server", server, "--work-dir", "/work", "--sandbox", "none")
+        (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
+        done = scratch.run("warploom", "tune", "g.graph", "--trials", 3, "--out", "bundle", "--server", server)
+        expect("bundle: bundle" in done.out, done.out)
+        for target, library in GPU_IMAGES.items():
+            said = images("run", "--isolation", "chroot", images.container(target), "--", "sh", "-c", "id -u; ldconfig -p")
+            expect(said.startswith("10002\n") and library in said, f"{target}: {said}")
+        print("built and used: coordinator, worker,", ", ".join(GPU_IMAGES))
+
+
+if __name__ == "__main__":
+    main()
