@@ -5,6 +5,7 @@
 #include "compiler/base/names.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
+#include "proto/transfer.h"
 #include "proto/wire.h"
 
 namespace wl {
@@ -92,20 +93,7 @@ absl::Status Calls::upload(const std::vector<Trial>& trials, const std::map<int6
 }
 
 absl::Status Calls::upload_one(const std::string& digest, const std::string& bytes) {
-  return limited(patience_, [&](auto* context) {
-    v1::UploadResponse answer;
-    auto writer = blobs_->Upload(context, &answer);
-    size_t at = 0;
-    do {
-      v1::UploadRequest chunk;
-      if (at == 0) chunk.set_digest(digest);
-      chunk.set_data(bytes.substr(at, kBlobChunkBytes));
-      at += kBlobChunkBytes;
-      if (!writer->Write(chunk)) break;
-    } while (at < bytes.size());
-    writer->WritesDone();
-    return writer->Finish();
-  });
+  return limited(patience_, [&](auto* context) { return wl::upload(*blobs_, context, digest, bytes); });
 }
 
 absl::Status Calls::report(const v1::Lease& lease, const std::vector<Trial>& trials) {

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "compiler/base/names.h"
-#include "compiler/base/sha256.h"
 #include "proto/backoff.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
+#include "proto/transfer.h"
 #include "proto/wire.h"
 #include "warploom/v1/admin.grpc.pb.h"
 #include "warploom/v1/blob.grpc.pb.h"
@@ -22,7 +22,6 @@ namespace {
 using Clock = std::chrono::system_clock;
 constexpr auto kCallDeadline = std::chrono::seconds(120);
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
-constexpr size_t kMaxBlobBytes = 256 << 20;
 
 absl::Status status_of(const grpc::Status& status, const Peer& peer) {
   const std::string& where = peer.where;
@@ -233,13 +232,7 @@ absl::StatusOr<KernelRecord> Service::get_record(const std::string& key) {
   request.set_key(key);
   auto stub = v1::KernelStore::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::KernelRecord answer, call(*stub, peer_, &v1::KernelStore::Stub::GetKernel, request));
-  WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(answer));
-  if (record.key != key) {
-    return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it is the record of the key ",
-                                   record.key, ", asked for was ", key));
-  }
-  WL_RETURN_IF_ERROR(check_signature(record, peer_.signers));
-  return record;
+  return arrived_record(answer, {.key = key}, peer_.signers, peer_.where);
 }
 
 absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector<std::string>& digests) {
@@ -261,12 +254,8 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
       if (!item.has_record()) {
         return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", peer_.where));
       }
-      WL_ASSIGN_OR_RETURN(KernelRecord record, from_proto(item.record()));
-      if (record.digest != digest) {
-        return absl::DataLossError(cat("the answer of ", peer_.where, " cannot be used: it has the record ",
-                                       record.digest, ", asked for was ", digest));
-      }
-      WL_RETURN_IF_ERROR(check_signature(record, peer_.signers));
+      WL_ASSIGN_OR_RETURN(KernelRecord record,
+                          arrived_record(item.record(), {.digest = digest}, peer_.signers, peer_.where));
       records.push_back(std::move(record));
     }
   }
@@ -291,28 +280,11 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
 }
 
 absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
-  v1::DownloadRequest request;
-  request.set_digest(digest);
   auto stub = v1::BlobStore::NewStub(channel_);
   grpc::ClientContext context;
   context.set_deadline(Clock::now() + kCallDeadline);
-  auto stream = stub->Download(&context, request);
-  std::string bytes;
-  v1::DownloadResponse chunk;
-  absl::Status fields;
-  while (fields.ok() && stream->Read(&chunk)) {
-    fields = check_fields(chunk);
-    bytes += chunk.data();
-    if (bytes.size() > kMaxBlobBytes)
-      fields = invalid("the object ", digest, " has more than ", kMaxBlobBytes, " bytes");
-  }
-  if (!fields.ok()) context.TryCancel();
-  const absl::Status status = status_of(stream->Finish(), peer_);
-  if (!fields.ok()) return answer_error(fields, peer_.where);
-  WL_RETURN_IF_ERROR(status);
-  if (sha256_hex(bytes) != digest) {
-    return absl::DataLossError(cat("the object ", digest, " arrived damaged from ", peer_.where));
-  }
+  auto bytes = download(*stub, &context, digest, kMostObjectBytes, peer_.where);
+  if (!bytes.ok()) return status_of(to_grpc(bytes.status()), peer_);
   return bytes;
 }
 
