@@ -2,7 +2,7 @@
 # Makes the certificates by which the machines of a fleet know each other (mutual TLS), in a folder that only this user
 # can read. What is there already stays, unless it expires within a week.
 #   certificates.sh FOLDER coordinator HOST...    FOLDER/coordinator.pem and .key, for these names of its machine
-#   certificates.sh FOLDER worker|client|operator NAME...    FOLDER/NAME.pem and .key of each
+#   certificates.sh FOLDER worker|client|operator|cache NAME...    FOLDER/NAME.pem and .key of each
 # The first call makes the certificate authority, FOLDER/ca.pem and ca.key. Keep ca.key where no worker can read it:
 # who has it can make any certificate.
 set -euo pipefail
@@ -13,7 +13,7 @@ fail() {
   exit 1
 }
 
-[ $# -ge 3 ] || fail "usage: certificates.sh FOLDER coordinator|worker|client|operator NAME..."
+[ $# -ge 3 ] || fail "usage: certificates.sh FOLDER coordinator|worker|client|operator|cache NAME..."
 folder=$1 role=$2
 shift 2
 days=${WARPLOOM_CERTIFICATE_DAYS:-90}
@@ -51,8 +51,8 @@ case $role in
     done
     make coordinator "${names#,}"
     ;;
-  worker | client | operator)
+  worker | client | operator | cache)
     for name in "$@"; do make "$name" "URI:spiffe://warploom/warploom/$role/$name"; done
     ;;
-  *) fail "\"$role\": expected coordinator, worker, client or operator" ;;
+  *) fail "\"$role\": expected coordinator, worker, client, operator or cache" ;;
 esac

@@ -97,6 +97,9 @@ constexpr TextRow kTexts[] = {
     {"RenewLeasesRequest.Item.phase", TextKind::kWord, kWordBytes},
     {"ReleaseLeasesRequest.reason", TextKind::kText, kMostMessage},
     {"ServerInfo.store", TextKind::kText, 4 * kMostName},
+    {"ServerInfo.upstream_problem", TextKind::kText, kMostMessage},
+    {"BatchGetKernelsResponse.upstream_problem", TextKind::kText, kMostMessage},
+    {"OfferKernelResponse.why", TextKind::kText, kMostMessage},
     {"BackupResponse.file", TextKind::kText, 4 * kMostName},
 
     {"FindMissingRequest.digests", TextKind::kDigest, kWordBytes},
@@ -122,6 +125,7 @@ constexpr const char* kNeeded[] = {
     "KernelRecord.device",
     "KernelRecord.problem",
     "KernelRecord.source",
+    "OfferKernelRequest.record",
     "JobResult.device",
 };
 

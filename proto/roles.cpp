@@ -23,6 +23,7 @@ constexpr RoleRow kRoles[] = {
     {kClient, "client", v1::Access::CLIENT},
     {kWorker, "worker", v1::Access::WORKER},
     {kOperator, "operator", v1::Access::OPERATOR},
+    {kCache, "cache", v1::Access::CACHE},
 };
 
 Roles roles_of(const pb::MethodDescriptor& method) {
@@ -51,7 +52,8 @@ absl::StatusOr<Roles> parse_roles(const std::string& text) {
     Roles found = kNoRole;
     for (const RoleRow& row : kRoles) found |= name == row.name ? row.role : kNoRole;
     if (found == kNoRole)
-      return invalid("expected client, worker, operator, several of them with commas, or none; found \"", text, "\"");
+      return invalid("expected client, worker, operator, cache, several of them with commas, or none; found \"", text,
+                     "\"");
     roles |= found;
   }
   return roles;

@@ -12,7 +12,7 @@ namespace wl {
 
 // A set of roles.
 using Roles = uint32_t;
-inline constexpr Roles kNoRole = 0, kClient = 1, kWorker = 2, kOperator = 4, kEveryRole = 7;
+inline constexpr Roles kNoRole = 0, kClient = 1, kWorker = 2, kOperator = 4, kCache = 8, kEveryRole = 15;
 
 // "client, operator"; "none" for no role.
 std::string print_roles(Roles roles);

@@ -17,6 +17,7 @@
 #include "server/metrics/calls.h"
 #include "server/metrics/http.h"
 #include "server/services/memory.h"
+#include "server/services/offers.h"
 #include "server/services/services.h"
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
@@ -27,6 +28,7 @@ namespace wl {
 namespace {
 
 constexpr auto kDrain = std::chrono::seconds(8);
+constexpr auto kJobPatience = std::chrono::seconds(5);  // of a new job with the upstream, before it is searched
 // Calls that write to the store wait for its next commit together, so they are more than the cores.
 constexpr int kQuickThreads = 16, kSlowThreads = 4;
 constexpr size_t kMaxQueued = 4096;  // calls that wait for a thread
@@ -70,6 +72,7 @@ struct Coordinator::Impl {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<Store> store;
   std::unique_ptr<Upkeep> upkeep;
+  std::unique_ptr<Upstream> upstream;  // null: none
   std::unique_ptr<Engine> engine;
   std::unique_ptr<WorkPool> quick, slow;
   std::unique_ptr<Budget> waiting, transfers;
@@ -77,6 +80,7 @@ struct Coordinator::Impl {
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<Authorizer> authorizer;
   std::shared_ptr<const SigningKey> signing;
+  std::vector<Signer> signers;
   std::unique_ptr<grpc::Server> server;
   std::vector<std::unique_ptr<Doors>> doors;  // by address
   std::vector<std::string> addresses;
@@ -84,6 +88,9 @@ struct Coordinator::Impl {
   std::unique_ptr<HttpServer> http;    // null: none
 
   absl::Status open(const CoordinatorOptions& options);
+  absl::Status open_trust(const CoordinatorOptions& options);
+  absl::Status open_upstream(const UpstreamOptions& options);
+  Elsewhere elsewhere() const;
   bool build(bool tls);
   absl::Status open_http(const CoordinatorOptions& options);
   CoordinatorState state() const;
@@ -94,6 +101,57 @@ Coordinator::Coordinator() : impl_(std::make_unique<Impl>()) {}
 
 Coordinator::~Coordinator() {
   stop();
+}
+
+// Whose records are trusted: what this coordinator has signed itself may come back.
+absl::Status Coordinator::Impl::open_trust(const CoordinatorOptions& options) {
+  if (!options.signing_key.empty()) {
+    WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
+  }
+  if (options.signers.empty()) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(signers, read_signers(options.signers));
+  if (signing != nullptr) signers.push_back({signing->public_key(), "this coordinator"});
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::Impl::open_upstream(const UpstreamOptions& options) {
+  if (options.address.empty()) {
+    const bool meant =
+        options.offer != OfferRule::kNone || options.dialled.tls.any() || !options.dialled.token_file.empty();
+    return meant ? invalid("--offer, --upstream-tls-ca and the like: expected --upstream ADDRESS with them")
+                 : absl::OkStatus();
+  }
+  UpstreamParts parts;
+  parts.store = store.get();
+  parts.signers = signers;
+  parts.why_not = [this](const KernelRecord& record) { return why_not_by_producer(authorizer.get(), record); };
+  parts.changed = [this](const std::string& key) { replies->drop(key); };
+  if (metrics != nullptr) {
+    parts.asked = [this](const char* outcome) { metrics->upstream_asked(outcome); };
+    parts.offered = [this](const char* outcome) { metrics->upstream_offered(outcome); };
+  }
+  WL_ASSIGN_OR_RETURN(upstream, Upstream::open(options, std::move(parts)));
+  return absl::OkStatus();
+}
+
+// The upstream as the engine sees it.
+Elsewhere Coordinator::Impl::elsewhere() const {
+  Elsewhere out;
+  if (upstream == nullptr) return out;
+  const auto tell = [where = upstream->address()](const Elsewhere::Done& done) {
+    return [=](const Asked& asked) {
+      done(asked.problem.empty() ? std::string() : cat("the upstream ", where, " ", asked.problem));
+    };
+  };
+  out.find_records = [asked = upstream.get(), tell](const std::vector<RecordName>& names, const Elsewhere::Done& done) {
+    std::vector<Question> questions;
+    for (const RecordName& name : names) questions.push_back({Question::kKey, name.key, name.environment});
+    asked->ask(questions, {}, kJobPatience, tell(done));
+  };
+  out.find_devices = [asked = upstream.get(), tell](const Elsewhere::Done& done) {
+    asked->ask({{Question::kDevices, "", ""}}, {}, kJobPatience, tell(done));
+  };
+  return out;
 }
 
 // The store and what answers from it.
@@ -109,16 +167,20 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
   upkeep = std::make_unique<Upkeep>(store.get(), options.upkeep);
-  if (!options.signing_key.empty()) {
-    WL_ASSIGN_OR_RETURN(signing, SigningKey::open(options.signing_key));
-  }
+  WL_RETURN_IF_ERROR(open_trust(options));
+  replies = std::make_unique<ReplyCache>(options.reply_bytes);
+  WL_RETURN_IF_ERROR(open_upstream(options.upstream));
   EngineOptions jobs;
+  jobs.elsewhere = elsewhere();
   if (signing != nullptr) jobs.sign = [this](KernelRecord* record) { signing->sign(record); };
   jobs.share_machine = options.share_machine;
   jobs.lease_s = options.lease_s;
   jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
-  jobs.promoted = [this](const std::string& key) { replies->drop(key); };
+  jobs.promoted = [this](const std::string& key) {
+    replies->drop(key);
+    if (upstream != nullptr) upstream->wake();
+  };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
@@ -129,7 +191,6 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   engine = std::make_unique<Engine>(store.get(), options.compiler == nullptr ? compiler.get() : options.compiler, jobs);
   quick = std::make_unique<WorkPool>(kQuickThreads, kMaxQueued);
   slow = std::make_unique<WorkPool>(kSlowThreads, kMaxQueued);
-  replies = std::make_unique<ReplyCache>(options.reply_bytes);
   waiting = std::make_unique<Budget>(options.max_waiting_calls);
   transfers = std::make_unique<Budget>(options.max_transfer_bytes);
   const Serving serving{.engine = engine.get(),
@@ -140,6 +201,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .replies = replies.get(),
                         .authorizer = authorizer.get(),
                         .signing = signing.get(),
+                        .upstream = upstream.get(),
+                        .signers = &signers,
                         .waiting = waiting.get(),
                         .transfers = transfers.get(),
                         .lease_s = options.lease_s};
@@ -203,6 +266,7 @@ CoordinatorState Coordinator::Impl::state() const {
   out.heap_bytes = memory.heap_bytes;
   out.resident_bytes = memory.resident_bytes;
   out.drained = engine->draining();
+  if (upstream != nullptr) out.upstream_up = upstream->problem().empty();
   return out;
 }
 
@@ -213,10 +277,13 @@ void Coordinator::Impl::close() {
     server->Shutdown(std::chrono::system_clock::now() + kDrain);
     server->Wait();
   }
-  // The server answers no call any more, but what runs on the pools still uses the engine.
+  // The server answers no call any more, but what runs on the pools still uses the engine, and may wait for the
+  // upstream.
+  if (upstream != nullptr) upstream->stop();
   quick.reset();
   slow.reset();
   engine.reset();
+  upstream.reset();
   server.reset();
   doors.clear();
   upkeep.reset();

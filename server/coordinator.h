@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "proto/tls.h"
 #include "server/store/upkeep.h"
+#include "server/upstream/upstream.h"
 
 namespace grpc {
 class Channel;
@@ -30,6 +31,10 @@ struct CoordinatorOptions {
   std::string http;         // "HOST:PORT" of metrics and health (server/metrics/http.h); empty: none
   std::string signing_key;  // file of the private key that signs records, made when missing; empty: none are signed
   std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
+  // File of the public keys of other coordinators (read_signers()) whose records may be used. Empty: what the upstream
+  // has need not be signed by anybody in particular, and no records are taken from below.
+  std::string signers;
+  UpstreamOptions upstream;
   int max_connections = 0;  // at once (server/listener.h)
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.

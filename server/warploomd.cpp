@@ -67,7 +67,9 @@ struct Daemon {
   wl::CoordinatorOptions options;
   std::string config, restore;
   std::string token, token_roles, token_life = "90d", token_team;  // of the command `token`
+  std::string offer = "none";
   bool verbose = false;
+  double upstream_check_minutes = 10;
   double database_gb = 0, objects_gb = 0, cache_mb = 64;
 
   std::vector<Setting> settings();
@@ -89,6 +91,20 @@ std::vector<Setting> Daemon::settings() {
        "only"},
       {"--signing-key", "signing_key", &options.signing_key,
        "private Ed25519 key in PEM that signs what is stored; STORE.key, made when missing, unless said"},
+      {"--signers", "signers", &options.signers,
+       "file of public keys, as `warploom signer` prints them: records of other coordinators are used if one of them "
+       "signed them"},
+      {"--upstream", "upstream", &options.upstream.address,
+       "HOST:PORT or unix:PATH of a coordinator that is asked for what is not here"},
+      {"--upstream-tls-ca", "upstream_tls_ca", &options.upstream.dialled.tls.ca, "who made its certificate"},
+      {"--upstream-tls-cert", "upstream_tls_cert", &options.upstream.dialled.tls.cert,
+       "certificate to show it, in PEM"},
+      {"--upstream-tls-key", "upstream_tls_key", &options.upstream.dialled.tls.key, "its private key"},
+      {"--upstream-token-file", "upstream_token_file", &options.upstream.dialled.token_file, "token to show it"},
+      {"--upstream-check-minutes", "upstream_check_minutes", &upstream_check_minutes,
+       "how often it is looked whether the upstream still serves what was fetched from it", 0.001, 1e6},
+      {"--offer", "offer", &offer,
+       "which shared kernels are offered to the upstream: none, confirmed (by two workers of different owners) or all"},
       {"--ranker", "ranker", &options.ranker,
        "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
@@ -175,6 +191,13 @@ absl::Status read_config(const std::string& file, const CLI::App& app, const std
   return absl::OkStatus();
 }
 
+absl::StatusOr<wl::OfferRule> parse_offer(const std::string& text) {
+  if (text == "none") return wl::OfferRule::kNone;
+  if (text == "confirmed") return wl::OfferRule::kConfirmed;
+  if (text == "all") return wl::OfferRule::kAll;
+  return wl::invalid("--offer: expected none, confirmed or all, found \"", text, "\"");
+}
+
 // "30d", "12h" or "never", in seconds.
 absl::StatusOr<int64_t> parse_life(const std::string& text) {
   if (text == "never") return wl::kForEver;
@@ -191,7 +214,8 @@ CLI::App* add_token(CLI::App& app, Daemon* daemon) {
   token->add_option("NAME", daemon->token, "who is to call with it; to revoke it, remove its line")->required();
   token->add_option("--callers", daemon->options.callers, "file of --callers; keeps the SHA-256 of the token")
       ->required();
-  token->add_option("--role", daemon->token_roles, "client, worker, operator, or several with commas")->required();
+  token->add_option("--role", daemon->token_roles, "client, worker, operator, cache, or several with commas")
+      ->required();
   token->add_option("--team", daemon->token_team, "the team that its caller is of, which has a row in the file");
   token->add_option("--expires", daemon->token_life, "30d, 12h or never")->capture_default_str();
   return token;
@@ -231,7 +255,11 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   if (!daemon->config.empty()) {
     if (const absl::Status status = read_config(daemon->config, app, settings); !status.ok()) return fail(status);
   }
-  constexpr double kGb = 1e9, kMb = 1e6;
+  const auto offer = parse_offer(daemon->offer);
+  if (!offer.ok()) return fail(offer.status());
+  constexpr double kGb = 1e9, kMb = 1e6, kMinute = 60;
+  daemon->options.upstream.offer = *offer;
+  daemon->options.upstream.check_s = daemon->upstream_check_minutes * kMinute;
   daemon->options.reply_bytes = static_cast<int64_t>(daemon->cache_mb * kMb);
   daemon->options.upkeep.bounds = {.database_bytes = static_cast<int64_t>(daemon->database_gb * kGb),
                                    .object_bytes = static_cast<int64_t>(daemon->objects_gb * kGb)};

@@ -182,6 +182,8 @@ absl::StatusOr<Listing> server_status(Context& context) {
   table.add({"store", cat(server.store, ", schema ", server.schema_version, ", SQLite ", server.sqlite_version)});
   table.add({"new work", server.draining ? "none: drained" : "is given to workers"});
   table.add({"signing key", server.signing_key.empty() ? "none" : server.signing_key});
+  const std::string away = server.upstream_problem.empty() ? "" : cat(", ", server.upstream_problem);
+  table.add({"upstream", server.upstream.empty() ? "none" : cat(server.upstream, away)});
   table.add({"heap holds", memory_text(server.heap_bytes)});
   table.add({"resident", memory_text(server.resident_bytes)});
   Listing out;
@@ -193,6 +195,8 @@ absl::StatusOr<Listing> server_status(Context& context) {
                    {"sqlite_version", server.sqlite_version},
                    {"draining", server.draining},
                    {"signing_key", server.signing_key},
+                   {"upstream", server.upstream},
+                   {"upstream_problem", server.upstream_problem},
                    {"heap_bytes", server.heap_bytes},
                    {"resident_bytes", server.resident_bytes}});
   return out;

@@ -252,7 +252,8 @@ absl::StatusOr<std::vector<KernelRecord>> Service::get_records(const std::vector
     for (const auto& item : page.items()) {
       const std::string& digest = digests[records.size()];
       if (!item.has_record()) {
-        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", peer_.where));
+        return absl::NotFoundError(cat("the record ", digest, " is no longer in the store of ", peer_.where,
+                                       page.upstream_problem().empty() ? "" : "; ", page.upstream_problem()));
       }
       WL_ASSIGN_OR_RETURN(KernelRecord record,
                           arrived_record(item.record(), {.digest = digest}, peer_.signers, peer_.where));
@@ -312,9 +313,9 @@ absl::StatusOr<ServerSummary> Service::server() {
   auto stub = v1::Admin::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::ServerInfo info,
                       call(*stub, peer_, &v1::Admin::Stub::GetServerInfo, v1::GetServerInfoRequest()));
-  return ServerSummary{info.version(),     info.api_version(),    info.schema_version(),
-                       info.store(),       info.sqlite_version(), info.draining(),
-                       info.signing_key(), info.heap_bytes(),     info.resident_bytes()};
+  return ServerSummary{info.version(),        info.api_version(), info.schema_version(),  info.store(),
+                       info.sqlite_version(), info.draining(),    info.signing_key(),     info.heap_bytes(),
+                       info.resident_bytes(), info.upstream(),    info.upstream_problem()};
 }
 
 absl::StatusOr<Service::Revoked> Service::revoke(const std::string& producer) {

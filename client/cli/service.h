@@ -60,6 +60,7 @@ struct ServerSummary {
   bool draining = false;
   std::string signing_key;                     // public key that it signs records with; empty: it signs none
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
+  std::string upstream, upstream_problem;      // its address, empty: none; and why it cannot be asked now
 };
 
 struct WatchLimits {

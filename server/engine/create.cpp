@@ -1,5 +1,8 @@
 // A new job: answered from the store if it has the whole answer or a record of every group, planned otherwise.
 #include <algorithm>
+#include <functional>
+#include <future>
+#include <memory>
 
 #include "compiler/ir/text.h"
 #include "server/engine/parts.h"
@@ -33,25 +36,45 @@ int64_t missing_groups(const JobPlan& plan, const Records& records, const TuneOp
   });
 }
 
-absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler) {
+// Blocks until something that calls back has done so, and returns what it said.
+std::string wait_for(const std::function<void(const Elsewhere::Done&)>& work) {
+  const auto said = std::make_shared<std::promise<std::string>>();
+  work([said](const std::string& problem) { said->set_value(problem); });
+  return said->get_future().get();
+}
+
+std::string and_why(const std::string& problem) {
+  return problem.empty() ? std::string() : cat("; ", problem);
+}
+
+absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const Elsewhere& elsewhere) {
   const TuneOptions& asked = job.row.options;
   WL_ASSIGN_OR_RETURN(job.plan, make_plan(job.row.graph, asked, *job.row.device, compiler));
+  const std::string problem =
+      wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
   const int64_t missing = missing_groups(*job.plan, records, asked);
   if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
-    job.row.error = absl::NotFoundError(cat(missing, " of ", job.plan->groups.size(), " groups are not in the store"));
+    job.row.error = absl::NotFoundError(
+        cat(missing, " of ", job.plan->groups.size(), " groups are not in the store", and_why(problem)));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers) {
+absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
+                                      const Elsewhere& elsewhere) {
   NewJob job{.row = std::move(row), .plan = {}, .result_id = {}};
   const TuneOptions& asked = job.row.options;
   auto device = workers.device_for(asked, job.row.team);
+  std::string problem;
+  if (absl::IsNotFound(device.status()) && elsewhere.find_devices) {
+    problem = wait_for(elsewhere.find_devices);
+    device = workers.device_for(asked, job.row.team);
+  }
   if (!device.ok() && !absl::IsNotFound(device.status())) return device.status();
   if (device.ok()) {
     job.row.device = *device;
@@ -64,10 +87,11 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
         return job;
       }
     }
-    WL_RETURN_IF_ERROR(plan_job(job, store, compiler));
+    WL_RETURN_IF_ERROR(plan_job(job, store, compiler, elsewhere));
   } else {
     WL_RETURN_IF_ERROR(parse(job.row.graph).status());
-    if (asked.require_cached) job.row.error = absl::NotFoundError(device.status().message());
+    if (asked.require_cached)
+      job.row.error = absl::NotFoundError(cat(std::string(device.status().message()), and_why(problem)));
   }
   if (job.row.result) return job;
   if (asked.require_cached) {

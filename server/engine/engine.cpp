@@ -98,7 +98,8 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
     WL_ASSIGN_OR_RETURN(JobRow same, impl_->store->create_job(row));
     return get(same.id);
   }
-  WL_ASSIGN_OR_RETURN(NewJob job, answer_or_plan(std::move(row), *impl_->store, *impl_->compiler, impl_->workers));
+  WL_ASSIGN_OR_RETURN(NewJob job, answer_or_plan(std::move(row), *impl_->store, *impl_->compiler, impl_->workers,
+                                                 impl_->options.elsewhere));
   WL_ASSIGN_OR_RETURN(JobRow made,
                       impl_->store->create_job(job.row, job.result_id, impl_->options.rules(team).most_jobs));
   if (!is_done(made.state)) {

@@ -20,6 +20,15 @@
 
 namespace wl {
 
+// Where records and devices may be that the store lacks. Both functions put what they find into the store and call
+// `done` once, on any thread, perhaps before they return, at the latest after some seconds: with why something could
+// not be asked for, or with "". Both are empty: there is no such place.
+struct Elsewhere {
+  using Done = std::function<void(const std::string& problem)>;
+  std::function<void(const std::vector<RecordName>& records, const Done& done)> find_records = {};
+  std::function<void(const Done& done)> find_devices = {};
+};
+
 struct EngineOptions {
   bool share_machine = false;  // no lease while the coordinator itself computes
   double lease_s = 15, stuck_s = 180;
@@ -27,6 +36,7 @@ struct EngineOptions {
   std::function<void(KernelRecord*)> sign = {};               // what is promoted; on the engine's thread
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };
+  Elsewhere elsewhere = {};
   // For those who count. Called on any thread; a lease that has ended without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};

@@ -21,6 +21,17 @@ absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const s
   return records;
 }
 
+void find_missing(Store& store, const Elsewhere& elsewhere, const JobPlan& plan, const JobRow& job,
+                  const Elsewhere::Done& done) {
+  if (!elsewhere.find_records || job.options.retune) return done("");
+  const auto known = known_records(store, plan, job.team);
+  std::vector<RecordName> missing;
+  for (const PlannedGroup& group : plan.groups)
+    if (known.ok() && !known->contains(group.key)) missing.push_back({group.key, environment_of(plan.device)});
+  if (missing.empty()) return done("");
+  elsewhere.find_records(missing, done);
+}
+
 void Jobs::recover(std::vector<JobRow> rows) {
   for (const JobRow& row : rows) recovering_.insert(row.id);
   if (rows.empty()) recovered_();
@@ -64,8 +75,16 @@ void Jobs::make_plan_of(ActiveJob& job) {
     } else {
       *plan = make_plan(row.graph, row.options, *row.device, *compiler_);
     }
-    loop_->post([this, id = row.id, plan] { take_plan(id, *std::move(plan)); });
+    take_found(row, plan, &Jobs::take_plan);
   });
+}
+
+// In the pool: goes on with a plan on the engine's thread, once what the store lacks was looked for elsewhere.
+void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
+  const auto go_on = [this, id = row.id, plan, take](const std::string&) {
+    loop_->post([this, id, plan, take] { (this->*take)(id, *std::move(plan)); });
+  };
+  plan->ok() ? find_missing(*store_, elsewhere_, **plan, row, go_on) : go_on("");
 }
 
 // Planning that ends the coordinator again and again is not tried for ever. Only what takes long may be what ended it:

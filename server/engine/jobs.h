@@ -57,7 +57,7 @@ class Jobs : public SearchObserver {
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
   // known by then. `promoted`: the records of this key have changed.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void()> recovered, std::function<void(const std::string& key)> promoted)
+       std::function<void()> recovered, std::function<void(const std::string& key)> promoted, Elsewhere elsewhere)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
@@ -65,7 +65,8 @@ class Jobs : public SearchObserver {
         views_(views),
         searches_(searches),
         recovered_(std::move(recovered)),
-        promoted_(std::move(promoted)) {}
+        promoted_(std::move(promoted)),
+        elsewhere_(std::move(elsewhere)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
@@ -84,8 +85,11 @@ class Jobs : public SearchObserver {
   void on_failure(const Search& search, const absl::Status& status) override;
 
  private:
+  using MadePlan = std::shared_ptr<absl::StatusOr<JobPlan>>;
+  using TakePlan = void (Jobs::*)(int64_t id, absl::StatusOr<JobPlan> plan);
   // jobs.cpp
   void make_plan_of(ActiveJob& job);
+  void take_found(const JobRow& row, const MadePlan& plan, TakePlan take);
   void note_long_planning(ActiveJob& job);
   void take_plan(int64_t id, absl::StatusOr<JobPlan> plan);
   void taken_up(int64_t id);
@@ -119,11 +123,17 @@ class Jobs : public SearchObserver {
   Searches* const searches_;
   const std::function<void()> recovered_;
   const std::function<void(const std::string& key)> promoted_;
+  const Elsewhere elsewhere_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };
 
 // The records that the store has of the plan's groups for a team.
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team);
+
+// Looks elsewhere for records of the plan's groups that the store lacks, unless the job searches anew, then calls
+// `done` as Elsewhere does. Any thread.
+void find_missing(Store& store, const Elsewhere& elsewhere, const JobPlan& plan, const JobRow& job,
+                  const Elsewhere::Done& done);
 
 }  // namespace wl

@@ -58,7 +58,15 @@ struct Engine::Impl {
                        loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
                      }}};
   Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options.sign, options.rules};
-  Jobs jobs{store, compiler, &loop, &workers, &views, &searches, [this] { leases.recovered(); }, options.promoted};
+  Jobs jobs{store,
+            compiler,
+            &loop,
+            &workers,
+            &views,
+            &searches,
+            [this] { leases.recovered(); },
+            options.promoted,
+            options.elsewhere};
 };
 
 // A job that a client asks for, before it is stored: answered from the store where that suffices.
@@ -67,7 +75,9 @@ struct NewJob {
   std::optional<JobPlan> plan;  // made for a job that is to be searched
   std::string result_id;        // under which its result, if it has one, becomes a whole answer
 };
-// A job whose device is not known yet waits for one: that is no error.
-absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers);
+// A job whose device is not known yet waits for one: that is no error. What the store lacks is looked for elsewhere
+// first.
+absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& compiler, const Workers& workers,
+                                      const Elsewhere& elsewhere);
 
 }  // namespace wl

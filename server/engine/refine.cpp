@@ -79,9 +79,10 @@ void Jobs::refine(ActiveJob& job) {
                          : thorough ? Unmeasured::kBound
                                     : Unmeasured::kLikely;
   // The plan of a large graph takes seconds, so the pool makes it.
-  loop_->compute([this, id = job.row.id, text = job.row.graph, asked, device = *job.row.device, prices = job.prices] {
-    auto plan = std::make_shared<absl::StatusOr<JobPlan>>(make_plan(text, asked, device, *compiler_, prices));
-    loop_->post([this, id, plan] { take_refined(id, *std::move(plan)); });
+  loop_->compute([this, row = job.row, prices = job.prices] {
+    auto plan =
+        std::make_shared<absl::StatusOr<JobPlan>>(make_plan(row.graph, row.options, *row.device, *compiler_, prices));
+    take_found(row, plan, &Jobs::take_refined);
   });
   publish(job);
 }

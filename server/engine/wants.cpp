@@ -92,7 +92,7 @@ absl::Status Jobs::try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, c
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
                       store_->record_by_key(whole.key, environment_of(*job.row.device), {.team = job.row.team}));
   const auto opened = compiler_->open(whole.graph, job.plan->machine);
-  if (!known || !opened.ok()) return absl::OkStatus();
+  if (!known || known->search_id == kSearchElsewhere || !opened.ok()) return absl::OkStatus();
   const KnownPlan better{part.text, winner->second.plan, std::numeric_limits<double>::infinity()};
   const std::vector<std::string> also = (*opened)->nearest({better}, 1);
   WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(known->search_id));

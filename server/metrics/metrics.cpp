@@ -58,6 +58,9 @@ struct Metrics::Impl {
                                .Add({}, kBuckets);
   pm::Family<pm::Counter>& trials = counters("warploom_trials_total", "Candidates that were measured or given up.");
   pm::Family<pm::Counter>& ended = counters("warploom_leases_lost_total", "Leases that ended without a report.");
+  pm::Family<pm::Counter>& asked = counters("warploom_upstream_requests_total", "What was asked of the upstream.");
+  pm::Family<pm::Counter>& offered = counters("warploom_upstream_offers_total", "Records offered to the upstream.");
+  pm::Family<pm::Gauge>& upstream = gauges("warploom_upstream_up", "Whether the upstream can be reached.");
   // These change with their number only when a target comes or goes, so they are made anew each time.
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
@@ -118,6 +121,14 @@ void Metrics::lease_ended(const std::string& why) {
   impl_->ended.Add({{"reason", why}}).Increment();
 }
 
+void Metrics::upstream_asked(const std::string& outcome) {
+  impl_->asked.Add({{"outcome", outcome}}).Increment();
+}
+
+void Metrics::upstream_offered(const std::string& outcome) {
+  impl_->offered.Add({{"outcome", outcome}}).Increment();
+}
+
 std::string Metrics::text(const CoordinatorState& state) {
   Impl& impl = *impl_;
   const std::lock_guard lock(impl.text_lock);
@@ -140,6 +151,7 @@ std::string Metrics::text(const CoordinatorState& state) {
       {&impl.resident, state.resident_bytes},
       {&impl.descriptors, state.descriptors},
   };
+  if (state.upstream_up) impl.upstream.Add({}).Set(*state.upstream_up ? 1 : 0);
   for (const auto& [gauge, value] : rows) gauge->Set(static_cast<double>(value));
   impl.processor.Increment(std::max(0.0, state.processor_s - impl.processor_s));
   impl.processor_s = std::max(impl.processor_s, state.processor_s);

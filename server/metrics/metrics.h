@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct CoordinatorState {
   double processor_s = 0;                      // that the process has used
   int64_t descriptors = 0;
   bool drained = false;
+  std::optional<bool> upstream_up;  // nothing: there is none
 };
 
 // The figures of this process alone: processor and descriptors.
@@ -44,6 +46,9 @@ class Metrics {
   void trials_stored(const std::vector<Trial>& trials);
   void commit_ended(double seconds);         // of a transaction of the store, fsync included
   void lease_ended(const std::string& why);  // without a report
+  // The upstream was asked for something, or a record was offered to it.
+  void upstream_asked(const std::string& outcome);
+  void upstream_offered(const std::string& outcome);
 
   // The text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);

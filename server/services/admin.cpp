@@ -1,5 +1,7 @@
+#include "compiler/base/names.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
+#include "server/services/asking.h"
 #include "server/services/memory.h"
 #include "server/services/services.h"
 #include "warploom/v1/admin.grpc.pb.h"
@@ -12,6 +14,8 @@ class AdminService final : public v1::Admin::CallbackService {
   explicit AdminService(const Serving& serving) : serving_(serving) {}
   WL_ANSWER_ON(serving_.quick, GetServerInfo, v1::GetServerInfoRequest, v1::ServerInfo);
   WL_ANSWER_ON(serving_.quick, ListWorkers, v1::ListWorkersRequest, v1::ListWorkersResponse);
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const v1::ListDevicesRequest* request,
+                                        v1::ListDevicesResponse* out) override;
   WL_ANSWER_ON(serving_.quick, Drain, v1::DrainRequest, v1::DrainResponse);
   WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
   WL_ANSWER_ON(serving_.slow, Backup, v1::BackupRequest, v1::BackupResponse);
@@ -34,7 +38,29 @@ grpc::Status AdminService::GetServerInfo(const v1::GetServerInfoRequest*, v1::Se
   const HeldMemory memory = held_memory();
   out->set_heap_bytes(memory.heap_bytes);
   out->set_resident_bytes(memory.resident_bytes);
+  if (serving_.upstream != nullptr) {
+    out->set_upstream(serving_.upstream->address());
+    out->set_upstream_problem(fitted(serving_.upstream->problem(), TextKind::kText, kMostMessage));
+  }
   return grpc::Status::OK;
+}
+
+grpc::ServerUnaryReactor* AdminService::ListDevices(grpc::CallbackServerContext* context, const v1::ListDevicesRequest*,
+                                                    v1::ListDevicesResponse* out) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  ask_upstream(serving_, *context, {{Question::kDevices, "", ""}}, [=, this](const Asked&) {
+    const bool taken = serving_.quick->post([=, this] {
+      const auto devices = store_->devices();
+      if (devices.ok()) {
+        for (const Device& device : *devices) {
+          if (out->devices_size() < static_cast<int>(kMostItems)) *out->add_devices() = to_proto(device);
+        }
+      }
+      reactor->Finish(to_grpc(devices.status()));
+    });
+    if (!taken) reactor->Finish(too_busy());
+  });
+  return reactor;
 }
 
 grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1::ListWorkersResponse* out) {

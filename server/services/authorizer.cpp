@@ -227,6 +227,12 @@ absl::Status Authorizer::is_revoked(const std::string& principal) const {
           "it then"));
 }
 
+bool Authorizer::bars(const std::string& principal) const {
+  const std::shared_ptr<const Callers> callers = callers_->now();
+  const auto row = callers->certificates.find(name_of_principal(principal));
+  return row != callers->certificates.end() && row->second.roles == kNoRole;
+}
+
 absl::StatusOr<Authorizer::Caller> Authorizer::caller_of(const Connection& connection, const Shown& shown) const {
   const std::shared_ptr<const Callers> callers = callers_->now();
   // Whoever shows a token asks to be what it says, and no more.

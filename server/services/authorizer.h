@@ -81,6 +81,10 @@ class Authorizer {
   // neither a token nor a certificate, which only who runs it can stop.
   absl::Status is_revoked(const std::string& principal) const;
 
+  // Whether a row says that the certificate of this principal has no role: nothing that it made is to be taken. Any
+  // thread.
+  bool bars(const std::string& principal) const;
+
  private:
   struct Caller {
     std::string name;  // "user 1000"

@@ -4,6 +4,7 @@
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
+#include "server/services/asking.h"
 #include "server/services/budget.h"
 #include "server/services/services.h"
 #include "warploom/v1/blob.grpc.pb.h"
@@ -73,11 +74,11 @@ class UploadCall final : public grpc::ServerReadReactor<v1::UploadRequest> {
 // A download. It deletes itself once gRPC is done with it.
 class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse> {
  public:
-  DownloadCall(const Serving& serving, const v1::DownloadRequest& request)
-      : serving_(serving), digest_(request.digest()), offset_(request.offset()) {
+  DownloadCall(const Serving& serving, grpc::CallbackServerContext* context, const v1::DownloadRequest& request)
+      : serving_(serving), context_(context), digest_(request.digest()), offset_(request.offset()) {
     if (const absl::Status fields = check_fields(request); !fields.ok()) {
       Finish(to_grpc(fields));
-    } else if (!serving_.quick->post([this] { read(); })) {
+    } else if (!serving_.quick->post([this] { begin(); })) {
       Finish(too_busy());
     }
   }
@@ -89,10 +90,20 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   }
 
  private:
-  void read() {
+  void begin() {
     auto bytes = serving_.store->blob(digest_);
+    if (!bytes.ok() || *bytes || serving_.upstream == nullptr) return send(std::move(bytes), "");
+    ask_upstream(serving_, *context_, {{Question::kObject, digest_, ""}}, [this](const Asked& asked) {
+      const bool taken =
+          serving_.quick->post([this, problem = asked.problem] { send(serving_.store->blob(digest_), problem); });
+      if (!taken) Finish(too_busy());
+    });
+  }
+  // `problem`: why the upstream could not be asked for it.
+  void send(absl::StatusOr<std::optional<std::string>> bytes, const std::string& problem) {
     if (!bytes.ok()) return Finish(to_grpc(bytes.status()));
-    if (!*bytes) return Finish({grpc::StatusCode::NOT_FOUND, cat("no blob ", digest_)});
+    if (!*bytes)
+      return Finish({grpc::StatusCode::NOT_FOUND, cat("no blob ", digest_, problem.empty() ? "" : "; ", problem)});
     if (!serving_.transfers->take(static_cast<int64_t>((*bytes)->size()))) return Finish(too_many_bytes());
     bytes_ = *std::move(*bytes);
     taken_ = static_cast<int64_t>(bytes_.size());
@@ -106,6 +117,7 @@ class DownloadCall final : public grpc::ServerWriteReactor<v1::DownloadResponse>
   }
 
   const Serving serving_;
+  grpc::CallbackServerContext* const context_;
   const std::string digest_;
   int64_t offset_;
   std::string bytes_;
@@ -121,9 +133,9 @@ class BlobService final : public v1::BlobStore::CallbackService {
                                                      v1::UploadResponse* out) override {
     return new UploadCall(serving_, context, out);
   }
-  grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<v1::DownloadResponse>* Download(grpc::CallbackServerContext* context,
                                                            const v1::DownloadRequest* request) override {
-    return new DownloadCall(serving_, *request);
+    return new DownloadCall(serving_, context, *request);
   }
 
  private:

@@ -6,9 +6,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/names.h"
 #include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
+#include "server/services/asking.h"
+#include "server/services/offers.h"
 #include "server/services/services.h"
 #include "warploom/v1/kernel_store.grpc.pb.h"
 
@@ -30,10 +33,10 @@ absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) 
 }
 
 // The calls that fetch give out bytes that were made before, where they can.
-using Fetching =
-    v1::KernelStore::WithRawCallbackMethod_GetKernel<v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<
-        v1::KernelStore::WithCallbackMethod_ListKernels<v1::KernelStore::WithCallbackMethod_InvalidateKernel<
-            v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>;
+using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
+    v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
+        v1::KernelStore::WithCallbackMethod_InvalidateKernel<v1::KernelStore::WithCallbackMethod_OfferKernel<
+            v1::KernelStore::WithCallbackMethod_PinKernel<v1::KernelStore::Service>>>>>>;
 
 class KernelStoreService final : public Fetching {
  public:
@@ -49,6 +52,7 @@ class KernelStoreService final : public Fetching {
   WL_ANSWER_READER_ON(serving_.quick, ListKernels, v1::ListKernelsRequest, v1::ListKernelsResponse);
   WL_ANSWER_ON(serving_.quick, PinKernel, v1::PinKernelRequest, v1::PinKernelResponse);
   WL_ANSWER_ON(serving_.quick, InvalidateKernel, v1::InvalidateKernelRequest, v1::InvalidateKernelResponse);
+  WL_ANSWER_READER_ON(serving_.quick, OfferKernel, v1::OfferKernelRequest, v1::OfferKernelResponse);
 
  private:
   using Fetched = absl::StatusOr<std::optional<grpc::Slice>>;  // nullopt: there is no such record
@@ -57,8 +61,11 @@ class KernelStoreService final : public Fetching {
   template <typename Request>
   grpc::ServerUnaryReactor* fetch(grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
                                   grpc::ByteBuffer* out);
-  static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, grpc::ByteBuffer* out);
-  static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source, grpc::ByteBuffer* out);
+  // `problem`: why the upstream could not be asked for what is missing.
+  static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, const std::string& problem,
+                             grpc::ByteBuffer* out);
+  static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source,
+                             const std::string& problem, grpc::ByteBuffer* out);
   Fetched read(const Reader& reader, const v1::GetKernelRequest& request);
 
   const Serving serving_;
@@ -73,17 +80,22 @@ std::string name_of(const Reader& reader, const v1::GetKernelRequest& request) {
                                   : cat(form, "d", request.digest());
 }
 
-// Answers at once if every record is at hand, else on the pool.
+Question question_of(const v1::GetKernelRequest& request) {
+  if (!request.digest().empty()) return {Question::kDigest, request.digest(), ""};
+  return {Question::kKey, request.key(), request.environment()};
+}
+
+// Answers at once if every record is at hand, else on the pool; and after the upstream was asked for what is missing.
 template <typename Request>
 grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer& request, grpc::ByteBuffer* out) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   auto parsed = std::make_shared<Request>();
   grpc::ByteBuffer bytes = request;
   const bool readable = grpc::SerializationTraits<Request>::Deserialize(&bytes, parsed.get()).ok();
   const absl::Status fields = readable ? check_fields(*parsed) : invalid("expected a ", Request::descriptor()->name());
   const absl::StatusOr<Reader> reader = fields.ok() ? reader_of(serving_, *context) : fields;
   if (!reader.ok()) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     reactor->Finish(to_grpc(reader.status()));
     return reactor;
   }
@@ -92,29 +104,46 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
     if (!found) return absl::UnavailableError("not at hand");
     return found;
   };
-  if (answer(*parsed, at_hand, out).ok()) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  if (answer(*parsed, at_hand, "", out).ok()) {
     reactor->Finish(grpc::Status::OK);
     return reactor;
   }
-  return answer_on(serving_.quick, context, [=, this, reader = *reader] {
-    return to_grpc(answer(
-        *parsed, [&](const v1::GetKernelRequest& question) { return read(reader, question); }, out));
+  const auto stored = [this, reader = *reader](const v1::GetKernelRequest& question) { return read(reader, question); };
+  const auto again = [=, this](const Asked& asked) {
+    const bool taken = serving_.quick->post(
+        [=, problem = asked.problem] { reactor->Finish(to_grpc(answer(*parsed, stored, problem, out))); });
+    if (!taken) reactor->Finish(too_busy());
+  };
+  const bool taken = serving_.quick->post([=, this] {
+    if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
+    std::vector<Question> missing;
+    const auto noting = [&](const v1::GetKernelRequest& question) {
+      Fetched found = stored(question);
+      if (found.ok() && !*found) missing.push_back(question_of(question));
+      return found;
+    };
+    const absl::Status status = answer(*parsed, noting, "", out);
+    if (missing.empty() || serving_.upstream == nullptr) return reactor->Finish(to_grpc(status));
+    ask_upstream(serving_, *context, missing, again);
   });
+  if (!taken) reactor->Finish(too_busy());
+  return reactor;
 }
 
 absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, const Source& source,
-                                        grpc::ByteBuffer* out) {
+                                        const std::string& problem, grpc::ByteBuffer* out) {
   WL_ASSIGN_OR_RETURN(const std::optional<grpc::Slice> record, source(request));
-  if (!record)
-    return absl::NotFoundError(cat("no record of ", request.key().empty() ? request.digest() : request.key()));
+  if (!record) {
+    return absl::NotFoundError(cat("no record of ", request.key().empty() ? request.digest() : request.key(),
+                                   problem.empty() ? "" : "; ", problem));
+  }
   *out = grpc::ByteBuffer(&*record, 1);
   return absl::OkStatus();
 }
 
 // A BatchGetKernelsResponse, put together from records that are serialised already.
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
-                                        grpc::ByteBuffer* out) {
+                                        const std::string& problem, grpc::ByteBuffer* out) {
   using google::protobuf::io::CodedOutputStream;
   constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, length-delimited
   std::vector<grpc::Slice> slices;
@@ -138,6 +167,9 @@ absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& reques
     if (record) slices.push_back(*record);
     if (record) bytes += record->size();
   }
+  v1::BatchGetKernelsResponse rest;
+  rest.set_upstream_problem(fitted(problem, TextKind::kText, kMostMessage));
+  slices.emplace_back(rest.SerializeAsString());
   *out = grpc::ByteBuffer(slices.data(), slices.size());
   return absl::OkStatus();
 }
@@ -198,6 +230,19 @@ grpc::Status KernelStoreService::InvalidateKernel(const v1::InvalidateKernelRequ
   serving_.replies->drop(request->key());
   if (*changed == 0) return {grpc::StatusCode::NOT_FOUND, cat("no record of key ", request->key())};
   out->set_invalidated(*changed);
+  return grpc::Status::OK;
+}
+
+grpc::Status KernelStoreService::OfferKernel(const Reader& reader, const v1::OfferKernelRequest* request,
+                                             v1::OfferKernelResponse* out) {
+  const auto record = from_proto(request->record());
+  if (!record.ok()) return to_grpc(record.status());
+  const auto taken = take_offer(serving_, reader, *record);
+  if (!taken.ok()) return to_grpc(taken.status());
+  constexpr v1::OfferKernelResponse::Outcome kOutcomes[] = {
+      v1::OfferKernelResponse::ACCEPTED, v1::OfferKernelResponse::KNOWN, v1::OfferKernelResponse::REFUSED};
+  out->set_outcome(kOutcomes[taken->outcome]);
+  out->set_why(fitted(taken->why, TextKind::kText, kMostMessage));
   return grpc::Status::OK;
 }
 

@@ -6,6 +6,7 @@
 #include <grpcpp/impl/service_type.h>
 
 #include <memory>
+#include <vector>
 
 #include "proto/limits.h"
 #include "proto/rpc.h"
@@ -17,6 +18,7 @@
 #include "server/services/work_pool.h"
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
+#include "server/upstream/upstream.h"
 
 // Overrides a unary METHOD of a callback service: it is answered on a pool, by the function of the same name that takes
 // the request and the reply, and may block. The fields of the request are within their limits (proto/limits.h).
@@ -53,10 +55,12 @@ struct Serving {
   WorkPool* slow;   // calls that may compile, or write a backup, for seconds
   Upkeep* upkeep;
   ReplyCache* replies;
-  const Authorizer* authorizer;  // who calls; null: embedded mode, whose calls are all its own
-  const SigningKey* signing;     // of records; null: they are not signed
-  Budget* waiting;               // long polls and watches
-  Budget* transfers;             // bytes of blobs and of answers of Inspect
+  const Authorizer* authorizer;        // who calls; null: embedded mode, whose calls are all its own
+  const SigningKey* signing;           // of records; null: they are not signed
+  Upstream* upstream;                  // null: none
+  const std::vector<Signer>* signers;  // whose records are taken from other coordinators; empty: nobody's are offered
+  Budget* waiting;                     // long polls and watches
+  Budget* transfers;                   // bytes of blobs and of answers of Inspect
   double lease_s;
 };
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/store/disk.h"
@@ -56,6 +57,31 @@ class KnownTexts {
   std::mutex mutex_;
   std::map<std::string, std::string> texts_;
 };
+
+// What a record is as rows. It is made before the writer's turn comes: there everybody waits for it. It refers to the
+// texts of the record.
+struct RecordParts {
+  struct Text {
+    std::string_view bytes;
+    std::string digest;
+  };
+  explicit RecordParts(const KernelRecord& record);
+  // Nothing for a record without an object.
+  std::optional<Blob> object_row() const { return object.empty() ? std::nullopt : std::optional(Blob{object}); }
+
+  std::string digest, key, object;
+  Text prelude, source;
+  std::string payload, payload_digest, texts;
+};
+
+// The id of a name in `environments` or `namespaces`; a new name gets one.
+absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
+// FailedPrecondition: the record names an object that is not there.
+absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
+// The row of the record is there; its payload and texts are put.
+absl::Status put_payload(Sql& sql, const RecordParts& parts);
+// Whole answers that used this key are no longer right.
+absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);

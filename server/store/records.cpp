@@ -6,44 +6,13 @@
 namespace wl {
 namespace {
 
-struct Text {
-  std::string_view bytes;
-  std::string digest;
-};
-
-// What a record is as rows. It is made before the writer's turn comes: there everybody waits for it.
-struct RecordParts {
-  explicit RecordParts(const KernelRecord& record)
-      : digest(key_bytes(record.digest)),
-        key(key_bytes(record.key)),
-        object(record.object_sha256.empty() ? std::string() : key_bytes(record.object_sha256)),
-        prelude{record.source.prelude, sha256_bytes(record.source.prelude)},
-        source{record.source.text, sha256_bytes(record.source.text)} {
-    v1::KernelRecord message = to_proto(record);
-    message.mutable_source()->clear_prelude();
-    message.mutable_source()->clear_text();
-    payload = message.SerializeAsString();
-    payload_digest = sha256_bytes(payload);
-    texts = row_digest({digest, prelude.digest, source.digest});
-  }
-  std::string digest, key, object;
-  Text prelude, source;
-  std::string payload, payload_digest, texts;
-};
-
-absl::StatusOr<int64_t> text_id(Sql& sql, const Text& text) {
+absl::StatusOr<int64_t> text_id(Sql& sql, const RecordParts::Text& text) {
   // Also repairs a text that was damaged on disk. What is the same is not written again.
   WL_RETURN_IF_ERROR(
       sql.run("INSERT INTO texts (digest, bytes) VALUES (?1, ?2) ON CONFLICT (digest) DO UPDATE SET bytes = "
               "excluded.bytes WHERE bytes IS NOT excluded.bytes",
               Blob{text.digest}, Blob{text.bytes}));
   return sql.number("SELECT id FROM texts WHERE digest = ?", Blob{text.digest});
-}
-
-// The id of a name in `environments` or `namespaces`; a new name gets one.
-absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name) {
-  WL_RETURN_IF_ERROR(sql.run(cat("INSERT INTO ", table, " (name) VALUES (?) ON CONFLICT DO NOTHING").c_str(), name));
-  return sql.number(cat("SELECT id FROM ", table, " WHERE name = ?").c_str(), name);
 }
 
 absl::StatusOr<int64_t> namespace_of_search(Sql& sql, int64_t search_id) {
@@ -58,6 +27,22 @@ absl::StatusOr<int64_t> namespace_of_search(Sql& sql, int64_t search_id) {
   return id_of(sql, "namespaces", team);
 }
 
+}  // namespace
+
+RecordParts::RecordParts(const KernelRecord& record)
+    : digest(key_bytes(record.digest)),
+      key(key_bytes(record.key)),
+      object(record.object_sha256.empty() ? std::string() : key_bytes(record.object_sha256)),
+      prelude{record.source.prelude, sha256_bytes(record.source.prelude)},
+      source{record.source.text, sha256_bytes(record.source.text)} {
+  v1::KernelRecord message = to_proto(record);
+  message.mutable_source()->clear_prelude();
+  message.mutable_source()->clear_text();
+  payload = message.SerializeAsString();
+  payload_digest = sha256_bytes(payload);
+  texts = row_digest({digest, prelude.digest, source.digest});
+}
+
 absl::Status put_payload(Sql& sql, const RecordParts& parts) {
   WL_ASSIGN_OR_RETURN(const int64_t id, sql.number("SELECT id FROM records WHERE digest = ?", Blob{parts.digest}));
   WL_ASSIGN_OR_RETURN(const int64_t prelude, text_id(sql, parts.prelude));
@@ -69,17 +54,28 @@ absl::Status put_payload(Sql& sql, const RecordParts& parts) {
       id, prelude, source, Blob{parts.texts}, Blob{parts.payload_digest}, Blob{parts.payload});
 }
 
-}  // namespace
+absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name) {
+  WL_RETURN_IF_ERROR(sql.run(cat("INSERT INTO ", table, " (name) VALUES (?) ON CONFLICT DO NOTHING").c_str(), name));
+  return sql.number(cat("SELECT id FROM ", table, " WHERE name = ?").c_str(), name);
+}
+
+absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object) {
+  if (!object) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(const int64_t known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", object));
+  if (known > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(cat("record of key ", record.key, ": its object ", record.object_sha256,
+                                           " is not in the store; upload it first"));
+}
+
+absl::Status drop_answers_of(Sql& sql, const std::string& key) {
+  return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", key);
+}
 
 absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool shared) {
   const RecordParts parts(record);
-  const std::optional<Blob> object = parts.object.empty() ? std::nullopt : std::optional(Blob{parts.object});
+  const std::optional<Blob> object = parts.object_row();
   return write([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(const int64_t known, sql.number("SELECT count(*) FROM objects WHERE digest = ?", object));
-    if (object && known == 0) {
-      return absl::FailedPreconditionError(cat("record of key ", record.key, ": its object ", record.object_sha256,
-                                               " is not in the store; upload it first"));
-    }
+    WL_RETURN_IF_ERROR(check_object(sql, record, object));
     WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
     WL_ASSIGN_OR_RETURN(const int64_t own, namespace_of_search(sql, search_id));
     const int64_t into = shared ? 0 : own;
@@ -94,7 +90,7 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool 
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
     WL_RETURN_IF_ERROR(
         sql.run("UPDATE batches SET check_seed = 0 WHERE search_id = ? AND state = 'done' AND phase > 0", search_id));
-    return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", record.key);
+    return drop_answers_of(sql, record.key);
   });
 }
 
@@ -103,7 +99,7 @@ absl::StatusOr<int64_t> Store::invalidate(const std::string& key) {
   const absl::Status done = write([&](Sql& sql) -> absl::Status {
     WL_RETURN_IF_ERROR(sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND blessed = 1", Blob{key_bytes(key)}));
     changed = sql.changes();
-    return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", key);
+    return drop_answers_of(sql, key);
   });
   WL_RETURN_IF_ERROR(done);
   return changed;

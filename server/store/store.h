@@ -96,6 +96,10 @@ struct RevokedRows {
   int64_t records = 0, trials = 0;
 };
 
+// Where a record comes from: a search of this coordinator, its upstream, or a coordinator whose upstream it is.
+enum class RecordOrigin { kHere, kUpstream, kBelow };
+inline constexpr int64_t kSearchElsewhere = 0;  // the search of records of the last two kinds; it has no trials
+
 struct RecordRow {
   KernelRecord record;
   int64_t search_id = 0;
@@ -111,6 +115,12 @@ struct RecordName {
 };
 struct RecordMessage {
   std::string key, bytes;
+};
+
+// A record by what it is called. The ids of records grow.
+struct NumberedRecord {
+  int64_t id = 0;
+  std::string digest, key, environment;
 };
 
 struct RecordCursor {
@@ -235,6 +245,22 @@ class Store {
   // A pinned record is never evicted. By a key: its blessed records of every team, and of every environment unless one
   // is named. Returns how many records have that name.
   absl::StatusOr<int64_t> pin(const RecordName& name, bool pinned);
+  // --- records of other coordinators (exchange.cpp)
+  // Stores what another coordinator promoted, whose object must be there as for promote(). By its key it becomes the
+  // blessed one in the namespace of the team (empty: everybody's); but what comes from the upstream takes the place of
+  // nothing that does not. Otherwise it is found by its digest alone.
+  absl::Status take_record(const KernelRecord& record, RecordOrigin origin, bool by_key, const std::string& team = "");
+  // Blessed records that everybody may see and that the upstream does not have, by id.
+  absl::StatusOr<std::vector<NumberedRecord>> unoffered_records(int64_t after, int limit);
+  absl::Status set_offered(const std::string& digest);  // the upstream has this record
+  // Blessed records that were fetched from the upstream, by id.
+  absl::StatusOr<std::vector<NumberedRecord>> fetched_records(int64_t after, int limit);
+  // Deletes a record that was fetched from the upstream, pinned or not, and whole answers that used its key.
+  absl::Status drop_fetched(const std::string& digest);
+  // Devices that are known elsewhere: jobs may be for them. What is known of them here stays as it is.
+  absl::Status put_devices(const std::vector<Device>& devices);
+
+  // --- objects, workers and devices (blobs.cpp, records.cpp)
   // The digest must be that of the bytes (InvalidArgument). A damaged blob reads as missing. ResourceExhausted: the
   // disk is full, or max_object_bytes.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);

@@ -111,7 +111,7 @@ class Doorstep {
                              << "cert spiffe://lab/warploom/worker/lost none\n"
                              << "token old operator 2020-01-01T00:00:00Z " << sha256_hex("old") << "\n";
     chmod(callers().c_str(), 0600);
-    for (const Roles role : {kClient, kWorker, kOperator})
+    for (const Roles role : {kClient, kWorker, kOperator, kCache})
       tokens_.push_back(make_token(callers(), print_roles(role), role, 3600).value());
     options.store = scratch.path("a.db");
     options.compiler = &compiler;
@@ -161,7 +161,7 @@ class Doorstep {
   FakeCompiler compiler;
   CoordinatorOptions options;
   Coordinator tls, plain;
-  std::vector<std::string> tokens_;  // of a client, a worker and an operator
+  std::vector<std::string> tokens_;  // of a client, a worker, an operator and a cache
 };
 
 TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
@@ -176,9 +176,10 @@ TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
       {"a certificate without a role", at.by_tls("stranger"), kNoRole},
       {"TLS without anything", at.by_tls(""), kNoRole},
   };
-  const char* const names[] = {"the token of a client", "the token of a worker", "the token of an operator"};
-  const Roles roles[] = {kClient, kWorker, kOperator};
-  for (int i = 0; i < 3; ++i) {
+  const char* const names[] = {"the token of a client", "the token of a worker", "the token of an operator",
+                               "the token of a cache"};
+  const Roles roles[] = {kClient, kWorker, kOperator, kCache};
+  for (int i = 0; i < 4; ++i) {
     const std::string& token = at.tokens_[i];
     kinds.push_back({names[i], at.by_tls("", token), roles[i]});
     kinds.push_back({names[i], at.by_tls("operator", token), roles[i]});

@@ -1,0 +1,63 @@
+#include "server/services/offers.h"
+
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+bool is_confirmed(const KernelRecord& record) {
+  return !record.measured_by.empty() && !record.confirmed_by.empty() &&
+         principal_of(record.measured_by) != principal_of(record.confirmed_by);
+}
+
+OfferTaken refused(const KernelRecord& record, std::string why) {
+  spdlog::warn("an offered record {} of key {} is refused: {}", record.digest, record.key, why);
+  return {OfferTaken::kRefused, std::move(why)};
+}
+
+// The rules by which a record enters a namespace are those of promotions: into the shared one what two principals agree
+// on, if it is faster than what is there.
+absl::StatusOr<bool> is_better(Store& store, const KernelRecord& record, const std::string& team) {
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
+                      store.record_by_key(record.key, record.environment, {.team = team}));
+  if (!known || known->team != team) return true;
+  return undisturbed_ns(record.samples_ns) < undisturbed_ns(known->record.samples_ns);
+}
+
+}  // namespace
+
+std::string why_not_by_producer(const Authorizer* authorizer, const KernelRecord& record) {
+  if (authorizer == nullptr) return "";
+  for (const std::string& worker : {record.measured_by, record.confirmed_by}) {
+    if (worker.empty() || !authorizer->bars(principal_of(worker))) continue;
+    return cat("its producer ", principal_of(worker), " is revoked here: the file of --callers gives it no role");
+  }
+  return "";
+}
+
+absl::StatusOr<OfferTaken> take_offer(const Serving& serving, const Reader& caller, const KernelRecord& record) {
+  if (serving.signers->empty()) {
+    return absl::FailedPreconditionError(
+        "this coordinator takes no offers: it knows no keys of other coordinators; start it with --signers FILE");
+  }
+  if (const absl::Status trusted = check_signature(record, *serving.signers); !trusted.ok())
+    return refused(record, std::string(trusted.message()));
+  if (std::string why = why_not_by_producer(serving.authorizer, record); !why.empty())
+    return refused(record, std::move(why));
+  if (undisturbed_ns(record.samples_ns) <= 0) return refused(record, "it has no samples");
+  const bool of_team = !caller.team.empty();
+  const bool shared =
+      is_confirmed(record) &&
+      (!of_team || (serving.authorizer != nullptr && serving.authorizer->rules_of(caller.team).publishes));
+  if (!shared && !of_team)
+    return refused(record, "nobody has confirmed it, so it cannot be shared (--offer confirmed)");
+  const std::string into = shared ? std::string() : caller.team;
+  WL_ASSIGN_OR_RETURN(const bool better, is_better(*serving.store, record, into));
+  if (!better) return OfferTaken{.outcome = OfferTaken::kKnown};
+  WL_RETURN_IF_ERROR(serving.store->take_record(record, RecordOrigin::kBelow, /*by_key=*/true, into));
+  serving.replies->drop(record.key);
+  if (serving.upstream != nullptr) serving.upstream->wake();
+  return OfferTaken{.outcome = OfferTaken::kAccepted};
+}
+
+}  // namespace wl

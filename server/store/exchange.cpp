@@ -1,0 +1,129 @@
+// Records that other coordinators made, and what the upstream is still to be offered.
+#include "proto/wire.h"
+#include "server/store/functions.h"
+#include "server/store/impl.h"
+
+namespace wl {
+namespace {
+
+absl::StatusOr<std::vector<NumberedRecord>> numbered(Sql& sql, const char* query, int64_t after, int limit) {
+  std::vector<NumberedRecord> found;
+  WL_RETURN_IF_ERROR(sql.each(
+      query,
+      [&](const Sql::Row& row) {
+        found.push_back({row.integer(0), hex_of(row.text(1)), hex_of(row.text(2)), row.text(3)});
+        return true;
+      },
+      after, limit));
+  return found;
+}
+
+// Whether a record that comes by its key is to be the blessed one.
+absl::StatusOr<bool> may_be_blessed(Sql& sql, const RecordParts& parts, int64_t environment, int64_t into,
+                                    RecordOrigin origin) {
+  if (origin != RecordOrigin::kUpstream) return true;
+  WL_ASSIGN_OR_RETURN(const int64_t others, sql.number("SELECT count(*) FROM records WHERE key = ? AND environment = ? "
+                                                       "AND namespace = ? AND blessed = 1 AND origin <> 1 AND "
+                                                       "digest <> ?",
+                                                       Blob{parts.key}, environment, into, Blob{parts.digest}));
+  return others == 0;
+}
+
+}  // namespace
+
+absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin, bool by_key, const std::string& team) {
+  const RecordParts parts(record);
+  const std::optional<Blob> object = parts.object_row();
+  return write([&](Sql& sql) -> absl::Status {
+    WL_RETURN_IF_ERROR(check_object(sql, record, object));
+    WL_RETURN_IF_ERROR(sql.run(
+        "INSERT INTO searches (id, key, environment, generation, strategy, seed, team) VALUES (?, '', '', 0, '', "
+        "0, '') ON CONFLICT DO NOTHING",
+        kSearchElsewhere));
+    WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
+    WL_ASSIGN_OR_RETURN(const int64_t into, id_of(sql, "namespaces", team));
+    bool blessed = by_key;
+    if (blessed) {
+      WL_ASSIGN_OR_RETURN(blessed, may_be_blessed(sql, parts, environment, into, origin));
+    }
+    if (blessed) {
+      WL_RETURN_IF_ERROR(
+          sql.run("UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace = ? AND blessed = 1",
+                  Blob{parts.key}, environment, into));
+    }
+    // One that is here already keeps where it came from.
+    WL_RETURN_IF_ERROR(sql.run(
+        "INSERT INTO records (digest, key, namespace, environment, search_id, object, blessed, created_ms, used_ms, "
+        "origin, offered) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO UPDATE SET "
+        "used_ms = ?8, blessed = max(blessed, ?7), namespace = CASE WHEN ?7 THEN ?3 ELSE namespace END, offered = "
+        "max(offered, ?10)",
+        Blob{parts.digest}, Blob{parts.key}, into, environment, kSearchElsewhere, object, blessed, unix_ms_now(),
+        static_cast<int64_t>(origin), origin == RecordOrigin::kUpstream));
+    WL_RETURN_IF_ERROR(put_payload(sql, parts));
+    return blessed ? drop_answers_of(sql, record.key) : absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<NumberedRecord>> Store::unoffered_records(int64_t after, int limit) {
+  std::vector<NumberedRecord> found;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(found, numbered(sql,
+                                        "SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON "
+                                        "e.id = r.environment WHERE r.blessed = 1 AND r.namespace = 0 AND r.offered = "
+                                        "0 AND r.id > ? ORDER BY r.id LIMIT ?",
+                                        after, limit));
+    return absl::OkStatus();
+  }));
+  return found;
+}
+
+absl::Status Store::set_offered(const std::string& digest) {
+  return write(
+      [&](Sql& sql) { return sql.run("UPDATE records SET offered = 1 WHERE digest = ?", Blob{key_bytes(digest)}); });
+}
+
+absl::StatusOr<std::vector<NumberedRecord>> Store::fetched_records(int64_t after, int limit) {
+  std::vector<NumberedRecord> found;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(found, numbered(sql,
+                                        "SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON "
+                                        "e.id = r.environment WHERE r.blessed = 1 AND r.origin = 1 AND r.id > ? ORDER "
+                                        "BY r.id LIMIT ?",
+                                        after, limit));
+    return absl::OkStatus();
+  }));
+  return found;
+}
+
+absl::Status Store::drop_fetched(const std::string& digest) {
+  return write([&](Sql& sql) -> absl::Status {
+    int64_t id = 0;
+    std::string key;
+    WL_RETURN_IF_ERROR(sql.each(
+        "SELECT id, key FROM records WHERE digest = ? AND origin = 1",
+        [&](const Sql::Row& row) {
+          id = row.integer(0);
+          key = hex_of(row.text(1));
+          return false;
+        },
+        Blob{key_bytes(digest)}));
+    if (id == 0) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(drop_record(sql, id));
+    return drop_answers_of(sql, key);
+  });
+}
+
+absl::Status Store::put_devices(const std::vector<Device>& devices) {
+  return write([&](Sql& sql) -> absl::Status {
+    for (const Device& device : devices) {
+      const std::string payload = encode(device);
+      WL_RETURN_IF_ERROR(
+          sql.run("INSERT INTO devices (fingerprint, environment, payload, seen_ms) VALUES (?, ?, ?, 0) ON CONFLICT "
+                  "DO NOTHING",
+                  device.fingerprint(), device.compiler_versions, Blob{payload}));
+    }
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace wl

@@ -1,0 +1,169 @@
+// What the upstream is told without anybody's asking: whether it is there, what was made here, and whether it still
+// serves what was fetched from it. One thread does all of that.
+#include <algorithm>
+
+#include "server/upstream/calls.h"
+#include "server/upstream/upstream.h"
+#include "spdlog/spdlog.h"
+
+namespace wl {
+namespace {
+
+constexpr int kRecordsAtOnce = 64;
+constexpr auto kOfferAgain = std::chrono::minutes(10);  // to an upstream that takes no offers
+constexpr auto kLongest = std::chrono::hours(1);
+
+}  // namespace
+
+bool Upstream::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+void Upstream::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  duty_.notify_all();
+}
+
+void Upstream::keep() {
+  (void)note(calls_->ping(), false);
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const bool away = away_;
+    woken_ = false;
+    lock.unlock();
+    say_state();
+    if (!away) {
+      offer_what_is_new();
+      while (check_fetched()) {
+      }
+    }
+    lock.lock();
+    if (away_ != away) continue;
+    if (!away) {
+      Clock::time_point next = std::min(Clock::now() + kLongest, check_from_);
+      if (offers_from_ > Clock::now()) next = std::min(next, offers_from_);
+      duty_.wait_until(lock, next, [&] { return stopping_ || woken_ || away_; });
+      continue;
+    }
+    duty_.wait_for(lock, backoff_.next(), [&] { return stopping_ || !away_; });
+    if (stopping_) return;
+    lock.unlock();
+    (void)note(calls_->ping(), false);
+    lock.lock();
+  }
+}
+
+// Once for every change.
+void Upstream::say_state() {
+  std::string why;
+  bool away = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || !known_ || (said_any_ && away_ == said_away_)) return;
+    away = away_;
+    why = why_away_;
+  }
+  const bool first = !said_any_;
+  said_any_ = true;
+  said_away_ = away;
+  if (!away) return spdlog::info("upstream {}: {}", options_.address, first ? "it answers" : "it is back");
+  const absl::Status exact = explained(absl::UnavailableError(why), options_.address, options_.dialled);
+  why = std::string(exact.message());
+  {
+    const std::lock_guard lock(mutex_);
+    if (away_) why_away_ = why;
+  }
+  spdlog::warn("upstream {}: cannot be reached, what is here is served without it: {}", options_.address, why);
+}
+
+void Upstream::offer_what_is_new() {
+  if (options_.offer == OfferRule::kNone || Clock::now() < offers_from_) return;
+  for (;;) {
+    const auto records = parts_.store->unoffered_records(offered_up_to_, kRecordsAtOnce);
+    if (!records.ok() || records->empty()) return;
+    for (const NumberedRecord& record : *records) {
+      if (stopping()) return;
+      const absl::Status offered = offer(record.digest);
+      if (!offered.ok()) {
+        if (absl::IsUnavailable(offered) || absl::IsDeadlineExceeded(offered) || absl::IsUnauthenticated(offered))
+          return;  // It is away, and is offered them when it is back.
+        spdlog::warn("upstream {}: it takes no offers: {}", options_.address, std::string(offered.message()));
+        offers_from_ = Clock::now() + kOfferAgain;
+        return;
+      }
+      offered_up_to_ = record.id;
+    }
+  }
+}
+
+// OK: the record need not be offered again while this process lives.
+absl::Status Upstream::offer(const std::string& digest) {
+  const auto row = parts_.store->record_by_digest(digest);
+  if (!row.ok() || !*row) return absl::OkStatus();
+  const KernelRecord& record = (*row)->record;
+  if (options_.offer == OfferRule::kConfirmed && record.confirmed_by.empty()) return absl::OkStatus();
+  std::string object;
+  if (!record.object_sha256.empty()) {
+    const auto found = parts_.store->blob(record.object_sha256);
+    if (!found.ok() || !*found) return absl::OkStatus();
+    object = **found;
+  }
+  const auto answer = calls_->offer(record, object);
+  WL_RETURN_IF_ERROR(note(answer.status(), true));
+  constexpr const char* kNames[] = {"accepted", "known", "refused"};
+  parts_.offered(kNames[answer->outcome]);
+  if (answer->outcome == UpstreamCalls::Offered::kRefused) {
+    const std::lock_guard lock(mutex_);
+    if (say_now()) spdlog::warn("upstream {}: refuses the record {}: {}", options_.address, digest, answer->why);
+    return absl::OkStatus();
+  }
+  if (const absl::Status stored = parts_.store->set_offered(digest); !stored.ok())
+    spdlog::error("record {} will be offered once more: {}", digest, std::string(stored.message()));
+  return absl::OkStatus();
+}
+
+// True: there is more to look at.
+bool Upstream::check_fetched() {
+  if (Clock::now() < check_from_ || stopping()) return false;
+  const auto over = [&] {
+    checked_up_to_ = 0;
+    check_from_ =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.check_s));
+    return false;
+  };
+  const auto records = parts_.store->fetched_records(checked_up_to_, kRecordsAtOnce);
+  if (!records.ok() || records->empty()) return over();
+  const auto there = calls_->serves(*records, {id_});
+  if (const absl::Status heard = note(there.status(), true); !heard.ok()) {
+    if (problem().empty())
+      spdlog::warn("upstream {}: what was fetched cannot be compared: {}", options_.address,
+                   std::string(heard.message()));
+    return over();
+  }
+  for (size_t i = 0; i < there->value.size(); ++i) {
+    const NumberedRecord& record = (*records)[i];
+    checked_up_to_ = record.id;
+    // What is absent there is perhaps what the upstream of the upstream has.
+    if (there->value[i] == record.digest || (there->value[i].empty() && !there->problem.empty())) continue;
+    compare(record, there->value[i]);
+  }
+  return true;
+}
+
+// The upstream serves another record than it did, or none: revoked or invalidated there, or a better one was found.
+void Upstream::compare(const NumberedRecord& record, const std::string& there) {
+  if (!there.empty()) {
+    (void)outcome_of({Question::kKey, record.key, record.environment}, {id_});
+    return;
+  }
+  if (const absl::Status dropped = parts_.store->drop_fetched(record.digest); !dropped.ok()) return;
+  parts_.changed(record.key);
+  spdlog::info("upstream {}: no longer has the record {} of key {}, which is dropped", options_.address, record.digest,
+               record.key);
+}
+
+}  // namespace wl

@@ -1,0 +1,162 @@
+"""A site, a team and a laptop, each a coordinator, the upstream of each the one before it; for the tests here and in tests/cluster."""
+
+import json
+import os
+
+from harness import digest_of, expect, listening, rows_in, until
+
+NAMES = ("site", "team", "laptop")
+GRAPH = """graph {{
+  %0 = input "x" : f32[{rows},24] normal(0,1)
+  %1 = exp %0 : f32[{rows},24]
+  output "y" %1
+}}
+"""
+
+
+class Chain:
+    """Who offers shows a token with the role cache; every coordinator knows the keys of all."""
+
+    def __init__(self, scratch, check_minutes=10):
+        self.scratch, self.check_minutes, self.starts, self.running = scratch, check_minutes, 0, {}
+        (scratch.root / "signers").write_text("")
+        for name in NAMES:
+            self.start(name, alone=True)
+            key = scratch.run("warploom", "signer", "--server", self.address(name)).out
+            with open(scratch.path("signers"), "a") as file:
+                file.write(key)
+            self.kill(name)
+        for below in NAMES[1:]:
+            above = NAMES[NAMES.index(below) - 1]
+            made = scratch.run("warploomd", "token", below, "--callers", f"{above}.callers", "--role", "cache").out
+            (scratch.root / f"{below}.token").write_text(made)
+            os.chmod(scratch.path(f"{above}.callers"), 0o600)
+        for name in NAMES:
+            self.start(name)
+
+    def address(self, name):
+        return f"unix:{self.scratch.path(name)}"
+
+    def store(self, name):
+        return self.scratch.path(f"{name}.db")
+
+    def start(self, name, alone=False):
+        self.starts += 1
+        options = []
+        if not alone:
+            options = ["--signers", "signers", "--http", "127.0.0.1:0"]
+            if name != NAMES[-1]:
+                options += ["--callers", f"{name}.callers"]
+            if name != NAMES[0]:
+                above = NAMES[NAMES.index(name) - 1]
+                options += ["--upstream", self.address(above), "--upstream-token-file", f"{name}.token"]
+                options += ["--offer", "confirmed", "--upstream-check-minutes", self.check_minutes]
+        log = f"{name}.{self.starts}"
+        child = self.scratch.start("warploomd", "--store", self.store(name), "--listen", self.address(name), *options, name=log)
+        until(lambda: listening(self.scratch.path(name)), 30, f"{name} listens")
+        self.running[name] = (child, log)
+
+    def kill(self, name):
+        """With -9."""
+        child, _ = self.running.pop(name)
+        child.kill()
+
+    def log(self, name):
+        return (self.scratch.root / f"{self.running[name][1]}.log").read_text()
+
+    def metrics_of(self, name):
+        where = self.scratch.logged(self.running[name][1], r"metrics on (\S+)", "it serves metrics")
+        return f"http://{where}/"
+
+    def graph(self, rows):
+        """A graph whose kernels no other number of rows has."""
+        file = self.scratch.root / f"{rows}.graph"
+        file.write_text(GRAPH.format(rows=rows))
+        return file.name
+
+    def workers(self, name, count=2):
+        """So many that one confirms the kernels of another."""
+        made = [
+            self.scratch.start("warploom-worker", "--server", self.address(name), "--devices", "fake", "--name", f"{name}{i}", name=f"{name}.worker{i}")
+            for i in range(count)
+        ]
+        until(lambda: len(rows_in(self.store(name), "SELECT name FROM workers")) >= count, 60, "the workers are there")
+        return made
+
+    def tune(self, name, rows):
+        self.scratch.run("warploom", "tune", self.graph(rows), "--server", self.address(name), "--trials", 2)
+
+    def get(self, name, rows):
+        """Fetches the kernels of a graph. Returns what the bundle has, name -> digest, or what was said on a miss."""
+        out = f"out.{name}.{rows}"
+        how = ["--server", self.address(name), "--signers", "signers", "--out", out]
+        done = self.scratch.run("warploom", "get", self.graph(rows), *how, expect=None)
+        if done.code == 0:
+            return digest_of(self.scratch.root / out), ""
+        expect(done.code == 3, f"get ended with {done.code}: {done.err}")
+        return None, done.err
+
+    def get_record(self, name, key):
+        """The record of a key as JSON, or what was said on a miss."""
+        done = self.scratch.run("warploom", "get", key, "--server", self.address(name), "--json", "-", "--signers", "signers", expect=None)
+        return (json.loads(done.out), "") if done.code == 0 else (None, done.err)
+
+    def messages(self, name):
+        """Digest -> the bytes of each record that is served, its signature among them."""
+        query = "SELECT hex(r.digest), p.bytes FROM records r JOIN payloads p ON p.record = r.id WHERE r.blessed = 1"
+        return dict(rows_in(self.store(name), query))
+
+    def keys(self, name):
+        listed = self.scratch.run("warploom", "records", "--server", self.address(name), "--json", "-").json()["records"]
+        return {record["key"]: record["digest"] for record in listed}
+
+
+def read_through(chain, rows):
+    """What was tuned at the site comes through the laptop as it is there, and stays."""
+    for number in rows:
+        chain.tune("site", number)
+    for number in rows:
+        there, _ = chain.get("site", number)
+        here, said = chain.get("laptop", number)
+        expect(here == there and here, f"the laptop has another bundle than the site: {said}")
+    for key in chain.keys("site"):
+        expect(chain.get_record("laptop", key)[0] == chain.get_record("site", key)[0], f"record {key}")
+    for name in NAMES[1:]:
+        expect(chain.messages(name) == chain.messages("site"), f"records of {name} have other bytes than those of the site")
+
+
+def killed_in_traffic(chain, victim, known, fresh):
+    """Kills a coordinator while the laptop is asked for kernels, those that it has and new ones: it serves what it has, says of the
+    others why they are missed, and has all of them once the victim is back, without anybody's help."""
+    for number in fresh:
+        chain.tune("site", number)
+    wanted = {number: chain.get("site", number)[0] for number in fresh}
+    half = len(fresh) // 2
+    for number in fresh[:half]:
+        expect(chain.get("laptop", number)[0] == wanted[number], "before")
+    chain.kill(victim)
+    for number in (*known, *fresh[:half]):
+        here, said = chain.get("laptop", number)
+        expect(here, f"without {victim} the laptop does not serve what it has: {said}")
+    for number in fresh[half:]:
+        here, said = chain.get("laptop", number)
+        expect(here is None and "cannot be reached" in said and "the upstream" in said, f"without {victim}: {said}")
+    below = chain.log(NAMES[NAMES.index(victim) + 1])
+    expect(below.count("cannot be reached, what is here is served without it") >= 1, below)
+    chain.start(victim)
+    for number in fresh:
+        until(lambda: chain.get("laptop", number)[0] == wanted[number], 60, f"the laptop has kernel {number} after {victim} is back")
+
+
+def tuned_below(chain, rows):
+    """What two workers of the laptop agree on arrives at the site, once, though the team ends in between."""
+    for number in rows:
+        chain.tune("laptop", number)
+    chain.kill("team")
+    chain.start("team")
+    made = chain.keys("laptop").items()
+    until(lambda: made <= chain.keys("site").items(), 90, "what was made below is at the site")
+    for number in rows:
+        expect(chain.get("site", number)[0] == chain.get("laptop", number)[0], f"graph {number} at the site")
+    doubled = rows_in(chain.store("site"), "SELECT hex(key) FROM records GROUP BY key, environment HAVING count(*) > 1")
+    expect(not doubled, f"the site has two records of a key: {doubled}")

@@ -1,0 +1,93 @@
+// Coordinators in a chain, each on a unix socket of one folder, for tests of what one asks of the next.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/dial.h"
+#include "proto/signing.h"
+#include "proto/transfer.h"
+#include "tests/server/outside.h"
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+
+class Chain : public ::testing::Test {
+ protected:
+  std::string address(const std::string& name) const { return "unix:" + scratch.path(name); }
+  std::string store(const std::string& name) const { return scratch.path(name + ".db"); }
+  // Options of the coordinator NAME with its own key; `upstream` is the name of another one, or empty.
+  CoordinatorOptions options(const std::string& name, const std::string& upstream = "") const {
+    CoordinatorOptions out;
+    out.store = store(name);
+    out.listen = address(name);
+    out.signing_key = scratch.path(name + ".key");
+    out.lease_s = 0.5;  // Who has gone is soon not waited for.
+    if (!upstream.empty()) out.upstream.address = address(upstream);
+    return out;
+  }
+  // A file of the keys of these coordinators, which are made if they are not there.
+  std::string signers(const std::vector<std::string>& names) const {
+    const std::string file = scratch.path("signers");
+    std::ofstream out(file);
+    for (const std::string& name : names)
+      out << SigningKey::open(scratch.path(name + ".key")).value()->public_key() << " " << name << "\n";
+    return file;
+  }
+  // The bytes of an answer of GetKernel as they come over the wire.
+  static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const v1::GetKernelRequest& request) {
+    grpc::GenericStub stub(channel);
+    grpc::ClientContext context;
+    grpc::CompletionQueue queue;
+    const grpc::Slice asked(request.SerializeAsString());
+    const auto pending =
+        stub.PrepareUnaryCall(&context, "/warploom.v1.KernelStore/GetKernel", grpc::ByteBuffer(&asked, 1), &queue);
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    pending->StartCall();
+    pending->Finish(&answer, &status, &status);
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    std::string bytes;
+    grpc::Slice slice;
+    if (status.ok() && answer.DumpToSingleSlice(&slice).ok())
+      bytes.assign(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    return bytes;
+  }
+  static std::string bytes_of(const std::shared_ptr<grpc::Channel>& channel, const std::string& key) {
+    v1::GetKernelRequest request;
+    request.set_key(key);
+    return bytes_of(channel, request);
+  }
+  static absl::StatusOr<std::string> object(const std::shared_ptr<grpc::Channel>& channel, const std::string& digest) {
+    const auto stub = v1::BlobStore::NewStub(channel);
+    grpc::ClientContext context;
+    return download(*stub, &context, digest, kMostObjectBytes, "the coordinator");
+  }
+  // Every record that is listed, as it is served for its key.
+  static std::vector<KernelRecord> all_records(Service& at) {
+    grpc::ClientContext context;
+    v1::ListKernelsResponse page;
+    EXPECT_TRUE(at.kernels->ListKernels(&context, {}, &page).ok());
+    std::vector<KernelRecord> out;
+    for (const v1::KernelSummary& kernel : page.kernels()) out.push_back(at.record(kernel.key()).value());
+    return out;
+  }
+  static TuneOptions only_cached() {
+    TuneOptions out = trials(8);
+    out.require_cached = true;
+    return out;
+  }
+
+  Scratch scratch;
+};
+
+}  // namespace wl

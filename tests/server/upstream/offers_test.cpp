@@ -1,0 +1,194 @@
+// Offers: what is made below arrives at the upstream by its rules, once.
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <thread>
+
+#include "proto/dial.h"
+#include "server/services/callers.h"
+#include "tests/server/upstream/chain.h"
+
+namespace wl {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+class Offers : public Chain {
+ protected:
+  Offers() {
+    add_row("team vision publish=never");
+    token("laptop", kCache);
+    token("of_vision", kCache, "vision");
+    token("client", kClient | kWorker);
+  }
+  void add_row(const std::string& row) const {
+    std::ofstream(callers(), std::ios::app) << row << "\n";
+    chmod(callers().c_str(), 0600);
+  }
+  std::string callers() const { return scratch.path("callers"); }
+  void token(const std::string& name, Roles roles, const std::string& team = "") const {
+    std::ofstream(scratch.path(name + ".token")) << make_token(callers(), name, roles, 3600, team).value();
+  }
+  CoordinatorOptions site_options() const {
+    CoordinatorOptions out = options("site");
+    out.callers = callers();
+    out.signers = signers({"laptop"});
+    return out;
+  }
+  CoordinatorOptions laptop_options(OfferRule rule, const std::string& shown = "laptop") const {
+    CoordinatorOptions out = options("laptop", "site");
+    out.lease_s = 15;  // No worker is taken for gone.
+    out.upstream.offer = rule;
+    out.upstream.dialled.token_file = scratch.path(shown + ".token");
+    return out;
+  }
+  static std::vector<v1::KernelSummary> listed(const Service& at) {
+    grpc::ClientContext context;
+    v1::ListKernelsResponse page;
+    EXPECT_TRUE(at.kernels->ListKernels(&context, {}, &page).ok());
+    return {page.kernels().begin(), page.kernels().end()};
+  }
+  // Every kernel of the laptop is at the site, and the laptop knows.
+  void wait_until_offered() const {
+    while (number_in(store("laptop"), "SELECT count(*) FROM records WHERE blessed = 1 AND offered = 0") > 0)
+      std::this_thread::yield();
+  }
+  // Calls as the token NAME, with the object of the record and the record.
+  absl::StatusOr<v1::OfferKernelResponse> offer(const std::string& shown, const KernelRecord& record,
+                                                const std::string& bytes) const {
+    DialOptions how;
+    how.token_file = scratch.path(shown + ".token");
+    const auto channel = dial(address("site"), how).value();
+    grpc::ClientContext first, second;
+    (void)upload(*v1::BlobStore::NewStub(channel), &first, record.object_sha256, bytes);
+    v1::OfferKernelRequest request;
+    *request.mutable_record() = to_proto(record);
+    v1::OfferKernelResponse answer;
+    const grpc::Status status = v1::KernelStore::NewStub(channel)->OfferKernel(&second, request, &answer);
+    if (!status.ok()) return from_grpc(status);
+    return answer;
+  }
+};
+
+TEST_F(Offers, WhatIsConfirmedArrivesOnce) {
+  Service site(site_options());
+  std::vector<KernelRecord> made;
+  for (int start = 0; start < 2; ++start) {
+    Service laptop(laptop_options(OfferRule::kConfirmed));
+    if (start == 0) {
+      FakeWorker one(laptop.channel, "one"), two(laptop.channel, "two");
+      wait_for_workers(store("laptop"), 2);
+      const Job job = laptop.run("r", trials(16));
+      ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+      made = all_records(laptop);
+    }
+    wait_until_offered();
+    for (const KernelRecord& record : made) {
+      ASSERT_FALSE(record.confirmed_by.empty());
+      EXPECT_EQ(bytes_of(site.channel, record.key), bytes_of(laptop.channel, record.key));
+      EXPECT_EQ(object(site.channel, record.object_sha256).value(),
+                object(laptop.channel, record.object_sha256).value());
+    }
+  }
+  EXPECT_EQ(listed(site).size(), made.size());
+  EXPECT_EQ(number_in(store("site"), "SELECT count(*) FROM records WHERE origin = 2"), std::ssize(made));
+  expect_sound(store("site"));
+}
+
+// Made while the upstream was away, and offered by another process of the coordinator.
+TEST_F(Offers, SurviveARestart) {
+  {
+    Service laptop(laptop_options(OfferRule::kConfirmed));
+    FakeWorker one(laptop.channel, "one"), two(laptop.channel, "two");
+    wait_for_workers(store("laptop"), 2);
+    ASSERT_EQ(laptop.run("r", trials(16)).state, JobState::kSucceeded);
+  }
+  EXPECT_GT(number_in(store("laptop"), "SELECT count(*) FROM records WHERE offered = 0"), 0);
+  Service laptop(laptop_options(OfferRule::kConfirmed));
+  Service site(site_options());
+  wait_until_offered();
+  EXPECT_EQ(listed(site).size(), listed(laptop).size());
+}
+
+TEST_F(Offers, FollowTheRulesOfBoth) {
+  std::vector<KernelRecord> made;
+  std::vector<std::string> objects;
+  {
+    Service laptop(options("laptop"));
+    FakeWorker one(laptop.channel, "one");
+    const Job job = laptop.run("r", trials(16));
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    made = all_records(laptop);
+    for (const KernelRecord& record : made) objects.push_back(object(laptop.channel, record.object_sha256).value());
+  }
+  ASSERT_TRUE(made[0].confirmed_by.empty());
+  KernelRecord confirmed = made[0];
+  confirmed.confirmed_by = "two";
+  const auto sign = [&](KernelRecord record, const std::string& by) {
+    record.digest = record_digest(record);
+    SigningKey::open(scratch.path(by + ".key")).value()->sign(&record);
+    return record;
+  };
+  CoordinatorOptions trusts_nobody = site_options();
+  trusts_nobody.signers.clear();
+  std::optional<Service> site(trusts_nobody);
+  EXPECT_THAT(std::string(offer("laptop", sign(confirmed, "laptop"), objects[0]).status().message()),
+              HasSubstr("takes no offers"));
+  site.reset();
+  site.emplace(site_options());
+  // A caller needs the role.
+  EXPECT_TRUE(absl::IsPermissionDenied(offer("client", sign(confirmed, "laptop"), objects[0]).status()));
+  const auto why = [&](const std::string& shown, const KernelRecord& record) {
+    const auto answer = offer(shown, record, objects[0]);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? answer->why() : "";
+  };
+  EXPECT_THAT(why("laptop", made[0]), HasSubstr("nobody has confirmed it"));
+  EXPECT_THAT(why("laptop", sign(confirmed, "mallory")), HasSubstr("which is none of --signers"));
+  KernelRecord by_one = confirmed;
+  by_one.confirmed_by = "one/other";
+  EXPECT_THAT(why("laptop", sign(by_one, "laptop")), HasSubstr("nobody has confirmed it")) << "of one principal";
+  EXPECT_TRUE(listed(*site).empty());
+  // What nobody confirmed stays with the team of the caller; and so does what its team does not publish.
+  EXPECT_EQ(offer("of_vision", made[0], objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
+  EXPECT_EQ(listed(*site).at(0).team(), "vision");
+  EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
+  EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
+  EXPECT_EQ(listed(*site).size(), 2u);
+  // One that is slower is known, one that is faster takes its place.
+  KernelRecord other = confirmed;
+  other.samples_ns = {confirmed.samples_ns[0] * 2};
+  EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
+  other.samples_ns = {confirmed.samples_ns[0] - 1};
+  EXPECT_EQ(offer("laptop", sign(other, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
+  EXPECT_EQ(site->record(confirmed.key)->samples_ns, other.samples_ns);
+  // A producer that is revoked here.
+  add_row("cert two none");
+  other.samples_ns = {confirmed.samples_ns[0] - 2};
+  std::string said;
+  do said = why("laptop", sign(other, "laptop"));
+  while (said.empty() && --other.samples_ns[0] > 0);  // the file is looked at now and then
+  EXPECT_THAT(said, HasSubstr("its producer two is revoked here"));
+  expect_sound(store("site"));
+}
+
+// The first value offers nothing, and what is not confirmed is not offered by the second.
+TEST_F(Offers, AreMadeByTheRuleOfTheLowerOne) {
+  Service site(site_options());
+  for (const OfferRule rule : {OfferRule::kNone, OfferRule::kConfirmed}) {
+    Service laptop(laptop_options(rule));
+    FakeWorker one(laptop.channel, "one");
+    TuneOptions asked = trials(8);
+    asked.retune = true;
+    ASSERT_EQ(laptop.run(cat("r", static_cast<int>(rule)), asked).state, JobState::kSucceeded);
+  }
+  EXPECT_TRUE(listed(site).empty());
+  Service laptop(laptop_options(OfferRule::kAll, "of_vision"));
+  wait_until_offered();
+  EXPECT_EQ(listed(site).size(), listed(laptop).size());
+  for (const v1::KernelSummary& kernel : listed(site)) EXPECT_EQ(kernel.team(), "vision");
+}
+
+}  // namespace
+}  // namespace wl
