@@ -41,6 +41,7 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
         "0, '') ON CONFLICT DO NOTHING",
         kSearchElsewhere));
     WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
+    WL_ASSIGN_OR_RETURN(const int64_t machine, machine_of(sql, record));
     WL_ASSIGN_OR_RETURN(const int64_t into, id_of(sql, "namespaces", team));
     bool blessed = by_key;
     if (blessed) {
@@ -53,12 +54,13 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
     }
     // One that is here already keeps where it came from.
     WL_RETURN_IF_ERROR(sql.run(
-        "INSERT INTO records (digest, key, namespace, environment, search_id, object, blessed, created_ms, used_ms, "
-        "origin, offered) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO UPDATE SET "
+        "INSERT INTO records (digest, key, namespace, environment, machine, search_id, object, blessed, created_ms, "
+        "used_ms, origin, offered) VALUES (?1, ?2, ?3, ?4, ?11, ?5, ?6, ?7, ?8, ?8, ?9, ?10) ON CONFLICT (digest) DO "
+        "UPDATE SET "
         "used_ms = ?8, blessed = max(blessed, ?7), namespace = CASE WHEN ?7 THEN ?3 ELSE namespace END, offered = "
         "max(offered, ?10)",
         Blob{parts.digest}, Blob{parts.key}, into, environment, kSearchElsewhere, object, blessed, unix_ms_now(),
-        static_cast<int64_t>(origin), origin == RecordOrigin::kUpstream));
+        static_cast<int64_t>(origin), origin == RecordOrigin::kUpstream, machine));
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
     return blessed ? drop_answers_of(sql, record.key) : absl::OkStatus();
   });

@@ -57,6 +57,10 @@ void sql_record_part(sqlite3_context* context, int, sqlite3_value** values) {
     if (is_sha256(record.object_sha256())) answer(context, key_bytes(record.object_sha256()));
     return;
   }
+  if (part == "machine") {
+    const std::string name = machine_name(record.device().target(), record.device().name());
+    return sqlite3_result_text64(context, name.data(), name.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
   record.mutable_source()->clear_prelude();
   record.mutable_source()->clear_text();
   answer(context, record.SerializeAsString());
@@ -76,6 +80,10 @@ std::string row_digest(std::initializer_list<std::string_view> values) {
 
 std::string hex_of(std::string_view bytes) {
   return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
+}
+
+std::string machine_name(std::string_view target, std::string_view name) {
+  return cat(target, " ", name);
 }
 
 bool is_sha256(std::string_view text) {

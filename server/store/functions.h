@@ -5,7 +5,8 @@
 //   key_bytes(X)         of 64 hexadecimal digits their 32 bytes, of another text its SHA-256
 //   row_digest(X, ...)   the SHA-256 over the values with their types and lengths
 //   record_part(X, part) of the message of a record: its 'prelude', its 'source', the 32 bytes of its 'object' (NULL:
-//                        none), or the 'rest', which is the message without the first two. NULL: not readable.
+//                        none), the name of its 'machine', or the 'rest', which is the message without the first two.
+//                        NULL: not readable.
 #pragma once
 
 #include <sqlite3.h>
@@ -25,6 +26,9 @@ std::string row_digest(std::initializer_list<std::string_view> values);
 std::string hex_of(std::string_view bytes);
 // Whether the text is a SHA-256 as this project writes it: 64 hexadecimal digits in lower case.
 bool is_sha256(std::string_view text);
+
+// What a machine is called where records are listed by machines: its target and its name.
+std::string machine_name(std::string_view target, std::string_view name);
 
 void define_functions(sqlite3* connection);
 

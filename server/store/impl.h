@@ -76,6 +76,8 @@ struct RecordParts {
 
 // The id of a name in `environments` or `namespaces`; a new name gets one.
 absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
+// The id in `machines` of the machine that a record is for.
+absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);
 // FailedPrecondition: the record names an object that is not there.
 absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optional<Blob>& object);
 // The row of the record is there; its payload and texts are put.

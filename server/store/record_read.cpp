@@ -19,8 +19,15 @@ const std::string kByKey = cat(
     "WHERE r.key = ?1 AND r.blessed = 1 AND (?2 = '' OR r.environment = (SELECT id FROM environments WHERE name = ?2)) "
     "AND ",
     kSeen, " ORDER BY r.namespace IS ", kOwn, " DESC, r.namespace = 0 DESC, r.created_ms DESC, r.digest DESC");
-const std::string kAfter = cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen,
-                               " ORDER BY r.created_ms DESC, r.digest DESC");
+// Those of a machine and of a model, if one is named: ?5 and ?6. An index is used only for what is asked.
+std::string after(bool machine, bool model) {
+  return cat("WHERE r.blessed = 1 AND (r.created_ms, r.digest) < (?1, ?2) AND ", kSeen, " AND ",
+             machine ? "r.machine = (SELECT id FROM machines WHERE name = ?5)" : "?5 = ''", " AND ",
+             model ? "r.key IN (SELECT key_bytes(g.key) FROM jobs j JOIN job_groups g ON g.job_id = j.id WHERE j.label "
+                     "= ?6 AND (?4 OR j.team = ?3))"
+                   : "?6 = ''",
+             " ORDER BY r.created_ms DESC, r.digest DESC");
+}
 
 // What of it: its payload alone, the digests of its texts too, or all. Each has the columns of those before it.
 enum Depth { kManifest, kDigests, kWhole };
@@ -54,7 +61,10 @@ std::string select(Depth depth, bool row, std::string_view where) {
 const std::string kSelect[][2] = {{select(kManifest, false, kByKey), select(kManifest, false, kByDigest)},
                                   {select(kDigests, false, kByKey), select(kDigests, false, kByDigest)},
                                   {select(kWhole, true, kByKey), select(kWhole, true, kByDigest)}};
-const std::string kSelectPage = select(kManifest, true, kAfter);
+// Whether a machine is named, and a model.
+const std::string kSelectPage[][2] = {
+    {select(kManifest, true, after(false, false)), select(kManifest, true, after(false, true))},
+    {select(kManifest, true, after(true, false)), select(kManifest, true, after(true, true))}};
 
 RecordNames names_of(const v1::KernelRecord& message) {
   return {message.digest(), message.key(), message.environment()};
@@ -198,21 +208,45 @@ absl::StatusOr<std::optional<RecordMessage>> Store::record_message(const RecordN
 }
 
 absl::StatusOr<std::vector<RecordRow>> Store::list_records(const std::optional<RecordCursor>& after, int limit,
-                                                           const Reader& reader) {
+                                                           const Reader& reader, const RecordFilter& filter) {
   std::vector<RecordRow> records;
   if (limit <= 0) return records;
   const int64_t created = after ? after->created_ms : std::numeric_limits<int64_t>::max();
   const std::string digest = after && !after->digest.empty() ? key_bytes(after->digest) : std::string();
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
-        kSelectPage.c_str(),
+        kSelectPage[!filter.machine.empty()][!filter.model.empty()].c_str(),
         [&](const Sql::Row& row) {
           if (auto record = impl_->take_record(row, nullptr)) records.push_back(*std::move(record));
           return static_cast<int>(records.size()) < limit;
         },
-        created, Blob{digest}, reader.team, reader.every);
+        created, Blob{digest}, reader.team, reader.every, filter.machine, filter.model);
   }));
   return records;
+}
+
+absl::StatusOr<RecordCounts> Store::record_counts(int limit, const Reader& reader) {
+  RecordCounts counts;
+  const auto count = [&](const std::string& text, RecordCounts::Names* out) {
+    return read([&](Sql& sql) {
+      return sql.each(
+          text.c_str(),
+          [&](const Sql::Row& row) {
+            out->emplace_back(row.text(0), row.integer(1));
+            return true;
+          },
+          limit, std::string(), reader.team, reader.every);
+    });
+  };
+  WL_RETURN_IF_ERROR(count(cat("SELECT m.name, count(*) FROM records r JOIN machines m ON m.id = r.machine WHERE "
+                               "r.blessed = 1 AND ?2 = '' AND ",
+                               kSeen, " GROUP BY m.id ORDER BY m.name LIMIT ?1"),
+                           &counts.machines));
+  WL_RETURN_IF_ERROR(
+      count("SELECT j.label, count(DISTINCT g.key) FROM jobs j JOIN job_groups g ON g.job_id = j.id WHERE (?4 OR "
+            "j.team = ?3) AND ?2 = '' AND j.label <> '' GROUP BY j.label ORDER BY j.label LIMIT ?1",
+            &counts.models));
+  return counts;
 }
 
 }  // namespace wl

@@ -67,6 +67,10 @@ absl::Status check_object(Sql& sql, const KernelRecord& record, const std::optio
                                            " is not in the store; upload it first"));
 }
 
+absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record) {
+  return id_of(sql, "machines", machine_name(record.device.target, record.device.name));
+}
+
 absl::Status drop_answers_of(Sql& sql, const std::string& key) {
   return sql.run("DELETE FROM results WHERE id IN (SELECT result_id FROM result_keys WHERE key = ?)", key);
 }
@@ -77,16 +81,17 @@ absl::Status Store::promote(const KernelRecord& record, int64_t search_id, bool 
   return write([&](Sql& sql) -> absl::Status {
     WL_RETURN_IF_ERROR(check_object(sql, record, object));
     WL_ASSIGN_OR_RETURN(const int64_t environment, id_of(sql, "environments", record.environment));
+    WL_ASSIGN_OR_RETURN(const int64_t machine, machine_of(sql, record));
     WL_ASSIGN_OR_RETURN(const int64_t own, namespace_of_search(sql, search_id));
     const int64_t into = shared ? 0 : own;
     WL_RETURN_IF_ERROR(sql.run(
         "UPDATE records SET blessed = 0 WHERE key = ? AND environment = ? AND namespace IN (?, ?) AND blessed = 1",
         Blob{parts.key}, environment, own, into));
     WL_RETURN_IF_ERROR(sql.run(
-        "INSERT INTO records (digest, key, namespace, environment, search_id, object, blessed, created_ms, used_ms) "
-        "VALUES (?1, ?2, ?7, ?3, ?4, ?5, 1, ?6, ?6) ON CONFLICT (digest) DO UPDATE SET blessed = 1, used_ms = ?6, "
-        "namespace = ?7",
-        Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now(), into));
+        "INSERT INTO records (digest, key, namespace, environment, machine, search_id, object, blessed, created_ms, "
+        "used_ms) VALUES (?1, ?2, ?7, ?3, ?8, ?4, ?5, 1, ?6, ?6) ON CONFLICT (digest) DO UPDATE SET blessed = 1, "
+        "used_ms = ?6, namespace = ?7",
+        Blob{parts.digest}, Blob{parts.key}, environment, search_id, object, unix_ms_now(), into, machine));
     WL_RETURN_IF_ERROR(put_payload(sql, parts));
     WL_RETURN_IF_ERROR(
         sql.run("UPDATE batches SET check_seed = 0 WHERE search_id = ? AND state = 'done' AND phase > 0", search_id));

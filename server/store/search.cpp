@@ -193,6 +193,52 @@ absl::StatusOr<std::vector<PhaseTrial>> Store::trials(int64_t search_id) {
   return trials;
 }
 
+absl::StatusOr<std::vector<TrialPoint>> Store::trial_points(int64_t search_id, int64_t from, int64_t limit) {
+  std::vector<TrialPoint> points;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT trial, outcome, samples_ns FROM trials WHERE search_id = ? AND phase = 0 AND trial >= ? "
+        "ORDER BY trial LIMIT ?",
+        [&](const Sql::Row& row) {
+          std::vector<int64_t> samples;
+          from_column(samples, row, 2);
+          points.push_back({row.integer(0), static_cast<Outcome>(row.integer(1)), undisturbed_ns(samples)});
+          return true;
+        },
+        search_id, from, limit);
+  }));
+  return points;
+}
+
+absl::StatusOr<std::map<std::string, int64_t>> Store::searches_of_job(int64_t job_id) {
+  std::map<std::string, int64_t> searches;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT key, search_id FROM job_groups WHERE job_id = ?",
+        [&](const Sql::Row& row) {
+          searches.emplace(row.text(0), row.integer(1));
+          return true;
+        },
+        job_id);
+  }));
+  return searches;
+}
+
+absl::StatusOr<std::optional<int64_t>> Store::job_of_search(int64_t search_id, const Reader& reader) {
+  std::optional<int64_t> job;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT j.id FROM job_groups g JOIN jobs j ON j.id = g.job_id WHERE g.search_id = ?1 AND (?2 OR j.team = ?3) "
+        "ORDER BY j.state < 2 DESC, j.id DESC LIMIT 1",
+        [&](const Sql::Row& row) {
+          job = row.integer(0);
+          return false;
+        },
+        search_id, reader.every, reader.team);
+  }));
+  return job;
+}
+
 absl::StatusOr<std::vector<BatchRow>> Store::open_batches(int64_t search_id) {
   std::vector<BatchRow> batches;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {

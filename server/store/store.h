@@ -92,6 +92,13 @@ struct BatchRow {
   std::vector<std::string> lost_on;  // names of the workers that were lost while they had it, one for each loss
 };
 
+// A trial of a search as a curve shows it.
+struct TrialPoint {
+  int64_t trial = 0;
+  Outcome outcome = Outcome::kRejected;
+  double ns = 0;  // undisturbed_ns of its samples; 0: it has none
+};
+
 struct RevokedRows {
   int64_t records = 0, trials = 0;
 };
@@ -121,6 +128,16 @@ struct RecordMessage {
 struct NumberedRecord {
   int64_t id = 0;
   std::string digest, key, environment;
+};
+
+// Of records: those for a machine (machine_name() in functions.h), and of groups that a job with this label searched.
+// Empty: of any.
+struct RecordFilter {
+  std::string machine = {}, model = {};
+};
+struct RecordCounts {
+  using Names = std::vector<std::pair<std::string, int64_t>>;  // with how many records or groups they have, by name
+  Names machines, models;
 };
 
 struct RecordCursor {
@@ -194,6 +211,11 @@ class Store {
   // The search that serves `key` for the job: the one it had, else a new generation (retune), else the team's latest.
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
   absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
+  // Those of the rounds, without promotions and confirmations, from number `from` on; at most `limit`.
+  absl::StatusOr<std::vector<TrialPoint>> trial_points(int64_t search_id, int64_t from, int64_t limit);
+  absl::StatusOr<std::map<std::string, int64_t>> searches_of_job(int64_t job_id);  // by key
+  // A job that the search serves, one that is not done if there is one, and that the reader may see.
+  absl::StatusOr<std::optional<int64_t>> job_of_search(int64_t search_id, const Reader& reader);
   absl::StatusOr<std::vector<BatchRow>> open_batches(int64_t search_id);
   // The seeds of reported promotions and confirmations that no record was made of yet, by phase.
   absl::StatusOr<std::map<int64_t, uint64_t>> unconcluded_seeds(int64_t search_id);
@@ -237,7 +259,9 @@ class Store {
   // digest names the time alone: what was made before it. Their sources have neither a prelude nor a text: these are
   // not read, and a record whose texts are damaged is listed.
   absl::StatusOr<std::vector<RecordRow>> list_records(const std::optional<RecordCursor>& after, int limit,
-                                                      const Reader& reader = {});
+                                                      const Reader& reader = {}, const RecordFilter& filter = {});
+  // What list_records can be asked for, at most `limit` of each.
+  absl::StatusOr<RecordCounts> record_counts(int limit, const Reader& reader = {});
   absl::StatusOr<int64_t> invalidate(const std::string& key);  // of every team
   // Deletes the records that a worker of the principal measured or confirmed, pinned ones too, the trials that such a
   // worker reported, and all whole answers. Takes several transactions; done again after a crash, it does the rest.
