@@ -253,7 +253,7 @@ CoordinatorState Coordinator::Impl::state() const {
   out.running_jobs = jobs[JobState::kRunning];
   for (const WorkerView& worker : engine->workers()) {
     (worker.alive ? out.workers_alive : out.workers_gone) += 1;
-    out.leases += worker.leases;
+    out.leases += static_cast<int64_t>(worker.doing.size());
   }
   std::error_code none;
   const auto size_of = [&](const std::string& file) {

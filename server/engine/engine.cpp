@@ -211,7 +211,8 @@ void Engine::release(const LeaseRef& lease, LeaseEnd why) {
 
 std::vector<WorkerView> Engine::workers() {
   std::vector<WorkerView> out = impl_->workers.views();
-  for (WorkerView& worker : out) worker.leases = impl_->leases.held_by(process_of(worker.name, worker.epoch));
+  std::map<std::string, std::vector<WorkerDoing>> doing = impl_->leases.doing();
+  for (WorkerView& worker : out) worker.doing = std::move(doing[process_of(worker.name, worker.epoch)]);
   return out;
 }
 

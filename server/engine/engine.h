@@ -60,13 +60,22 @@ using AcquireDone = std::function<void(absl::StatusOr<Acquired>)>;
 struct JobWatch;  // (job_views.h)
 using TellJob = std::function<void(absl::StatusOr<std::shared_ptr<const Job>>)>;
 enum class RenewOutcome { kOk, kLost, kCancel };
+// A lease of a worker.
+struct WorkerDoing {
+  std::string target;
+  std::string step;    // as it said when it renewed the lease; empty: it has not yet
+  int64_t phase = 0;   // of the batch
+  int candidates = 0;  // of the batch
+  double seconds = 0;  // since it was leased, or since the coordinator started
+  int64_t search_id = 0;
+};
 struct WorkerView {
   std::string name, team;
   uint64_t epoch = 0;
   std::vector<Device> devices;
   bool alive = false;
   int64_t last_seen_ms = 0;
-  int leases = 0;
+  std::vector<WorkerDoing> doing;  // its leases, the oldest first
 };
 
 // Every function may be called from any thread. Errors are those of the store, and what is said.

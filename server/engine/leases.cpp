@@ -146,6 +146,7 @@ absl::StatusOr<std::optional<LeaseGrant>> Leases::lease(const std::string& batch
   item.attempt = *attempt;
   item.worker = process;
   item.restored = false;
+  item.step.clear();
   item.progress.clear();
   item.granted = item.moved = Clock::now();
   item.expires = item.moved + term_;
@@ -180,6 +181,7 @@ RenewOutcome Leases::renew(const LeaseRef& lease, const std::string& phase, int6
       continue;
     const std::string progress = cat(phase, " ", done);
     if (progress != item.progress) {
+      item.step = phase;
       item.progress = progress;
       item.moved = now;
     }
@@ -234,11 +236,26 @@ void Leases::release(const LeaseRef& lease, LeaseEnd why) {
   if (!owned.batch_id.empty()) end(owned, why);
 }
 
-int Leases::held_by(const std::string& process) const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<int>(std::count_if(items_.begin(), items_.end(), [&](const auto& entry) {
-    return entry.second.state == Item::State::kLeased && entry.second.worker == process;
-  }));
+std::map<std::string, std::vector<WorkerDoing>> Leases::doing() const {
+  const Clock::time_point now = Clock::now();
+  std::map<std::string, std::vector<WorkerDoing>> out;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, item] : items_) {
+      if (item.state != Item::State::kLeased) continue;
+      out[item.worker].push_back(
+          {.target = item.offer.device.target,
+           .step = item.step,
+           .phase = item.offer.batch->phase,
+           .candidates = static_cast<int>(item.offer.batch->candidates.size()),
+           // One that was leased before the coordinator started has no time of its own.
+           .seconds = std::chrono::duration<double>(now - std::max(item.granted, item.offered)).count(),
+           .search_id = item.offer.search_id});
+    }
+  }
+  for (auto& [process, all] : out)
+    std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.seconds > b.seconds; });
+  return out;
 }
 
 std::vector<Leases::Owned> Leases::of_older_processes(const std::string& name, uint64_t epoch) const {

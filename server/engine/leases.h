@@ -83,7 +83,7 @@ class Leases {
   RenewOutcome renew(const LeaseRef& lease, const std::string& phase, int64_t done);
   absl::StatusOr<ReportOutcome> report(const std::string& batch_id, const LeaseRef& lease, std::vector<Trial> trials);
   void release(const LeaseRef& lease, LeaseEnd why);
-  int held_by(const std::string& process) const;
+  std::map<std::string, std::vector<WorkerDoing>> doing() const;  // what is leased, by process, the oldest first
   std::vector<Owned> of_older_processes(const std::string& name, uint64_t epoch) const;
 
   void drain(bool on) { ready_.drain(on); }  // Gives no new lease while it is on.
@@ -110,12 +110,12 @@ class Leases {
     int64_t attempt = 0;
     Clock::time_point offered = Clock::now();
     Clock::time_point granted, expires, moved;  // moved: when the lease last made progress
-    std::string progress;
-    bool restored = false;             // leased before the coordinator started, and not renewed since
-    std::vector<std::string> lost_on;  // as in BatchRow
-    size_t lost_before = 0;            // losses of the batches that it is a part of
-    std::set<std::string> unable;      // workers that cannot do it
-    std::set<std::string> avoid;       // workers that are not given it
+    std::string step, progress;                 // as the worker said last; progress: the step and how far it has come
+    bool restored = false;                      // leased before the coordinator started, and not renewed since
+    std::vector<std::string> lost_on;           // as in BatchRow
+    size_t lost_before = 0;                     // losses of the batches that it is a part of
+    std::set<std::string> unable;               // workers that cannot do it
+    std::set<std::string> avoid;                // workers that are not given it
     bool bars(const std::string& name) const {
       return unable.contains(name) || offer.not_by.contains(principal_of(name));
     }

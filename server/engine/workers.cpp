@@ -130,7 +130,7 @@ std::vector<WorkerView> Workers::views() const {
   const std::lock_guard lock(mutex_);
   std::vector<WorkerView> out;
   for (const auto& [name, worker] : workers_)
-    out.push_back({name, worker.serves.team, worker.epoch, worker.serves.devices, alive(worker), worker.heard_ms, 0});
+    out.push_back({name, worker.serves.team, worker.epoch, worker.serves.devices, alive(worker), worker.heard_ms, {}});
   return out;
 }
 

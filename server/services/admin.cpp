@@ -77,7 +77,7 @@ grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1
     for (const Device& device : worker.devices) *info->add_devices() = to_proto(device);
     info->set_alive(worker.alive);
     info->set_last_seen_unix_ms(worker.last_seen_ms);
-    info->set_leases(worker.leases);
+    info->set_leases(static_cast<int>(worker.doing.size()));
     info->set_team(worker.team);
     bytes += info->ByteSizeLong();
   }

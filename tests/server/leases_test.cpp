@@ -139,7 +139,9 @@ TEST_F(LeasesAlone, GiveWhatIsDueFirstAndEveryBatchOnce) {
   offer("a", 2, 0);
   offer("b", 1, 1);
   ASSERT_EQ(acquire().leases.size(), 1u);
-  EXPECT_EQ(leases_.held_by("w#1"), 1);
+  ASSERT_EQ(leases_.doing()["w#1"].size(), 1U);
+  EXPECT_EQ(leases_.doing()["w#1"][0].candidates, 1);
+  EXPECT_EQ(leases_.doing()["w#1"][0].step, "") << "it has said nothing yet";
   const Acquired rest = acquire(5);
   ASSERT_EQ(rest.leases.size(), 1u);
   EXPECT_EQ(rest.leases[0].batch->id, "a") << "b was due before";
