@@ -1,16 +1,25 @@
 # wl_embed(LIBRARY NAMESPACE::FUNCTION HEADER FILES...): the files' text, one after the other, as what
 # `std::string_view FUNCTION()` of HEADER returns; LIBRARY links it. Run with -P, this file writes the source.
 # wl_embed_list(...): the same, but `std::span<const std::string_view> FUNCTION()` has each file's text of its own.
+# wl_embed_named(...): likewise with pairs of a name, without its folder, and a text.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text)
   foreach(input ${inputs})
     file(READ ${input} content)
     # Compilers may limit a string literal to 64 KiB, so each file is one literal, and adjacent literals are joined.
-    string(APPEND text "R\"WL_EMBED(${content})WL_EMBED\"\n")
+    if(form STREQUAL named)
+      get_filename_component(name ${input} NAME)
+      string(APPEND text "{\"${name}\", R\"WL_EMBED(${content})WL_EMBED\"},\n")
+    else()
+      string(APPEND text "R\"WL_EMBED(${content})WL_EMBED\"\n")
+    endif()
   endforeach()
   string(REGEX REPLACE "::[^:]*$" "" namespace ${symbol})
   string(REGEX REPLACE "^.*::" "" function ${symbol})
-  if(list)
+  if(form STREQUAL named)
+    set(pair "std::pair<std::string_view, std::string_view>")
+    set(body "std::span<const ${pair}> ${function}() {\n  static constexpr ${pair} kTexts[] = {\n${text}};\n  return kTexts;\n}")
+  elseif(form STREQUAL list)
     string(REPLACE ")WL_EMBED\"\n" ")WL_EMBED\",\n" text "${text}")
     set(body "std::span<const std::string_view> ${function}() {\n  static constexpr std::string_view kTexts[] = {\n${text}};\n  return kTexts;\n}")
   else()
@@ -23,20 +32,24 @@ endif()
 set(WARPLOOM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 function(wl_embed_list library symbol header)
-  wl_embed_as(ON ${library} ${symbol} ${header} ${ARGN})
+  wl_embed_as(list ${library} ${symbol} ${header} ${ARGN})
 endfunction()
 
 function(wl_embed library symbol header)
-  wl_embed_as(OFF ${library} ${symbol} ${header} ${ARGN})
+  wl_embed_as(whole ${library} ${symbol} ${header} ${ARGN})
 endfunction()
 
-function(wl_embed_as list library symbol header)
+function(wl_embed_named library symbol header)
+  wl_embed_as(named ${library} ${symbol} ${header} ${ARGN})
+endfunction()
+
+function(wl_embed_as form library symbol header)
   string(REGEX REPLACE "^.*::" "" function ${symbol})
   set(output ${PROJECT_BINARY_DIR}/generated/embed/${function}.cpp)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -Doutput=${output} -Dsymbol=${symbol} -Dheader=${header} -Dlist=${list} "-Dinputs=${ARGN}" -P ${WARPLOOM_EMBED_SCRIPT}
+    COMMAND ${CMAKE_COMMAND} -Doutput=${output} -Dsymbol=${symbol} -Dheader=${header} -Dform=${form} "-Dinputs=${ARGN}" -P ${WARPLOOM_EMBED_SCRIPT}
     DEPENDS ${ARGN} ${WARPLOOM_EMBED_SCRIPT} VERBATIM)
   add_library(wl_${function} STATIC ${output})
   target_include_directories(wl_${function} PRIVATE ${PROJECT_SOURCE_DIR})

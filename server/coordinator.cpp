@@ -22,6 +22,7 @@
 #include "server/store/store.h"
 #include "server/store/upkeep.h"
 #include "server/training.h"
+#include "server/web/web.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
@@ -85,6 +86,7 @@ struct Coordinator::Impl {
   std::vector<std::unique_ptr<Doors>> doors;  // by address
   std::vector<std::string> addresses;
   std::unique_ptr<Listener> listener;  // null: in-process only
+  std::unique_ptr<Web> web;            // null: nobody asks for pages
   std::unique_ptr<HttpServer> http;    // null: none
 
   absl::Status open(const CoordinatorOptions& options);
@@ -209,6 +211,8 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   for (const auto make :
        {make_tuning_service, make_worker_service, make_kernel_store_service, make_blob_service, make_admin_service})
     services.push_back(make(serving));
+  if (!options.http.empty() && authorizer != nullptr)
+    web = std::make_unique<Web>(serving, authorizer.get(), options.tls.any());
   return absl::OkStatus();
 }
 
@@ -241,7 +245,11 @@ absl::Status Coordinator::Impl::open_http(const CoordinatorOptions& options) {
                                               .metrics = [this] { return metrics->text(state()); },
                                               .not_ready = [this]() -> std::string {
                                                 return engine->draining() ? "drained: workers get no new work" : "";
-                                              }}));
+                                              },
+                                              .pages =
+                                                  [this](const HttpQuestion& question) {
+                                                    return web == nullptr ? std::nullopt : web->answer(question);
+                                                  }}));
   return absl::OkStatus();
 }
 
@@ -272,6 +280,7 @@ CoordinatorState Coordinator::Impl::state() const {
 
 void Coordinator::Impl::close() {
   http.reset();
+  web.reset();
   listener.reset();
   if (server) {
     server->Shutdown(std::chrono::system_clock::now() + kDrain);

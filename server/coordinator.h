@@ -28,7 +28,7 @@ struct CoordinatorOptions {
   // of this machine; with it every port speaks TLS.
   std::string listen;
   TlsFiles tls;
-  std::string http;         // "HOST:PORT" of metrics and health (server/metrics/http.h); empty: none
+  std::string http;         // "HOST:PORT" of pages, metrics and health (server/metrics/http.h); empty: none
   std::string signing_key;  // file of the private key that signs records, made when missing; empty: none are signed
   std::string callers;      // file that says who may call what (server/services/callers.h); empty: as if it had no rows
   // File of the public keys of other coordinators (read_signers()) whose records may be used. Empty: what the upstream

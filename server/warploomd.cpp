@@ -87,8 +87,8 @@ std::vector<Setting> Daemon::settings() {
       {"--tls-key", "tls_key", &options.tls.key, "its private key"},
       {"--tls-ca", "tls_ca", &options.tls.ca, "who makes the certificates of workers, clients and operators"},
       {"--http", "http", &options.http,
-       "HOST:PORT for metrics and health (/metrics, /healthz, /readyz); HTTPS with --tls-cert, else on this machine "
-       "only"},
+       "HOST:PORT for web pages, metrics and health (/metrics, /healthz, /readyz); HTTPS with --tls-cert, else on this "
+       "machine only"},
       {"--signing-key", "signing_key", &options.signing_key,
        "private Ed25519 key in PEM that signs what is stored; STORE.key, made when missing, unless said"},
       {"--signers", "signers", &options.signers,

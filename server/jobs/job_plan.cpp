@@ -23,24 +23,6 @@ constexpr int kKeyVersion = 1;
 // again.
 constexpr std::string_view kProducts = "strict";
 
-// "subtract+exp+.. f32[512,768]"
-std::string name_for_people(const Graph& group) {
-  std::string name;
-  std::string_view last;
-  int shown = 0;
-  for (const Node& node : group.nodes) {
-    if (class_of(node.op) == OpClass::kLeaf || class_of(node.op) == OpClass::kView || name_of(node.op) == last)
-      continue;
-    last = name_of(node.op);
-    if (++shown <= 3) append(&name, shown > 1 ? "+" : "", last);
-  }
-  if (shown > 3) name += "+..";
-  const Node& made = group.nodes[group.outputs.front().node];
-  if (shown == 0) append(&name, name_of(made.op));
-  append(&name, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
-  return name;
-}
-
 class PlanBuilder {
  public:
   PlanBuilder(JobPlan* plan, const TuneOptions& options) : plan_(plan), options_(options) {}
@@ -111,6 +93,23 @@ std::vector<std::vector<int>> match_parts(const Cover& fused, const Cover& parts
 }
 
 }  // namespace
+
+std::string name_for_people(const Graph& group) {
+  std::string name;
+  std::string_view last;
+  int shown = 0;
+  for (const Node& node : group.nodes) {
+    if (class_of(node.op) == OpClass::kLeaf || class_of(node.op) == OpClass::kView || name_of(node.op) == last)
+      continue;
+    last = name_of(node.op);
+    if (++shown <= 3) append(&name, shown > 1 ? "+" : "", last);
+  }
+  if (shown > 3) name += "+..";
+  const Node& made = group.nodes[group.outputs.front().node];
+  if (shown == 0) append(&name, name_of(made.op));
+  append(&name, " ", name_of(made.dtype), "[", absl::StrJoin(made.shape, ","), "]");
+  return name;
+}
 
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
   return Encoder("warploom.problem", kKeyVersion)

@@ -50,6 +50,9 @@ struct JobPlan {
   double enumerate_s = 0;
 };
 
+// What a group is called: "subtract+exp+.. f32[512,768]", its first ops and the shape it makes.
+std::string name_for_people(const Graph& group);
+
 // Keys. A key or the environment contains everything that may change what a kernel computes or its time.
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options);
 std::string environment_of(const Device& device);

@@ -1,21 +1,45 @@
-// The HTTP side of a coordinator, for those who watch it: /metrics, /healthz and /readyz. It reads and changes nothing
-// else.
+// The HTTP side of a coordinator, for those who watch it: /metrics, /healthz and /readyz, and the pages for people
+// (server/web). It only reads.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compiler/base/status.h"
 #include "proto/tls.h"
 
 namespace wl {
 
+// A GET, as far as pages look at it. All of it is what the caller says, except `names`.
+struct HttpQuestion {
+  std::string path;                               // decoded, without the query
+  std::map<std::string, std::string> parameters;  // of the query, decoded
+  std::optional<std::string> authorization;       // the header
+  std::string host;                               // likewise; empty: there is none
+  std::string known;                              // the ETag of what the caller has already (If-None-Match)
+  std::vector<std::string> names;                 // in the valid certificate that the caller showed (https.h)
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string type;                         // of the body
+  std::shared_ptr<const std::string> body;  // null: none
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+using AnswerHttp = std::function<std::optional<HttpAnswer>(const HttpQuestion&)>;
+
 struct HttpOptions {
   std::string address;  // "HOST:PORT"
-  TlsFiles tls;         // `cert` and `key` make it HTTPS; they are read once
+  // `cert` and `key` make it HTTPS. With `ca` a caller may show a certificate, which must then be a valid one.
+  TlsFiles tls;
   std::function<std::string()> metrics;
   std::function<std::string()> not_ready;  // why no work is given out; "": it is
+  AnswerHttp pages = {};                   // on several threads; nullopt: there is no such page
 };
 
 class HttpServer {

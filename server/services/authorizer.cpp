@@ -201,7 +201,17 @@ absl::StatusOr<Reader> Authorizer::view_of(const grpc::CallbackServerContext& co
   if (about == nullptr || !read_connection(*about, &connection)) return Reader{.every = true};
   WL_ASSIGN_OR_RETURN(const Caller caller,
                       caller_of(connection, shown_by(context.client_metadata(), about.get(), connection.door)));
-  return Reader{.team = caller.row.team, .every = (caller.row.roles & kOperator) != 0};
+  return reader_of(caller);
+}
+
+absl::StatusOr<Reader> Authorizer::admit(const std::string& path, const Connection& connection, const Shown& shown) {
+  WL_RETURN_IF_ERROR(check(path, connection, shown));
+  WL_ASSIGN_OR_RETURN(const Caller caller, caller_of(connection, shown));
+  return reader_of(caller);
+}
+
+Reader Authorizer::reader_of(const Caller& caller) {
+  return {.team = caller.row.team, .every = (caller.row.roles & kOperator) != 0};
 }
 
 TeamRules Authorizer::rules_of(const std::string& team) const {

@@ -71,6 +71,9 @@ class Authorizer {
   // with is no longer valid. Any thread.
   absl::StatusOr<Reader> view_of(const grpc::CallbackServerContext& context) const;
 
+  // The same for a request that comes by HTTP and stands for a call of `path`; errors as check().
+  absl::StatusOr<Reader> admit(const std::string& path, const Connection& connection, const Shown& shown);
+
   // What holds for a team; the first values of TeamRules if it has no row. Any thread.
   TeamRules rules_of(const std::string& team) const;
 
@@ -93,6 +96,7 @@ class Authorizer {
   };
 
   Authorizer() = default;
+  static Reader reader_of(const Caller& caller);
   absl::StatusOr<Caller> caller_of(const Connection& connection, const Shown& shown) const;
   static absl::StatusOr<Caller> by_token(const Callers& callers, const std::string& token);
   static absl::StatusOr<Caller> by_certificate(const Callers& callers, const std::vector<std::string>& names);

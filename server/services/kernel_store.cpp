@@ -18,20 +18,6 @@
 namespace wl {
 namespace {
 
-// The last record of a page: records may be of one time. Nothing for the first page.
-std::string token_of(const RecordRow& last) {
-  return cat(last.created_ms, ".", last.record.digest);
-}
-absl::StatusOr<std::optional<RecordCursor>> cursor_of(const std::string& token) {
-  if (token.empty()) return std::nullopt;
-  const std::pair<std::string, std::string> parts = absl::StrSplit(token, absl::MaxSplits('.', 1));
-  RecordCursor cursor{0, parts.second};
-  if (!absl::SimpleAtoi(parts.first, &cursor.created_ms) || cursor.created_ms < 0 || cursor.digest.empty()) {
-    return invalid("page_token: expected one that ListKernels gave, found \"", token, "\"");
-  }
-  return cursor;
-}
-
 // The calls that fetch give out bytes that were made before, where they can.
 using Fetching = v1::KernelStore::WithRawCallbackMethod_GetKernel<
     v1::KernelStore::WithRawCallbackMethod_BatchGetKernels<v1::KernelStore::WithCallbackMethod_ListKernels<
@@ -193,7 +179,7 @@ KernelStoreService::Fetched KernelStoreService::read(const Reader& reader, const
 grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::ListKernelsRequest* request,
                                              v1::ListKernelsResponse* out) {
   const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
-  const auto after = cursor_of(request->page_token());
+  const auto after = record_cursor(request->page_token());
   if (!after.ok()) return to_grpc(after.status());
   const auto records = store_->list_records(*after, limit, reader);
   if (!records.ok()) return to_grpc(records.status());
@@ -219,7 +205,7 @@ grpc::Status KernelStoreService::ListKernels(const Reader& reader, const v1::Lis
   }
   const auto listed = static_cast<size_t>(out->kernels_size());
   if (listed == static_cast<size_t>(limit) || listed < records->size())
-    out->set_next_page_token(token_of((*records)[listed - 1]));
+    out->set_next_page_token(record_token((*records)[listed - 1]));
   return grpc::Status::OK;
 }
 
@@ -258,6 +244,21 @@ grpc::Status KernelStoreService::PinKernel(const v1::PinKernelRequest* request, 
 }
 
 }  // namespace
+
+// Records may be of one time.
+std::string record_token(const RecordRow& last) {
+  return cat(last.created_ms, ".", last.record.digest);
+}
+
+absl::StatusOr<std::optional<RecordCursor>> record_cursor(const std::string& token) {
+  if (token.empty()) return std::nullopt;
+  const std::pair<std::string, std::string> parts = absl::StrSplit(token, absl::MaxSplits('.', 1));
+  RecordCursor cursor{0, parts.second};
+  if (!absl::SimpleAtoi(parts.first, &cursor.created_ms) || cursor.created_ms < 0 || cursor.digest.empty()) {
+    return invalid("page_token: expected one that a page of records gave, found \"", token, "\"");
+  }
+  return cursor;
+}
 
 std::unique_ptr<grpc::Service> make_kernel_store_service(const Serving& serving) {
   return std::make_unique<KernelStoreService>(serving);

@@ -70,6 +70,11 @@ inline absl::StatusOr<Reader> reader_of(const Serving& serving, const grpc::Call
   return serving.authorizer->view_of(context);
 }
 
+// The token of the page of records that follows this one, and back; nullopt for the first page. InvalidArgument: it is
+// none.
+std::string record_token(const RecordRow& last);
+absl::StatusOr<std::optional<RecordCursor>> record_cursor(const std::string& token);
+
 std::unique_ptr<grpc::Service> make_tuning_service(const Serving& serving);
 std::unique_ptr<grpc::Service> make_worker_service(const Serving& serving);
 std::unique_ptr<grpc::Service> make_kernel_store_service(const Serving& serving);

@@ -74,7 +74,7 @@ struct RecordParts {
   std::string payload, payload_digest, texts;
 };
 
-// The id of a name in `environments` or `namespaces`; a new name gets one.
+// The id of a name in `environments`, `namespaces` or `machines`; a new name gets one.
 absl::StatusOr<int64_t> id_of(Sql& sql, const char* table, const std::string& name);
 // The id in `machines` of the machine that a record is for.
 absl::StatusOr<int64_t> machine_of(Sql& sql, const KernelRecord& record);

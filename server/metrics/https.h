@@ -1,0 +1,22 @@
+// TLS of the HTTP side.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proto/tls.h"
+
+struct ssl_ctx_st;
+struct ssl_st;
+
+namespace wl {
+
+// Makes a server show `cert`, which is read for every connection, so that it can be replaced. With `ca`, which is read
+// once, it asks callers for a certificate, which they may show or not. False: a file cannot be used. `files` must
+// outlive the context.
+bool set_up_tls(ssl_ctx_st* context, const TlsFiles* files);
+
+// The names in the valid certificate of the other end: alternative names, then the common name. Empty: it showed none.
+std::vector<std::string> names_of_peer(const ssl_st* session);
+
+}  // namespace wl

@@ -1,0 +1,44 @@
+// Answers that were made a moment ago, by what was asked and who may see the same, so that many pages cost as much as
+// one.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace wl {
+
+struct KeptAnswer {
+  std::shared_ptr<const std::string> body;
+  std::string tag;
+};
+
+// Any thread.
+class RecentAnswers {
+ public:
+  // At most a second old.
+  std::optional<KeptAnswer> find(const std::string& question);
+  // Keeps it, unless as much is kept already as may be.
+  void put(const std::string& question, KeptAnswer answer);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Entry {
+    std::string question;
+    KeptAnswer answer;
+    Clock::time_point made;
+  };
+
+  void drop_old();  // with the lock held
+
+  std::mutex mutex_;          // guards the rest
+  std::list<Entry> entries_;  // the oldest first
+  std::unordered_map<std::string, std::list<Entry>::iterator> by_question_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace wl

@@ -1,0 +1,60 @@
+// What the pages show, as JSON: each function answers one address below /api, for one reader, and shows no more than
+// the RPC of the same matter does (docs/decisions/0032-web-pages.md). Texts in it come from callers and are only ever
+// text to the pages.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "server/services/services.h"
+#include "server/web/curves.h"
+#include "server/web/drawings.h"
+
+namespace wl {
+
+using WebJson = nlohmann::ordered_json;
+
+struct WebQuery {
+  Reader reader;
+  std::vector<std::string> parts;                 // of the path, where its row has a *
+  std::map<std::string, std::string> parameters;  // of the query
+};
+
+// What the functions take their data from.
+struct WebData {
+  explicit WebData(const Serving& serving_in)
+      : serving(serving_in), curves(serving_in.store), drawings(&serving_in.engine->compiler()) {}
+  const Serving serving;
+  Curves curves;
+  Drawings drawings;
+};
+
+// The function of an address. InvalidArgument: a parameter is wrong. NotFound: there is no such thing for the reader.
+using WebAnswer = absl::StatusOr<WebJson>(WebData& data, const WebQuery& query);
+
+WebAnswer jobs_json;        // jobs.cpp; newest first; before=ID: older ones
+WebAnswer job_json;         // job.cpp; a job with its groups
+WebAnswer curves_json;      // job.cpp; of every group of a job: the trials that were faster than all before
+WebAnswer group_json;       // job.cpp; all trials of one group
+WebAnswer kernels_json;     // kernels.cpp; rates of the machine, and what each kernel of a job reaches
+WebAnswer graph_json;       // kernels.cpp; the picture of a job's graph, and why its groups are as they are
+WebAnswer workers_json;     // workers.cpp
+WebAnswer records_json;     // records.cpp; newest first; after=TOKEN: older ones
+WebAnswer record_json;      // records.cpp
+WebAnswer records_by_json;  // records.cpp; the models and machines that records can be listed by
+
+// The parameter as a number from `least` to `most`; `otherwise` if it is absent.
+absl::StatusOr<int64_t> number_parameter(const WebQuery& query, const std::string& name, int64_t least, int64_t most,
+                                         int64_t otherwise);
+
+WebJson outcomes_json(const OutcomeCounts& outcomes);
+WebJson device_json(const Device& device);
+WebJson number_or_null(double value);  // null: it is not above 0, and so not known
+WebJson summary_json(int64_t id, const Job& job);
+WebJson record_row_json(const RecordRow& row);
+// What a group is called, by its canonical text.
+std::string group_name(const std::string& graph_text);
+
+}  // namespace wl

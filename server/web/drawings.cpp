@@ -1,0 +1,114 @@
+#include "server/web/drawings.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "compiler/cover/explain.h"
+#include "compiler/ir/text.h"
+#include "compiler/plan/group.h"
+#include "server/jobs/job_plan.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostDrawings = 8, kMostWaiting = 4;
+constexpr size_t kMostPictureBytes = 6 << 20;
+constexpr auto kWait = std::chrono::milliseconds(300);
+constexpr int kLowestPriority = 19;
+
+// The text of an explanation (compiler/cover/explain.h): lines that begin with '#' about the whole, and for each group
+// "gN: ops" with indented lines.
+void read_reasons(const std::string& text, Drawing* out) {
+  Drawing::Kernel* kernel = nullptr;
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  for (const std::string& line : lines) {
+    size_t number = 0;
+    const std::pair<std::string, std::string> head = absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    if (line.starts_with("# ")) {
+      out->summary.emplace_back(line.substr(2));
+    } else if (line.starts_with('g') && absl::SimpleAtoi(head.first.substr(1), &number) &&
+               number < out->kernels.size()) {
+      kernel = &out->kernels[number];
+      kernel->ops = head.second;
+    } else if (kernel != nullptr) {
+      kernel->reasons.emplace_back(absl::StripAsciiWhitespace(line));
+    }
+  }
+}
+
+absl::StatusOr<Drawing> draw(const JobRow& job, const Compiler& compiler) {
+  WL_ASSIGN_OR_RETURN(Graph graph, parse(job.graph));
+  WL_ASSIGN_OR_RETURN(graph, compiler.simplify(graph));
+  WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
+  WL_ASSIGN_OR_RETURN(const std::vector<Cover> covers, compiler.covers(graph, machine, job.options.cover, {}));
+  WL_ASSIGN_OR_RETURN(CoverExplanation why, explain(graph, covers.front(), machine));
+  if (why.picture.size() + why.text.size() > kMostPictureBytes) {
+    return absl::ResourceExhaustedError(
+        "the picture of this graph is larger than a page shows; `warploom inspect --stage plan --why --svg FILE` makes "
+        "a file of it");
+  }
+  Drawing drawing;
+  for (const Group& group : covers.front().groups) {
+    const Graph part = extract(graph, group);
+    drawing.kernels.push_back({.key = problem_key(part, *job.device, job.options), .name = name_for_people(part)});
+  }
+  read_reasons(why.text, &drawing);
+  drawing.picture = std::move(why.picture);
+  return drawing;
+}
+
+}  // namespace
+
+Drawings::Drawings(const Compiler* compiler) : compiler_(compiler), pool_(1, kMostWaiting) {
+  pool_.post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowestPriority); });
+}
+
+Drawings::~Drawings() {
+  leaving_ = true;
+}
+
+std::list<Drawings::Entry>::const_iterator Drawings::at(int64_t job_id) const {
+  return std::find_if(entries_.begin(), entries_.end(), [&](const Entry& one) { return one.job_id == job_id; });
+}
+
+std::shared_ptr<const Drawing> Drawings::find(int64_t job_id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = at(job_id);
+  return found == entries_.end() ? nullptr : found->drawing;
+}
+
+absl::StatusOr<std::shared_ptr<const Drawing>> Drawings::make(const JobRow& job) {
+  std::unique_lock lock(mutex_);
+  if (at(job.id) == entries_.end()) {
+    const bool taken = pool_.post([this, job] {
+      if (leaving_) return;
+      absl::StatusOr<Drawing> drawing = draw(job, *compiler_);
+      put(job.id, drawing.ok() ? *std::move(drawing) : Drawing{.status = drawing.status()});
+    });
+    if (!taken) return absl::UnavailableError("other graphs are being drawn; ask again");
+    entries_.push_front({job.id, nullptr});
+  }
+  made_.wait_for(lock, kWait, [&] {
+    const auto found = at(job.id);
+    return found == entries_.end() || found->drawing != nullptr;
+  });
+  const auto found = at(job.id);
+  return found == entries_.end() ? nullptr : found->drawing;
+}
+
+void Drawings::put(int64_t job_id, Drawing drawing) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_)
+      if (entry.job_id == job_id) entry.drawing = std::make_shared<const Drawing>(std::move(drawing));
+    while (entries_.size() > kMostDrawings && entries_.back().drawing != nullptr) entries_.pop_back();
+  }
+  made_.notify_all();
+}
+
+}  // namespace wl

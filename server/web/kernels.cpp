@@ -1,0 +1,126 @@
+// What the kernels of a job reach beside the rates of the machine, and the picture of its graph.
+#include "compiler/base/code.h"
+#include "compiler/ir/text.h"
+#include "compiler/model/rates.h"
+#include "compiler/model/roofline.h"
+#include "proto/wire.h"
+#include "server/jobs/job_plan.h"
+#include "server/services/watch.h"
+#include "server/web/api.h"
+
+namespace wl {
+namespace {
+
+struct KernelPoint {
+  std::string key, graph;
+  int64_t count = 1;
+  double flops = 0;
+  int64_t bytes = 0, bytes_default = 0;
+  double best_ns = 0, default_ns = 0;
+};
+
+std::vector<KernelPoint> points_of(const JobResult& result) {
+  std::vector<KernelPoint> points;
+  for (const GroupResult& group : result.groups) {
+    points.push_back({.key = group.key,
+                      .graph = group.graph,
+                      .count = group.count,
+                      .flops = group.flops,
+                      .bytes = group.bytes,
+                      .bytes_default = group.bytes_default,
+                      .best_ns = group.best_ns,
+                      .default_ns = group.default_ns});
+  }
+  return points;
+}
+
+// Of a job that goes on: the groups that have a record. Their default schedule moves the same bytes.
+absl::StatusOr<std::vector<KernelPoint>> points_so_far(const WebData& data, const WebQuery& query, const Job& job) {
+  std::vector<KernelPoint> points;
+  for (const GroupProgress& group : job.progress.groups) {
+    if (!group.done || group.is_default) continue;
+    WL_ASSIGN_OR_RETURN(
+        const auto bytes,
+        data.serving.store->record_message(
+            {.key = group.key, .environment = environment_of(*job.device), .reader = query.reader}, false));
+    v1::KernelRecord message;
+    if (!bytes || !message.ParseFromString(bytes->bytes)) continue;
+    const absl::StatusOr<KernelRecord> record = manifest_from_proto(message);
+    if (!record.ok()) continue;
+    points.push_back({.key = group.key,
+                      .graph = record->graph,
+                      .count = group.count,
+                      .flops = record->flops,
+                      .bytes = record->bytes,
+                      .bytes_default = record->bytes,
+                      .best_ns = median_of(record->samples_ns),
+                      .default_ns = median_of(record->default_samples_ns)});
+  }
+  return points;
+}
+
+WebJson point_json(const KernelPoint& point, const Machine& machine) {
+  WebJson json = {{"key", point.key},
+                  {"count", point.count},
+                  {"flops", point.flops},
+                  {"bytes", point.bytes},
+                  {"bytes_default", point.bytes_default},
+                  {"best_ns", number_or_null(point.best_ns)},
+                  {"default_ns", number_or_null(point.default_ns)}};
+  const absl::StatusOr<Graph> graph = parse(point.graph);
+  const bool drawn = graph.ok() && !graph->outputs.empty();
+  json["name"] = drawn ? name_for_people(*graph) : "?";
+  json["bound_ns"] = drawn ? number_or_null(roofline(*graph, machine).ns()) : WebJson();
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<WebJson> kernels_json(WebData& data, const WebQuery& query) {
+  WL_ASSIGN_OR_RETURN(const int64_t id, job_for(data.serving, query.reader, query.parts.front()));
+  WL_ASSIGN_OR_RETURN(const Job job, data.serving.engine->get(id));
+  WebJson json = {{"machine", WebJson()}, {"rates", WebJson::array()}, {"kernels", WebJson::array()}};
+  if (!job.device) return json;
+  WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
+  const Rates rates = rates_of(machine);
+  const bool gpu = machine.target->is_gpu();
+  const double units = gpu ? machine.multiprocessors() : machine.threads;
+  json["machine"] = device_json(*job.device);
+  json["gflops"] = machine.target->arithmetic.flops_per_ns * units;
+  json["rates"].push_back({{"name", "memory"}, {"gbps", rates.memory_bytes_per_ns}});
+  json["rates"].push_back({{"name", gpu ? "L2" : "L3"}, {"gbps", rates.far_bytes_per_ns}});
+  if (!gpu) json["rates"].push_back({{"name", "L2"}, {"gbps", rates.near_bytes_per_ns}});
+  std::vector<KernelPoint> points;
+  if (job.result) {
+    points = points_of(*job.result);
+  } else {
+    WL_ASSIGN_OR_RETURN(points, points_so_far(data, query, job));
+  }
+  for (const KernelPoint& point : points) json["kernels"].push_back(point_json(point, machine));
+  return json;
+}
+
+absl::StatusOr<WebJson> graph_json(WebData& data, const WebQuery& query) {
+  WL_ASSIGN_OR_RETURN(const int64_t id, job_for(data.serving, query.reader, query.parts.front()));
+  std::shared_ptr<const Drawing> drawing = data.drawings.find(id);
+  if (drawing == nullptr) {
+    WL_ASSIGN_OR_RETURN(const std::optional<JobRow> row, data.serving.store->job(id));
+    if (!row) return absl::NotFoundError(cat("there is no job ", id));
+    if (!row->device) {
+      return absl::NotFoundError(
+          "no machine is known for this job yet; its graph is drawn once a worker serves its target");
+    }
+    WL_ASSIGN_OR_RETURN(drawing, data.drawings.make(*row));
+  }
+  if (drawing == nullptr) return WebJson{{"drawing", true}};
+  WL_RETURN_IF_ERROR(drawing->status);
+  WebJson kernels = WebJson::array();
+  for (const Drawing::Kernel& kernel : drawing->kernels)
+    kernels.push_back({{"key", kernel.key}, {"name", kernel.name}, {"ops", kernel.ops}, {"reasons", kernel.reasons}});
+  return WebJson{{"drawing", false},
+                 {"summary", drawing->summary},
+                 {"picture", drawing->picture},
+                 {"kernels", std::move(kernels)}};
+}
+
+}  // namespace wl

@@ -1,0 +1,99 @@
+import {beforeAfter, roofline, spark} from "/web/charts.js";
+import {bytes, duration, el, facts, find, live, moment, parts, path, rate, say, speedUp, stateText, table, time, title,
+  trialsText} from "/web/page.js";
+
+const id = parts[1];
+let curves = {}, groups = [], askCurves = null, askKernels = null, made = "";
+
+function totals(job) {
+  if (job.totals === null) return [];
+  const {totals} = job;
+  return [
+    ["Kernels", `${totals.kernels_default} before, ${totals.kernels} after`],
+    ["Bytes moved", `${bytes(totals.bytes_default)} before, ${bytes(totals.bytes)} after`],
+    ["Time", `${time(totals.default_ns)} before, ${time(totals.best_ns)} after: ` +
+      speedUp(totals.default_ns, totals.best_ns)],
+    ["Spent", [["compiling", totals.compile_s], ["checking", totals.check_s], ["measuring", totals.measure_s]]
+      .map(([what, seconds]) => `${what} ${duration(seconds) || "0 s"}`).join(", ")],
+  ];
+}
+
+function from(group) {
+  if (group.from === "cached") return "the store";
+  if (group.compared) return "for comparison";
+  return group.confirmed_by ? `${group.from}, confirmed` : group.from || (group.done ? "searched" : "");
+}
+
+const showGroups = table("groups", (group) => group.key, (group) => {
+  const {better, trials} = curves[group.key] ?? {better: [], trials: 0};
+  return [
+    {text: group.name, href: path("jobs", id, "groups", group.key), kind: "name"},
+    {text: group.count, kind: "number"},
+    {text: trialsText(group), kind: "number"},
+    trials === 0 ? "" : {stamp: JSON.stringify([better, trials]), node: () => spark(better, trials, group.name)},
+    {text: time(group.default_ns), kind: "number"},
+    {text: time(group.best_ns), kind: "number"},
+    {text: speedUp(group.default_ns, group.best_ns), kind: "number"},
+    from(group),
+  ];
+});
+
+const showKernels = table("kernels", (kernel) => kernel.key, (kernel, number) => {
+  const {bound_ns: bound, best_ns: best, flops, bytes: moved} = kernel;
+  const name = `${number}: ${kernel.name}`;
+  return [
+    {stamp: name, kind: "name", node: () => el("span", {id: `kernel-${number}`, tabindex: "-1"}, name)},
+    {text: moved > 0 ? (flops / moved).toPrecision(3) : "-", kind: "number"},
+    {text: best === null ? "-" : rate(flops / best, "FLOP/s"), kind: "number"},
+    {text: best === null ? "-" : rate(moved / best, "B/s"), kind: "number"},
+    {text: time(best), kind: "number"},
+    {text: time(bound), kind: "number"},
+    {text: bound === null || best === null ? "-" : `${Math.round(100 * bound / best)} %`, kind: "number"},
+  ];
+});
+
+function draw(section, place, figure) {
+  find(section).hidden = figure === null;
+  if (figure !== null) find(place).replaceChildren(figure);
+}
+
+live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
+  title(`Job ${job.id}${job.label === "" ? "" : `: ${job.label}`}`);
+  say(`The job is ${stateText(job)}${job.error ? `: ${job.error}` : ""}.`, job.error ? "error" : "");
+  groups = job.groups;
+  facts("facts", [
+    ["State", stateText(job) + (job.done || job.phase === "" ? "" : `, ${job.phase}`)],
+    ["Trials", job.trials_total > 0 ? `${job.trials_done} of ${job.trials_total}` : ""],
+    ["Target", `${job.target}${job.device === "" ? "" : ` on ${job.device}`}`],
+    ["Workers", job.done ? "" : String(job.workers)],
+    ["Created", moment(job.created_ms)],
+    [job.done ? "Took" : "Runs for", duration(job.elapsed_s)],
+    ["Left, about", job.done ? "" : duration(job.left_s)],
+    ...totals(job),
+    ["Options", `${job.options.strategy}, cover ${job.options.cover}, ${job.options.trials} trials per group` +
+      (job.options.budget_s > 0 ? `, ${duration(job.options.budget_s)} in all` : "")],
+  ]);
+  find("links").replaceChildren(el("a", {href: path("jobs", id, "graph")}, "The fused graph, and why it is cut so"));
+  showGroups(groups);
+  draw("before-after", "before-chart", beforeAfter(groups.filter((group) => !group.compared)));
+  // What follows is asked for when it may have changed.
+  if (askCurves === null) askCurves = live(`/api/jobs/${encodeURIComponent(id)}/curves`, showCurves);
+  else askCurves();
+  const finished = `${job.done} ${groups.filter((group) => group.done).length}`;
+  if (askKernels === null) askKernels = live(`/api/jobs/${encodeURIComponent(id)}/kernels`, showRoofline);
+  else if (finished !== made) askKernels();
+  made = finished;
+  return job.done ? 0 : 2000;
+});
+
+function showCurves(answer) {
+  curves = answer.curves;
+  showGroups(groups);
+  return 0;
+}
+
+function showRoofline(answer) {
+  showKernels(answer.kernels);
+  draw("roofline", "roofline-chart", answer.kernels.length > 0 ? roofline(answer) : null);
+  return 0;
+}

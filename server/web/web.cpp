@@ -1,0 +1,219 @@
+#include "server/web/web.h"
+
+#include <string_view>
+
+#include "absl/strings/str_split.h"
+#include "compiler/base/sha256.h"
+#include "proto/dial.h"
+#include "server/web/answers.h"
+#include "server/web/api.h"
+#include "server/web/files.h"
+
+namespace wl {
+namespace {
+
+constexpr size_t kMostAnswerBytes = 8 << 20;
+constexpr int64_t kAtOnce = 4;  // answers that are made at the same time
+constexpr const char* kJson = "application/json; charset=utf-8";
+
+// An address of the API. Who may ask is who may make the call.
+struct Route {
+  std::string_view path;  // * stands for any one part
+  const char* call;
+  WebAnswer* make;
+};
+constexpr Route kRoutes[] = {
+    {"/api/jobs", "/warploom.v1.TuningService/ListJobs", &jobs_json},
+    {"/api/jobs/*", "/warploom.v1.TuningService/GetJob", &job_json},
+    {"/api/jobs/*/curves", "/warploom.v1.TuningService/GetJob", &curves_json},
+    {"/api/jobs/*/groups/*", "/warploom.v1.TuningService/GetJob", &group_json},
+    {"/api/jobs/*/kernels", "/warploom.v1.TuningService/GetJob", &kernels_json},
+    {"/api/jobs/*/graph", "/warploom.v1.TuningService/Inspect", &graph_json},
+    {"/api/workers", "/warploom.v1.Admin/ListWorkers", &workers_json},
+    {"/api/records", "/warploom.v1.KernelStore/ListKernels", &records_json},
+    {"/api/records-by", "/warploom.v1.KernelStore/ListKernels", &records_by_json},
+    {"/api/records/*", "/warploom.v1.KernelStore/GetKernel", &record_json},
+};
+
+struct Page {
+  std::string_view path, file;
+};
+constexpr Page kPages[] = {
+    {"/", "jobs.html"},
+    {"/jobs/*", "job.html"},
+    {"/jobs/*/groups/*", "group.html"},
+    {"/jobs/*/graph", "graph.html"},
+    {"/workers", "workers.html"},
+    {"/records", "records.html"},
+    {"/records/*", "record.html"},
+};
+constexpr std::string_view kFiles = "/web/";
+
+constexpr std::pair<std::string_view, const char*> kTypes[] = {
+    {".html", "text/html; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".svg", "image/svg+xml"},
+};
+
+// Nothing is loaded from elsewhere, nothing runs that is not a file of these pages, and no other page shows them in it.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'";
+
+// The parts of the path where the pattern has a *; nullopt: it does not match.
+std::optional<std::vector<std::string>> matched(std::string_view pattern, std::string_view path) {
+  const std::vector<std::string> wanted = absl::StrSplit(absl::string_view(pattern.data(), pattern.size()), '/');
+  const std::vector<std::string> found = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
+  if (wanted.size() != found.size()) return std::nullopt;
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] == "*" && !found[i].empty())
+      parts.push_back(found[i]);
+    else if (wanted[i] != found[i])
+      return std::nullopt;
+  }
+  return parts;
+}
+
+int http_status(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kResourceExhausted:
+      return 413;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+// Whether a page of another site made the browser ask: it may give its own name this machine's address, but the browser
+// still says the name.
+bool is_own_name(std::string_view host) {
+  if (host.empty()) return true;
+  const size_t colon = host.rfind(':');
+  const std::string name(host.ends_with(']') ? host : host.substr(0, colon));
+  return name == "localhost" || name == "[::1]" ||
+         (is_loopback(name) && name.find_first_not_of("0123456789.") == std::string::npos);
+}
+
+std::string tag_of(std::string_view text) {
+  return cat("\"", sha256_hex(text).substr(0, 32), "\"");
+}
+
+}  // namespace
+
+struct Web::Impl {
+  Impl(const Serving& serving, Authorizer* authorizer_in, bool tls) : data(serving), authorizer(authorizer_in) {
+    connection.door = tls ? Door::kTls : Door::kLoopback;
+  }
+
+  HttpAnswer file(std::string_view name, std::string_view text, const HttpQuestion& question) const;
+  HttpAnswer asked(const Route& route, std::vector<std::string> parts, const HttpQuestion& question);
+  absl::StatusOr<KeptAnswer> answer_to(const Route& route, std::vector<std::string> parts,
+                                       const HttpQuestion& question);
+  HttpAnswer with_headers(HttpAnswer answer) const;
+
+  WebData data;
+  Authorizer* const authorizer;
+  Connection connection;
+  RecentAnswers answers;
+  Budget at_once{kAtOnce};
+};
+
+Web::Web(const Serving& serving, Authorizer* authorizer, bool tls)
+    : impl_(std::make_unique<Impl>(serving, authorizer, tls)) {}
+
+Web::~Web() = default;
+
+std::optional<HttpAnswer> Web::answer(const HttpQuestion& question) {
+  for (const Route& route : kRoutes)
+    if (auto parts = matched(route.path, question.path)) return impl_->asked(route, *std::move(parts), question);
+  std::string_view wanted;
+  for (const Page& page : kPages)
+    if (matched(page.path, question.path)) wanted = page.file;
+  if (wanted.empty() && question.path.starts_with(kFiles))
+    wanted = std::string_view(question.path).substr(kFiles.size());
+  for (const auto& [name, text] : web_files())
+    if (name == wanted) return impl_->file(name, text, question);
+  return std::nullopt;
+}
+
+HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {
+  answer.headers.emplace_back("Content-Security-Policy", kPolicy);
+  answer.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  answer.headers.emplace_back("Referrer-Policy", "no-referrer");
+  answer.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  return answer;
+}
+
+HttpAnswer Web::Impl::file(std::string_view name, std::string_view text, const HttpQuestion& question) const {
+  HttpAnswer answer;
+  for (const auto& [end, type] : kTypes)
+    if (name.ends_with(end)) answer.type = type;
+  const std::string tag = tag_of(text);
+  // The browser asks each time whether what it has is still so: another version may serve here tomorrow.
+  answer.headers = {{"Cache-Control", "no-cache"}, {"ETag", tag}};
+  if (question.known == tag)
+    answer.status = 304;
+  else
+    answer.body = std::make_shared<const std::string>(text);
+  return with_headers(std::move(answer));
+}
+
+HttpAnswer Web::Impl::asked(const Route& route, std::vector<std::string> parts, const HttpQuestion& question) {
+  HttpAnswer answer;
+  answer.type = kJson;
+  answer.headers = {{"Cache-Control", "no-store"}};
+  const absl::StatusOr<KeptAnswer> made = answer_to(route, std::move(parts), question);
+  if (!made.ok()) {
+    answer.status = http_status(made.status());
+    if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    answer.body = std::make_shared<const std::string>(WebJson{{"error", std::string(made.status().message())}}.dump(
+        -1, ' ', false, WebJson::error_handler_t::replace));
+    return with_headers(std::move(answer));
+  }
+  answer.headers.emplace_back("ETag", made->tag);
+  if (question.known == made->tag)
+    answer.status = 304;
+  else
+    answer.body = made->body;
+  return with_headers(std::move(answer));
+}
+
+absl::StatusOr<KeptAnswer> Web::Impl::answer_to(const Route& route, std::vector<std::string> parts,
+                                                const HttpQuestion& question) {
+  if (connection.door == Door::kLoopback && !is_own_name(question.host)) {
+    return absl::PermissionDeniedError(
+        "Host: these pages are for browsers of this machine, under the name localhost or 127.0.0.1; others need "
+        "--tls-cert");
+  }
+  Shown shown;
+  shown.token = question.authorization;
+  shown.names = question.names;
+  WL_ASSIGN_OR_RETURN(const Reader reader, authorizer->admit(route.call, connection, shown));
+  std::string key = cat(reader.every ? "every" : "team ", reader.team, "\n", question.path);
+  for (const auto& [name, value] : question.parameters) append(&key, "\n", name, "=", value);
+  if (auto kept = answers.find(key)) return *std::move(kept);
+  if (!at_once.take(1)) return absl::UnavailableError("so many others ask that this has to wait; ask again");
+  const absl::StatusOr<WebJson> json =
+      route.make(data, {.reader = reader, .parts = std::move(parts), .parameters = question.parameters});
+  at_once.give(1);
+  WL_RETURN_IF_ERROR(json.status());
+  auto body = std::make_shared<const std::string>(json->dump(-1, ' ', false, WebJson::error_handler_t::replace));
+  if (body->size() > kMostAnswerBytes)
+    return absl::ResourceExhaustedError(cat("this takes more than ", kMostAnswerBytes, " bytes, which no page shows"));
+  KeptAnswer kept{.body = body, .tag = tag_of(*body)};
+  answers.put(key, kept);
+  return kept;
+}
+
+}  // namespace wl

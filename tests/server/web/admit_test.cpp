@@ -1,0 +1,63 @@
+// Who may ask for what by HTTP: the same callers as for the calls that it stands for.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "server/services/authorizer.h"
+#include "tests/server/scratch.h"
+
+namespace wl {
+namespace {
+
+constexpr const char kListJobs[] = "/warploom.v1.TuningService/ListJobs";
+
+class Admit : public ::testing::Test {
+ protected:
+  Admit() {
+    std::ofstream(file) << "team vision\ncert c.lab client team=vision\ncert op.lab operator\n";
+    chmod(file.c_str(), 0600);
+    token = make_token(file, "t", kClient, 3600, "vision").value();
+    authorizer = Authorizer::open({.owner = 0, .callers = file, .tls = {}}).value();
+  }
+  absl::StatusOr<Reader> by(Door door, const Shown& shown, const std::string& call = kListJobs) const {
+    Connection connection;
+    connection.door = door;
+    return authorizer->admit(call, connection, shown);
+  }
+
+  Scratch scratch;
+  const std::string file = scratch.path("callers");
+  std::string token;
+  std::unique_ptr<Authorizer> authorizer;
+};
+
+TEST_F(Admit, ByTokenAsItsTeam) {
+  for (const Door door : {Door::kLoopback, Door::kTls}) {
+    const auto reader = by(door, {.token = "Bearer " + token, .names = {}});
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_EQ(reader->team, "vision");
+    EXPECT_FALSE(reader->every);
+    EXPECT_TRUE(absl::IsUnauthenticated(by(door, {.token = "Bearer x", .names = {}}).status()));
+    EXPECT_TRUE(absl::IsUnauthenticated(by(door, {.token = token, .names = {}}).status()));
+  }
+}
+
+TEST_F(Admit, ByCertificate) {
+  EXPECT_EQ(by(Door::kTls, {.token = {}, .names = {"c.lab"}})->team, "vision");
+  EXPECT_TRUE(by(Door::kTls, {.token = {}, .names = {"op.lab"}})->every);
+  EXPECT_TRUE(absl::IsPermissionDenied(by(Door::kTls, {.token = {}, .names = {"other.lab"}}).status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(by(Door::kTls, {}).status()));
+  EXPECT_TRUE(
+      absl::IsPermissionDenied(by(Door::kTls, {.token = {}, .names = {"c.lab"}}, "/warploom.v1.Admin/Drain").status()));
+}
+
+TEST_F(Admit, FromThisMachineWithoutAnything) {
+  const auto reader = by(Door::kLoopback, {});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ(reader->team, "");
+  EXPECT_FALSE(reader->every);
+}
+
+}  // namespace
+}  // namespace wl
