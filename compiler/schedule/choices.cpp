@@ -35,8 +35,7 @@ constexpr uint32_t kCpuMap = 1 << 0, kCpuRows = 1 << 1, kCpuColumns = 1 << 2, kT
                    kGpuPacked = 1 << 12;
 constexpr uint32_t kCpuNests = kCpuMap | kCpuRows | kCpuColumns, kGpuNests = kGpuMap | kGpuRows | kGpuColumns,
                    kNests = kCpuNests | kGpuNests,
-                   kOnCpus = kCpuNests | kTranspose | kCpuContract | kCpuStitched | kCpuPacked,
-                   kOnGpus = kGpuNests | kGpuContract | kGpuStitched | kGpuPacked;
+                   kOnCpus = kCpuNests | kTranspose | kCpuContract | kCpuStitched | kCpuPacked;
 
 const ChoiceInfo kChoiceRows[] = {
 #define Own InGroup::kOwn
