@@ -18,6 +18,8 @@ OfferTaken refused(const KernelRecord& record, std::string why) {
 // The rules by which a record enters a namespace are those of promotions: into the shared one what two principals agree
 // on, if it is faster than what is there.
 absl::StatusOr<bool> is_better(Store& store, const KernelRecord& record, const std::string& team) {
+  WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> same, store.record_by_digest(record.digest));
+  if (same && (same->team.empty() || same->team == team)) return false;  // served, or no longer
   WL_ASSIGN_OR_RETURN(const std::optional<RecordRow> known,
                       store.record_by_key(record.key, record.environment, {.team = team}));
   if (!known || known->team != team) return true;

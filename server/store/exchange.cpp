@@ -18,14 +18,20 @@ absl::StatusOr<std::vector<NumberedRecord>> numbered(Sql& sql, const char* query
   return found;
 }
 
-// Whether a record that comes by its key is to be the blessed one.
+// Whether a record that comes by its key is to be the blessed one. What lies in another namespace stays there, unless
+// everybody may see it now.
 absl::StatusOr<bool> may_be_blessed(Sql& sql, const RecordParts& parts, int64_t environment, int64_t into,
                                     RecordOrigin origin) {
-  if (origin != RecordOrigin::kUpstream) return true;
-  WL_ASSIGN_OR_RETURN(const int64_t others, sql.number("SELECT count(*) FROM records WHERE key = ? AND environment = ? "
-                                                       "AND namespace = ? AND blessed = 1 AND origin <> 1 AND "
-                                                       "digest <> ?",
-                                                       Blob{parts.key}, environment, into, Blob{parts.digest}));
+  if (origin == RecordOrigin::kBelow) {
+    WL_ASSIGN_OR_RETURN(const int64_t elsewhere,
+                        sql.number("SELECT count(*) FROM records WHERE digest = ?1 AND namespace <> ?2 AND ?2 <> 0",
+                                   Blob{parts.digest}, into));
+    return elsewhere == 0;
+  }
+  WL_ASSIGN_OR_RETURN(const int64_t others,
+                      sql.number("SELECT count(*) FROM records WHERE key = ? AND environment = ? AND namespace = ? AND "
+                                 "blessed = 1 AND origin <> 1 AND digest <> ?",
+                                 Blob{parts.key}, environment, into, Blob{parts.digest}));
   return others == 0;
 }
 

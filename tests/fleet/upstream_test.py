@@ -5,11 +5,13 @@ while kernels are fetched, kernels of the laptop arrive at the site, a hostile u
 import json
 import re
 import socket
+import subprocess
 import threading
 import urllib.request
 
+import graphs
 from chain import Chain, killed_in_traffic, read_through, tuned_below
-from harness import Scratch, expect, listening, until
+from harness import SOURCE, Scratch, digest_of, expect, expect_same, listening, until
 
 
 class Forger:
@@ -101,6 +103,32 @@ def hostile(chain):
     direct.kill()
 
 
+def proxy_of_a_laptop(scratch):
+    """As deploy/README.md says: by certificates, with a file of settings."""
+    for role in (["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"]):
+        made = subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], capture_output=True, text=True)
+        expect(made.returncode == 0, made.stderr)
+    shown = lambda who: ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{who}.pem", "--tls-key", f"tls/{who}.key"]  # noqa: E731
+    scratch.start("warploomd", "--store", "lab.db", "--listen", f"127.0.0.1:0,unix:{scratch.path('lab')}", *shown("coordinator"), name="lab")
+    lab = scratch.logged("lab", r"listening on ([^,]+),", "it listens")
+    worker = scratch.start("warploom-worker", "--server", f"unix:{scratch.path('lab')}", "--devices", "fake", name="lab.worker")
+    (scratch.root / "g.graph").write_text(graphs.EXP)
+    scratch.run("warploom", "tune", "g.graph", "--server", lab, *shown("alice"), "--trials", 2)
+    worker.kill()
+    (scratch.root / "lab.signers").write_text(scratch.run("warploom", "signer", "--server", lab, *shown("alice")).out)
+    settings = {
+        "store": "proxy.db", "listen": f"unix:{scratch.path('proxy')}", "signers": "lab.signers", "offer": "confirmed", "upstream": lab,
+        "upstream_tls_ca": "tls/ca.pem", "upstream_tls_cert": "tls/laptop.pem", "upstream_tls_key": "tls/laptop.key",
+    }
+    (scratch.root / "proxy.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()))
+    scratch.start("warploomd", "--config", "proxy.toml", name="proxy")
+    until(lambda: listening(scratch.path("proxy")), 30, "the proxy listens")
+    how = ["--server", f"unix:{scratch.path('proxy')}", "--signers", "lab.signers", "--out", "proxied"]
+    until(lambda: scratch.run("warploom", "get", "g.graph", *how, expect=None).code == 0, 30, "the kernels come through the proxy")
+    scratch.run("warploom", "get", "g.graph", "--server", lab, *shown("alice"), "--out", "direct")
+    expect_same(digest_of(scratch.root / "proxied"), digest_of(scratch.root / "direct"))
+
+
 def circle(scratch):
     for name, other in (("a", "b"), ("b", "a")):
         scratch.start("warploomd", "--store", f"{name}.db", "--listen", f"unix:{scratch.path(name)}", "--upstream", f"unix:{scratch.path(other)}", name=name)
@@ -141,6 +169,7 @@ def main():
         workers = chain.workers("laptop")
         tuned_below(chain, [15, 17])
         hostile(chain)
+        proxy_of_a_laptop(scratch)
         circle(scratch)
         print(f"three coordinators, two of them killed; {len(chain.keys('site'))} kernels at the site,", json.dumps(sorted(chain.running)))
 

@@ -75,30 +75,30 @@ class FakeUpstream {
 
  private:
   struct Kernels final : v1::KernelStore::Service {
-    explicit Kernels(FakeUpstream* at) : at_(at) {}
+    explicit Kernels(FakeUpstream* upstream) : at(upstream) {}
     grpc::Status BatchGetKernels(grpc::ServerContext*, const v1::BatchGetKernelsRequest* request,
                                  v1::BatchGetKernelsResponse* out) override {
-      ++at_->asked_;
-      std::unique_lock lock(at_->mutex_);
-      at_->changed_.wait(lock, [&] { return !at_->held_; });
+      ++at->asked_;
+      std::unique_lock lock(at->mutex_);
+      at->changed_.wait(lock, [&] { return !at->held_; });
       for (int i = 0; i < request->items_size(); ++i) {
         auto* item = out->add_items();
-        if (!at_->record.digest().empty()) *item->mutable_record() = at_->record;
+        if (!at->record.digest().empty()) *item->mutable_record() = at->record;
       }
       return grpc::Status::OK;
     }
-    FakeUpstream* const at_;
+    FakeUpstream* const at;
   };
   struct Blobs final : v1::BlobStore::Service {
-    explicit Blobs(FakeUpstream* at) : at_(at) {}
+    explicit Blobs(FakeUpstream* upstream) : at(upstream) {}
     grpc::Status Download(grpc::ServerContext*, const v1::DownloadRequest*,
                           grpc::ServerWriter<v1::DownloadResponse>* out) override {
       v1::DownloadResponse chunk;
-      chunk.set_data(at_->object);
+      chunk.set_data(at->object);
       out->Write(chunk);
       return grpc::Status::OK;
     }
-    FakeUpstream* const at_;
+    FakeUpstream* const at;
   };
   struct Admin final : v1::Admin::Service {
     grpc::Status GetServerInfo(grpc::ServerContext*, const v1::GetServerInfoRequest*, v1::ServerInfo*) override {

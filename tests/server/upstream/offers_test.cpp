@@ -11,7 +11,6 @@
 namespace wl {
 namespace {
 
-using ::testing::Each;
 using ::testing::HasSubstr;
 
 class Offers : public Chain {
@@ -156,6 +155,9 @@ TEST_F(Offers, FollowTheRulesOfBoth) {
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::ACCEPTED);
   EXPECT_EQ(offer("laptop", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
   EXPECT_EQ(listed(*site).size(), 2u);
+  // No team takes a shared record away from the others.
+  EXPECT_EQ(offer("of_vision", sign(confirmed, "laptop"), objects[0])->outcome(), v1::OfferKernelResponse::KNOWN);
+  EXPECT_EQ(number_in(store("site"), "SELECT count(*) FROM records WHERE namespace = 0 AND blessed = 1"), 1);
   // One that is slower is known, one that is faster takes its place.
   KernelRecord other = confirmed;
   other.samples_ns = {confirmed.samples_ns[0] * 2};
