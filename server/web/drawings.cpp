@@ -88,7 +88,8 @@ absl::StatusOr<std::shared_ptr<const Drawing>> Drawings::make(const JobRow& job)
     const bool taken = pool_.post([this, job] {
       if (leaving_) return;
       absl::StatusOr<Drawing> drawing = draw(job, *compiler_);
-      put(job.id, drawing.ok() ? *std::move(drawing) : Drawing{.status = drawing.status()});
+      if (!drawing.ok()) drawing = Drawing{.status = drawing.status()};
+      put(job.id, *std::move(drawing));
     });
     if (!taken) return absl::UnavailableError("other graphs are being drawn; ask again");
     entries_.push_front({job.id, nullptr});
@@ -102,10 +103,11 @@ absl::StatusOr<std::shared_ptr<const Drawing>> Drawings::make(const JobRow& job)
 }
 
 void Drawings::put(int64_t job_id, Drawing drawing) {
+  const auto made = std::make_shared<const Drawing>(std::move(drawing));
   {
     const std::lock_guard lock(mutex_);
     for (Entry& entry : entries_)
-      if (entry.job_id == job_id) entry.drawing = std::make_shared<const Drawing>(std::move(drawing));
+      if (entry.job_id == job_id) entry.drawing = made;
     while (entries_.size() > kMostDrawings && entries_.back().drawing != nullptr) entries_.pop_back();
   }
   made_.notify_all();
