@@ -112,6 +112,8 @@ def job_pages(browser, base):
     browser.js("document.querySelector('#groups a').click()")
     browser.until(f"location.pathname.startsWith('/jobs/1/groups/') && {SHOWN} && document.querySelectorAll('#curve circle.dot').length > 3", "a group has its curve")
     expect("Best time against trial number" in browser.text() and "Plan" in browser.text(), browser.text())
+    better = browser.js("[...document.querySelectorAll('#better tr')].map((row) => Number(row.cells[0].innerText))")
+    expect(better and better == sorted(set(better)), better)
     pictures(browser, "group")
     browser.js("document.querySelector('#winner-facts a').click()")
     browser.until(f"location.pathname.startsWith('/records/') && {SHOWN}", "a record is shown")
@@ -296,6 +298,13 @@ def secure(scratch):
     browser.until("document.activeElement.id === 'token'", "a token that is forgotten")
     clean(browser, base, allowed=["401"])
     browser.close()
+
+    address = tuple(where.rsplit(":", 1))
+    before = ssl.get_server_certificate(address, timeout=30)
+    for name in ("coordinator.pem", "coordinator.key"):
+        (scratch.root / "tls" / name).unlink()
+    subprocess.run([certificates, scratch.path("tls"), "coordinator", "localhost", "127.0.0.1"], check=True, capture_output=True)
+    expect(ssl.get_server_certificate(address, timeout=30) != before, "a certificate that is replaced is shown at once")
 
 
 def main():

@@ -1,9 +1,10 @@
-import {curve} from "/web/charts.js";
+import {curve, steps} from "/web/charts.js";
 import {el, facts, find, live, moment, parts, path, speedUp, table, time, title, trialsText} from "/web/page.js";
 
 const [, id, , key] = parts;
 const showOutcomes = table("outcomes", ([name]) => name,
   ([name, count]) => [name.replace("_", " "), {text: count, kind: "number"}]);
+const showBetter = table("better", ([trial]) => trial, ([trial, ns]) => [trial, {text: time(ns), kind: "number"}]);
 
 live(`/api${path("jobs", id, "groups", key)}`, ({job, group, points, outcomes, record}) => {
   const gain = speedUp(group.default_ns, group.best_ns);
@@ -19,6 +20,7 @@ live(`/api${path("jobs", id, "groups", key)}`, ({job, group, points, outcomes, r
   const figure = curve(points, outcomes, group.default_ns, group.name);
   find("curve").replaceChildren(figure ?? el("p", {}, points.length > 0 ? "No trial was correct so far." :
     "This job has no trials of this group: its kernel came from the store, or nothing was measured yet."));
+  showBetter(steps(points.filter(([, outcome]) => outcome === 0).map(([trial, , ns]) => [trial, ns])));
   showOutcomes(Object.entries(group.outcomes));
   find("winner").hidden = record === null;
   if (record !== null) {
