@@ -95,9 +95,12 @@ def running(scratch, browser, base, server):
     worker = scratch.start("warploom-worker", *server, "--devices", "fake", "--name", "<b>somebody</b>")
     doing = until(lambda: [one for row in json.loads(get(f"{base}/api/workers")[2])["workers"] for one in row["doing"]], 60, "the worker does something")
     expect(doing[0]["job"] == 1 and doing[0]["purpose"] == "search" and doing[0]["candidates"] > 0 and len(doing[0]["key"]) == 64, doing)
-    browser.until("document.body.innerText.includes('The job is running.')", "the job runs")
+    browser.until("document.body.innerText.includes('The job is running.') && document.querySelector('#groups a') !== null", "the job runs")
+    browser.js("window.held = document.querySelector('#groups a'); window.held.focus(); window.was = document.getElementById('groups').innerText")
     browser.until("document.body.innerText.includes('The job is succeeded.')", "the job ends", 300)
     expect(browser.js("window.first") is True, "the page was loaded again")
+    expect(browser.js("document.getElementById('groups').innerText !== window.was"), "the groups have changed")
+    expect(browser.js("document.activeElement === window.held"), "the focus was lost while the page followed the job")
     expect(tune.wait(120) == 0, (scratch.root / "tune.log").read_text())
     return worker
 
