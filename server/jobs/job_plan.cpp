@@ -30,23 +30,9 @@ class PlanBuilder {
   // `counted`: which count of the planned group the launch adds to.
   PlannedLaunch add(const Group& group, int64_t PlannedGroup::*counted) {
     Graph graph = extract(plan_->graph, group);
-    std::string key = problem_key(graph, plan_->device, options_);
+    const std::string key = problem_key(graph, plan_->device, options_);
     const auto [known, is_new] = by_key_.try_emplace(key, static_cast<int>(plan_->groups.size()));
-    if (is_new) {
-      PlannedGroup planned;
-      planned.key = key;
-      planned.name = name_for_people(graph);
-      planned.text = print(graph);
-      planned.problem = {key, buffers_of(graph)};
-      planned.bytes = bytes_moved(graph);
-      planned.flops = flops_of(graph);
-      for (const Node& node : graph.nodes) {
-        planned.ops += class_of(node.op) != OpClass::kLeaf && class_of(node.op) != OpClass::kView;
-      }
-      planned.ops = std::max<int64_t>(planned.ops, 1);
-      planned.graph = std::move(graph);
-      plan_->groups.push_back(std::move(planned));
-    }
+    if (is_new) plan_->groups.push_back(planned_group(std::move(graph), key));
     PlannedGroup& planned = plan_->groups[known->second];
     ++(planned.*counted);
     PlannedLaunch launch;
@@ -136,6 +122,21 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
   if (!team.empty())
     key.text(team);  // Answers to nobody in particular keep the ids that they had before there were teams.
   return key.hash();
+}
+
+PlannedGroup planned_group(Graph graph, const std::string& key) {
+  PlannedGroup planned;
+  planned.key = key;
+  planned.name = name_for_people(graph);
+  planned.text = print(graph);
+  planned.problem = {key, buffers_of(graph)};
+  planned.bytes = bytes_moved(graph);
+  planned.flops = flops_of(graph);
+  for (const Node& node : graph.nodes)
+    planned.ops += class_of(node.op) != OpClass::kLeaf && class_of(node.op) != OpClass::kView;
+  planned.ops = std::max<int64_t>(planned.ops, 1);
+  planned.graph = std::move(graph);
+  return planned;
 }
 
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,

@@ -61,6 +61,9 @@ std::string environment_of(const Device& device);
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,
                        const std::string& team = "");
 
+// What is planned of a group but how often it is launched.
+PlannedGroup planned_group(Graph graph, const std::string& key);
+
 absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptions& options, const Device& device,
                                   const Compiler& compiler, const CoverPrices& prices = {});
 
