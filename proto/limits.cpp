@@ -102,6 +102,14 @@ constexpr TextRow kTexts[] = {
     {"OfferKernelResponse.why", TextKind::kText, kMostMessage},
     {"BackupResponse.file", TextKind::kText, 4 * kMostName},
 
+    {"ReverifyRequest.target", TextKind::kWord, kWordBytes},
+    {"ReverifiedKernel.digest", TextKind::kDigest, kWordBytes},
+    {"ReverifiedKernel.key", TextKind::kDigest, kWordBytes},
+    {"ReverifiedKernel.outcome", TextKind::kWord, kWordBytes},
+    {"ReverifiedKernel.plan_before", TextKind::kText, kMostPlan},
+    {"ReverifiedKernel.plan", TextKind::kText, kMostPlan},
+    {"ReverifiedKernel.message", TextKind::kText, 2 * kMostMessage},
+
     {"FindMissingRequest.digests", TextKind::kDigest, kWordBytes},
     {"FindMissingResponse.digests", TextKind::kDigest, kWordBytes},
     {"UploadRequest.digest", TextKind::kDigest, kWordBytes},

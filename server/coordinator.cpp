@@ -176,6 +176,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   jobs.elsewhere = elsewhere();
   if (signing != nullptr) jobs.sign = [this](KernelRecord* record) { signing->sign(record); };
   jobs.share_machine = options.share_machine;
+  jobs.reverify = options.reverify;
   jobs.lease_s = options.lease_s;
   jobs.stuck_s = options.stuck_s;
   jobs.check_threads = options.check_threads;
@@ -185,6 +186,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   };
   if (metrics != nullptr) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
+    jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
   }
   if (authorizer != nullptr) jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };

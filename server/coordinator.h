@@ -39,6 +39,8 @@ struct CoordinatorOptions {
   // The worker shares this machine: hand out no lease while the coordinator itself computes, so that nothing disturbs
   // timing.
   bool share_machine = false;
+  // Kernels that other compilers or another driver made are verified again when a worker registers that has new ones.
+  bool reverify = false;
   double lease_s = 15;
   double stuck_s = 180;  // a lease of which the runner shows no progress for so long is lost, although it is renewed
   int check_threads = 2;

@@ -70,6 +70,7 @@ struct Daemon {
   std::string offer = "none";
   bool verbose = false;
   double upstream_check_minutes = 10;
+  bool no_reverify = false;
   double database_gb = 0, objects_gb = 0, cache_mb = 64;
 
   std::vector<Setting> settings();
@@ -108,6 +109,8 @@ std::vector<Setting> Daemon::settings() {
       {"--ranker", "ranker", &options.ranker,
        "learned cost model of warploom-train; STORE.ranker, if it is there, unless said; none: no model"},
       {"--lease-seconds", "lease_s", &options.lease_s, "a worker that is silent so long loses its work", 1, 600},
+      {"--no-reverify", "no_reverify", &no_reverify,
+       "leave what other compilers or drivers made as it is, until `warploom reverify` or a job asks for it"},
       {"--check-threads", "check_threads", &options.check_threads, "threads that compute what outputs should be", 1,
        4096},
       {"--max-connections", "max_connections", &options.max_connections,
@@ -257,6 +260,7 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   }
   const auto offer = parse_offer(daemon->offer);
   if (!offer.ok()) return fail(offer.status());
+  daemon->options.reverify = !daemon->no_reverify;
   constexpr double kGb = 1e9, kMb = 1e6, kMinute = 60;
   daemon->options.upstream.offer = *offer;
   daemon->options.upstream.check_s = daemon->upstream_check_minutes * kMinute;

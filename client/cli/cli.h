@@ -61,6 +61,7 @@ struct Context {
 absl::StatusOr<int> tune_command(Context& context);  // implements the commands tune and watch
 absl::StatusOr<int> get_command(Context& context);
 absl::StatusOr<int> batch_command(Context& context);
+absl::StatusOr<int> reverify_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp

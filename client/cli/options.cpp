@@ -253,6 +253,18 @@ void add_graph_commands(CLI::App& app, Options& options) {
   add_connection(inspect, options);
 }
 
+void add_reverify(CLI::App& app, Options& options) {
+  CLI::App* again = command(app, options, "reverify", "verify again what other compilers or drivers made, and report",
+                            "warploom reverify --watch --server HOST:7411");
+  again->add_option("--device", options.reverify.target, "kernels of this target or family only")->type_name("T");
+  again->add_flag("--again", options.reverify.again, "also those that were lost, or left out by a cancelled job");
+  again->add_flag("--watch", options.reverify.watch, "wait until it is done");
+  again->add_flag("--status", options.reverify.status, "begin nothing; say what became of them so far");
+  again->add_option("--limit", options.most, "show so many")->check(CLI::Range(1, 100'000))->type_name("N");
+  add_server(again, options)->required();
+  add_json(again, options);
+}
+
 // Commands about jobs, records, workers and targets.
 void add_list_commands(CLI::App& app, Options& options) {
   CLI::App* jobs = command(app, options, "jobs", "list tuning jobs, newest first", "warploom jobs --server HOST:7411");
@@ -271,6 +283,7 @@ void add_list_commands(CLI::App& app, Options& options) {
   add_connection(workers, options);
   add_json(workers, options);
 
+  add_reverify(app, options);
   CLI::App* watch = command(app, options, "watch", "follow a job until it ends, then report it",
                             "warploom watch JOB --server HOST:7411");
   watch->add_option("JOB", options.input, "name, from `warploom jobs`")->required();

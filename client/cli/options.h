@@ -33,6 +33,10 @@ struct Options {
   std::string svg;       // file for the picture of the groups that `inspect` draws
   int most = 100;        // largest number of rows in a listing
   int jobs_at_once = 8;  // of a batch, at a coordinator
+  struct {
+    std::string target;  // whose kernels are verified again; empty: of any
+    bool again = false, status = false, watch = false;
+  } reverify = {};
 };
 
 // Returns the options, or the exit code with which to end: --help and --version have been printed to stdout, errors to

@@ -23,21 +23,6 @@ using Clock = std::chrono::system_clock;
 constexpr auto kCallDeadline = std::chrono::seconds(120);
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
-absl::Status status_of(const grpc::Status& status, const Peer& peer) {
-  const std::string& where = peer.where;
-  if (status.ok()) return absl::OkStatus();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-    const absl::Status known = explained(from_grpc(status), where, peer.dialled);
-    if (!absl::IsUnavailable(known)) return known;
-    return absl::UnavailableError(cat("no coordinator answers at ", where, " (", status.error_message(),
-                                      "); start one with `warploomd --listen ", where,
-                                      "`, or leave out --server to tune in this process"));
-  }
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
-    return absl::DeadlineExceededError(cat("the coordinator at ", where, " did not answer in time; is it overloaded?"));
-  return from_grpc(status);
-}
-
 // What is wrong with an answer is the coordinator's doing, not the user's.
 absl::Status answer_error(const absl::Status& status, const std::string& where) {
   return absl::DataLossError(cat("the answer of ", where, " cannot be used: ", std::string(status.message())));
@@ -87,6 +72,21 @@ absl::Status add_part(v1::InspectResponse part, Inspection& out) {
 }
 
 }  // namespace
+
+absl::Status status_of(const grpc::Status& status, const Peer& peer) {
+  const std::string& where = peer.where;
+  if (status.ok()) return absl::OkStatus();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    const absl::Status known = explained(from_grpc(status), where, peer.dialled);
+    if (!absl::IsUnavailable(known)) return known;
+    return absl::UnavailableError(cat("no coordinator answers at ", where, " (", status.error_message(),
+                                      "); start one with `warploomd --listen ", where,
+                                      "`, or leave out --server to tune in this process"));
+  }
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+    return absl::DeadlineExceededError(cat("the coordinator at ", where, " did not answer in time; is it overloaded?"));
+  return from_grpc(status);
+}
 
 Service::Service(std::shared_ptr<grpc::Channel> channel, Peer peer)
     : channel_(std::move(channel)), peer_(std::move(peer)) {}

@@ -15,6 +15,10 @@
 #include "proto/dial.h"
 #include "proto/signing.h"
 
+namespace grpc {
+class Status;
+}
+
 namespace wl {
 
 struct InspectedGroup {
@@ -77,6 +81,9 @@ struct Peer {
   std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
 };
 
+// What it means that a call has failed, and what to do; OK if it has not.
+absl::Status status_of(const grpc::Status& status, const Peer& peer);
+
 // Every call returns the coordinator's error, or Unavailable with the address when it cannot be reached. Safe to use
 // from several threads.
 class Service {
@@ -133,6 +140,16 @@ class Service {
   // Keeps the served records of a problem key, or the record of a digest, whatever the bounds of the store are. Returns
   // how many records these are; NotFound: none.
   absl::StatusOr<int64_t> set_pinned(const std::string& key_or_digest, bool pinned);
+
+  // client/cli/reverify: kernels that other compilers or another driver made are verified again. Returns the new jobs.
+  absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
+  struct Reverification {
+    std::string job, digest, key, environment_before, environment, outcome, plan_before, plan;
+    double before_ns = 0, ns = 0;
+    std::string message;
+  };
+  // What became of them, newest jobs first. `job`: of this one; empty: of all.
+  absl::StatusOr<std::vector<Reverification>> list_reverified(const std::string& job, int most);
 
  private:
   std::shared_ptr<grpc::Channel> channel_;

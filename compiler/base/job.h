@@ -93,6 +93,13 @@ struct KernelRecord {
 // Returns the SHA-256 over every field but `digest`, `signed_by` and `signature`.
 std::string record_digest(const KernelRecord& record);
 
+// What became of a kernel that was made by other compilers or another driver, once its plan was verified and timed
+// again: it is right and about as fast; it is right, but its time has changed or another plan is faster now; it is not
+// right any more or does not compile.
+enum class Reverified : uint8_t { kWaiting, kKept, kMoved, kLost };
+inline constexpr int kReverifiedCount = 4;
+inline constexpr const char* kReverifiedNames[] = {"waiting", "kept", "moved", "lost"};
+
 struct GroupResult {
   std::string key;
   std::string graph;

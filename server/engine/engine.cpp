@@ -157,10 +157,11 @@ absl::StatusOr<uint64_t> Engine::register_worker(const std::string& name, uint64
   const uint64_t given = *added;
   if (given != epoch) impl_->leases.welcome(name);
   // An older process of this name is gone, and what it was doing need not wait for its lease to end.
-  impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, given)] {
+  impl_->loop.post([impl = impl_.get(), orphans = impl_->leases.of_older_processes(name, given), devices, team] {
     for (const Leases::Owned& orphan : orphans) impl->leases.end(orphan, LeaseEnd::kSuperseded);
     impl->jobs.plan_queued();
     impl->searches.tick();
+    for (const Device& device : devices) impl->look_for_winners(device, team);
   });
   return given;
 }

@@ -40,6 +40,8 @@ struct EngineOptions {
   // For those who count. Called on any thread; a lease that has ended without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
+  bool reverify = false;  // winners are verified again when a worker with other compilers or another driver registers
+  std::function<void(Reverified)> reverified = [](Reverified) {};  // what became of one; on the engine's thread
 };
 
 struct LeaseGrant {
@@ -94,6 +96,11 @@ class Engine {
   // Forgets what a principal's workers measured, confirmed and reported (Store::revoke), and gives them no more batches
   // of live searches. To be called once it cannot report any more.
   absl::StatusOr<RevokedRows> revoke(const std::string& principal);
+
+  // Makes jobs that verify again what was made by other compilers or another driver, on the devices of workers that are
+  // alive and can run `target` (empty: any). `again`: what was verified and lost before, too. Returns the jobs, which
+  // may be none; each has some hundred records at most, and the next one follows it by itself.
+  absl::StatusOr<std::vector<std::string>> reverify(const std::string& target, bool again);
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.

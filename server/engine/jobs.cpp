@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/engine/devices.h"
+#include "server/jobs/reverify.h"
 
 namespace wl {
 namespace {
@@ -65,6 +66,7 @@ void Jobs::adopt(JobRow row, std::optional<JobPlan> plan) {
 
 void Jobs::make_plan_of(ActiveJob& job) {
   job.planning = std::make_shared<ActiveJob::Planning>();
+  if (job.row.graph.empty()) return plan_winners(job);
   loop_->compute([this, row = job.row, planning = job.planning] {
     planning->begun = Clock::now().time_since_epoch().count();
     auto plan = std::make_shared<absl::StatusOr<JobPlan>>(absl::InternalError(""));
@@ -123,7 +125,7 @@ absl::Status Jobs::begin(ActiveJob& job) {
   job.begun = Clock::now() - std::chrono::milliseconds(std::max<int64_t>(0, unix_ms_now() - job.row.started_ms));
   if (job.row.options.budget_s > 0) job.deadline = job.begun + duration_of(job.row.options.budget_s);
   WL_ASSIGN_OR_RETURN(job.known, known_plans(job.row));
-  return want_all(job);
+  return job.reverifying ? absl::OkStatus() : want_all(job);
 }
 
 void Jobs::plan_queued() {
@@ -149,7 +151,7 @@ void Jobs::cancel(int64_t id) {
   if (job == jobs_.end() || job->second.row.cancelling) return;
   job->second.row.cancelling = true;
   if (!job->second.plan) return finish(job->second, JobState::kCancelled, absl::OkStatus());
-  stop_searches(job->second, true);
+  if (!job->second.reverifying) stop_searches(job->second, true);
   advance(id);
 }
 
@@ -171,6 +173,7 @@ void Jobs::tick(ActiveJob& job) {
                   absl::UnavailableError(cat("the budget of ", asked.budget_s, " s is over, and no worker for target ",
                                              asked.target, " has registered; start one and ask again")));
   }
+  if (job.reverifying) return advance_reverifying(job);
   // Promotions need some of the budget: a tenth, but no more than two seconds for every group that still searches.
   const double reserve = std::min(asked.budget_s / 10, 2.0 * static_cast<double>(job.searches.size()));
   if (job.deadline && !job.stopping && Clock::now() > *job.deadline - duration_of(reserve)) {
@@ -213,6 +216,10 @@ void Jobs::on_interim(const Search& search) {
   const int64_t search_id = search.row.id;
   const std::string key = search.group.key;
   for (int64_t id : waiting) {
+    if (jobs_.at(id).reverifying) {
+      advance(id);
+      continue;
+    }
     if (goes_on(id)) continue;
     jobs_.at(id).searches.erase(key);
     searches_->leave(id, search_id);
@@ -220,10 +227,27 @@ void Jobs::on_interim(const Search& search) {
   }
 }
 
+// For jobs that verify winners again nothing follows from it but that.
+void Jobs::on_lost(const Search& search) {
+  const std::set<int64_t> waiting = search.jobs;
+  const std::string key = search.group.key;
+  for (int64_t id : waiting) {
+    ActiveJob& job = jobs_.at(id);
+    if (job.reverifying) lose(job, key, absl::NotFoundError(""));
+  }
+}
+
 void Jobs::on_failure(const Search& search, const absl::Status& status) {
   const std::set<int64_t> waiting = search.jobs;
+  const std::string key = search.group.key;
   for (int64_t id : waiting) {
-    if (const auto job = jobs_.find(id); job != jobs_.end()) finish(job->second, JobState::kFailed, status);
+    const auto job = jobs_.find(id);
+    if (job == jobs_.end()) continue;
+    if (job->second.reverifying) {
+      lose(job->second, key, status);
+    } else {
+      finish(job->second, JobState::kFailed, status);
+    }
   }
 }
 
@@ -237,6 +261,7 @@ void Jobs::advance(int64_t job_id) {
   const auto at = jobs_.find(job_id);
   if (at == jobs_.end() || !at->second.plan) return;
   ActiveJob& job = at->second;
+  if (job.reverifying) return advance_reverifying(job);
   if (busy(job)) return publish(job);
   const bool hurried = job.row.cancelling || job.stopping;
   if (!hurried && !job.refined && compiler_->refines(job.row.options.cover)) return refine(job);
@@ -281,16 +306,17 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   job.row.state = state;
   job.row.error = std::move(error);
   job.row.finished_ms = unix_ms_now();
-  job.row.cached = job.plan && job.searched.empty() && job.searches.empty();
+  job.row.cached = job.plan && !job.reverifying && job.searched.empty() && job.searches.empty();
   std::string answer;
   if (job.plan && (state == JobState::kSucceeded || state == JobState::kCancelled)) {
-    auto result = assemble(*job.plan, job.records, job.searched, job.transferred);
+    auto result = job.reverifying ? reverified_result(*job.plan, job.records, job.transferred)
+                                  : assemble(*job.plan, job.records, job.searched, job.transferred);
     if (result.ok()) {
       result->cover_rounds = job.cover_rounds;
       result->cover_certified = job.cover_certified;
       result->total_s = std::chrono::duration<double>(Clock::now() - job.begun).count();
       job.row.result = *std::move(result);
-      if (state == JobState::kSucceeded)
+      if (state == JobState::kSucceeded && !job.reverifying)
         answer = result_key(job.row.graph, *job.row.device, job.row.options, job.row.team);
     } else if (state == JobState::kSucceeded) {
       job.row.state = JobState::kFailed;
@@ -304,6 +330,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   }
   publish(job);
   const int64_t id = job.row.id;
+  if (job.reverifying && job.row.state == JobState::kSucceeded) reverified_.ended(*job.row.device, job.row.team);
   searches_->leave(id);
   jobs_.erase(id);
   // What the store could not take is at least said to who asks while this process lives.

@@ -41,6 +41,20 @@ struct ActiveJob {
   bool stopping = false;               // budget over
   bool deserted = false;               // there was no worker when it was over
 
+  // It verifies winners of other environments again (reverify/job.cpp), which its plan has as groups.
+  struct Reverifying {
+    struct Winner {
+      ReverifiedRow row;
+      std::string unusable;  // why its plan cannot be tried
+      bool cold = false;
+      bool open = false;  // it had been begun when the coordinator started: a worker may have a lease of it
+    };
+    std::vector<Winner> winners;
+    size_t begun = 0;               // of these
+    std::set<std::string> settled;  // keys of those of which is stored what became of them
+  };
+  std::optional<Reverifying> reverifying;
+
   // The cover is chosen again with measured times (refine.cpp).
   CoverPrices prices;
   std::optional<JobPlan> round;  // the first cover of the round that calls for something new, with the others' groups
@@ -52,12 +66,21 @@ struct ActiveJob {
   bool refined = false;   // it is the best cover of what was measured
 };
 
+// Told of jobs that verify winners again, on the engine's thread.
+struct Reverifications {
+  std::function<void(Reverified outcome)> settled = [](Reverified) {};  // what became of a winner is stored
+  // A job has succeeded that verified them on this device for a team.
+  std::function<void(const Device& device, const std::string& team)> ended = [](const Device&, const std::string&) {};
+};
+
 class Jobs : public SearchObserver {
  public:
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
-  // known by then. `promoted`: the records of this key have changed.
+  // known by then. `promoted`: the records of this key have changed. `reverified`: a job that verified winners again
+  // has ended.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void()> recovered, std::function<void(const std::string& key)> promoted, Elsewhere elsewhere)
+       std::function<void()> recovered, std::function<void(const std::string& key)> promoted, Elsewhere elsewhere,
+       Reverifications reverified)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
@@ -66,7 +89,8 @@ class Jobs : public SearchObserver {
         searches_(searches),
         recovered_(std::move(recovered)),
         promoted_(std::move(promoted)),
-        elsewhere_(std::move(elsewhere)) {}
+        elsewhere_(std::move(elsewhere)),
+        reverified_(std::move(reverified)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
@@ -81,6 +105,7 @@ class Jobs : public SearchObserver {
   void on_round(const Search& search) override;
   void on_record(const Search& search, const KernelRecord& record, Origin origin) override;
   void on_interim(const Search& search) override;
+  void on_lost(const Search& search) override;
   void on_end(const Search& search) override;
   void on_failure(const Search& search, const absl::Status& status) override;
 
@@ -109,6 +134,15 @@ class Jobs : public SearchObserver {
   absl::Status want_search(ActiveJob& job, const PlannedGroup& group, int64_t trials, Search& search,
                            std::optional<RecordRow> record);
   absl::Status try_plan_of_part(ActiveJob& job, const PlannedGroup& whole, const PlannedGroup& part);
+  // reverify/job.cpp
+  void plan_winners(const ActiveJob& job);
+  void advance_reverifying(ActiveJob& job);
+  absl::Status begin_winners(ActiveJob& job);
+  absl::Status begin_winner(ActiveJob& job, const ActiveJob::Reverifying::Winner& winner);
+  absl::Status settle_ended(ActiveJob& job);
+  absl::Status settle(ActiveJob& job, const std::string& key, const std::string& why);
+  bool others_wait(const ActiveJob& job) const;
+  void lose(ActiveJob& job, const std::string& key, const absl::Status& why);
   // refine.cpp
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
@@ -124,6 +158,7 @@ class Jobs : public SearchObserver {
   const std::function<void()> recovered_;
   const std::function<void(const std::string& key)> promoted_;
   const Elsewhere elsewhere_;
+  const Reverifications reverified_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };

@@ -83,6 +83,16 @@ void Leases::offer(Offer offer) {
   if (added.state == Item::State::kReady) put_ready(id, added);
 }
 
+void Leases::set_rules(const std::string& batch_id, const TeamRules& rules) {
+  const std::lock_guard lock(mutex_);
+  const auto at = items_.find(batch_id);
+  if (at == items_.end()) return;
+  at->second.offer.rules = rules;
+  if (at->second.state != Item::State::kReady) return;
+  ready_.drop(batch_id);
+  put_ready(batch_id, at->second);
+}
+
 bool Leases::take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too) {
   std::string lease = known_lease;
   {

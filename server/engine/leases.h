@@ -66,6 +66,8 @@ class Leases {
   // `known_lease`: of a batch that was not offered yet. `leased_too`: also while a worker has it; its lease is then
   // cancelled.
   bool take_back(const std::string& batch_id, const std::string& known_lease, bool leased_too);
+  // From now on these rules say when a batch has its turn, if it was not leased yet.
+  void set_rules(const std::string& batch_id, const TeamRules& rules);
   // Whether some live worker may be given the batch, or has it. Also true for some seconds after it was offered:
   // workers of a coordinator that has just started come back.
   bool can_be_had(const std::string& batch_id) const;

@@ -66,7 +66,17 @@ struct Engine::Impl {
             &searches,
             [this] { leases.recovered(); },
             options.promoted,
-            options.elsewhere};
+            options.elsewhere,
+            {.settled = options.reverified,
+             .ended = [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }}};
+
+  // Winners that other environments have for a device (reverify/find.cpp).
+  void look_for_winners(const Device& device, const std::string& team);    // the engine's thread: a worker has come
+  void go_on_with_winners(const Device& device, const std::string& team);  // any thread: after a job of some of them
+  // Any thread; reads many records. Makes jobs for the winners of a worker's device and team, of one target or of all.
+  absl::StatusOr<std::vector<std::string>> queue_winners(const Device& device, const std::string& team,
+                                                         const std::string& target, bool again);
+  std::map<std::string, Clock::time_point> looked;  // when, by class of worker; the engine's thread only
 };
 
 // A job that a client asks for, before it is stored: answered from the store where that suffices.

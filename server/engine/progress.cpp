@@ -36,7 +36,11 @@ GroupProgress group_progress(const ActiveJob& job, const PlannedGroup& group, co
     out.cached = !job.searched.contains(group.key);
     return out;
   }
-  if (search == nullptr) return out;
+  if (search == nullptr) {
+    out.done = job.reverifying && job.reverifying->settled.contains(group.key);
+    if (out.done) out.trials_done = out.trials_total;
+    return out;
+  }
   out.done = search->end != Search::End::kOpen;
   out.best_ns = search->tally.best_ns;
   out.default_ns = search->tally.default_ns;  // undisturbed_ns(), as best_ns is

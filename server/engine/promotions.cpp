@@ -75,11 +75,18 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
   search.interim = false;
   const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
   if (elsewhere && !holds_here(*elsewhere, measured)) {
-    mark(search);
+    if (search.background) {
+      finish(search, Search::End::kNothing);
+    } else {
+      mark(search);
+      observer_->on_lost(search);
+    }
     return absl::OkStatus();
   }
   if (record && sign_) sign_(&*record);
-  return take_finals(search, record, elsewhere.has_value(), goes_on);
+  // A job that came after the one that verifies winners again may want more than the record was searched for.
+  const bool wants_more = elsewhere && !search.stop && search.input.wanted > elsewhere->trials_asked;
+  return take_finals(search, record, elsewhere.has_value(), goes_on || wants_more);
 }
 
 // What a promotion came to, once it is confirmed where it can be.
@@ -87,7 +94,8 @@ absl::Status Searches::take_finals(Search& search, const std::optional<KernelRec
                                    bool goes_on) {
   if (record && goes_on) {
     WL_RETURN_IF_ERROR(promote(search, *record));
-    observer_->on_record(search, *record, SearchObserver::Origin::kSearched);
+    observer_->on_record(search, *record,
+                         transferred ? SearchObserver::Origin::kTransferred : SearchObserver::Origin::kSearched);
     mark(search);
     observer_->on_interim(search);
     return absl::OkStatus();

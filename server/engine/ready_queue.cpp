@@ -63,14 +63,15 @@ void ReadyQueue::put(const std::string& batch_id, Ready batch) {
 }
 
 void ReadyQueue::add(const std::string& batch_id, Ready batch) {
-  const std::string of = class_of(batch.device, batch.team);
+  const std::string of = cat(class_of(batch.device, batch.team), "\n", batch.priority);
   const auto [place, is_new] = places_.emplace(batch_id, Place{of, std::move(batch)});
   if (!is_new) return;
   const Ready& added = place->second.batch;
   // A team that had nothing to do has saved up nothing.
-  const bool waits =
-      std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) { return item.second.team == added.team; });
-  if (double& served = served_[added.team]; !waits) served = std::max(served, turn_[added.priority]);
+  const bool waits = std::any_of(ready_.begin(), ready_.end(), [&](const auto& item) {
+    return item.second.team == added.team && item.second.priority == added.priority;
+  });
+  if (double& served = served_[{added.priority, added.team}]; !waits) served = std::max(served, turn_[added.priority]);
   BatchClass& ready = ready_[of];
   ready.device = added.device;
   ready.team = added.team;
@@ -81,7 +82,7 @@ void ReadyQueue::add(const std::string& batch_id, Ready batch) {
 
 // Counts a batch for its team (sign 1) or no longer (-1). Returns what the team had been given before.
 double ReadyQueue::charged(const Ready& batch, double sign) {
-  double& served = served_[batch.team];
+  double& served = served_[{batch.priority, batch.team}];
   const double before = served;
   served += sign * static_cast<double>(batch.candidates) / static_cast<double>(std::max<int64_t>(1, batch.weight));
   return before;
@@ -223,7 +224,7 @@ bool ReadyQueue::take_best(LeaseCall& call) {
       return !bars(places_.at(batch.second).batch.avoid, call.request.worker);
     });
     if (fit == ready.batches.end()) continue;
-    Turn turn{-ready.priority, served_.at(ready.team), *fit};
+    Turn turn{-ready.priority, served_.at({ready.priority, ready.team}), *fit};
     if (best && *best <= turn) continue;
     best = std::move(turn);
     of = at;

@@ -1,8 +1,8 @@
-// The batches that are ready, by class of device and team and in order, and the calls that wait for one. A batch that
-// becomes ready is given to the call that serves it and has waited longest, and only that call is woken. Where several
-// are ready for a call, those of the team with the highest priority come first; of teams of one priority, the one that
-// was given fewest candidates for its weight since it last had to wait (start-time fair queueing, after P. Goyal, H. M.
-// Vin and H. Cheng, SIGCOMM 1996).
+// The batches that are ready, by class of device, team and priority and in order, and the calls that wait for one. A
+// batch that becomes ready is given to the call that serves it and has waited longest, and only that call is woken.
+// Where several are ready for a call, those of the team with the highest priority come first; of teams of one priority,
+// the one that was given fewest candidates for its weight since it last had to wait (start-time fair queueing, after P.
+// Goyal, H. M. Vin and H. Cheng, SIGCOMM 1996).
 //
 // Every function may be called from any thread. The lock is the innermost of the engine's: it may be taken under that
 // of Leases, and nothing is called under it but `paused`. Leases are made, and calls are answered, on the threads of
@@ -117,8 +117,9 @@ class ReadyQueue {
   std::map<std::string, BatchClass> ready_;     // by class of device; only those that have batches
   std::map<std::string, Place> places_;         // of the ready batches
   std::map<std::string, WorkerClass> waiting_;  // by class of worker; only those that have calls
-  std::map<std::string, double> served_;        // by team: candidates that it was given, divided by its weight
-  std::map<int64_t, double> turn_;              // by priority: what the team served last had been given before that
+  // By priority and team: candidates that it was given, divided by its weight.
+  std::map<std::pair<int64_t, std::string>, double> served_;
+  std::map<int64_t, double> turn_;  // by priority: what the team served last had been given before that
   std::map<std::pair<Clock::time_point, uint64_t>, std::shared_ptr<LeaseCall>> deadlines_;  // of the calls that wait
   std::deque<std::shared_ptr<LeaseCall>> due_;                                              // to be answered
   uint64_t arrivals_ = 0;

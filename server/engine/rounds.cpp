@@ -82,7 +82,8 @@ int64_t Searches::most_rounds(const Search& search) {
       cat(search.device.fingerprint(), search.device.compiler_versions, "\n", search.row.team), 1);
   if (!is_new) return at->second;
   const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
-    return item.second.end == Search::End::kOpen && !item.second.promoting() && item.second.device == search.device;
+    return item.second.end == Search::End::kOpen && !item.second.promoting() && !item.second.background &&
+           item.second.device == search.device;
   });
   const int64_t workers = workers_->serving(search.device, search.row.team);
   at->second = std::max<int64_t>(1, searches == 0 ? workers : (workers + searches - 1) / searches);
@@ -124,6 +125,7 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
     search->elsewhere.reset();  // This version can make neither its plan nor the default schedule.
+    if (search->background) finish(*search, Search::End::kNothing);
     return;
   }
   if (!stored && !promotion && (round.size == 0 || search->stop)) {
@@ -167,7 +169,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   if (row->phase > 0) search.seeds_of[row->phase] = row->check_seed;
   offer.floor_ns = search.floor_ns;
   offer.team = search.row.team;
-  offer.rules = rules_(search.row.team);
+  offer.rules = rules_of(search);
   search.open.insert_or_assign(row->id, Search::OpenBatch{row->phase, row->candidates});
   for (const PlannedTrial& candidate : row->candidates)
     if (row->phase == 0) search.input.next_trial = std::max(search.input.next_trial, candidate.trial + 1);

@@ -307,6 +307,18 @@ void Searches::promote_interim(Search& search) {
   mark(search);
 }
 
+void Searches::wanted_now(Search& search) {
+  if (!std::exchange(search.background, false)) return;
+  for (const auto& [batch_id, batch] : search.open) leases_->set_rules(batch_id, rules_of(search));
+}
+
+// What its batches have their turn by.
+TeamRules Searches::rules_of(const Search& search) const {
+  TeamRules rules = rules_(search.row.team);
+  if (search.background) rules.priority = kBackground;
+  return rules;
+}
+
 void Searches::drop_unwanted(std::map<int64_t, Search>::iterator at) {
   if (!at->second.jobs.empty()) return;
   if (at->second.end == Search::End::kOpen) take_back(at->second, true);

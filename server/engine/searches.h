@@ -61,6 +61,7 @@ struct Search {
   std::set<std::string> refuted;          // principals whose promotions two others refuted: they get no batch of it
   bool gave_up_default = false;           // the default schedule is wrong: search for any that is right
   std::optional<KernelRecord> elsewhere;  // of the key under another environment: verified and timed before any search
+  bool background = false;                // only jobs want it that verify winners again: no search follows that
   enum class End { kOpen, kRecord, kNothing } end = End::kOpen;
   std::set<int64_t> jobs;  // that want it
   bool promoting() const { return !open.empty() && open.begin()->second.phase > 0; }
@@ -77,6 +78,7 @@ class SearchObserver {
   virtual void on_round(const Search& search) = 0;  // the trials of a batch came in
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
   virtual void on_interim(const Search& search) = 0;  // it has promoted what it had, if that was right, and goes on
+  virtual void on_lost(const Search& search) = 0;     // the plan of another environment is wrong here, and it goes on
   virtual void on_end(const Search& search) = 0;      // may end jobs and with them the search
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
 };
@@ -112,6 +114,7 @@ class Searches {
   // Promotes what there is. `leased_too`: although workers are at rounds, whose trials are then lost.
   void stop(Search& search, bool cancelled, bool leased_too);
   void promote_interim(Search& search);    // Promotes what there is and goes on, for other jobs.
+  void wanted_now(Search& search);         // A job waits for it: it is no background search any more.
   void leave(int64_t job_id);              // The job wants none of them any more. Those that nobody wants are dropped.
   void leave(int64_t job_id, int64_t id);  // The same for one of them.
 
@@ -120,6 +123,7 @@ class Searches {
   void set_up(Search& search);
   void next(Search& search);
   void finish(Search& search, Search::End end);
+  TeamRules rules_of(const Search& search) const;
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
   // promotions.cpp

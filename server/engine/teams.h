@@ -15,6 +15,8 @@ struct TeamRules {
   int64_t most_jobs = 0;   // that are not done at once; 0: any number
   bool publishes = false;  // a kernel that two principals agree on becomes a shared one
 };
+// The priority of what nobody waits for: below that of any team.
+inline constexpr int64_t kBackground = -1'000'000'000;
 using RulesOf = std::function<TeamRules(const std::string& team)>;  // any thread
 
 }  // namespace wl

@@ -70,6 +70,7 @@ absl::Status Jobs::want_search(ActiveJob& job, const PlannedGroup& group, int64_
     WL_ASSIGN_OR_RETURN(std::optional<RecordRow> other, store_->record_by_key(group.key, "", {.team = job.row.team}));
     if (other && satisfies(other->record, trials, asked.budget_s)) search.elsewhere = std::move(other->record);
   }
+  searches_->wanted_now(search);
   if (asked.at_once > 0) search.at_once = asked.at_once;
   const bool more = trials > search.input.wanted;
   if (more) search.exhausted = false;

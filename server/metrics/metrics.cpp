@@ -61,6 +61,8 @@ struct Metrics::Impl {
   pm::Family<pm::Counter>& asked = counters("warploom_upstream_requests_total", "What was asked of the upstream.");
   pm::Family<pm::Counter>& offered = counters("warploom_upstream_offers_total", "Records offered to the upstream.");
   pm::Family<pm::Gauge>& upstream = gauges("warploom_upstream_up", "Whether the upstream can be reached.");
+  pm::Family<pm::Counter>& again =
+      counters("warploom_reverified_total", "Kernels of other compilers or drivers that were verified again.");
   // These change with their number only when a target comes or goes, so they are made anew each time.
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
@@ -127,6 +129,10 @@ void Metrics::upstream_asked(const std::string& outcome) {
 
 void Metrics::upstream_offered(const std::string& outcome) {
   impl_->offered.Add({{"outcome", outcome}}).Increment();
+}
+
+void Metrics::reverified(const std::string& outcome) {
+  impl_->again.Add({{"outcome", outcome}}).Increment();
 }
 
 std::string Metrics::text(const CoordinatorState& state) {

@@ -49,6 +49,7 @@ class Metrics {
   // The upstream was asked for something, or a record was offered to it.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
+  void reverified(const std::string& outcome);  // a kernel of another environment: "kept", "moved" or "lost"
 
   // The text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);

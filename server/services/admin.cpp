@@ -1,4 +1,8 @@
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
 #include "compiler/base/names.h"
+#include "proto/limits.h"
 #include "proto/rpc.h"
 #include "proto/wire.h"
 #include "server/services/asking.h"
@@ -20,6 +24,8 @@ class AdminService final : public v1::Admin::CallbackService {
   WL_ANSWER_ON(serving_.quick, Undrain, v1::UndrainRequest, v1::UndrainResponse);
   WL_ANSWER_ON(serving_.slow, Backup, v1::BackupRequest, v1::BackupResponse);
   WL_ANSWER_ON(serving_.slow, RevokeProducer, v1::RevokeProducerRequest, v1::RevokeProducerResponse);
+  WL_ANSWER_ON(serving_.slow, Reverify, v1::ReverifyRequest, v1::ReverifyResponse);
+  WL_ANSWER_ON(serving_.quick, ListReverified, v1::ListReverifiedRequest, v1::ListReverifiedResponse);
 
  private:
   const Serving serving_;
@@ -119,6 +125,49 @@ grpc::Status AdminService::RevokeProducer(const v1::RevokeProducerRequest* reque
   serving_.replies->clear();
   out->set_records(gone->records);
   out->set_trials(gone->trials);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::Reverify(const v1::ReverifyRequest* request, v1::ReverifyResponse* out) {
+  const auto jobs = engine_->reverify(request->target(), request->again());
+  if (!jobs.ok()) return to_grpc(jobs.status());
+  for (const std::string& job : *jobs) out->add_jobs(job);
+  return grpc::Status::OK;
+}
+
+grpc::Status AdminService::ListReverified(const v1::ListReverifiedRequest* request, v1::ListReverifiedResponse* out) {
+  const int limit = request->page_size() <= 0 ? 100 : std::min(request->page_size(), 1000);
+  int64_t job = 0, skip = 0;
+  if (!request->job().empty()) {
+    const auto id = job_id(request->job());
+    if (!id) return to_grpc(invalid("job: expected one that Reverify gave, found \"", request->job(), "\""));
+    job = *id;
+  }
+  if (!request->page_token().empty() && (!absl::SimpleAtoi(request->page_token(), &skip) || skip < 0)) {
+    return to_grpc(invalid("page_token: expected one that ListReverified gave, found \"", request->page_token(), "\""));
+  }
+  const auto rows = store_->reverified(job, skip, limit);
+  if (!rows.ok()) return to_grpc(rows.status());
+  size_t bytes = 0;
+  for (const ReverifiedRow& row : *rows) {
+    if (bytes >= kMostPageBytes) break;
+    v1::ReverifiedKernel* kernel = out->add_kernels();
+    kernel->set_job(job_name(row.job_id));
+    kernel->set_digest(row.digest);
+    kernel->set_key(row.key);
+    kernel->set_environment_before(row.environment_before);
+    kernel->set_environment(row.environment);
+    kernel->set_outcome(kReverifiedNames[static_cast<int>(row.outcome)]);
+    kernel->set_plan_before(row.plan_before);
+    kernel->set_plan(row.plan);
+    kernel->set_before_ns(row.before_ns);
+    kernel->set_ns(row.ns);
+    kernel->set_message(row.message);
+    bytes += kernel->ByteSizeLong();
+  }
+  const auto listed = static_cast<size_t>(out->kernels_size());
+  if (listed == static_cast<size_t>(limit) || listed < rows->size())
+    out->set_next_page_token(cat(skip + static_cast<int64_t>(listed)));
   return grpc::Status::OK;
 }
 

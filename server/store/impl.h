@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "server/store/disk.h"
 #include "server/store/objects.h"
@@ -87,6 +88,12 @@ absl::Status drop_answers_of(Sql& sql, const std::string& key);
 
 // Deletes a record, and those of its texts that no other one has (evict.cpp).
 absl::Status drop_record(Sql& sql, int64_t id);
+
+// Rows of winners that are verified again (reverified.cpp): those that Store::create_reverification takes, and how they
+// become rows of a job.
+absl::StatusOr<std::vector<ReverifiedRow>> not_verified_yet(Sql& sql, const std::vector<ReverifiedRow>& rows,
+                                                            bool again);
+absl::Status put_reverified(Sql& sql, int64_t job_id, const std::vector<ReverifiedRow>& rows);
 
 struct Store::Impl {
   StoreOptions options;

@@ -93,7 +93,8 @@ absl::Status put_answer(Sql& sql, const std::string& id, const TuneOptions& opti
 
 absl::Status check_quota(Sql& sql, const std::string& team, int64_t most) {
   if (most <= 0) return absl::OkStatus();
-  WL_ASSIGN_OR_RETURN(const int64_t now, sql.number("SELECT count(*) FROM jobs WHERE team = ? AND state < 2", team));
+  WL_ASSIGN_OR_RETURN(const int64_t now,
+                      sql.number("SELECT count(*) FROM jobs WHERE team = ? AND state < 2 AND graph <> ''", team));
   if (now < most) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       cat("team ", team, " has ", now, " jobs that are not done, and may have ", most,
@@ -121,6 +122,21 @@ absl::StatusOr<JobRow> Store::create_job(const JobRow& job, const std::string& r
         sql.run("UPDATE jobs SET result_digest = row_digest(id, result) WHERE id = ? AND result IS NOT NULL", made.id));
     if (job.result && !result_id.empty()) return put_answer(sql, result_id, job.options, *job.result);
     return absl::OkStatus();
+  });
+  WL_RETURN_IF_ERROR(done);
+  return made;
+}
+
+absl::StatusOr<std::optional<JobRow>> Store::create_reverification(const JobRow& job,
+                                                                   const std::vector<ReverifiedRow>& rows, bool again) {
+  std::optional<JobRow> made;
+  const absl::Status done = write([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(const std::vector<ReverifiedRow> left, not_verified_yet(sql, rows, again));
+    if (left.empty()) return absl::OkStatus();
+    WL_RETURN_IF_ERROR(insert(sql, "jobs", std::span(kJobColumns).subspan(1), job));
+    made = job;
+    made->id = sql.last_id();
+    return put_reverified(sql, made->id, left);
   });
   WL_RETURN_IF_ERROR(done);
   return made;

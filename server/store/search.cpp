@@ -178,6 +178,20 @@ absl::StatusOr<SearchRow> Store::open_search(int64_t job_id, const SearchRow& wa
   return search;
 }
 
+absl::StatusOr<std::set<std::string>> Store::keys_with_search(int64_t job_id) {
+  std::set<std::string> keys;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) {
+    return sql.each(
+        "SELECT key FROM job_groups WHERE job_id = ?",
+        [&](const Sql::Row& row) {
+          keys.insert(row.text(0));
+          return true;
+        },
+        job_id);
+  }));
+  return keys;
+}
+
 absl::StatusOr<std::vector<PhaseTrial>> Store::trials(int64_t search_id) {
   std::vector<PhaseTrial> trials;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {

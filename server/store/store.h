@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -140,6 +141,17 @@ struct RecordCounts {
   Names machines, models;
 };
 
+// A kernel of another environment that a job verifies again (docs/decisions/0035-verified-again.md).
+struct ReverifiedRow {
+  int64_t job_id = 0;
+  std::string digest, key;                      // of the record of the other environment
+  std::string environment_before, environment;  // in which it was made, and in which it is verified
+  Reverified outcome = Reverified::kWaiting;
+  std::string plan_before, plan;  // plan: of what is served in the environment; empty: nothing is
+  double before_ns = 0, ns = 0;   // undisturbed_ns() of both
+  std::string message = {};       // for people: what has changed
+};
+
 struct RecordCursor {
   int64_t created_ms = 0;
   std::string digest;
@@ -207,9 +219,23 @@ class Store {
   };
   absl::StatusOr<std::optional<WholeAnswer>> whole_answer(const std::string& result_id);
 
+  // --- winners that are verified again (reverified.cpp)
+  // The digests of records that some job has for the environment: one that is not done or, unless `again`, any but one
+  // that failed before it came to the record.
+  absl::StatusOr<std::set<std::string>> verified_in(const std::string& environment, bool again);
+  // Makes a job that verifies records of other environments again, and its rows but those that verified_in() has by
+  // now. nullopt: no row is left, and there is no job.
+  absl::StatusOr<std::optional<JobRow>> create_reverification(const JobRow& job, const std::vector<ReverifiedRow>& rows,
+                                                              bool again);
+  absl::Status settle_reverified(const ReverifiedRow& row);  // stores what became of it
+  // The rows of a job, or of all (0), newest jobs first; after those of the first `skip`.
+  absl::StatusOr<std::vector<ReverifiedRow>> reverified(int64_t job_id, int64_t skip, int limit);
+
   // --- searches (search.cpp)
   // The search that serves `key` for the job: the one it had, else a new generation (retune), else the team's latest.
   absl::StatusOr<SearchRow> open_search(int64_t job_id, const SearchRow& wanted, bool retune);
+  absl::StatusOr<std::set<std::string>> keys_with_search(
+      int64_t job_id);                                                // those that open_search() opened for the job
   absl::StatusOr<std::vector<PhaseTrial>> trials(int64_t search_id);  // by phase, then number
   // Those of the rounds, without promotions and confirmations, from number `from` on; at most `limit`.
   absl::StatusOr<std::vector<TrialPoint>> trial_points(int64_t search_id, int64_t from, int64_t limit);

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""After a compiler has changed, the kernels of the store are verified and timed again: by themselves, through a killed
+coordinator, and when an operator asks; a kernel that the new compiler does not make any more is served no longer."""
+
+import os
+import re
+import shutil
+
+import graphs
+from harness import Scratch, expect, listening, rows_in, until
+
+
+def compiler(scratch, version, refuses=""):
+    """A PATH whose g++ says that it is of another version, and compiles no text that contains `refuses`."""
+    folder = scratch.root / f"gcc-{version}"
+    folder.mkdir()
+    refusal = f'grep -q "{refuses}" *.cpp 2> /dev/null && {{ echo "error: internal compiler error" >&2; exit 1; }}' if refuses else ""
+    (folder / "g++").write_text(
+        "#!/bin/sh\n"
+        f'[ "$1" = --version ] && {{ echo "g++ (test) {version}"; exit 0; }}\n'
+        f"{refusal}\n"
+        f'exec {os.path.realpath(shutil.which("g++"))} "$@"\n'
+    )
+    (folder / "g++").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+class Fleet:
+    def __init__(self, scratch):
+        self.scratch, self.store, self.server = scratch, scratch.path("a.db"), f"unix:{scratch.path('s')}"
+        self.path = scratch.environment["PATH"]
+        self.count = 0
+
+    def coordinator(self, *options):
+        self.count += 1
+        daemon = self.scratch.start("warploomd", "--store", self.store, "--listen", self.server, *options, name=f"coordinator{self.count}")
+        until(lambda: listening(self.scratch.path("s")), 60, "the coordinator")
+        return daemon
+
+    def worker(self, name, path=None):
+        self.scratch.environment["PATH"] = path or self.path
+        child = self.scratch.start("warploom-worker", "--server", self.server, "--name", name, name=name)
+        self.scratch.environment["PATH"] = self.path
+        return child
+
+    def call(self, command, *arguments, **options):
+        return self.scratch.run("warploom", command, *arguments, "--server", self.server, **options)
+
+    def reverify(self, *arguments):
+        return self.call("reverify", *arguments, "--json", "-").json()
+
+
+def records_of(fleet):
+    return fleet.call("records", "--json", "-").json()["records"]
+
+
+def main():
+    with Scratch() as scratch:
+        fleet = Fleet(scratch)
+        model = scratch.root / "softmax.graph"
+        model.write_text(graphs.SOFTMAX)
+        daemon = fleet.coordinator()
+        old = fleet.worker("old")
+        first = fleet.call("tune", model, "--trials", 8, "--json", "-").json()
+        winners = records_of(fleet)
+        old.kill()
+
+        # A worker with a newer compiler comes. The coordinator is killed while it is at it.
+        before = fleet.scratch.run("warploom", "reverify", "--status", "--server", fleet.server)
+        expect("none was" in before.out, before.out)
+        newer = fleet.worker("newer", compiler(scratch, "77.0"))
+        until(lambda: rows_in(fleet.store, "SELECT 1 FROM reverified"), 60, "the winners are found")
+        daemon.kill()
+        daemon = fleet.coordinator()
+        told = fleet.reverify("--watch")
+        expect(told["counts"]["kept"] + told["counts"]["moved"] == len(winners), told)
+        expect(told["counts"]["lost"] == 0 and told["counts"]["waiting"] == 0, told)
+        for row in told["records"]:
+            expect("77.0" in row["environment"] and "77.0" not in row["environment_before"] and row["ns"] > 0, row)
+        # The answer comes from the store, for the new compiler; nothing was searched.
+        again = fleet.call("get", model, "--json", "-").json()
+        expect("77.0" in again["environment"]["compiler"], again["environment"])
+        expect(len(again["groups"]) == len(first["groups"]), again)
+        expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
+        table = fleet.call("reverify", "--status").out
+        expect(re.search(r"(kept|moved) +[0-9a-f]{12} ", table) and "0 lost" in table, table)
+        print("kept", told["counts"], flush=True)
+
+        # The next compiler does not compile one kernel. It is lost; the others are kept. Nobody begins by himself.
+        newer.kill()
+        daemon.kill()
+        daemon = fleet.coordinator("--no-reverify")
+        key = first["groups"][0]["key"]
+        record = fleet.call("get", key, "--json", "-").json()
+        fleet.call("get", key, "--out", "one")
+        entry = next((scratch.root / "one").glob("*.cpp")).stem
+        broken = fleet.worker("broken", compiler(scratch, "78.0", refuses=f"void {entry}"))
+        until(lambda: len(fleet.call("workers", "--json", "-").json()["workers"]) > 0, 60, "the worker")
+        expect(not [row for row in fleet.reverify("--status")["records"] if "78.0" in row["environment"]], "--no-reverify")
+        told = fleet.reverify("--watch")
+        rows = [row for row in told["records"] if "78.0" in row["environment"]]
+        expect(len(rows) == len(winners), told)
+        lost = [row for row in rows if row["outcome"] == "lost"]
+        expect([row["key"] for row in lost] == [key], lost)
+        expect("compile_error" in lost[0]["message"] and lost[0]["plan"] == "", lost)
+        expect(lost[0]["plan_before"] == record["plan"], lost)
+        expect(not rows_in(fleet.store, f"SELECT 1 FROM records r JOIN environments e ON e.id = r.environment WHERE e.name LIKE '%78.0%' AND lower(hex(r.key)) = '{key}'"), "served")
+        said = fleet.call("reverify", "--status").out
+        expect("1 lost" in said and "tune their models again" in said, said)
+        refused = scratch.run("warploom", "reverify", expect=1)
+        expect("--server" in refused.err, refused.err)
+        broken.kill()
+        daemon.kill()
+        print("lost", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+// Winners are verified again in the background: jobs go first, and a restart, a cancelled job or one that wants the
+// same kernel leaves all in order.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "tests/server/reverify/upgraded.h"
+
+namespace wl {
+namespace {
+
+// The batches of a job are given out before those of winners, whichever were ready first.
+TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
+  open(true);
+  std::latch first(1), go(1);
+  std::mutex mutex;
+  std::vector<std::string> order;  // keys of what was measured
+  FakeWorker worker(service_->channel, "w2",
+                    {.before =
+                         [&](const Batch& batch) {
+                           {
+                             const std::lock_guard lock(mutex);
+                             order.push_back(batch.problem.key);
+                             if (order.size() > 1) return;
+                           }
+                           first.count_down();
+                           go.wait();
+                         }},
+                    newer());
+  first.wait();  // a winner is being verified
+  TuneOptions options = trials(8);
+  options.device = newer();
+  const std::string other =
+      "graph {\n  %0 = input \"x\" : f32[7,9] normal(0,1)\n  %1 = exp %0 : f32[7,9]\n"
+      "  output \"y\" %1\n}\n";
+  const auto job = service_->create("r2", options, other);
+  ASSERT_TRUE(job.ok()) << job.status();
+  while (number_in(file(), cat("SELECT count(*) FROM batches b JOIN job_groups g ON g.search_id = b.search_id WHERE "
+                               "g.job_id = ",
+                               job->name.substr(5))) == 0)
+    std::this_thread::yield();
+  go.count_down();
+  const Job done = service_->watch(job->name).back();
+  ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
+  size_t last = 0;
+  {
+    const std::lock_guard lock(mutex);
+    for (size_t i = 0; i < order.size(); ++i)
+      if (order[i] == done.result->groups[0].key) last = i;
+    std::set<std::string> winners(order.begin(), order.begin() + static_cast<ptrdiff_t>(last));
+    winners.erase(done.result->groups[0].key);
+    EXPECT_EQ(winners.size(), 1u) << "only the one that was being verified came before the job was done";
+  }
+  EXPECT_EQ(counted(settled())["kept"], records_) << "and the others come afterwards";
+}
+
+TEST_F(Reverify, ARestartGoesOn) {
+  open(true);
+  std::latch reached(1), go(1);
+  std::atomic<int> batches = 0;
+  auto worker = std::make_unique<FakeWorker>(service_->channel, "w2",
+                                             Hooks{.before =
+                                                       [&](const Batch&) {
+                                                         if (++batches != 2) return;
+                                                         reached.count_down();
+                                                         go.wait();
+                                                       }},
+                                             newer());
+  reached.wait();
+  go.count_down();
+  (void)worker->stop();
+  worker.reset();
+  const int64_t done = number_in(file(), "SELECT count(*) FROM reverified WHERE outcome > 0");
+  EXPECT_LT(done, records_) << "it was stopped in the middle";
+  open(true);
+  FakeWorker again(service_->channel, "w2", {}, newer());
+  EXPECT_EQ(counted(settled()), (std::map<std::string, int>{{"kept", static_cast<int>(records_)}}));
+  EXPECT_EQ(number_in(file(), "SELECT count(DISTINCT job_id) FROM reverified"), 1) << "the same job";
+  EXPECT_LE(again.measured().size(), static_cast<size_t>(2 * (records_ - done))) << "what was settled is not measured";
+  const Job job = service_->watch(cat("jobs/", number_in(file(), "SELECT max(job_id) FROM reverified"))).back();
+  EXPECT_EQ(job.state, JobState::kSucceeded);
+  ASSERT_TRUE(job.result.has_value());
+  EXPECT_EQ(static_cast<int64_t>(job.result->groups.size()), records_);
+}
+
+// A worker that measured while the coordinator restarted reports before it registers again, and has to get an answer.
+TEST_F(Reverify, WhatWasLeasedBeforeARestartMayBeReportedAtOnce) {
+  open(true);
+  grpc::ClientContext registering, asking;
+  v1::RegisterWorkerRequest worker;
+  worker.set_name("w2");
+  *worker.add_devices() = to_proto(newer());
+  v1::RegisterWorkerResponse registered;
+  ASSERT_TRUE(service_->workers->RegisterWorker(&registering, worker, &registered).ok());
+  v1::AcquireLeasesRequest acquire;
+  acquire.set_worker("w2");
+  acquire.set_epoch(registered.epoch());
+  acquire.set_wait_s(30);
+  v1::AcquireLeasesResponse leases;
+  ASSERT_TRUE(service_->workers->AcquireLeases(&asking, acquire, &leases).ok());
+  ASSERT_EQ(leases.leases_size(), 1);
+  const v1::Lease& lease = leases.leases(0);
+  const auto batch = from_proto(lease.batch());
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  open(true);
+  v1::ReportResultsRequest report;
+  auto* item = report.add_items();
+  item->set_lease_id(lease.lease_id());
+  item->set_attempt(lease.attempt());
+  item->set_batch_id(batch->id);
+  for (const Candidate& candidate : batch->candidates) *item->add_trials() = to_proto(fake_trial(candidate, false));
+  grpc::Status status = {grpc::UNAVAILABLE, ""};
+  while (status.error_code() == grpc::UNAVAILABLE) {
+    grpc::ClientContext context;
+    v1::ReportResultsResponse answer;
+    status = service_->workers->ReportResults(&context, report, &answer);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  FakeWorker again(service_->channel, "w3", {}, newer());
+  settled();
+}
+
+TEST_F(Reverify, ACancelledJobLeavesTheOthersAsTheyWere) {
+  open(true);
+  std::latch reached(1), go(1);
+  std::atomic<bool> first = true;
+  FakeWorker worker(service_->channel, "w2",
+                    {.before =
+                         [&](const Batch&) {
+                           if (!first.exchange(false)) return;
+                           reached.count_down();
+                           go.wait();
+                         }},
+                    newer());
+  reached.wait();
+  const std::string name = kernels().at(0).job();
+  EXPECT_TRUE(service_->cancel(name));
+  EXPECT_EQ(service_->watch(name).back().state, JobState::kCancelled);
+  go.count_down();
+  EXPECT_EQ(counted(kernels())["waiting"], records_) << "none was settled";
+  EXPECT_TRUE(reverify().empty()) << "it is not begun again by itself";
+  const std::vector<std::string> jobs = reverify("", /*again=*/true);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(service_->watch(jobs[0]).back().state, JobState::kSucceeded);
+}
+
+// Where there are two workers, both must say that a winner is right.
+TEST_F(Reverify, ASecondWorkerConfirms) {
+  open(true);
+  FakeWorker one(service_->channel, "one", {}, newer()), two(service_->channel, "two", {}, newer());
+  wait_for_workers(file(), 3);
+  settled();
+  for (const v1::ReverifiedKernel& kernel : kernels()) {
+    const KernelRecord record = service_->record(kernel.key()).value();
+    if (record.environment != "gcc 13" || record.confirmed_by.empty()) continue;
+    EXPECT_NE(record.confirmed_by, record.measured_by);
+  }
+  EXPECT_GT(number_in(file(), "SELECT count(*) FROM trials WHERE phase > 1000000"), 0) << "they were asked";
+}
+
+// A job that wants more than the winner was searched for searches on.
+TEST_F(Reverify, AJobThatWantsMoreOfTheSameKernelGetsIt) {
+  open(true);
+  std::latch reached(1), go(1);
+  std::atomic<bool> first = true;
+  FakeWorker worker(service_->channel, "w2",
+                    {.before =
+                         [&](const Batch& batch) {
+                           if (batch.problem.key != fused().key || !first.exchange(false)) return;
+                           reached.count_down();
+                           go.wait();
+                         }},
+                    newer());
+  reached.wait();
+  TuneOptions options = trials(48);
+  options.device = newer();
+  const auto job = service_->create("r2", options);
+  ASSERT_TRUE(job.ok()) << job.status();
+  while (number_in(file(), cat("SELECT count(*) FROM job_groups WHERE job_id = ", job->name.substr(5))) == 0)
+    std::this_thread::yield();
+  go.count_down();
+  const Job done = service_->watch(job->name).back();
+  ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
+  int64_t tried = 0;
+  for (const int64_t count : done.result->groups[0].trials) tried += count;
+  EXPECT_EQ(tried, 48);
+  settled();
+}
+
+}  // namespace
+}  // namespace wl
