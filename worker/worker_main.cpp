@@ -14,10 +14,11 @@
 
 #include "proto/dial.h"
 #include "worker/agent.h"
+#include "worker/check.h"
 
 namespace {
 
-constexpr int kWrongUsage = 1, kUnreachable = 4, kInternal = 7;
+constexpr int kWrongUsage = 1, kNotReady = 2, kUnreachable = 4, kInternal = 7;
 
 std::string default_runner() {
   std::error_code failed;
@@ -65,14 +66,16 @@ struct Arguments {
   std::string work_dir = std::filesystem::temp_directory_path().string();
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
-  bool quiet = false;
+  bool quiet = false, check = false, json = false;
   wl::DialOptions dialled;
 };
 
 void add_options(CLI::App& app, Arguments& out) {
-  app.footer("Example: warploom-worker --server unix:/run/warploom.sock --exit-when-idle 60");
+  app.footer(
+      "Examples:\n  warploom-worker --server unix:/run/warploom.sock --exit-when-idle 60\n"
+      "  warploom-worker --check --devices all");
   app.set_version_flag("--version", WARPLOOM_VERSION);
-  app.add_option("--server", out.server, "the coordinator: HOST:PORT or unix:PATH")->required();
+  app.add_option("--server", out.server, "the coordinator: HOST:PORT or unix:PATH");
   app.add_option("--tls-ca", out.dialled.tls.ca,
                  "call by TLS; file with the CA of the coordinator's certificate, in PEM");
   app.add_option("--tls-cert", out.dialled.tls.cert, "file with the certificate of this worker");
@@ -94,6 +97,27 @@ void add_options(CLI::App& app, Arguments& out) {
       ->check(CLI::IsMember({"auto", "none"}))
       ->default_str("auto");
   app.add_flag("--quiet", out.quiet, "log errors only");
+  CLI::Option* check =
+      app.add_flag("--check", out.check,
+                   "say what this machine has and lacks as a worker, and how fast its devices are, and "
+                   "end; exit code 2: something is missing");
+  app.add_flag("--json", out.json, "with --check: for programs")->needs(check);
+}
+
+wl::MeasureOptions measure_options(const Arguments& arguments) {
+  wl::MeasureOptions options;
+  options.runner = arguments.runner;
+  options.work_dir = arguments.work_dir;
+  options.sandbox = arguments.sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
+  return options;
+}
+
+int check(const Arguments& arguments) {
+  signal(SIGPIPE, SIG_IGN);
+  const wl::MachineCheck check = wl::check_machine(arguments.devices, measure_options(arguments));
+  const std::string text = arguments.json ? wl::json_of(check) : wl::text_of(check);
+  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) return kInternal;
+  return check.ready() ? 0 : kNotReady;
 }
 
 }  // namespace
@@ -108,6 +132,11 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kWrongUsage;
   }
   arguments.dialled.token = wl::take_token_variable();
+  if (arguments.check) return check(arguments);
+  if (arguments.server.empty()) {
+    std::fprintf(stderr, "--server is required\nRun with --help for more information.\n");
+    return kWrongUsage;
+  }
   spdlog::set_default_logger(spdlog::stderr_logger_mt("warploom-worker"));
   spdlog::set_level(arguments.quiet ? spdlog::level::err : spdlog::level::info);
   gpr_set_log_function([](gpr_log_func_args*) {});
@@ -126,9 +155,7 @@ int main(int argc, char** argv) {
   wl::AgentOptions options;
   options.name = arguments.name;
   options.exit_when_idle_s = arguments.exit_when_idle_s;
-  options.measure.runner = arguments.runner;
-  options.measure.work_dir = arguments.work_dir;
-  options.measure.sandbox = arguments.sandbox == "none" ? wl::Sandbox::kNone : wl::Sandbox::kBubblewrap;
+  options.measure = measure_options(arguments);
   if (const absl::Status works =
           arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_serves(arguments.work_dir);
       !works.ok()) {

@@ -96,10 +96,10 @@ std::string version_of(const std::string& program) {
 
 const std::vector<CpuTarget>& cpu_targets() {
   static const auto* const kTargets = new std::vector<CpuTarget>{
-      {"cpu:avx512", has_avx512, {"-march=x86-64-v4", "-mprefer-vector-width=512"}},
-      {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}},
-      {"cpu:neon", kHasNeon, {"-march=armv8-a"}},
-      {"cpu:generic", always, {}},
+      {"cpu:avx512", has_avx512, {"-march=x86-64-v4", "-mprefer-vector-width=512"}, 16, 64},
+      {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}, 8, 32},
+      {"cpu:neon", kHasNeon, {"-march=armv8-a"}, 4, 16},
+      {"cpu:generic", always, {}, 4, 8},
       // A simulated GPU whose threads are fibers. Every machine can run it, and it is never the best row.
       {"sim:cuda", always, {"-O1", "-fwrapv"}},
       {"sim:hip", always, {"-O1", "-fwrapv"}},

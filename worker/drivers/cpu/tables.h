@@ -10,6 +10,8 @@ struct CpuTarget {
   std::string name;                // name of the target, as in Source::target
   bool (*runs_here)();             // returns whether this machine can run the target
   std::vector<std::string> flags;  // never -march=native, since a record is valid for every machine of its row
+  int lanes = 4;                   // f32 elements of a vector
+  int flops_per_clock = 8;  // of f32, of a core at most: two units of multiply-adds of vectors, where there are such
 };
 
 struct CpuCompiler {
