@@ -100,6 +100,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
       .Set(1);
   impl_->started.Set(static_cast<double>(time(nullptr)));
   for (const char* outcome : kOutcomeNames) impl_->trials.Add({{"outcome", outcome}});
+  for (const char* outcome : {"kept", "moved", "lost"}) impl_->again.Add({{"outcome", outcome}});
 }
 
 Metrics::~Metrics() = default;

@@ -84,6 +84,13 @@ def main():
         expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
         table = fleet.call("reverify", "--status").out
         expect(re.search(r"(kept|moved) +[0-9a-f]{12} ", table) and "0 lost" in table, table)
+        # It was a job, which is listed and can be watched, and it is counted.
+        name = told["records"][0]["job"]
+        jobs = {job["name"]: job for job in fleet.call("jobs", "--json", "-").json()["jobs"]}
+        expect(jobs[name]["state"] == "succeeded" and jobs[name]["label"].startswith(f"reverify: {len(winners)} kernels of gcc="), jobs)
+        watched = fleet.call("watch", name, "--json", "-").json()
+        expect({group["key"] for group in watched["groups"]} == {row["key"] for row in winners}, watched)
+        expect(all(group["source"] == "transferred" for group in watched["groups"]), watched)
         print("kept", told["counts"], flush=True)
 
         # The next compiler does not compile one kernel. It is lost; the others are kept. Nobody begins by himself.

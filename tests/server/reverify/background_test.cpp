@@ -13,6 +13,41 @@
 namespace wl {
 namespace {
 
+constexpr char kOther[] = R"(graph {
+  %0 = input "x" : f32[7,9] normal(0,1)
+  %1 = exp %0 : f32[7,9]
+  output "y" %1
+}
+)";
+
+// Of two batches that are ready, a worker gets that of the job, although the other one was ready before and frees a
+// job.
+TEST_F(Reverify, ABatchOfAJobHasItsTurnFirst) {
+  open(true);
+  grpc::ClientContext registering, asking;
+  v1::RegisterWorkerRequest worker;
+  worker.set_name("w2");
+  *worker.add_devices() = to_proto(newer());
+  v1::RegisterWorkerResponse registered;
+  ASSERT_TRUE(service_->workers->RegisterWorker(&registering, worker, &registered).ok());
+  const auto ready = [&] { return number_in(file(), "SELECT count(*) FROM batches WHERE state = 'ready'"); };
+  while (ready() == 0) std::this_thread::yield();  // of a winner
+  TuneOptions options = trials(8);
+  options.device = newer();
+  const auto job = service_->create("r2", options, kOther);
+  ASSERT_TRUE(job.ok()) << job.status();
+  while (ready() == 1) std::this_thread::yield();
+  v1::AcquireLeasesRequest acquire;
+  acquire.set_worker("w2");
+  acquire.set_epoch(registered.epoch());
+  acquire.set_max(1);
+  acquire.set_wait_s(30);
+  v1::AcquireLeasesResponse leases;
+  ASSERT_TRUE(service_->workers->AcquireLeases(&asking, acquire, &leases).ok());
+  ASSERT_EQ(leases.leases_size(), 1);
+  EXPECT_EQ(leases.leases(0).batch().phase(), 0) << "a round of the job's search, and no promotion of a winner";
+}
+
 // The batches of a job are given out before those of winners, whichever were ready first.
 TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   open(true);
@@ -34,10 +69,7 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   first.wait();  // a winner is being verified
   TuneOptions options = trials(8);
   options.device = newer();
-  const std::string other =
-      "graph {\n  %0 = input \"x\" : f32[7,9] normal(0,1)\n  %1 = exp %0 : f32[7,9]\n"
-      "  output \"y\" %1\n}\n";
-  const auto job = service_->create("r2", options, other);
+  const auto job = service_->create("r2", options, kOther);
   ASSERT_TRUE(job.ok()) << job.status();
   while (number_in(file(), cat("SELECT count(*) FROM batches b JOIN job_groups g ON g.search_id = b.search_id WHERE "
                                "g.job_id = ",
