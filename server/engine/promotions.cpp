@@ -75,12 +75,8 @@ absl::Status Searches::conclude(Search& search, bool may_ask) {
   search.interim = false;
   const std::optional<KernelRecord> elsewhere = std::exchange(search.elsewhere, std::nullopt);
   if (elsewhere && !holds_here(*elsewhere, measured)) {
-    if (search.background) {
-      finish(search, Search::End::kNothing);
-    } else {
-      mark(search);
-      observer_->on_lost(search);
-    }
+    mark(search);
+    observer_->on_lost(search);
     return absl::OkStatus();
   }
   if (record && sign_) sign_(&*record);

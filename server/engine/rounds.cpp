@@ -125,8 +125,7 @@ void Searches::on_prepared(int64_t id, uint64_t token, absl::StatusOr<Round> mad
   const bool promotion = round.phase > 0;
   if (!stored && search->elsewhere && round.candidates.empty()) {
     search->elsewhere.reset();  // This version can make neither its plan nor the default schedule.
-    if (search->background) finish(*search, Search::End::kNothing);
-    return;
+    return observer_->on_lost(*search);
   }
   if (!stored && !promotion && (round.size == 0 || search->stop)) {
     search->exhausted = search->exhausted || round.size == 0;

@@ -78,8 +78,10 @@ class SearchObserver {
   virtual void on_round(const Search& search) = 0;  // the trials of a batch came in
   virtual void on_record(const Search& search, const KernelRecord& record, Origin origin) = 0;
   virtual void on_interim(const Search& search) = 0;  // it has promoted what it had, if that was right, and goes on
-  virtual void on_lost(const Search& search) = 0;     // the plan of another environment is wrong here, and it goes on
-  virtual void on_end(const Search& search) = 0;      // may end jobs and with them the search
+  // The plan of another environment is wrong here, or cannot be made. It goes on; may end jobs and with them the
+  // search.
+  virtual void on_lost(const Search& search) = 0;
+  virtual void on_end(const Search& search) = 0;  // may end jobs and with them the search
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
 };
 
