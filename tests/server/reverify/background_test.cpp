@@ -90,6 +90,29 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
   EXPECT_EQ(counted(settled())["kept"], records_) << "and the others come afterwards";
 }
 
+// A job has so many winners at most, so what is left is looked for at its end: here what came meanwhile.
+TEST_F(Reverify, WhatIsLeftFollowsInAnotherJob) {
+  open(true);
+  std::latch reached(1), go(1);
+  std::atomic<bool> first = true;
+  FakeWorker worker(service_->channel, "w2",
+                    {.before =
+                         [&](const Batch&) {
+                           if (!first.exchange(false)) return;
+                           reached.count_down();
+                           go.wait();
+                         }},
+                    newer());
+  reached.wait();
+  FakeWorker old(service_->channel, "w");
+  const Job job = service_->run("r2", trials(8), kOther);
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  go.count_down();
+  ++records_;
+  EXPECT_EQ(counted(settled())["kept"], records_);
+  EXPECT_EQ(number_in(file(), "SELECT count(DISTINCT job_id) FROM reverified"), 2);
+}
+
 TEST_F(Reverify, ARestartGoesOn) {
   open(true);
   std::latch reached(1), go(1);
