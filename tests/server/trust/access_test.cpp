@@ -112,7 +112,7 @@ class Doorstep {
                              << "token old operator 2020-01-01T00:00:00Z " << sha256_hex("old") << "\n";
     chmod(callers().c_str(), 0600);
     for (const Roles role : {kClient, kWorker, kOperator, kCache})
-      tokens_.push_back(make_token(callers(), print_roles(role), role, 3600).value());
+      tokens.push_back(make_token(callers(), print_roles(role), role, 3600).value());
     options.store = scratch.path("a.db");
     options.compiler = &compiler;
     options.listen = cat("unix:", scratch.path("s"), ",localhost:0");
@@ -161,7 +161,7 @@ class Doorstep {
   FakeCompiler compiler;
   CoordinatorOptions options;
   Coordinator tls, plain;
-  std::vector<std::string> tokens_;  // of a client, a worker, an operator and a cache
+  std::vector<std::string> tokens;  // of a client, a worker, an operator and a cache
 };
 
 TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
@@ -180,7 +180,7 @@ TEST(Access, EveryRpcIsAnsweredToThoseItIsFor) {
                                "the token of a cache"};
   const Roles roles[] = {kClient, kWorker, kOperator, kCache};
   for (int i = 0; i < 4; ++i) {
-    const std::string& token = at.tokens_[i];
+    const std::string& token = at.tokens[i];
     kinds.push_back({names[i], at.by_tls("", token), roles[i]});
     kinds.push_back({names[i], at.by_tls("operator", token), roles[i]});
     kinds.push_back({names[i], at.by_token(path, token), roles[i]});
@@ -210,7 +210,7 @@ TEST(Access, ACertificateByAnotherCaReachesNothing) {
 
 TEST(Access, ATokenThatIsRevokedIsKnownNoMore) {
   const Doorstep at;
-  const auto channel = at.by_token("unix:" + at.socket(), at.tokens_[2]);
+  const auto channel = at.by_token("unix:" + at.socket(), at.tokens[2]);
   EXPECT_TRUE(call_of(channel, "/warploom.v1.Admin/Drain").ok());
   std::ofstream(at.callers()) << "user * client\n";
   grpc::Status status;
