@@ -45,6 +45,7 @@ absl::StatusOr<int> dispatch(Options options, Local& local) {
   if (command == "get") return get_command(context);
   if (command == "batch") return batch_command(context);
   if (command == "reverify") return reverify_command(context);
+  if (command == "top") return top_command(context);
   if (command == "run") return run_command(context);
   if (command == "inspect") return inspect_command(context);
   return list_command(context);

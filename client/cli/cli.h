@@ -62,6 +62,7 @@ absl::StatusOr<int> tune_command(Context& context);  // implements the commands 
 absl::StatusOr<int> get_command(Context& context);
 absl::StatusOr<int> batch_command(Context& context);
 absl::StatusOr<int> reverify_command(Context& context);
+absl::StatusOr<int> top_command(Context& context);
 absl::StatusOr<int> run_command(Context& context);
 absl::StatusOr<int> inspect_command(Context& context);
 absl::StatusOr<int> list_command(Context& context);  // implements the commands of operate.cpp

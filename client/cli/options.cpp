@@ -280,15 +280,21 @@ void add_list_commands(CLI::App& app, Options& options) {
   }
   CLI::App* workers =
       command(app, options, "workers", "list the workers of a coordinator", "warploom workers --server HOST:7411");
-  add_connection(workers, options);
-  add_json(workers, options);
+
+  CLI::App* top = command(app, options, "top", "jobs, workers and what they do, again and again; q ends it",
+                          "warploom top --server HOST:7411");
+  add_server(top, options)->required();
+  top->add_flag("--once", options.once, "look once, as without a terminal");
+  top->add_option("--interval", options.interval_s, "seconds from one look to the next")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0))
+      ->type_name("S");
+  top->add_option("--json", options.json, "write a line of JSON for every look; - is stdout")->type_name("FILE|-");
 
   add_reverify(app, options);
   CLI::App* watch = command(app, options, "watch", "follow a job until it ends, then report it",
                             "warploom watch JOB --server HOST:7411");
   watch->add_option("JOB", options.input, "name, from `warploom jobs`")->required();
-  add_connection(watch, options);
-  add_json(watch, options);
 
   CLI::App* cancel =
       command(app, options, "cancel", "end a job; the best so far is kept", "warploom cancel JOB --server HOST:7411");
@@ -313,8 +319,10 @@ void add_list_commands(CLI::App& app, Options& options) {
   CLI::App* invalidate = command(app, options, "invalidate", "serve a stored kernel no longer; its trials are kept",
                                  "warploom invalidate KEY --server HOST:7411");
   invalidate->add_option("KEY", options.input, "from `warploom records`")->required();
-  add_connection(invalidate, options);
-  add_json(invalidate, options);
+  for (CLI::App* sub : {workers, watch, invalidate}) {
+    add_connection(sub, options);
+    add_json(sub, options);
+  }
   CLI::App* backup = command(app, options, "backup", "make a backup of a coordinator's store, in its folder for them",
                              "warploom backup --server HOST:7411");
   add_server(backup, options)->required();

@@ -20,7 +20,6 @@ namespace wl {
 namespace {
 
 using Clock = std::chrono::system_clock;
-constexpr auto kCallDeadline = std::chrono::seconds(120);
 constexpr auto kFirstRetry = std::chrono::milliseconds(100), kLastRetry = std::chrono::milliseconds(2000);
 
 // What is wrong with an answer is the coordinator's doing, not the user's.
@@ -39,9 +38,10 @@ absl::Status fits_message(const std::string& graph) {
 template <typename Stub, typename Request, typename Response>
 absl::StatusOr<Response> call(Stub& stub, const Peer& peer,
                               grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                              const Request& request, Clock::duration patience = kCallDeadline) {
+                              const Request& request, std::optional<Clock::duration> patience = {}) {
   grpc::ClientContext context;
-  context.set_deadline(Clock::now() + patience);
+  context.set_deadline(Clock::now() + patience.value_or(peer.patience));
+  const std::stop_callback ends(peer.stop, [&context] { context.TryCancel(); });
   Response response;
   grpc::Status status = (stub.*method)(&context, request, &response);
   if (!status.ok()) return status_of(status, peer);
@@ -132,8 +132,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
       auto job = from_proto(message);
       wrong = job.status();
       if (!wrong.ok()) break;
-      if (lost) on_lost(false);
-      lost = false;
+      if (std::exchange(lost, false)) on_lost(false);
       // A coordinator that only repeats itself is not asked any faster.
       if (job->version != version) backoff.reset();
       version = job->version;
@@ -151,8 +150,7 @@ absl::StatusOr<Job> Service::watch_job(const std::string& name, const std::funct
     if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return status;
     // The stream ended early because the coordinator stopped or restarted. The job is in its store.
     const auto now = Clock::now();
-    if (!lost) {
-      lost = true;
+    if (!std::exchange(lost, true)) {
       give_up = now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limits.patience_s));
       if (limits.until) give_up = std::min(give_up, *limits.until);
       on_lost(true);
@@ -182,10 +180,11 @@ absl::StatusOr<Job> Service::cancel_job(const std::string& name, std::chrono::se
   return from_proto(job);
 }
 
-absl::StatusOr<std::vector<Job>> Service::list_jobs(int most) {
+absl::StatusOr<std::vector<Job>> Service::list_jobs(int most, bool unfinished) {
   auto stub = v1::TuningService::NewStub(channel_);
   std::vector<Job> jobs;
   v1::ListJobsRequest request;
+  request.set_unfinished(unfinished);
   do {
     request.set_page_size(std::min(1000, most - static_cast<int>(jobs.size())));
     WL_ASSIGN_OR_RETURN(v1::ListJobsResponse page, call(*stub, peer_, &v1::TuningService::Stub::ListJobs, request));
@@ -209,7 +208,7 @@ absl::StatusOr<Inspection> Service::inspect(const std::string& graph, const Tune
   request.set_why(why);
   auto stub = v1::TuningService::NewStub(channel_);
   grpc::ClientContext context;
-  context.set_deadline(Clock::now() + kCallDeadline);
+  context.set_deadline(Clock::now() + peer_.patience);
   auto stream = stub->Inspect(&context, request);
   Inspection inspection;
   v1::InspectResponse part;
@@ -283,7 +282,7 @@ absl::StatusOr<std::vector<RecordSummary>> Service::list_records(int most) {
 absl::StatusOr<std::string> Service::get_blob(const std::string& digest) {
   auto stub = v1::BlobStore::NewStub(channel_);
   grpc::ClientContext context;
-  context.set_deadline(Clock::now() + kCallDeadline);
+  context.set_deadline(Clock::now() + peer_.patience);
   auto bytes = download(*stub, &context, digest, kMostObjectBytes, peer_.where);
   if (!bytes.ok()) return status_of(to_grpc(bytes.status()), peer_);
   return bytes;
@@ -298,6 +297,8 @@ absl::StatusOr<std::vector<WorkerSummary>> Service::list_workers() {
     for (const v1::WorkerInfo& message : page.workers()) {
       WorkerSummary row{message.name(),   message.epoch(), {}, message.alive(), message.last_seen_unix_ms(),
                         message.leases(), message.team()};
+      for (const v1::WorkerInfo::Doing& one : message.doing())
+        row.doing.push_back({one.target(), one.step(), one.phase(), one.candidates(), one.seconds()});
       for (const v1::Device& device : message.devices()) {
         WL_ASSIGN_OR_RETURN(Device converted, from_proto(device));
         row.devices.push_back(std::move(converted));

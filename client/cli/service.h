@@ -35,6 +35,15 @@ struct Inspection {
   std::string why, picture;  // explanation and picture of the cover, if they were requested
 };
 
+// A lease of a worker.
+struct LeaseSummary {
+  std::string target;
+  std::string step;    // "compile", "check" or "measure"; empty: not known yet
+  int64_t phase = 0;   // what it is for, as in Batch
+  int candidates = 0;  // of its batch
+  double seconds = 0;  // since it was given out
+};
+
 struct WorkerSummary {
   std::string name;
   uint64_t epoch = 0;
@@ -43,6 +52,7 @@ struct WorkerSummary {
   int64_t last_seen_unix_ms = 0;
   int leases = 0;
   std::string team;  // empty: it measures for all
+  std::vector<LeaseSummary> doing = {};
 };
 
 struct RecordSummary {
@@ -79,6 +89,8 @@ struct Peer {
   std::string where;  // names it in error messages
   DialOptions dialled = {};
   std::vector<Signer> signers = {};  // one of them must have signed what it gives; empty: anybody, or nobody
+  std::chrono::seconds patience = std::chrono::seconds(120);  // with a call, unless that says another
+  std::stop_token stop = {};                                  // requested: calls end at once, with Cancelled
 };
 
 // What it means that a call has failed, and what to do; OK if it has not.
@@ -92,6 +104,13 @@ class Service {
   // Connects to "HOST:PORT" or "unix:PATH" at the first call.
   static absl::StatusOr<Service> at(const std::string& address, const DialOptions& options,
                                     std::vector<Signer> signers = {});
+  // The same coordinator, with another Peer::patience and Peer::stop.
+  Service limited(std::chrono::seconds patience, std::stop_token stop) const {
+    Service out = *this;
+    out.peer_.patience = patience;
+    out.peer_.stop = std::move(stop);
+    return out;
+  }
 
   // Returns at once. The same request_id with the same body gives the same job.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
@@ -105,7 +124,8 @@ class Service {
   absl::StatusOr<Job> get_job(const std::string& name);
   // DeadlineExceeded when there is no answer within `patience`.
   absl::StatusOr<Job> cancel_job(const std::string& name, std::chrono::seconds patience = std::chrono::seconds(120));
-  absl::StatusOr<std::vector<Job>> list_jobs(int most);
+  // The newest first, without their results. `unfinished`: only those that are not done.
+  absl::StatusOr<std::vector<Job>> list_jobs(int most, bool unfinished = false);
 
   absl::StatusOr<Inspection> inspect(const std::string& graph, const TuneOptions& options, const std::string& stage,
                                      bool simplify_only, bool why = false);

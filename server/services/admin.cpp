@@ -85,6 +85,14 @@ grpc::Status AdminService::ListWorkers(const v1::ListWorkersRequest* request, v1
     info->set_last_seen_unix_ms(worker.last_seen_ms);
     info->set_leases(static_cast<int>(worker.doing.size()));
     info->set_team(worker.team);
+    for (const WorkerDoing& doing : worker.doing) {
+      v1::WorkerInfo::Doing* out_doing = info->add_doing();
+      out_doing->set_target(doing.target);
+      out_doing->set_step(doing.step);
+      out_doing->set_phase(doing.phase);
+      out_doing->set_candidates(doing.candidates);
+      out_doing->set_seconds(doing.seconds);
+    }
     bytes += info->ByteSizeLong();
   }
   return grpc::Status::OK;

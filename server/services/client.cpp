@@ -61,7 +61,7 @@ grpc::Status TuningServiceImpl::ListJobs(const Reader& reader, const v1::ListJob
       return to_grpc(invalid("page_token: expected one that ListJobs gave, found \"", request->page_token(), "\""));
     before = *token;
   }
-  const auto rows = store_->list_jobs(before, limit, reader);
+  const auto rows = store_->list_jobs(before, limit, reader, request->unfinished());
   if (!rows.ok()) return to_grpc(rows.status());
   size_t listed = 0, bytes = 0;
   for (; listed < rows->size() && bytes < kMostPageBytes; ++listed) {

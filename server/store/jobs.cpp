@@ -234,13 +234,14 @@ absl::StatusOr<std::vector<JobRow>> Store::unfinished_jobs() {
   return jobs;
 }
 
-absl::StatusOr<std::vector<JobRow>> Store::list_jobs(int64_t before, int limit, const Reader& reader) {
+absl::StatusOr<std::vector<JobRow>> Store::list_jobs(int64_t before, int limit, const Reader& reader, bool unfinished) {
   constexpr std::string_view kLarge[] = {"graph", "result"};
   std::vector<JobRow> jobs;
   WL_RETURN_IF_ERROR(read([&](Sql& sql) {
     return sql.each(
         cat("SELECT ", names_of<JobRow>(kJobColumns, "", kLarge),
-            " FROM jobs WHERE (?1 = 0 OR id < ?1) AND (?3 OR team = ?4) ORDER BY id DESC LIMIT ?2")
+            " FROM jobs WHERE (?1 = 0 OR id < ?1) AND (?3 OR team = ?4)", unfinished ? " AND state < 2" : "",
+            " ORDER BY id DESC LIMIT ?2")
             .c_str(),
         [&](const Sql::Row& row) {
           jobs.push_back(record_from<JobRow>(kJobColumns, row));

@@ -210,8 +210,9 @@ class Store {
   absl::StatusOr<std::optional<std::string>> team_of_job(int64_t id);
   absl::StatusOr<std::optional<JobRow>> job_by_request(const std::string& request_id);
   absl::StatusOr<std::vector<JobRow>> unfinished_jobs();  // oldest first
-  // Newest first, ids below `before` (0 = all), without graphs and results.
-  absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit, const Reader& reader = {});
+  // Newest first, ids below `before` (0 = all), without graphs and results. `unfinished`: without those that are done.
+  absl::StatusOr<std::vector<JobRow>> list_jobs(int64_t before, int limit, const Reader& reader = {},
+                                                bool unfinished = false);
   struct WholeAnswer {
     JobResult result;
     int64_t trials_asked = 0;

@@ -1,0 +1,123 @@
+#include "client/cli/top/snapshot.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "client/cli/report.h"
+#include "client/program/json.h"
+
+namespace wl {
+namespace {
+
+constexpr int kMostOpen = 1000, kNewest = 20;
+constexpr int64_t kSpanMs = 10'000;
+
+int64_t unix_ms_now() {
+  using std::chrono::milliseconds;
+  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double rate_of(const std::map<std::string, double>& rates, const std::string& job) {
+  const auto found = rates.find(job);
+  return found == rates.end() ? 0 : found->second;
+}
+
+Json job_json(const Job& job, const Rates& rates) {
+  return {{"name", job.name},
+          {"state", kJobStateNames[static_cast<int>(job.state)]},
+          {"label", job.label},
+          {"target", job.options.target},
+          {"phase", job.progress.phase},
+          {"trials_done", job.progress.trials_done},
+          {"trials_total", job.progress.trials_total},
+          {"trials_per_s", rate_of(rates, job.name)},
+          {"elapsed_s", job.progress.elapsed_s},
+          {"left_s", job.progress.left_s},
+          {"workers", job.progress.workers}};
+}
+
+Json worker_json(const WorkerSummary& worker) {
+  Json json = {{"name", worker.name},
+               {"alive", worker.alive},
+               {"last_seen_unix_ms", worker.last_seen_unix_ms},
+               {"leases", worker.leases},
+               {"doing", Json::array()}};
+  for (const LeaseSummary& lease : worker.doing) {
+    json["doing"].push_back({{"target", lease.target},
+                             {"step", lease.step},
+                             {"purpose", purpose_text(lease.phase)},
+                             {"candidates", lease.candidates},
+                             {"seconds", lease.seconds}});
+  }
+  return json;
+}
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server) {
+  Snapshot out;
+  out.server = server;
+  WL_ASSIGN_OR_RETURN(out.about, service.server());
+  WL_ASSIGN_OR_RETURN(out.open, service.list_jobs(kMostOpen, /*unfinished=*/true));
+  WL_ASSIGN_OR_RETURN(out.ended, service.list_jobs(kNewest));
+  // A job may have ended between the two calls: it is shown once.
+  std::erase_if(out.ended, [](const Job& job) { return !is_done(job.state); });
+  std::erase_if(out.open, [&](const Job& job) {
+    return std::any_of(out.ended.begin(), out.ended.end(), [&](const Job& ended) { return ended.name == job.name; });
+  });
+  WL_ASSIGN_OR_RETURN(out.workers, service.list_workers());
+  std::stable_partition(out.workers.begin(), out.workers.end(), [](const WorkerSummary& one) { return one.alive; });
+  out.unix_ms = unix_ms_now();
+  return out;
+}
+
+Rates RateMeter::add(const Snapshot& snapshot) {
+  // The clock may be set back.
+  while (!samples_.empty() &&
+         (snapshot.unix_ms - samples_.front().unix_ms > kSpanMs || samples_.back().unix_ms > snapshot.unix_ms))
+    samples_.pop_front();
+  Rates rates;
+  for (const Job& job : snapshot.open) {
+    double trials = static_cast<double>(job.progress.trials_done), seconds = job.progress.elapsed_s;
+    for (const Sample& sample : samples_) {
+      const auto then = sample.trials.find(job.name);
+      if (then == sample.trials.end() || sample.unix_ms >= snapshot.unix_ms) continue;
+      trials -= static_cast<double>(then->second);
+      seconds = static_cast<double>(snapshot.unix_ms - sample.unix_ms) / 1e3;
+      break;
+    }
+    rates[job.name] = seconds > 0 ? std::max(0.0, trials / seconds) : 0;
+  }
+  Sample& added = samples_.emplace_back();
+  added.unix_ms = snapshot.unix_ms;
+  for (const Job& job : snapshot.open) added.trials[job.name] = job.progress.trials_done;
+  return rates;
+}
+
+std::string purpose_text(int64_t phase) {
+  if (phase <= 0) return "search";
+  return confirms(phase) ? cat("confirmation of ", promotion_of(phase)) : cat("promotion ", phase);
+}
+
+std::string json_line(const Snapshot& snapshot, const Rates& rates) {
+  Json json = {{"format", kReportFormat},           {"unix_ms", snapshot.unix_ms},         {"server", snapshot.server},
+               {"version", snapshot.about.version}, {"draining", snapshot.about.draining}, {"jobs", Json::array()},
+               {"workers", Json::array()}};
+  for (const auto* jobs : {&snapshot.open, &snapshot.ended})
+    for (const Job& job : *jobs) json["jobs"].push_back(job_json(job, rates));
+  for (const WorkerSummary& worker : snapshot.workers) json["workers"].push_back(worker_json(worker));
+  return line_of(json);
+}
+
+std::string json_line(const std::string& server, const absl::Status& error) {
+  return line_of({{"format", kReportFormat},
+                  {"unix_ms", unix_ms_now()},
+                  {"server", server},
+                  {"error", std::string(error.message())}});
+}
+
+}  // namespace wl

@@ -1,0 +1,50 @@
+// What a coordinator has to do and who does it, at one moment, and how fast it goes from one moment to the next.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/cli/service.h"
+
+namespace wl {
+
+struct Snapshot {
+  int64_t unix_ms = 0;  // when it was taken, by this machine's clock
+  std::string server;   // the address, as the user gave it
+  ServerSummary about;
+  std::vector<Job> open;   // the jobs that are not done, the newest first
+  std::vector<Job> ended;  // of the newest jobs those that are done
+  std::vector<WorkerSummary> workers;
+};
+
+// Asks a coordinator. Errors are those of its calls.
+absl::StatusOr<Snapshot> take_snapshot(Service& service, const std::string& server);
+
+// Trials per second by the name of a job.
+using Rates = std::map<std::string, double>;
+
+// Finds the rates of snapshots that follow each other: over the last ten seconds or, of a job that is seen for the
+// first time, since it began.
+class RateMeter {
+ public:
+  Rates add(const Snapshot& snapshot);
+
+ private:
+  struct Sample {
+    int64_t unix_ms = 0;
+    std::map<std::string, int64_t> trials;  // done, by the name of the job
+  };
+  std::deque<Sample> samples_;  // the oldest first
+};
+
+// One line of JSON: a snapshot, or why there is none.
+std::string json_line(const Snapshot& snapshot, const Rates& rates);
+std::string json_line(const std::string& server, const absl::Status& error);
+
+// What a lease is for: "search", "promotion 1", "confirmation of 1".
+std::string purpose_text(int64_t phase);
+
+}  // namespace wl

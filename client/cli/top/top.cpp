@@ -1,0 +1,160 @@
+// The command top: what a coordinator has to do and who does it, again and again.
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "client/cli/cli.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/table.h"
+#include "client/cli/top/terminal.h"
+#include "client/cli/top/view.h"
+#include "client/program/files.h"
+
+namespace wl {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr auto kLookPatience = std::chrono::seconds(10);  // with one call
+constexpr auto kRedraw = std::chrono::milliseconds(1000);
+
+// Whether the same question may be answered later: the coordinator is away or has too much to do. Another error stays.
+bool may_pass_later(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsResourceExhausted(status);
+}
+
+// Asks again and again on a thread of its own, so that keys are obeyed while the coordinator does not answer.
+class Looker {
+ public:
+  // `told` is called on the thread after every answer.
+  Looker(const Service& service, std::string server, std::chrono::milliseconds interval, std::function<void()> told)
+      : server_(std::move(server)),
+        interval_(interval),
+        told_(std::move(told)),
+        service_(service.limited(kLookPatience, stop_.get_token())),
+        thread_([this] { look(); }) {}
+  ~Looker() {
+    stop_.request_stop();
+    thread_.join();
+  }
+  Looker(const Looker&) = delete;
+  Looker& operator=(const Looker&) = delete;
+
+  struct Seen {
+    Snapshot snapshot;                            // the last one
+    absl::Status error;                           // of what was asked after it
+    int64_t answers = 0;                          // how many there were, errors too
+    Steady::time_point answered = Steady::now();  // when the last one was no error; at first: when asking began
+  };
+  Seen seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  void look() {
+    std::mutex none;
+    std::condition_variable_any over;
+    const std::stop_token stop = stop_.get_token();
+    while (!stop.stop_requested()) {
+      absl::StatusOr<Snapshot> snapshot = take_snapshot(service_, server_);
+      if (stop.stop_requested()) return;
+      {
+        const std::lock_guard lock(mutex_);
+        ++seen_.answers;
+        seen_.error = snapshot.status();
+        if (snapshot.ok()) {
+          seen_.snapshot = *std::move(snapshot);
+          seen_.answered = Steady::now();
+        }
+      }
+      told_();
+      std::unique_lock lock(none);
+      over.wait_for(lock, stop, interval_, [] { return false; });
+    }
+  }
+
+  const std::string server_;
+  const std::chrono::milliseconds interval_;
+  const std::function<void()> told_;
+  std::stop_source stop_;
+  Service service_;
+  std::mutex mutex_;
+  Seen seen_;
+  std::thread thread_;  // Last: it uses the rest.
+};
+
+absl::Status append_line(const std::string& file, const std::string& line) {
+  if (file.empty() || file == "-") return write_report(file, line);
+  std::FILE* out = std::fopen(file.c_str(), "a");
+  if (out == nullptr) return invalid("cannot write ", file);
+  const bool written = std::fputs(line.c_str(), out) >= 0;
+  return std::fclose(out) == 0 && written ? absl::OkStatus() : absl::ResourceExhaustedError("cannot write " + file);
+}
+
+absl::StatusOr<int> draw_until_quit(Context& context) {
+  const Options& options = context.options;
+  const std::chrono::milliseconds interval(static_cast<int64_t>(1000 * options.interval_s));
+  const bool colour = wants_colour(1);
+  absl::Status wrong;
+  {
+    Terminal terminal;
+    Looker looker(context.service, options.server, interval, [&] { terminal.wake(); });
+    RateMeter meter;
+    Rates rates;
+    int64_t answers = 0;
+    Terminal::Event event = Terminal::Event::kDraw;
+    while (event != Terminal::Event::kQuit && wrong.ok()) {
+      const Looker::Seen seen = looker.seen();
+      if (seen.answers != std::exchange(answers, seen.answers) && seen.error.ok()) {
+        rates = meter.add(seen.snapshot);
+        wrong = append_line(options.json, json_line(seen.snapshot, rates));
+      }
+      if (!seen.error.ok() && !may_pass_later(seen.error)) wrong = seen.error;
+      Snapshot shown = seen.snapshot;
+      shown.server = options.server;  // before the first answer too
+      TopTrouble trouble;
+      trouble.message = std::string(seen.error.message());
+      trouble.since_s = std::chrono::duration_cast<std::chrono::seconds>(Steady::now() - seen.answered).count();
+      if (seen.error.ok() && trouble.since_s > 3 + 2 * interval / std::chrono::seconds(1))
+        trouble.message = "the coordinator does not answer";
+      terminal.draw(top_lines(shown, trouble.message.empty() ? rates : Rates(), trouble,
+                              {.rows = terminal.rows(), .columns = terminal.columns()}, colour));
+      event = terminal.wait(kRedraw);
+    }
+  }
+  WL_RETURN_IF_ERROR(wrong);
+  return kExitDone;
+}
+
+// Lines of JSON for programs, until the end of the world or, with `once`, one.
+absl::StatusOr<int> write_lines(Context& context, bool once) {
+  const Options& options = context.options;
+  Service service = context.service.limited(kLookPatience, {});
+  RateMeter meter;
+  for (;;) {
+    const auto snapshot = take_snapshot(service, options.server);
+    if (!snapshot.ok() && (once || !may_pass_later(snapshot.status()))) return snapshot.status();
+    WL_RETURN_IF_ERROR(append_line(options.json, snapshot.ok() ? json_line(*snapshot, meter.add(*snapshot))
+                                                               : json_line(options.server, snapshot.status())));
+    if (once) return kExitDone;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.interval_s));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> top_command(Context& context) {
+  const Options& options = context.options;
+  if (options.json == "-") return write_lines(context, options.once);
+  if (!options.once && Terminal::here()) return draw_until_quit(context);
+  WL_ASSIGN_OR_RETURN(const Snapshot snapshot, take_snapshot(context.service, options.server));
+  const Rates rates = RateMeter().add(snapshot);
+  WL_RETURN_IF_ERROR(append_line(options.json, json_line(snapshot, rates)));
+  for (const std::string& line : top_lines(snapshot, rates, {}, {}, wants_colour(1))) std::printf("%s\n", line.c_str());
+  return kExitDone;
+}
+
+}  // namespace wl
