@@ -164,7 +164,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
   wanted.on_broken = options.on_broken;
   wanted.quick_check = !options.listen.empty();
   wanted.max_object_bytes = options.upkeep.bounds.object_bytes;
-  if (!options.http.empty()) metrics = std::make_unique<Metrics>();
+  if (!options.http.empty()) metrics = std::make_unique<Metrics>(kLeaseEndNames);
   if (metrics != nullptr) wanted.at_point = commit_timer(metrics.get());
   WL_RETURN_IF_ERROR(Upkeep::check(options.upkeep));
   WL_ASSIGN_OR_RETURN(store, Store::open(wanted));
@@ -188,6 +188,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
     jobs.stored = [this](const std::vector<Trial>& trials) { metrics->trials_stored(trials); };
     jobs.reverified = [this](Reverified outcome) { metrics->reverified(kReverifiedNames[static_cast<int>(outcome)]); };
     jobs.lease_ended = [this](LeaseEnd why) { metrics->lease_ended(kLeaseEndNames[static_cast<int>(why)]); };
+    jobs.looked_up = [this](int64_t hits, int64_t misses) { metrics->looked_up(hits, misses); };
+    jobs.job_ended = [this](JobState state) { metrics->job_ended(state); };
+    jobs.first_kernel = [this](double seconds) { metrics->first_kernel(seconds); };
+    jobs.best_kernel = [this](double seconds) { metrics->best_kernel(seconds); };
   }
   if (authorizer != nullptr) jobs.rules = [this](const std::string& team) { return authorizer->rules_of(team); };
   WL_ASSIGN_OR_RETURN(Ranker ranker, ranker_for(options));
@@ -209,7 +213,10 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
                         .signers = &signers,
                         .waiting = waiting.get(),
                         .transfers = transfers.get(),
-                        .lease_s = options.lease_s};
+                        .lease_s = options.lease_s,
+                        .fetched = [this](int64_t hits, int64_t misses) {
+                          if (metrics != nullptr) metrics->fetched(hits, misses);
+                        }};
   for (const auto make :
        {make_tuning_service, make_worker_service, make_kernel_store_service, make_blob_service, make_admin_service})
     services.push_back(make(serving));
@@ -272,6 +279,7 @@ CoordinatorState Coordinator::Impl::state() const {
   };
   out.database_bytes = size_of(store->file());
   out.log_bytes = size_of(store->file() + "-wal");
+  out.objects_bytes = store->object_bytes().value_or(0);
   const HeldMemory memory = held_memory();
   out.heap_bytes = memory.heap_bytes;
   out.resident_bytes = memory.resident_bytes;

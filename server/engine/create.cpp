@@ -54,6 +54,8 @@ absl::Status plan_job(NewJob& job, Store& store, const Compiler& compiler, const
       wait_for([&](const auto& done) { find_missing(store, elsewhere, *job.plan, job.row, done); });
   WL_ASSIGN_OR_RETURN(const Records records, known_records(store, *job.plan, job.row.team));
   const int64_t missing = missing_groups(*job.plan, records, asked);
+  job.misses = missing;
+  job.hits = static_cast<int64_t>(job.plan->groups.size()) - missing;
   if (missing == 0 && (asked.require_cached || !compiler.refines(asked.cover))) {
     if (auto result = assemble(*job.plan, records, {}); result.ok()) answer_job(job.row, *std::move(result));
   } else if (asked.require_cached) {
@@ -82,6 +84,7 @@ absl::StatusOr<NewJob> answer_or_plan(JobRow row, Store& store, const Compiler& 
     if (!asked.retune) {
       WL_ASSIGN_OR_RETURN(auto whole, store.whole_answer(job.result_id));
       if (whole && suffices(*whole, asked)) {
+        job.hits = static_cast<int64_t>(whole->result.groups.size());
         answer_job(job.row, std::move(whole->result));
         job.result_id.clear();  // It is there already.
         return job;

@@ -102,7 +102,10 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
                                                  impl_->options.elsewhere));
   WL_ASSIGN_OR_RETURN(JobRow made,
                       impl_->store->create_job(job.row, job.result_id, impl_->options.rules(team).most_jobs));
-  if (!is_done(made.state)) {
+  if (is_done(made.state)) {
+    impl_->options.looked_up(job.hits, job.misses);
+    impl_->options.job_ended(made.state);
+  } else {
     // A view from the start, so that nobody finds the job missing while the engine takes it up.
     impl_->views.begin(made.id, job_of(made));
     impl_->loop.post([impl = impl_.get(), made, plan = std::move(job.plan)]() mutable {

@@ -37,11 +37,17 @@ struct EngineOptions {
   std::function<void(const std::string& key)> promoted = {};  // a key has a new record; on the engine's thread
   RulesOf rules = [](const std::string&) { return TeamRules(); };
   Elsewhere elsewhere = {};
-  // For those who count. Called on any thread; a lease that has ended without a report.
+  // For those who count; called on any thread. lease_ended: without a report.
   std::function<void(const std::vector<Trial>&)> stored = [](const auto&) {};
   std::function<void(LeaseEnd)> lease_ended = [](LeaseEnd) {};
   bool reverify = false;  // winners are verified again when a worker with other compilers or another driver registers
   std::function<void(Reverified)> reverified = [](Reverified) {};  // what became of one; on the engine's thread
+  // The groups of a new job that the store has a good enough record of, and the others.
+  std::function<void(int64_t hits, int64_t misses)> looked_up = [](int64_t, int64_t) {};
+  std::function<void(JobState)> job_ended = [](JobState) {};
+  // Seconds from the beginning of a search, unless it began before this process, until it had a right kernel, and until
+  // it had the one that is the fastest of its rounds.
+  std::function<void(double)> first_kernel = [](double) {}, best_kernel = [](double) {};
 };
 
 struct LeaseGrant {

@@ -86,7 +86,7 @@ void Jobs::take_found(const JobRow& row, const MadePlan& plan, TakePlan take) {
   const auto go_on = [this, id = row.id, plan, take](const std::string&) {
     loop_->post([this, id, plan, take] { (this->*take)(id, *std::move(plan)); });
   };
-  plan->ok() ? find_missing(*store_, elsewhere_, **plan, row, go_on) : go_on("");
+  plan->ok() ? find_missing(*store_, options_.elsewhere, **plan, row, go_on) : go_on("");
 }
 
 // Planning that ends the coordinator again and again is not tried for ever. Only what takes long may be what ended it:
@@ -196,7 +196,7 @@ void Jobs::on_round(const Search& search) {
 }
 
 void Jobs::on_record(const Search& search, const KernelRecord& record, Origin origin) {
-  if (origin != Origin::kKnown && promoted_) promoted_(record.key);
+  if (origin != Origin::kKnown && options_.promoted) options_.promoted(record.key);
   for (int64_t id : search.jobs) {
     ActiveJob& job = jobs_.at(id);
     job.records.insert_or_assign(search.group.key, record);
@@ -328,9 +328,10 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
     job.row.state = JobState::kFailed;
     job.row.error = stored;
   }
+  options_.job_ended(job.row.state);
   publish(job);
   const int64_t id = job.row.id;
-  if (job.reverifying && job.row.state == JobState::kSucceeded) reverified_.ended(*job.row.device, job.row.team);
+  if (job.reverifying && job.row.state == JobState::kSucceeded) winners_verified_(*job.row.device, job.row.team);
   searches_->leave(id);
   jobs_.erase(id);
   // What the store could not take is at least said to who asks while this process lives.

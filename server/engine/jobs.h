@@ -66,21 +66,13 @@ struct ActiveJob {
   bool refined = false;   // it is the best cover of what was measured
 };
 
-// Told of jobs that verify winners again, on the engine's thread.
-struct Reverifications {
-  std::function<void(Reverified outcome)> settled = [](Reverified) {};  // what became of a winner is stored
-  // A job has succeeded that verified them on this device for a team.
-  std::function<void(const Device& device, const std::string& team)> ended = [](const Device&, const std::string&) {};
-};
-
 class Jobs : public SearchObserver {
  public:
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
-  // known by then. `promoted`: the records of this key have changed. `reverified`: a job that verified winners again
-  // has ended.
+  // known by then. `winners_verified`: a job has succeeded that verified winners again on this device for a team.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void()> recovered, std::function<void(const std::string& key)> promoted, Elsewhere elsewhere,
-       Reverifications reverified)
+       std::function<void()> recovered, const EngineOptions& options,
+       std::function<void(const Device& device, const std::string& team)> winners_verified)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
@@ -88,9 +80,8 @@ class Jobs : public SearchObserver {
         views_(views),
         searches_(searches),
         recovered_(std::move(recovered)),
-        promoted_(std::move(promoted)),
-        elsewhere_(std::move(elsewhere)),
-        reverified_(std::move(reverified)) {}
+        options_(options),
+        winners_verified_(std::move(winners_verified)) {}
 
   void recover(std::vector<JobRow> rows);  // Takes up the jobs that were not done when the coordinator started.
   // Takes a job up, again if it had no device so far. `plan`: if it was made already.
@@ -156,9 +147,8 @@ class Jobs : public SearchObserver {
   JobViews* const views_;
   Searches* const searches_;
   const std::function<void()> recovered_;
-  const std::function<void(const std::string& key)> promoted_;
-  const Elsewhere elsewhere_;
-  const Reverifications reverified_;
+  const EngineOptions& options_;
+  const std::function<void(const Device& device, const std::string& team)> winners_verified_;
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };

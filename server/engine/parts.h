@@ -57,7 +57,7 @@ struct Engine::Impl {
                      [this](int64_t search_id, const absl::Status& status) {
                        loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
                      }}};
-  Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options.sign, options.rules};
+  Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options};
   Jobs jobs{store,
             compiler,
             &loop,
@@ -65,10 +65,8 @@ struct Engine::Impl {
             &views,
             &searches,
             [this] { leases.recovered(); },
-            options.promoted,
-            options.elsewhere,
-            {.settled = options.reverified,
-             .ended = [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }}};
+            options,
+            [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
 
   // Winners that other environments have for a device (reverify/find.cpp).
   void look_for_winners(const Device& device, const std::string& team);    // the engine's thread: a worker has come
@@ -82,8 +80,9 @@ struct Engine::Impl {
 // A job that a client asks for, before it is stored: answered from the store where that suffices.
 struct NewJob {
   JobRow row;
-  std::optional<JobPlan> plan;  // made for a job that is to be searched
-  std::string result_id;        // under which its result, if it has one, becomes a whole answer
+  std::optional<JobPlan> plan;   // made for a job that is to be searched
+  std::string result_id;         // under which its result, if it has one, becomes a whole answer
+  int64_t hits = 0, misses = 0;  // groups that the store has a good enough record of, and others
 };
 // A job whose device is not known yet waits for one: that is no error. What the store lacks is looked for elsewhere
 // first.

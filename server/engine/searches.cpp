@@ -109,6 +109,7 @@ absl::StatusOr<Search*> Searches::take_up(const SearchRow& row, const PlannedGro
   WL_ASSIGN_OR_RETURN(std::vector<PhaseTrial> trials, store_->trials(row.id));
   WL_ASSIGN_OR_RETURN(auto seeds, store_->unconcluded_seeds(row.id));
   resume(search, std::move(trials), std::move(batches), std::move(seeds));
+  search.timed = !search.all.empty() || !search.restored.empty();
   if (!search.restored.empty()) leases_->expect(row.id);
   return &searches_.emplace(row.id, std::move(search)).first->second;
 }
@@ -252,8 +253,10 @@ void Searches::on_trials(int64_t id, const std::string& batch_id, const std::vec
   const std::optional<int64_t> known = take_open(*search, batch_id);
   if (!known) return;
   const int64_t phase = *known;
+  const double before_ns = search->tally.best_ns;
   for (const Trial& trial : trials) add_trial(*search, {phase, trial, worker});
   if (phase == 0) {
+    note_best(*search, before_ns);
     search->saving = expected_saving(standing(*search));
     mark(*search);
     return observer_->on_round(*search);
@@ -285,8 +288,18 @@ void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   }
 }
 
+// The fastest kernel of the rounds took `before_ns` so far; 0: there was none.
+void Searches::note_best(Search& search, double before_ns) {
+  const double now_ns = search.tally.best_ns;
+  if (search.timed || !(now_ns > 0) || (before_ns > 0 && now_ns >= before_ns)) return;
+  search.best_at = Clock::now();
+  if (before_ns <= 0) options_.first_kernel(std::chrono::duration<double>(*search.best_at - search.taken_up).count());
+}
+
 void Searches::finish(Search& search, Search::End end) {
   search.end = end;
+  if (end == Search::End::kRecord && search.best_at && !std::exchange(search.timed, true))
+    options_.best_kernel(std::chrono::duration<double>(*search.best_at - search.taken_up).count());
   observer_->on_end(search);
 }
 
@@ -314,7 +327,7 @@ void Searches::wanted_now(Search& search) {
 
 // What its batches have their turn by.
 TeamRules Searches::rules_of(const Search& search) const {
-  TeamRules rules = rules_(search.row.team);
+  TeamRules rules = options_.rules(search.row.team);
   if (search.background) rules.priority = kBackground;
   return rules;
 }

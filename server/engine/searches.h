@@ -39,6 +39,10 @@ struct Search {
   int64_t phase = 0;                     // of the last promotion that was begun
   bool unconcluded = false;              // the store has its trials, and nothing has followed from them yet
   Clock::time_point taken_up = Clock::now();
+  // When its rounds had the fastest kernel so far; nothing: they have none that is right, or the search began before
+  // this process.
+  std::optional<Clock::time_point> best_at;
+  bool timed = false;  // it has said how long that took
   double budget_s = 0;
   double bound_ns = 0;   // by nominal rates, no kernel of the group is faster
   double floor_ns = 0;   // by peaks: what is faster is not believed
@@ -89,15 +93,14 @@ class Searches {
  public:
   // All must outlive the searches.
   Searches(Store* store, const Compiler* compiler, EventLoop* loop, Leases* leases, const Workers* workers,
-           SearchObserver* observer, std::function<void(KernelRecord*)> sign, RulesOf rules)
+           SearchObserver* observer, const EngineOptions& options)
       : store_(store),
         compiler_(compiler),
         loop_(loop),
         leases_(leases),
         workers_(workers),
         observer_(observer),
-        sign_(std::move(sign)),
-        rules_(std::move(rules)) {}
+        options_(options) {}
 
   // The live search of this row, read from the store if it is not live yet. `known`: records whose plans may suit it.
   absl::StatusOr<Search*> take_up(const SearchRow& row, const PlannedGroup& group, const Device& device,
@@ -126,6 +129,7 @@ class Searches {
   void next(Search& search);
   void finish(Search& search, Search::End end);
   TeamRules rules_of(const Search& search) const;
+  void note_best(Search& search, double before_ns);
   void drop_unwanted(std::map<int64_t, Search>::iterator at);
   std::optional<int64_t> take_open(Search& search, const std::string& batch_id);
   // promotions.cpp
@@ -158,8 +162,7 @@ class Searches {
   Leases* const leases_;
   const Workers* const workers_;
   SearchObserver* const observer_;
-  const std::function<void(KernelRecord*)> sign_;  // what is promoted; empty: nothing is signed
-  const RulesOf rules_;
+  const EngineOptions& options_;
   std::map<int64_t, Search> searches_;  // by id
   uint64_t last_token_ = 0;
   std::map<std::string, int64_t> rounds_each_;  // most_rounds() by device, since the last tick

@@ -26,8 +26,12 @@ absl::StatusOr<KnownPlans> Jobs::known_plans(const JobRow& job) {
 }
 
 absl::Status Jobs::want_all(ActiveJob& job) {
-  for (const PlannedGroup& group : job.plan->groups)
+  int64_t misses = 0;
+  for (const PlannedGroup& group : job.plan->groups) {
     WL_RETURN_IF_ERROR(want(job, group, group.searched() ? job.row.options.trials : 1));
+    misses += job.searches.contains(group.key) ? 1 : 0;
+  }
+  options_.looked_up(static_cast<int64_t>(job.plan->groups.size()) - misses, misses);
   return absl::OkStatus();
 }
 

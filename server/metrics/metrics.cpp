@@ -25,6 +25,9 @@ namespace pm = prometheus;
 const pm::Histogram::BucketBoundaries kBuckets = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                   0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
+// Seconds of a search, from one round of a small group to a night.
+const pm::Histogram::BucketBoundaries kSearchBuckets = {0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1200, 3600, 14400};
+
 std::set<std::string> methods_of_protocol() {
   std::set<std::string> names;
   for (const google::protobuf::FileDescriptor* file : protocol_files())
@@ -43,6 +46,19 @@ struct Metrics::Impl {
   pm::Family<pm::Gauge>& gauges(const char* name, const char* help) {
     return pm::BuildGauge().Name(name).Help(help).Register(registry);
   }
+
+  pm::Histogram& histogram(const char* name, const char* help) {
+    return pm::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, kSearchBuckets);
+  }
+  struct Lookups {
+    explicit Lookups(pm::Family<pm::Counter>& family)
+        : hits(family.Add({{"result", "hit"}})), misses(family.Add({{"result", "miss"}})) {}
+    void add(int64_t found, int64_t missing) const {
+      hits.Increment(static_cast<double>(found));
+      misses.Increment(static_cast<double>(missing));
+    }
+    pm::Counter &hits, &misses;
+  };
 
   pm::Registry registry;
   const std::set<std::string> methods = methods_of_protocol();
@@ -63,6 +79,14 @@ struct Metrics::Impl {
   pm::Family<pm::Gauge>& upstream = gauges("warploom_upstream_up", "Whether the upstream can be reached.");
   pm::Family<pm::Counter>& again =
       counters("warploom_reverified_total", "Kernels of other compilers or drivers that were verified again.");
+  pm::Family<pm::Counter>& done = counters("warploom_jobs_ended_total", "Jobs that are done.");
+  Lookups fetches{counters("warploom_kernel_fetches_total", "Records that clients asked for by key or digest.")};
+  Lookups groups{counters("warploom_job_groups_total",
+                          "Groups of jobs: hits have a record that is good enough in the store, misses are searched.")};
+  pm::Histogram& first = histogram("warploom_search_first_kernel_seconds",
+                                   "Time from the beginning of a search to its first right kernel.");
+  pm::Histogram& best = histogram("warploom_search_best_kernel_seconds",
+                                  "Time from the beginning of a search to the kernel that was the fastest at its end.");
   // These change with their number only when a target comes or goes, so they are made anew each time.
   pm::Family<pm::Gauge>& ready = gauges("warploom_queue_candidates", "Candidates that wait for a worker.");
   pm::Family<pm::Gauge>& jobs = gauges("warploom_jobs", "Jobs that are not done.");
@@ -71,6 +95,7 @@ struct Metrics::Impl {
   pm::Gauge& drained = gauges("warploom_drained", "Whether workers get no new work.").Add({});
   pm::Gauge& database = gauges("warploom_store_database_bytes", "Size of the database.").Add({});
   pm::Gauge& log = gauges("warploom_store_log_bytes", "Size of its write-ahead log.").Add({});
+  pm::Gauge& objects = gauges("warploom_store_objects_bytes", "Size of the compiled objects.").Add({});
   pm::Gauge& heap = gauges("warploom_heap_bytes", "Memory that allocations hold.").Add({});
   pm::Gauge& resident = gauges("process_resident_memory_bytes", "Resident memory size.").Add({});
   pm::Gauge& descriptors = gauges("process_open_fds", "Open file descriptors.").Add({});
@@ -94,13 +119,16 @@ CoordinatorState process_state() {
   return out;
 }
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {
+Metrics::Metrics(std::span<const char* const> lease_ends) : impl_(std::make_unique<Impl>()) {
   impl_->gauges("warploom_build_info", "Always 1; its labels say what runs.")
       .Add({{"version", WARPLOOM_VERSION}})
       .Set(1);
   impl_->started.Set(static_cast<double>(time(nullptr)));
   for (const char* outcome : kOutcomeNames) impl_->trials.Add({{"outcome", outcome}});
   for (const char* outcome : {"kept", "moved", "lost"}) impl_->again.Add({{"outcome", outcome}});
+  for (const char* why : lease_ends) impl_->ended.Add({{"reason", why}});
+  for (int state = 0; state < kJobStateCount; ++state)
+    if (is_done(static_cast<JobState>(state))) impl_->done.Add({{"state", kJobStateNames[state]}});
 }
 
 Metrics::~Metrics() = default;
@@ -136,6 +164,26 @@ void Metrics::reverified(const std::string& outcome) {
   impl_->again.Add({{"outcome", outcome}}).Increment();
 }
 
+void Metrics::fetched(int64_t hits, int64_t misses) {
+  impl_->fetches.add(hits, misses);
+}
+
+void Metrics::looked_up(int64_t hits, int64_t misses) {
+  impl_->groups.add(hits, misses);
+}
+
+void Metrics::job_ended(JobState state) {
+  impl_->done.Add({{"state", kJobStateNames[static_cast<int>(state)]}}).Increment();
+}
+
+void Metrics::first_kernel(double seconds) {
+  impl_->first.Observe(seconds);
+}
+
+void Metrics::best_kernel(double seconds) {
+  impl_->best.Observe(seconds);
+}
+
 std::string Metrics::text(const CoordinatorState& state) {
   Impl& impl = *impl_;
   const std::lock_guard lock(impl.text_lock);
@@ -154,6 +202,7 @@ std::string Metrics::text(const CoordinatorState& state) {
       {&impl.drained, state.drained ? 1 : 0},
       {&impl.database, state.database_bytes},
       {&impl.log, state.log_bytes},
+      {&impl.objects, state.objects_bytes},
       {&impl.heap, state.heap_bytes},
       {&impl.resident, state.resident_bytes},
       {&impl.descriptors, state.descriptors},

@@ -7,10 +7,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "compiler/base/records.h"
+#include "compiler/base/job.h"
 
 namespace wl {
 
@@ -21,6 +22,7 @@ struct CoordinatorState {
   int64_t workers_alive = 0, workers_gone = 0;
   int64_t leases = 0;
   int64_t database_bytes = 0, log_bytes = 0;   // of the store's file and its write-ahead log
+  int64_t objects_bytes = 0;                   // of the compiled objects beside it
   int64_t heap_bytes = 0, resident_bytes = 0;  // 0: not known
   double processor_s = 0;                      // that the process has used
   int64_t descriptors = 0;
@@ -34,7 +36,8 @@ CoordinatorState process_state();
 // Every function may be called from any thread.
 class Metrics {
  public:
-  Metrics();
+  // `lease_ends`: the reasons that lease_ended() will be told. Their counters are there from the start, at 0.
+  explicit Metrics(std::span<const char* const> lease_ends);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -44,12 +47,17 @@ class Metrics {
   // it was.
   void call_ended(const std::string& method, const std::string& code, double seconds, bool waits);
   void trials_stored(const std::vector<Trial>& trials);
-  void commit_ended(double seconds);         // of a transaction of the store, fsync included
-  void lease_ended(const std::string& why);  // without a report
   // The upstream was asked for something, or a record was offered to it.
   void upstream_asked(const std::string& outcome);
   void upstream_offered(const std::string& outcome);
-  void reverified(const std::string& outcome);  // a kernel of another environment: "kept", "moved" or "lost"
+  void reverified(const std::string& outcome);   // a kernel of another environment: "kept", "moved" or "lost"
+  void commit_ended(double seconds);             // of a transaction of the store, fsync included
+  void lease_ended(const std::string& why);      // without a report
+  void fetched(int64_t hits, int64_t misses);    // records that were asked for by key or digest
+  void looked_up(int64_t hits, int64_t misses);  // groups of new jobs, in the store
+  void job_ended(JobState state);
+  void first_kernel(double seconds);  // of a search, since it began
+  void best_kernel(double seconds);
 
   // The text format of Prometheus, version 0.0.4.
   std::string text(const CoordinatorState& state);

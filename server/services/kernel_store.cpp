@@ -47,11 +47,19 @@ class KernelStoreService final : public Fetching {
   template <typename Request>
   grpc::ServerUnaryReactor* fetch(grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
                                   grpc::ByteBuffer* out);
+  struct Count {
+    int64_t hits = 0, misses = 0;
+  };
   // `problem`: why the upstream could not be asked for what is missing.
   static absl::Status answer(const v1::GetKernelRequest& request, const Source& source, const std::string& problem,
-                             grpc::ByteBuffer* out);
+                             grpc::ByteBuffer* out, Count* count);
   static absl::Status answer(const v1::BatchGetKernelsRequest& request, const Source& source,
-                             const std::string& problem, grpc::ByteBuffer* out);
+                             const std::string& problem, grpc::ByteBuffer* out, Count* count);
+  // Ends a call whose answer is found.
+  void finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status, const Count& count) const {
+    serving_.fetched(count.hits, count.misses);
+    reactor->Finish(to_grpc(status));
+  }
   Fetched read(const Reader& reader, const v1::GetKernelRequest& request);
 
   const Serving serving_;
@@ -90,14 +98,18 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
     if (!found) return absl::UnavailableError("not at hand");
     return found;
   };
-  if (answer(*parsed, at_hand, "", out).ok()) {
-    reactor->Finish(grpc::Status::OK);
+  Count count;
+  if (answer(*parsed, at_hand, "", out, &count).ok()) {
+    finish(reactor, absl::OkStatus(), count);
     return reactor;
   }
   const auto stored = [this, reader = *reader](const v1::GetKernelRequest& question) { return read(reader, question); };
   const auto again = [=, this](const Asked& asked) {
-    const bool taken = serving_.quick->post(
-        [=, problem = asked.problem] { reactor->Finish(to_grpc(answer(*parsed, stored, problem, out))); });
+    const bool taken = serving_.quick->post([=, this, problem = asked.problem] {
+      Count found;
+      const absl::Status status = answer(*parsed, stored, problem, out, &found);
+      finish(reactor, status, found);
+    });
     if (!taken) reactor->Finish(too_busy());
   };
   const bool taken = serving_.quick->post([=, this] {
@@ -108,8 +120,9 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
       if (found.ok() && !*found) missing.push_back(question_of(question));
       return found;
     };
-    const absl::Status status = answer(*parsed, noting, "", out);
-    if (missing.empty() || serving_.upstream == nullptr) return reactor->Finish(to_grpc(status));
+    Count found;
+    const absl::Status status = answer(*parsed, noting, "", out, &found);
+    if (missing.empty() || serving_.upstream == nullptr) return finish(reactor, status, found);
     ask_upstream(serving_, *context, missing, again);
   });
   if (!taken) reactor->Finish(too_busy());
@@ -117,8 +130,9 @@ grpc::ServerUnaryReactor* KernelStoreService::fetch(grpc::CallbackServerContext*
 }
 
 absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, const Source& source,
-                                        const std::string& problem, grpc::ByteBuffer* out) {
+                                        const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   WL_ASSIGN_OR_RETURN(const std::optional<grpc::Slice> record, source(request));
+  ++(record ? count->hits : count->misses);
   if (!record) {
     return absl::NotFoundError(cat("no record of ", request.key().empty() ? request.digest() : request.key(),
                                    problem.empty() ? "" : "; ", problem));
@@ -129,7 +143,7 @@ absl::Status KernelStoreService::answer(const v1::GetKernelRequest& request, con
 
 // A BatchGetKernelsResponse, put together from records that are serialised already.
 absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& request, const Source& source,
-                                        const std::string& problem, grpc::ByteBuffer* out) {
+                                        const std::string& problem, grpc::ByteBuffer* out, Count* count) {
   using google::protobuf::io::CodedOutputStream;
   constexpr uint8_t kItems = 1 << 3 | 2, kRecord = 1 << 3 | 2;  // field 1 of both messages, length-delimited
   std::vector<grpc::Slice> slices;
@@ -152,6 +166,7 @@ absl::Status KernelStoreService::answer(const v1::BatchGetKernelsRequest& reques
     slices.emplace_back(head.data(), static_cast<size_t>(end - head.data()));
     if (record) slices.push_back(*record);
     if (record) bytes += record->size();
+    ++(record ? count->hits : count->misses);
   }
   v1::BatchGetKernelsResponse rest;
   rest.set_upstream_problem(fitted(problem, TextKind::kText, kMostMessage));

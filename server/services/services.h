@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -62,6 +63,8 @@ struct Serving {
   Budget* waiting;                     // long polls and watches
   Budget* transfers;                   // bytes of blobs and of answers of Inspect
   double lease_s;
+  // For those who count, on any thread: records that were asked for by key or digest, and were or were not there.
+  std::function<void(int64_t hits, int64_t misses)> fetched;
 };
 
 // Whose jobs and records a caller may see. Embedded mode sees every one.

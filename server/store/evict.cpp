@@ -185,6 +185,15 @@ absl::Status Store::Impl::evict_objects(int64_t bound, Evicted* out) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<int64_t> Store::object_bytes() {
+  int64_t bytes = 0;
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
+    WL_ASSIGN_OR_RETURN(bytes, bytes_of_objects(sql));
+    return absl::OkStatus();
+  }));
+  return bytes;
+}
+
 absl::StatusOr<Evicted> Store::evict(const StoreBounds& bounds) {
   Evicted out;
   WL_RETURN_IF_ERROR(impl_->store_used());

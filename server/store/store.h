@@ -316,6 +316,7 @@ class Store {
   // disk is full, or max_object_bytes.
   absl::Status put_blob(const std::string& digest, const std::string& bytes);
   absl::StatusOr<std::optional<std::string>> blob(const std::string& digest);
+  absl::StatusOr<int64_t> object_bytes();  // of all compiled objects
   // Removes the files of objects that no row knows: they were written just before a crash. Returns how many.
   absl::StatusOr<int64_t> sweep_blobs();
   absl::StatusOr<std::vector<std::string>> missing_blobs(const std::vector<std::string>& digests);

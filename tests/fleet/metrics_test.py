@@ -2,6 +2,7 @@
 """Metrics and health of a real coordinator over HTTP: what a job leaves in them, that labels stay few whatever callers say, readiness
 while it is drained, HTTPS with its certificate, and what wrong addresses say."""
 
+import json
 import os
 import re
 import ssl
@@ -62,7 +63,9 @@ def counts(scratch):
     expect(after["warploom_trials_total{outcome=\"correct\"}"] >= 8 and after['warploom_workers{state="alive"}'] == 1, text)
     expect(after[miss] == 1, text)
     expect(after["warploom_store_commit_duration_seconds_count"] > 8 and after["warploom_store_database_bytes"] > 0, text)
-    expect(not any(value for sample, value in after.items() if sample.startswith(("warploom_queue_candidates", "warploom_jobs"))), text)
+    gone = ("warploom_queue_candidates", "warploom_jobs{")
+    expect(not any(value for sample, value in after.items() if sample.startswith(gone)), text)
+    looks_up_and_ends(scratch, server, where, after)
     for secret in ("somebody", "ab" * 32, "g.graph"):
         expect(secret not in text, f"{secret} is in the metrics")
     expect(ask(f"http://{where}/healthz") == (200, "alive\n") and ask(f"http://{where}/readyz") == (200, "ready\n"), "health")
@@ -72,6 +75,27 @@ def counts(scratch):
     expect(code == 503 and "drained" in said, (code, said))
     worker.kill()
     return where
+
+
+def looks_up_and_ends(scratch, server, where, after):
+    """Hits and misses of jobs and fetches, how jobs end, and when searches had their kernels."""
+    expect(after['warploom_jobs_ended_total{state="succeeded"}'] == 1 and after['warploom_jobs_ended_total{state="failed"}'] == 0, after)
+    groups = after['warploom_job_groups_total{result="miss"}']
+    expect(groups >= 1 and after['warploom_job_groups_total{result="hit"}'] == 0, after)
+    for which in ("first", "best"):
+        expect(after[f"warploom_search_{which}_kernel_seconds_count"] >= 1, after)
+    sums = [after[f"warploom_search_{which}_kernel_seconds_sum"] for which in ("first", "best")]
+    expect(0 < sums[0] <= sums[1], f"the best kernel came before the first: {sums}")
+    expect(after['warploom_kernel_fetches_total{result="miss"}'] == 1, after)
+    expect(after["warploom_store_objects_bytes"] > 0 and after['warploom_leases_lost_total{reason="expired"}'] == 0, after)
+    key = json.loads(scratch.run("warploom", "records", *server, "--json", "-").out)["records"][0]["key"]
+    for _ in range(2):  # the second answer is one that was kept
+        scratch.run("warploom", "get", key, *server)
+    scratch.run("warploom", "tune", "g.graph", *server, "--trials", 8)
+    later = values(ask(f"http://{where}/metrics")[1])
+    expect(later['warploom_jobs_ended_total{state="succeeded"}'] == 2, later)
+    expect(later['warploom_job_groups_total{result="hit"}'] >= 1 and later['warploom_job_groups_total{result="miss"}'] == groups, later)
+    expect(later['warploom_kernel_fetches_total{result="hit"}'] >= 2, later)
 
 
 def secure(scratch):

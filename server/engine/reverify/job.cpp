@@ -168,7 +168,7 @@ absl::Status Jobs::settle(ActiveJob& job, const std::string& key, const std::str
   row.plan = record ? record->plan : "";
   row.ns = record ? undisturbed_ns(record->samples_ns) : 0;
   WL_RETURN_IF_ERROR(store_->settle_reverified(row));
-  reverified_.settled(row.outcome);
+  options_.reverified(row.outcome);
   if (record) {
     job.records.insert_or_assign(key, *record);
     job.transferred.insert(key);
