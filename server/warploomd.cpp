@@ -2,8 +2,6 @@
 #include <grpc/support/log.h>
 #include <malloc.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <time.h>
 #include <toml++/toml.h>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "compiler/base/status.h"
+#include "proto/log.h"
 #include "server/coordinator.h"
 #include "server/listener.h"
 #include "server/services/callers.h"
@@ -50,7 +49,7 @@ int exit_code(const absl::Status& status) {
 }
 
 int fail(const absl::Status& status) {
-  std::fprintf(stderr, "warploomd: %s\n", std::string(status.message()).c_str());
+  wl::log_end("warploomd", std::string(status.message()));
   return exit_code(status);
 }
 
@@ -68,6 +67,7 @@ struct Daemon {
   std::string config, restore;
   std::string token, token_roles, token_life = "90d", token_team;  // of the command `token`
   std::string offer = "none";
+  std::string log_format = wl::kLogFormatNames[0];
   bool verbose = false;
   double upstream_check_minutes = 10;
   bool no_reverify = false;
@@ -123,6 +123,7 @@ std::vector<Setting> Daemon::settings() {
       {"--database-gb", "database_gb", &database_gb,
        "evict what is neither served, pinned nor needed beyond so many GB of the database", 0.001, 1e6},
       {"--objects-gb", "objects_gb", &objects_gb, "likewise of compiled objects", 0.001, 1e6},
+      {"--log-format", "log_format", &log_format, "text, or json: an object of JSON in each line of the log"},
   };
 }
 
@@ -258,6 +259,11 @@ std::optional<int> read_options(int argc, char** argv, Daemon* daemon) {
   if (!daemon->config.empty()) {
     if (const absl::Status status = read_config(daemon->config, app, settings); !status.ok()) return fail(status);
   }
+  const auto format = std::find(std::begin(wl::kLogFormatNames), std::end(wl::kLogFormatNames), daemon->log_format);
+  if (format == std::end(wl::kLogFormatNames))
+    return fail(wl::invalid("--log-format: expected text or json, found \"", daemon->log_format, "\""));
+  spdlog::set_level(daemon->verbose ? spdlog::level::debug : spdlog::level::info);
+  wl::open_log("warploomd", static_cast<wl::LogFormat>(format - std::begin(wl::kLogFormatNames)));
   const auto offer = parse_offer(daemon->offer);
   if (!offer.ok()) return fail(offer.status());
   daemon->options.reverify = !daemon->no_reverify;
@@ -295,11 +301,9 @@ int main(int argc, char** argv) {
   Daemon daemon;
   if (const std::optional<int> code = read_options(argc, argv, &daemon)) return *code;
   wl::CoordinatorOptions& options = daemon.options;
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("warploomd"));
-  spdlog::set_level(daemon.verbose ? spdlog::level::debug : spdlog::level::info);
   // This program reports a port in use itself.
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  if (!daemon.verbose) gpr_set_log_function([](gpr_log_func_args*) {});
+  gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
 
   // Signals are blocked before any thread starts, so that every thread leaves them to sigwait.
   sigset_t signals;

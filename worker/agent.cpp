@@ -1,6 +1,5 @@
 #include "worker/agent.h"
 
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "proto/backoff.h"
+#include "proto/log.h"
 #include "proto/wire.h"
 #include "runtime/pool.h"
 #include "worker/calls.h"
@@ -98,7 +98,7 @@ class Agent {
         }
         registered_ = true;
         backoff_.reset();
-        spdlog::info("worker {}: registered", calls_.name());
+        log_line(spdlog::level::info, "registered", {{"worker", calls_.name()}});
       }
       const auto answer = calls_.acquire(wait_s());
       if (!answer.ok()) {
@@ -130,12 +130,16 @@ class Agent {
     return std::min(options_.wait_s, std::max(0.2, options_.exit_when_idle_s / 2));
   }
 
+  LogFields fields_of(const v1::Lease& lease) const {
+    return {{"worker", calls_.name()}, {"batch", lease.batch().id()}, {"lease", lease.lease_id()}};
+  }
+
   // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
   // not logged.
   void log_once(const absl::Status& status) {
     if (absl::IsUnavailable(status) || status.message() == last_logged_) return;
     last_logged_ = std::string(status.message());
-    spdlog::warn("worker {}: {}; trying again", calls_.name(), last_logged_);
+    log_line(spdlog::level::warn, cat(last_logged_, "; trying again"), {{"worker", calls_.name()}});
   }
 
   void back_off() {
@@ -147,7 +151,7 @@ class Agent {
   absl::Status work(const v1::Lease& lease) {
     const absl::StatusOr<Batch> batch = from_proto(lease.batch());
     if (!batch.ok()) {
-      spdlog::error("worker {}: lease {}: {}", calls_.name(), lease.lease_id(), std::string(batch.status().message()));
+      log_line(spdlog::level::err, cat("a lease cannot be used: ", batch.status().message()), fields_of(lease));
       calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
       return absl::OkStatus();
     }
@@ -192,7 +196,7 @@ class Agent {
       const std::string why(status.message());
       if (stop_.stop_requested()) return calls_.release(lease, "the worker has to stop", /*unable=*/false);
       if (!may_pass(status)) {
-        spdlog::error("worker {}: report of {} was refused: {}", calls_.name(), lease.batch().id(), why);
+        log_line(spdlog::level::err, cat("a report was refused: ", why), fields_of(lease));
         return calls_.release(lease, why, /*unable=*/true);
       }
       if (idle_too_long()) return;
@@ -258,7 +262,7 @@ absl::Status run_agent(std::shared_ptr<grpc::Channel> channel, const AgentOption
   if (!lanes.empty()) ends[0] = Agent(channel, lanes[0], &machine, stop).run();
   for (std::thread& thread : threads) thread.join();
   for (size_t i = 0; i < lanes.size(); ++i)
-    if (!ends[i].ok()) spdlog::error("worker {}: {}", lanes[i].name, std::string(ends[i].message()));
+    if (!ends[i].ok()) log_line(spdlog::level::err, std::string(ends[i].message()), {{"worker", lanes[i].name}});
   const bool any = std::any_of(ends.begin(), ends.end(), [](const absl::Status& end) { return end.ok(); });
   return lanes.empty() || any ? absl::OkStatus() : ends[0];
 }

@@ -1,18 +1,17 @@
 // warploom-worker measures candidates for a coordinator on this machine.
 #include <grpc/support/log.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "proto/dial.h"
+#include "proto/log.h"
 #include "worker/agent.h"
 #include "worker/check.h"
 
@@ -24,6 +23,12 @@ std::string default_runner() {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
   return (self.parent_path() / "warploom-runner").string();
+}
+
+// Tells why the program ends, and returns the exit code.
+int end(int code, const std::string& why) {
+  wl::log_end("warploom-worker", why);
+  return code;
 }
 
 // Fills in the devices that the worker offers. Returns an error message about the names, or "".
@@ -67,6 +72,7 @@ struct Arguments {
   std::string sandbox = "auto";
   double exit_when_idle_s = -1;
   bool quiet = false, check = false, json = false;
+  std::string log_format = "text";
   wl::DialOptions dialled;
 };
 
@@ -102,6 +108,9 @@ void add_options(CLI::App& app, Arguments& out) {
                    "say what this machine has and lacks as a worker, and how fast its devices are, and "
                    "end; exit code 2: something is missing");
   app.add_flag("--json", out.json, "with --check: for programs")->needs(check);
+  app.add_option("--log-format", out.log_format, "text, or json: an object of JSON in each line of the log")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->default_str("text");
 }
 
 wl::MeasureOptions measure_options(const Arguments& arguments) {
@@ -137,14 +146,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "--server is required\nRun with --help for more information.\n");
     return kWrongUsage;
   }
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("warploom-worker"));
   spdlog::set_level(arguments.quiet ? spdlog::level::err : spdlog::level::info);
+  wl::open_log("warploom-worker", arguments.log_format == "json" ? wl::LogFormat::kJson : wl::LogFormat::kText);
   gpr_set_log_function([](gpr_log_func_args*) {});
-  if (access(arguments.runner.c_str(), X_OK) != 0) {
-    std::fprintf(stderr, "warploom-worker: runner %s: cannot be run; name it with --runner\n",
-                 arguments.runner.c_str());
-    return kWrongUsage;
-  }
+  if (access(arguments.runner.c_str(), X_OK) != 0)
+    return end(kWrongUsage, "runner " + arguments.runner + ": cannot be run; name it with --runner");
 
   sigset_t signals;
   sigemptyset(&signals);
@@ -158,20 +164,13 @@ int main(int argc, char** argv) {
   options.measure = measure_options(arguments);
   if (const absl::Status works =
           arguments.sandbox == "none" ? absl::OkStatus() : wl::sandbox_serves(arguments.work_dir);
-      !works.ok()) {
-    std::fprintf(stderr, "warploom-worker: %s\n", std::string(works.message()).c_str());
-    return kWrongUsage;
-  }
-  if (const std::string wrong = offer(arguments.devices, arguments.runner, options); !wrong.empty()) {
-    std::fprintf(stderr, "warploom-worker: --devices: %s\n", wrong.c_str());
-    return kWrongUsage;
-  }
+      !works.ok())
+    return end(kWrongUsage, std::string(works.message()));
+  if (const std::string wrong = offer(arguments.devices, arguments.runner, options); !wrong.empty())
+    return end(kWrongUsage, "--devices: " + wrong);
 
   const auto channel = wl::dial(arguments.server, arguments.dialled);
-  if (!channel.ok()) {
-    std::fprintf(stderr, "warploom-worker: %s\n", std::string(channel.status().message()).c_str());
-    return kWrongUsage;
-  }
+  if (!channel.ok()) return end(kWrongUsage, std::string(channel.status().message()));
   options.explained = [&](const absl::Status& status) {
     return wl::explained(status, arguments.server, arguments.dialled);
   };
@@ -186,8 +185,7 @@ int main(int argc, char** argv) {
   pthread_kill(watcher.native_handle(), SIGUSR1);
   watcher.join();
   if (status.ok()) return 0;
-  std::fprintf(stderr, "warploom-worker: %s\n", std::string(status.message()).c_str());
   if (absl::IsUnavailable(status) || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status))
-    return kUnreachable;
-  return absl::IsInvalidArgument(status) ? kWrongUsage : kInternal;
+    return end(kUnreachable, std::string(status.message()));
+  return end(absl::IsInvalidArgument(status) ? kWrongUsage : kInternal, std::string(status.message()));
 }

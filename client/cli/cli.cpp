@@ -6,6 +6,7 @@
 
 #include "client/cli/exit_code.h"
 #include "client/program/files.h"
+#include "proto/log.h"
 
 namespace wl {
 namespace {
@@ -74,8 +75,10 @@ int run_cli(int argc, const char* const* argv, Local& local) {
   std::signal(SIGPIPE, SIG_IGN);
   auto parsed = parse_options(argc, argv);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
-  std::get<Options>(parsed).dial.token = take_token_variable();
-  absl::StatusOr<int> code = dispatch(std::get<Options>(std::move(parsed)), local);
+  Options& options = std::get<Options>(parsed);
+  if (options.log_format == "json") open_log("warploom", LogFormat::kJson);
+  options.dial.token = take_token_variable();
+  absl::StatusOr<int> code = dispatch(std::move(options), local);
   bool flushed = std::fflush(stdout) == 0;
   if (!code.ok()) {
     std::fprintf(stderr, "%s\n", error_line(code.status()).c_str());

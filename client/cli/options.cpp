@@ -285,10 +285,8 @@ void add_list_commands(CLI::App& app, Options& options) {
                           "warploom top --server HOST:7411");
   add_server(top, options)->required();
   top->add_flag("--once", options.once, "look once, as without a terminal");
-  top->add_option("--interval", options.interval_s, "seconds from one look to the next")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0))
-      ->type_name("S");
+  top->add_option("--interval", options.interval_s, "seconds from one look to the next; 1 unless said")
+      ->check(CLI::Range(0.1, 3600.0));
   top->add_option("--json", options.json, "write a line of JSON for every look; - is stdout")->type_name("FILE|-");
 
   add_reverify(app, options);
@@ -379,6 +377,8 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   CLI::App app("Finds, verifies, stores and hands out the fastest fused kernels for tensor programs.", "warploom");
   app.set_version_flag("--version", "warploom " WARPLOOM_VERSION);
   app.require_subcommand(1);
+  app.add_option("--log-format", options.log_format, "text, or json: an object of JSON in each line of the log")
+      ->check(CLI::IsMember({"text", "json"}));
   app.footer(
       "Exit codes: 0 done; 1 wrong usage; 2 bad input; 3 not in the store; 4 coordinator or worker unreachable;\n"
       "  5 no correct candidate; 6 interrupted, best so far kept; 7 internal error.\n"

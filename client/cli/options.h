@@ -21,6 +21,7 @@ struct Options {
   DialOptions dial;                                  // how it is called
   std::string signers;                               // file of the keys that may sign records; empty: any
   std::string store;                                 // path of the embedded store; empty = in the user's cache folder
+  std::string log_format = "text";                   // or "json"
   std::string json;                                  // path of the JSON report; "-" is stdout, empty writes none
   bool build_locally = false;                        // compile kernels here, from their sources
   std::string out;                                   // folder in which to write the bundle

@@ -15,10 +15,9 @@
 #include "client/program/files.h"
 #include "compiler/base/code.h"
 #include "compiler/target/target.h"
+#include "proto/log.h"
 #include "runtime/gpu_device.h"
 #include "server/coordinator.h"
-#include "spdlog/sinks/stdout_color_sinks.h"
-#include "spdlog/spdlog.h"
 #include "worker/agent.h"
 #include "worker/compile.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -109,7 +108,7 @@ class ThisMachine final : public wl::Local {
     options.measure.work_dir = fs::temp_directory_path().string();
     worker_ = std::jthread([channel = channel_, options](std::stop_token stop) {
       if (absl::Status status = wl::run_agent(channel, options, stop); !status.ok()) {
-        std::fprintf(stderr, "warploom: worker: %s\n", std::string(status.message()).c_str());
+        wl::log_end("warploom", wl::cat("worker: ", status.message()));
       }
     });
     return absl::OkStatus();
@@ -238,8 +237,8 @@ absl::StatusOr<std::string> ThisMachine::build(const wl::Source& source) {
 int main(int argc, char** argv) {
   // Log lines of the coordinator and the worker in this process would appear between the lines of the display and the
   // results.
-  spdlog::set_default_logger(spdlog::stderr_color_mt("warploom"));
   spdlog::set_level(spdlog::level::warn);
+  wl::open_log("warploom", wl::LogFormat::kText);
   ThisMachine machine;
   return wl::run_cli(argc, argv, machine);
 }

@@ -1,13 +1,12 @@
 // The part of Leases that ends leases without a report.
 #include "server/engine/lease_ends.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "proto/log.h"
 #include "server/engine/leases.h"
 
 namespace wl {
@@ -133,7 +132,9 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
   if (!upload.ok()) callbacks_.store_failed(item.offer.search_id, upload);
   if (!lost_on.ok()) return;
   callbacks_.ended(why);
-  if (lost) spdlog::warn("worker {} was lost while it had batch {}", name, owned.batch_id);
+  if (lost)
+    log_line(spdlog::level::warn, "a worker was lost while it had a batch",
+             {{"worker", name}, {"batch", owned.batch_id}, {"lease", owned.lease.lease_id}});
   switch (verdict_on({.lost_on = item.lost_on,
                       .candidates = item.offer.batch->candidates.size(),
                       .others = others_for(item).size(),

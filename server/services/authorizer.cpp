@@ -11,8 +11,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/names.h"
+#include "proto/log.h"
 #include "proto/rpc.h"
-#include "spdlog/spdlog.h"
 
 namespace wl {
 namespace {
@@ -319,7 +319,8 @@ void Authorizer::write_down(const std::string& call, const Connection& connectio
     const std::lock_guard lock(mutex_);
     const int64_t now = time(nullptr);
     if (now != second_) {
-      if (left_out_ > 0) spdlog::warn("audit {{\"refused\":{},\"left_out\":true}}", left_out_);
+      if (left_out_ > 0)
+        log_audit(spdlog::level::warn, nlohmann::ordered_json{{"refused", left_out_}, {"left_out", true}}.dump());
       second_ = now;
       written_ = left_out_ = 0;
     }
@@ -336,8 +337,8 @@ void Authorizer::write_down(const std::string& call, const Connection& connectio
       {"outcome", outcome.ok() ? "allowed" : "refused"},
   };
   if (!outcome.ok()) line["why"] = std::string(outcome.message());
-  const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  outcome.ok() ? spdlog::info("audit {}", text) : spdlog::warn("audit {}", text);
+  log_audit(outcome.ok() ? spdlog::level::info : spdlog::level::warn,
+            line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace wl

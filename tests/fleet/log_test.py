@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""With --log-format json every line of a log is an object of JSON, audit lines and the reason of an end too, whatever is in it."""
+
+import datetime
+import json
+import re
+
+import graphs
+from harness import Scratch, expect
+
+JSON = ["--log-format", "json"]
+SERVER = ["--server", "unix:s"]
+
+
+def lines_of(scratch, name):
+    """The log without what a program prints for scripts."""
+    out = []
+    for line in (scratch.root / f"{name}.log").read_text().splitlines():
+        if re.match(r"(listening|metrics) on ", line):
+            continue
+        entry = json.loads(line)
+        expect(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", entry["ts"]), line)
+        datetime.datetime.fromisoformat(entry["ts"].replace("Z", "+00:00"))
+        expect(entry["level"] in ("debug", "info", "warning", "error", "critical") and entry["message"], line)
+        out.append(entry)
+    return out
+
+
+def lines_of_a_fleet(scratch):
+    hostile = 'w" \\ {"level":"error"}'
+    daemon = scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s,127.0.0.1:0", *JSON, "--verbose", name="coordinator")
+    port = scratch.logged("coordinator", r"listening on unix:s,127\.0\.0\.1:(\d+)", "it listens")
+    worker = scratch.start("warploom-worker", *SERVER, "--devices", "fake", "--name", hostile, *JSON, name="worker")
+    (scratch.root / "g.graph").write_text(graphs.SOFTMAX)
+    scratch.run("warploom", "tune", "g.graph", *SERVER, "--trials", 4)
+    scratch.run("warploom", "drain", *SERVER)
+    scratch.run("warploom", "drain", "--server", f"127.0.0.1:{port}", expect=2)
+    for child in (worker, daemon):
+        child.process.terminate()
+        expect(child.wait(30) == 0, "it ends")
+    log = lines_of(scratch, "coordinator")
+    expect({entry["program"] for entry in log} == {"warploomd"}, log)
+    audits = [entry["audit"] for entry in log if entry["message"] == "audit"]
+    expect([audit["outcome"] for audit in audits if audit["call"] == "Drain"] == ["allowed", "refused"], audits)
+    expect(any(entry["message"].startswith("serving on unix:s") for entry in log), log)
+    registered = [entry for entry in lines_of(scratch, "worker") if entry["message"] == "registered"]
+    expect(len(registered) == 1 and registered[0]["program"] == "warploom-worker", registered)
+    expect(registered[0]["worker"].endswith(hostile), registered)
+
+
+def ends_and_mistakes(scratch):
+    def only_line(done):
+        lines = done.err.splitlines()
+        expect(len(lines) == 1, done.err)
+        return json.loads(lines[0])
+
+    end = only_line(scratch.run("warploomd", "--store", "b.db", "--listen", "0.0.0.0:0", *JSON, expect=1))
+    expect(end["level"] == "error" and "0.0.0.0" in end["message"], end)
+    end = only_line(scratch.run("warploom-worker", *SERVER, "--runner", "none", *JSON, expect=1))
+    expect(end["level"] == "error" and "--runner" in end["message"], end)
+    (scratch.root / "c.toml").write_text('store = "c.db"\nlisten = "0.0.0.0:0"\nlog_format = "json"\n')
+    expect("0.0.0.0" in only_line(scratch.run("warploomd", "--config", "c.toml", expect=1))["message"], "it is a key of the file")
+    wrong = ["--log-format", "xml"]
+    for command in (["warploomd", "--store", "x", "--listen", "unix:t"], ["warploom-worker", *SERVER], ["warploom"]):
+        said = scratch.run(command[0], *wrong, *command[1:], *(["targets"] if command == ["warploom"] else []), expect=1).err
+        expect("xml" in said and "json" in said, said)
+
+
+def main():
+    with Scratch() as scratch:
+        lines_of_a_fleet(scratch)
+        ends_and_mistakes(scratch)
+        print("ok")
+
+
+if __name__ == "__main__":
+    main()
