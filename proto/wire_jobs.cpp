@@ -124,6 +124,7 @@ v1::Job to_proto(const Job& job) {
   out.set_finished_unix_ms(job.finished_unix_ms);
   if (job.device) *out.mutable_device() = to_proto(*job.device);
   out.set_cancelling(job.cancelling);
+  out.set_trace(job.trace);
   return out;
 }
 
@@ -150,6 +151,7 @@ absl::StatusOr<Job> convert(const v1::Job& in) {
     WL_ASSIGN_OR_RETURN(out.device, convert(in.device()));
   }
   out.cancelling = in.cancelling();
+  out.trace = in.trace();
   return out;
 }
 

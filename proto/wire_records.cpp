@@ -275,6 +275,7 @@ v1::Batch to_proto(const Batch& batch) {
   }
   out.set_keep_objects(batch.keep_objects);
   out.set_phase(batch.phase);
+  out.set_trace(batch.trace);
   if (batch.limits.wave > 0) *out.mutable_limits() = limits_to_proto(batch.limits);
   return out;
 }
@@ -306,6 +307,7 @@ absl::StatusOr<Batch> convert(const v1::Batch& in) {
   }
   out.keep_objects = in.keep_objects();
   out.phase = in.phase();
+  out.trace = in.trace();
   if (in.has_limits()) out.limits = limits_from_proto(in.limits());
   return out;
 }

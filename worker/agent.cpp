@@ -131,7 +131,10 @@ class Agent {
   }
 
   LogFields fields_of(const v1::Lease& lease) const {
-    return {{"worker", calls_.name()}, {"batch", lease.batch().id()}, {"lease", lease.lease_id()}};
+    return {{"worker", calls_.name()},
+            {"batch", lease.batch().id()},
+            {"lease", lease.lease_id()},
+            {"trace", lease.batch().trace()}};
   }
 
   // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
@@ -155,6 +158,7 @@ class Agent {
       calls_.release(lease, std::string(batch.status().message()), /*unable=*/true);
       return absl::OkStatus();
     }
+    log_line(spdlog::level::info, cat("leased a batch; candidates: ", batch->candidates.size()), fields_of(lease));
     absl::StatusOr<Measured> measured = absl::InternalError("");
     bool lost = false;
     {
@@ -162,6 +166,9 @@ class Agent {
       MeasureOptions options = options_.measure;
       options.cancel = renewer.cancel();
       options.progress = [&](const Progress& progress) { renewer.progress(progress.phase, progress.counter); };
+      options.says = [this](const std::string& text, const std::string& trace) {
+        log_line(spdlog::level::info, cat("runner: ", text), {{"worker", calls_.name()}, {"trace", trace}});
+      };
       options.state = &state_;
       const bool alone = options.gpus.empty();
       machine_->begin(alone);
@@ -191,6 +198,7 @@ class Agent {
       if (status.ok()) status = calls_.report(lease, measured.trials);
       if (status.ok()) {
         backoff_.reset();
+        log_line(spdlog::level::info, cat("reported a batch; trials: ", measured.trials.size()), fields_of(lease));
         return;
       }
       const std::string why(status.message());

@@ -113,6 +113,7 @@ SetupCommand setup_of(const Batch& batch) {
   const auto most = static_cast<int>(allowed_cpus().size());
   setup.buffers = batch.problem.buffers;
   setup.cold = batch.recipe.cold;
+  setup.trace = batch.trace;
   setup.cache_bytes = last_level_cache_bytes();
   setup.threads = batch.recipe.threads;
   for (const Candidate& candidate : batch.candidates)

@@ -16,7 +16,7 @@ DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedSt
 
 DeviceRunner::~DeviceRunner() {
   if (state_ == nullptr || !is_gpu() || !runner_.running()) return;
-  runner_.watch(nullptr, nullptr);  // the flag and the listener end with this measurement
+  runner_.watch(nullptr, nullptr, nullptr);  // the flag and the listeners end with this measurement
   state_->runner = std::move(runner_);
   state_->device = options_.device;
 }
@@ -31,7 +31,7 @@ absl::Status DeviceRunner::start() {
     Runner old = std::move(state_->runner);
     if (state_->device == options_.device) {
       runner_ = std::move(old);
-      runner_.watch(options_.cancel, options_.alive);
+      runner_.watch(options_.cancel, options_.alive, options_.says);
       return absl::OkStatus();
     }
   }

@@ -43,8 +43,13 @@ class Measurement {
       : batch_(batch),
         options_(options),
         recipe_(batch.recipe),
-        device_({options.runner, device_of(batch, options), options.cancel, [this] { report(phase_, judged_count()); },
-                 options.sandbox},
+        device_({options.runner,
+                 device_of(batch, options),
+                 options.cancel,
+                 [this] { report(phase_, judged_count()); },
+                 options.sandbox,
+                 {},
+                 options.says},
                 setup_of(batch), options.state) {}
 
   absl::StatusOr<Measured> run() {

@@ -66,6 +66,8 @@ struct MeasureOptions {
   const std::atomic<bool>* cancel = nullptr;      // another thread may set it; measuring stops within a tenth of a
                                                   // second
   std::function<void(const Progress&)> progress;  // called on the measuring thread whenever something was done
+  // Called on the measuring thread with what a runner has to say: a line, and the trace id that it is about.
+  std::function<void(const std::string& text, const std::string& trace)> says;
 };
 
 struct Measured {

@@ -11,12 +11,15 @@
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
+#include "compiler/base/names.h"
 #include "compiler/base/status.h"
 
 namespace wl {
 namespace {
 
 constexpr int64_t kSlice = 100'000'000;          // ns between checks for a cancel and reports of progress
+constexpr size_t kMostSaid = 300;                // bytes of a line of the runner
+constexpr int kMostLines = 16;                   // between two setups
 constexpr int64_t kLongestStop = 1'000'000'000;  // ns for which a stopped runner is waited for
 
 // The environment variables that drivers and compilers look for, except those that may change the code they make.
@@ -100,6 +103,14 @@ absl::Status Runner::gone(std::string_view why) {
   return absl::AbortedError(absl::StrCat("the kernel's process ", text));
 }
 
+// What a runner says may be the words of a candidate.
+void Runner::say(std::string_view text, const std::string& trace) {
+  if (!options_.says || says_left_ <= 0) return;
+  --says_left_;
+  options_.says(fitted(text, TextKind::kName, kMostSaid),
+                check_text("", trace, TextKind::kTrace, kMostSaid).ok() ? trace : "");
+}
+
 absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns) {
   char block[65536];
   int64_t went_on = monotonic_ns();  // when it was last seen not to be stopped
@@ -111,6 +122,13 @@ absl::StatusOr<Frame> Runner::await_answer(uint32_t request, int64_t deadline_ns
       if (frame->kind == FrameKind::kDone || frame->kind == FrameKind::kFailed) return frame;
       if (frame->kind == FrameKind::kFault) {
         fault_ = frame->payload.substr(0, 300);
+        say(fault_, trace_);
+        continue;
+      }
+      if (frame->kind == FrameKind::kLog) {
+        const absl::StatusOr<LogNote> note = unpack<LogNote>(frame->payload);
+        if (!note.ok()) return gone("wrote junk into its channel");
+        say(note->text, note->trace);
         continue;
       }
       absl::StatusOr<ProgressNote> note = unpack<ProgressNote>(frame->payload);
@@ -174,6 +192,8 @@ absl::StatusOr<std::string> Runner::call(FrameKind kind, std::string payload, in
 }
 
 absl::Status Runner::setup(const SetupCommand& command, int64_t deadline_ns) {
+  trace_ = command.trace;
+  says_left_ = kMostLines;
   return call(FrameKind::kSetup, pack(command), deadline_ns).status();
 }
 

@@ -18,6 +18,8 @@ namespace wl {
 
 class Runner {
  public:
+  // A line of the log without control characters, and the trace id that it is about; empty: none.
+  using Says = std::function<void(const std::string& text, const std::string& trace)>;
   struct Options {
     std::string program;                        // path of the warploom-runner program
     std::string device = "cpu";                 // "cuda:0", "hip:1"; or "compile", "describe", which use no device
@@ -25,6 +27,7 @@ class Runner {
     std::function<void()> alive = nullptr;      // called when the runner reports progress
     Sandbox sandbox = Sandbox::kNone;
     std::vector<std::string> read = {};  // files and folders that it sees in a box, beside the system
+    Says says = {};                      // called with what the runner has to say
   };
   // Unavailable when the program cannot be started. The calling thread must outlive the runner: the system ends a
   // runner together with the thread that started it.
@@ -46,10 +49,11 @@ class Runner {
   absl::StatusOr<CompileAnswer> compile(const CompileCommand& command, int64_t deadline_ns);
   absl::StatusOr<DescribeAnswer> describe(int64_t deadline_ns);
 
-  // Sets another cancel flag and another listener for the calls that follow.
-  void watch(const std::atomic<bool>* cancel, std::function<void()> alive) {
+  // Sets another cancel flag and other listeners for the calls that follow.
+  void watch(const std::atomic<bool>* cancel, std::function<void()> alive, Says says) {
     options_.cancel = cancel;
     options_.alive = std::move(alive);
+    options_.says = std::move(says);
   }
   bool running() const { return process_.running(); }
   pid_t pid() const { return process_.pid(); }
@@ -64,6 +68,7 @@ class Runner {
   absl::StatusOr<std::string> call(FrameKind kind, std::string payload, int64_t deadline_ns);
   absl::StatusOr<Frame> await_answer(uint32_t request, int64_t deadline_ns);
   absl::Status gone(std::string_view why);
+  void say(std::string_view text, const std::string& trace);
 
   Options options_;
   Process process_;
@@ -71,6 +76,8 @@ class Runner {
   FrameReader reader_;
   Drain output_{4096};
   bool output_open_ = true;
+  std::string trace_;  // of what it was set up for
+  int says_left_ = 0;  // lines that it may still have written before the next setup
   std::string fault_;  // the message of the runner's signal handler
   uint32_t request_ = 0;
   int64_t last_slot_ = -1;

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "worker/drivers/frame.h"
 #include "worker/drivers/gpu/code.h"
 #include "worker/drivers/gpu/describe.h"
@@ -26,6 +28,7 @@ constexpr const char* kOwnFolder = "/tmp";  // of a runner in a box
 constexpr int64_t kNoteEvery = 50'000'000;  // ns between progress reports
 
 uint32_t current_request = 0;
+std::string current_trace;
 const Session* current_session = nullptr;
 
 // Reports which argument a kernel accessed when it crashed, then crashes for real. UndefinedBehaviorSanitizer looks at
@@ -55,6 +58,11 @@ void catch_faults() {
 
 void send_or_leave(const Frame& frame) {
   if (!send_frame(kSocket, frame).ok()) _exit(0);  // the worker has ended
+}
+
+// Says something in the worker's log.
+void say(std::string text) {
+  send_or_leave({FrameKind::kLog, current_request, pack(LogNote{std::move(text), current_trace})});
 }
 
 template <typename Command, typename F>
@@ -97,10 +105,18 @@ absl::StatusOr<std::string> serve_tools(const Frame& frame) {
   return absl::InvalidArgumentError("not a command of a runner without a device");
 }
 
+absl::StatusOr<std::string> set_up(Session& session, const SetupCommand& command) {
+  current_trace = command.trace;
+  const absl::Status status = session.setup(command);
+  say(absl::StrCat("set up; arguments: ", command.buffers.size(), ", seed: ", command.seed,
+                   ", threads: ", command.threads, status.ok() ? "" : ", error: ", std::string(status.message())));
+  return done(status);
+}
+
 absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::kSetup:
-      return answer<SetupCommand>(frame, [&](const SetupCommand& c) { return done(session.setup(c)); });
+      return answer<SetupCommand>(frame, [&](const SetupCommand& c) { return set_up(session, c); });
     case FrameKind::kLoad:
       return answer<LoadCommand>(frame, [&](const LoadCommand& c) { return done(session.load(c)); });
     case FrameKind::kCheck:

@@ -31,13 +31,13 @@ bool colour() {
 
 absl::StatusOr<Listing> jobs(Context& context) {
   WL_ASSIGN_OR_RETURN(const std::vector<Job> jobs, context.service.list_jobs(context.options.most));
-  Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}}, colour());
+  Table table({{"job"}, {"state"}, {"what"}, {"trials", true}, {"created (UTC)"}, {"trace"}}, colour());
   Listing out;
   out.json["jobs"] = Json::array();
   for (const Job& job : jobs) {
     const std::string state = kJobStateNames[static_cast<int>(job.state)];
     table.add({job.name, state, job.label, cat(job.progress.trials_done, "/", job.progress.trials_total),
-               date_text(job.created_unix_ms)});
+               date_text(job.created_unix_ms), job.trace});
     out.json["jobs"].push_back({{"name", job.name},
                                 {"state", state},
                                 {"label", job.label},
@@ -47,7 +47,8 @@ absl::StatusOr<Listing> jobs(Context& context) {
                                 {"trials_total", job.progress.trials_total},
                                 {"error", std::string(job.error.message())},
                                 {"created_unix_ms", job.created_unix_ms},
-                                {"finished_unix_ms", job.finished_unix_ms}});
+                                {"finished_unix_ms", job.finished_unix_ms},
+                                {"trace", job.trace}});
   }
   out.text = table.text();
   return out;

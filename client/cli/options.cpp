@@ -10,6 +10,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_split.h"
 #include "client/cli/exit_code.h"
+#include "proto/trace.h"
 
 namespace wl {
 namespace {
@@ -217,6 +218,14 @@ void add_graph_commands(CLI::App& app, Options& options) {
   add_connection(batch, options);
   add_json(batch, options);
 
+  for (CLI::App* sub : {tune, batch})
+    add_parsed(sub, "--trace", "trace id for logs, 32 hexadecimal digits; of TRACEPARENT or a new one unless said",
+               "ID", [&options](const std::string& text) {
+                 const auto trace = parse_trace(text);
+                 if (trace.ok()) options.trace = *trace;
+                 return trace.status();
+               });
+
   CLI::App* run = command(app, options, "run", "run a tuned bundle, or a graph with what the store has",
                           "warploom run tuned --check --repeat 20");
   run->add_option("DIR|FILE", options.input, "the bundle or graph")->required();
@@ -323,8 +332,6 @@ void add_list_commands(CLI::App& app, Options& options) {
   }
   CLI::App* backup = command(app, options, "backup", "make a backup of a coordinator's store, in its folder for them",
                              "warploom backup --server HOST:7411");
-  add_server(backup, options)->required();
-  add_json(backup, options);
 
   CLI::App* revoke = command(app, options, "revoke", "forget what the workers of somebody measured or confirmed",
                              "warploom revoke gpu7.example --server unix:/tmp/warploom.sock");
@@ -332,15 +339,13 @@ void add_list_commands(CLI::App& app, Options& options) {
       ->add_option("PRODUCER", options.input,
                    "a worker's name up to its first '/', as in `warploom workers` and `warploom records`")
       ->required();
-  add_server(revoke, options)->required();
-  add_json(revoke, options);
   CLI::App* signer =
       command(app, options, "signer", "the key that a coordinator signs kernels with, as a line of --signers",
               "warploom signer --server HOST:7411 >> signers");
   CLI::App* status = command(app, options, "status",
                              "what a coordinator is: versions, store, whether it is drained, memory that it holds",
                              "warploom status --server HOST:7411");
-  for (CLI::App* sub : {signer, status}) {
+  for (CLI::App* sub : {backup, revoke, signer, status}) {
     add_server(sub, options)->required();
     add_json(sub, options);
   }

@@ -27,6 +27,7 @@ struct Options {
   std::string out;                                   // folder in which to write the bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
   TuneOptions tune;
+  std::string trace;  // of the jobs; empty: as trace_of_job() says
   RunOptions run;
   std::string stage = "graph";  // stage of the compiler that `inspect` shows
   bool simplify_only = false;

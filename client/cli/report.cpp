@@ -109,7 +109,8 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     report["job"] = {{"name", job.name},
                      {"state", kJobStateNames[static_cast<int>(job.state)]},
                      {"cached", job.cached},
-                     {"trials_run", job.cached ? 0 : job.progress.trials_done}};
+                     {"trials_run", job.cached ? 0 : job.progress.trials_done},
+                     {"trace", job.trace}};
   }
   report["environment"] = {{"warploom", result.warploom_version},
                            {"compiler", result.environment},

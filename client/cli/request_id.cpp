@@ -1,8 +1,10 @@
 #include "client/cli/request_id.h"
 
+#include <cstdlib>
 #include <random>
 
 #include "compiler/base/status.h"
+#include "proto/trace.h"
 
 namespace wl {
 
@@ -16,6 +18,14 @@ std::string new_request_id() {
     append(&id, i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", absl::Hex(byte, absl::kZeroPad2));
   }
   return id;
+}
+
+std::string trace_of_job(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* parent = std::getenv("TRACEPARENT");
+  // What cannot be read is as if it were not there, as the standard says.
+  const absl::StatusOr<std::string> trace = parse_trace(parent == nullptr ? "" : parent);
+  return trace.ok() ? *trace : new_trace();
 }
 
 }  // namespace wl

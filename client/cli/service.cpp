@@ -98,13 +98,15 @@ absl::StatusOr<Service> Service::at(const std::string& address, const DialOption
 }
 
 absl::StatusOr<Job> Service::create_job(const std::string& request_id, const std::string& graph,
-                                        const TuneOptions& options, const std::string& label) {
+                                        const TuneOptions& options, const std::string& label,
+                                        const std::string& trace) {
   WL_RETURN_IF_ERROR(fits_message(graph));
   v1::CreateTuningJobRequest request;
   request.set_request_id(request_id);
   request.set_graph(graph);
   *request.mutable_options() = to_proto(options);
   request.set_label(fitted(label, TextKind::kName, kMostName));
+  request.set_trace(trace);
   auto stub = v1::TuningService::NewStub(channel_);
   WL_ASSIGN_OR_RETURN(v1::Job job, call(*stub, peer_, &v1::TuningService::Stub::CreateTuningJob, request));
   return from_proto(job);
@@ -189,8 +191,7 @@ absl::StatusOr<std::vector<Job>> Service::list_jobs(int most, bool unfinished) {
     request.set_page_size(std::min(1000, most - static_cast<int>(jobs.size())));
     WL_ASSIGN_OR_RETURN(v1::ListJobsResponse page, call(*stub, peer_, &v1::TuningService::Stub::ListJobs, request));
     for (const v1::Job& message : page.jobs()) {
-      WL_ASSIGN_OR_RETURN(Job job, from_proto(message));
-      jobs.push_back(std::move(job));
+      WL_ASSIGN_OR_RETURN(jobs.emplace_back(), from_proto(message));
     }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty() && static_cast<int>(jobs.size()) < most);

@@ -112,9 +112,9 @@ class Service {
     return out;
   }
 
-  // Returns at once. The same request_id with the same body gives the same job.
+  // Returns at once. The same request_id with the same body gives the same job. `trace`: its trace id.
   absl::StatusOr<Job> create_job(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                                 const std::string& label);
+                                 const std::string& label, const std::string& trace);
   // Calls on_change with every state of the job until it is done, and returns the last. If the coordinator disappears,
   // tries again with growing delays; on_lost is called with true when it is lost and with false when it is back.
   // Unavailable: it did not come back in time. DeadlineExceeded: it is there, but the job is not done by limits.until.

@@ -181,7 +181,8 @@ absl::StatusOr<Job> ask(Context& context, const GraphFile& file, bool search) {
     WL_ASSIGN_OR_RETURN(options.device, context.local.device_for(options.target, /*must_run=*/true));
   }
   const auto begun = Clock::now();
-  WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label));
+  WL_ASSIGN_OR_RETURN(Job job, context.service.create_job(new_request_id(), file.text, options, file.label,
+                                                          trace_of_job(context.options.trace)));
   if (is_done(job.state)) return job;
   if (context.embedded) WL_RETURN_IF_ERROR(end_orphans(context, job.name));
   if (context.embedded && search) WL_RETURN_IF_ERROR(context.local.start_worker());

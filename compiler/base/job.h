@@ -202,6 +202,7 @@ struct Job {
   int64_t created_unix_ms = 0, finished_unix_ms = 0;
   std::optional<Device> device;
   bool cancelling = false;
+  std::string trace;  // its trace id (proto/trace.h); empty: it came before there were any
 };
 
 }  // namespace wl

@@ -58,9 +58,17 @@ bool is_identifier(std::string_view value) {
   return !value.empty() && !is_digit(static_cast<unsigned char>(value[0])) && all_of(value, "_");
 }
 
-bool is_digest(std::string_view value) {
-  return value.size() == 64 &&
+bool is_hexadecimal(std::string_view value, size_t digits) {
+  return value.size() == digits &&
          std::all_of(value.begin(), value.end(), [](unsigned char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
+}
+
+bool is_digest(std::string_view value) {
+  return is_hexadecimal(value, 64);
+}
+
+bool is_trace(std::string_view value) {
+  return is_hexadecimal(value, 32) && value.find_first_not_of('0') != std::string_view::npos;
 }
 
 bool is_path(std::string_view value) {
@@ -81,6 +89,7 @@ constexpr KindRow kKinds[] = {
     {"letters, digits and \"_.:+-/\"", [](std::string_view value) { return all_of(value, "_.:+-/"); }},
     {"a path inside the folder, of letters, digits and \"_.-\"", is_path},
     {"UTF-8 without control characters", is_name},
+    {"a trace id (32 hexadecimal digits in lower case, not all 0)", is_trace},
     {"a text without NUL", [](std::string_view value) { return value.find('\0') == std::string_view::npos; }},
 };
 

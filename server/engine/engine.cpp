@@ -3,6 +3,7 @@
 #include <future>
 
 #include "compiler/base/sha256.h"
+#include "proto/trace.h"
 #include "proto/wire.h"
 #include "server/engine/parts.h"
 
@@ -79,10 +80,11 @@ absl::StatusOr<Device> Engine::device_for(const TuneOptions& options, const std:
 }
 
 absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                                   const std::string& label, const std::string& team) {
+                                   const std::string& label, const std::string& team, const std::string& trace) {
   if (request_id.empty()) return invalid("request_id: expected a UUID, found nothing");
   JobRow row;
   row.team = team;
+  row.trace = trace.empty() ? new_trace() : trace;
   row.request_id = request_id;
   row.label = label;
   row.graph = graph;
@@ -102,7 +104,9 @@ absl::StatusOr<Job> Engine::create(const std::string& request_id, const std::str
                                                  impl_->options.elsewhere));
   WL_ASSIGN_OR_RETURN(JobRow made,
                       impl_->store->create_job(job.row, job.result_id, impl_->options.rules(team).most_jobs));
+  log_line(spdlog::level::info, "job created", fields_of(made));
   if (is_done(made.state)) {
+    log_line(spdlog::level::info, "job ended", fields_of(made));
     impl_->options.looked_up(job.hits, job.misses);
     impl_->options.job_ended(made.state);
   } else {
@@ -230,6 +234,16 @@ std::map<JobState, int64_t> Engine::unfinished_jobs() {
   return counts;
 }
 
+LogFields fields_of(const JobRow& row) {
+  return {{"job", job_name(row.id)},
+          {"trace", row.trace},
+          {"state", kJobStateNames[static_cast<int>(row.state)]},
+          {"label", row.label},
+          {"target", row.options.target},
+          {"team", row.team},
+          {"error", std::string(row.error.message())}};
+}
+
 Job job_of(const JobRow& row) {
   Job job;
   job.name = job_name(row.id);
@@ -244,6 +258,7 @@ Job job_of(const JobRow& row) {
   job.finished_unix_ms = row.finished_ms;
   job.device = row.device;
   job.cancelling = row.cancelling;
+  job.trace = row.trace;
   return job;
 }
 

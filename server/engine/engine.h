@@ -110,8 +110,9 @@ class Engine {
 
   // --- clients
   // At once. InvalidArgument: graph or options cannot be used. ResourceExhausted: the team has too many jobs.
+  // `trace`: its trace id; empty: it gets a new one.
   absl::StatusOr<Job> create(const std::string& request_id, const std::string& graph, const TuneOptions& options,
-                             const std::string& label, const std::string& team = "");
+                             const std::string& label, const std::string& team = "", const std::string& trace = "");
   absl::StatusOr<Job> get(int64_t id);  // NotFound
   absl::StatusOr<Job> cancel(int64_t id);
   // Calls `tell` with the job, and again whenever it has changed, until unwatch(); not with version `seen`, unless the

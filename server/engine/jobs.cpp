@@ -36,7 +36,10 @@ void find_missing(Store& store, const Elsewhere& elsewhere, const JobPlan& plan,
 void Jobs::recover(std::vector<JobRow> rows) {
   for (const JobRow& row : rows) recovering_.insert(row.id);
   if (rows.empty()) recovered_();
-  for (JobRow& row : rows) adopt(std::move(row), std::nullopt);
+  for (JobRow& row : rows) {
+    log_line(spdlog::level::info, "job goes on", fields_of(row));
+    adopt(std::move(row), std::nullopt);
+  }
 }
 
 // Leases of before the start may be told what became of them once the searches of every job are known.
@@ -251,6 +254,10 @@ void Jobs::on_failure(const Search& search, const absl::Status& status) {
   }
 }
 
+std::string Jobs::trace_of(const Search& search) const {
+  return search.jobs.empty() ? "" : jobs_.at(*search.jobs.begin()).row.trace;
+}
+
 bool Jobs::busy(const ActiveJob& job) const {
   return std::any_of(job.searches.begin(), job.searches.end(),
                      [&](const auto& item) { return searches_->at(item.second).end == Search::End::kOpen; });
@@ -328,6 +335,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
     job.row.state = JobState::kFailed;
     job.row.error = stored;
   }
+  log_line(spdlog::level::info, "job ended", fields_of(job.row));
   options_.job_ended(job.row.state);
   publish(job);
   const int64_t id = job.row.id;

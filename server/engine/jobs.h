@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/log.h"
 #include "server/engine/job_views.h"
 #include "server/engine/searches.h"
 
@@ -99,6 +100,7 @@ class Jobs : public SearchObserver {
   void on_lost(const Search& search) override;
   void on_end(const Search& search) override;
   void on_failure(const Search& search, const absl::Status& status) override;
+  std::string trace_of(const Search& search) const override;
 
  private:
   using MadePlan = std::shared_ptr<absl::StatusOr<JobPlan>>;
@@ -152,6 +154,8 @@ class Jobs : public SearchObserver {
   std::map<int64_t, ActiveJob> jobs_;  // by id
   std::set<int64_t> recovering_;       // jobs that were not done when the coordinator started, until they are taken up
 };
+
+LogFields fields_of(const JobRow& row);  // what a line of the log says about a job
 
 // The records that the store has of the plan's groups for a team.
 absl::StatusOr<Records> known_records(Store& store, const JobPlan& plan, const std::string& team);

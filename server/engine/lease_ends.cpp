@@ -134,7 +134,10 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
   callbacks_.ended(why);
   if (lost)
     log_line(spdlog::level::warn, "a worker was lost while it had a batch",
-             {{"worker", name}, {"batch", owned.batch_id}, {"lease", owned.lease.lease_id}});
+             {{"worker", name},
+              {"batch", owned.batch_id},
+              {"lease", owned.lease.lease_id},
+              {"trace", item.offer.batch->trace}});
   switch (verdict_on({.lost_on = item.lost_on,
                       .candidates = item.offer.batch->candidates.size(),
                       .others = others_for(item).size(),

@@ -41,9 +41,10 @@ BatchRow new_batch_row(const Search& search, const Round& round) {
   return row;
 }
 
-std::shared_ptr<const Batch> batch_for(const Search& search, const BatchRow& row, Round round) {
+std::shared_ptr<const Batch> batch_for(const Search& search, const BatchRow& row, Round round, std::string trace) {
   auto batch = std::make_shared<Batch>();
   batch->id = row.id;
+  batch->trace = std::move(trace);
   batch->phase = row.phase;
   batch->problem = search.group.problem;
   batch->checks.assign(search.checks.begin(), search.checks.begin() + (batch->promotion() ? 2 : 1));
@@ -162,7 +163,7 @@ absl::Status Searches::offer(Search& search, Round round, const std::optional<Ba
   offer.device = search.device;
   offer.order = {due_of(search, *row), search.jobs.empty() ? 0 : *search.jobs.begin(),
                  -static_cast<double>(launches_of(search.group) * search.group.bytes)};
-  offer.batch = batch_for(search, *row, std::move(round));
+  offer.batch = batch_for(search, *row, std::move(round), observer_->trace_of(search));
   offer.row = *row;
   offer.not_by = never_by(search, *row);
   if (row->phase > 0) search.seeds_of[row->phase] = row->check_seed;

@@ -87,6 +87,7 @@ class SearchObserver {
   virtual void on_lost(const Search& search) = 0;
   virtual void on_end(const Search& search) = 0;  // may end jobs and with them the search
   virtual void on_failure(const Search& search, const absl::Status& status) = 0;
+  virtual std::string trace_of(const Search& search) const = 0;  // of the oldest job that wants it
 };
 
 class Searches {

@@ -36,7 +36,9 @@ grpc::Status TuningServiceImpl::CreateTuningJob(const Reader& reader, const v1::
                                                 v1::Job* out) {
   const auto options = from_proto(request->options());
   if (!options.ok()) return to_grpc(options.status());
-  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label(), reader.team), out);
+  return answer(engine_->create(request->request_id(), request->graph(), *options, request->label(), reader.team,
+                                request->trace()),
+                out);
 }
 
 grpc::Status TuningServiceImpl::GetJob(const Reader& reader, const v1::GetJobRequest* request, v1::Job* out) {

@@ -51,6 +51,7 @@ constexpr SqlColumn<JobRow> kJobColumns[] = {
     column<JobRow, &JobRow::finished_ms>("finished_ms"),
     column<JobRow, &JobRow::plan_attempts>("plan_attempts"),
     column<JobRow, &JobRow::team>("team"),
+    column<JobRow, &JobRow::trace>("trace"),
 };
 
 // The last column: whether the result does not have its digest.

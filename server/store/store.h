@@ -62,7 +62,7 @@ struct Reader {
 
 struct JobRow {
   int64_t id = 0;
-  std::string team, request_id, body_hash, label, graph;
+  std::string team, request_id, body_hash, label, graph, trace;
   TuneOptions options;
   std::optional<Device> device;
   JobState state = JobState::kQueued;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "proto/log.h"
 #include "tests/server/fakes.h"
 
 int main(int argc, char** argv) {
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: fake_coordinator STORE ADDRESS LEASE_SECONDS\n");
     return 1;
   }
+  wl::open_log("fake_coordinator", wl::LogFormat::kText);  // on stderr
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

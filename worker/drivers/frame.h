@@ -25,9 +25,10 @@ enum class FrameKind : uint8_t {
   kDone,
   kProgress,
   kFailed,
-  kFault
+  kFault,
+  kLog
 };
-inline constexpr int kFrameKindCount = 12;
+inline constexpr int kFrameKindCount = 13;
 inline constexpr size_t kFrameHeader = 9;
 inline constexpr size_t kMaxFrame = 64 << 20;
 

@@ -80,6 +80,7 @@ void walk(V& v, SetupCommand& m) {
   v.field(m.threads);
   v.field(m.cache_bytes);
   v.field(m.cpu_s);
+  v.field(m.trace);
 }
 
 template <typename V>
@@ -225,6 +226,12 @@ void walk(V& v, ProgressNote& m) {
   v.field(m.counter);
 }
 
+template <typename V>
+void walk(V& v, LogNote& m) {
+  v.field(m.text);
+  v.field(m.trace);
+}
+
 template <typename Message>
 std::string write(Message message) {
   Writing writing;
@@ -261,6 +268,7 @@ WL_MESSAGE(CompileCommand)
 WL_MESSAGE(CompileAnswer)
 WL_MESSAGE(DescribeAnswer)
 WL_MESSAGE(ProgressNote)
+WL_MESSAGE(LogNote)
 #undef WL_MESSAGE
 
 }  // namespace wl

@@ -18,6 +18,7 @@ struct SetupCommand {
   bool cold = false;
   int threads = 1;
   int64_t cache_bytes = 0;  // size of the last-level cache, which cold runs must exceed
+  std::string trace;        // of the job that candidates are measured for; empty: unknown
   int64_t cpu_s = 3600;     // CPU time that all candidates may take together, beside their deadlines; CPUs only
 };
 
@@ -106,6 +107,11 @@ struct ProgressNote {
   int64_t slot = 0, counter = 0;
 };
 
+// What the runner has to say, for the worker's log. Any number of them may come before an answer.
+struct LogNote {
+  std::string text, trace;  // trace: as in the last SetupCommand
+};
+
 std::string pack(const SetupCommand& message);
 std::string pack(const LoadCommand& message);
 std::string pack(const CheckCommand& message);
@@ -119,6 +125,7 @@ std::string pack(const CompileCommand& message);
 std::string pack(const CompileAnswer& message);
 std::string pack(const DescribeAnswer& message);
 std::string pack(const ProgressNote& message);
+std::string pack(const LogNote& message);
 
 // DataLoss when the bytes are not exactly such a message.
 template <typename Message>

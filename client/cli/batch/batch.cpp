@@ -171,9 +171,9 @@ class BatchWork {
     Backoff backoff(kFirstRetry, kLastRetry);
     const std::string size = bind_text(file.bind);
     for (int again = 0;;) {
-      absl::StatusOr<Job> job =
-          context_.service.create_job(request_id_of(id_, run, options, file, again), file.text, options,
-                                      size.empty() ? run.name : cat(run.name, " ", size));
+      absl::StatusOr<Job> job = context_.service.create_job(request_id_of(id_, run, options, file, again), file.text,
+                                                            options, size.empty() ? run.name : cat(run.name, " ", size),
+                                                            trace_of_job(context_.options.trace));
       if (absl::IsUnavailable(job.status()) && Clock::now() < begun + kPatience && !stopped()) {
         wait(backoff.next());
         continue;

@@ -33,7 +33,8 @@ Json job_json(const Job& job, const Rates& rates) {
           {"trials_per_s", rate_of(rates, job.name)},
           {"elapsed_s", job.progress.elapsed_s},
           {"left_s", job.progress.left_s},
-          {"workers", job.progress.workers}};
+          {"workers", job.progress.workers},
+          {"trace", job.trace}};
 }
 
 Json worker_json(const WorkerSummary& worker) {

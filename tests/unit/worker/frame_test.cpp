@@ -49,6 +49,7 @@ SetupCommand setup() {
   command.cold = true;
   command.threads = 3;
   command.cache_bytes = 12345;
+  command.trace = "4bf92f3577b34da6a3ce929d0e0e4736";
   return command;
 }
 
@@ -60,6 +61,7 @@ TEST(Messages, RoundTrip) {
   EXPECT_TRUE(back->cold);
   EXPECT_EQ(back->threads, 3);
   EXPECT_EQ(back->cache_bytes, 12345);
+  EXPECT_EQ(back->trace, setup().trace);
   TimeCommand time{{4, 5}, {}};
   time.recipe.hopeless_factor = 3.5;
   time.recipe.best_ns = 99;
