@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "server/store/disk.h"
-#include "server/store/schema.h"
 
 namespace wl {
 namespace {

@@ -1,12 +1,18 @@
 // Makes the file of a store and brings older formats up to date, by the migrations of schema/.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "compiler/base/status.h"
 #include "server/store/sql.h"
 
 namespace wl {
+
+// The migrations, embedded at build in the order of their numbers: schema/0001_*.sql makes version 1. Forward only: to
+// change the schema, add a file with the next number.
+std::span<const std::string_view> schema_migrations();
 
 // The format of an open file; 0: it has no table yet. FailedPrecondition: another program's database, or a newer
 // format.

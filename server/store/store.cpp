@@ -5,7 +5,6 @@
 
 #include "server/store/impl.h"
 #include "server/store/migrate.h"
-#include "server/store/schema.h"
 #include "spdlog/spdlog.h"
 
 namespace wl {
