@@ -47,8 +47,4 @@ struct Options {
 // stderr.
 std::variant<Options, int> parse_options(int argc, const char* const* argv);
 
-// Parse "90", "90s", "5m" or "1h" to seconds, and "batch=8". Errors quote the text.
-absl::StatusOr<double> parse_seconds(const std::string& text);
-absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
-
 }  // namespace wl

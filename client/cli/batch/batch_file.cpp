@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/options.h"
+#include "client/cli/values.h"
 #include "compiler/base/names.h"
 
 namespace wl {

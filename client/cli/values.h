@@ -1,0 +1,26 @@
+// Values of the command line and of batch files, and those that a request gets by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+
+// Parse "90", "90s", "5m" or "1h" to seconds, and "batch=8". Errors quote the text.
+absl::StatusOr<double> parse_seconds(const std::string& text);
+absl::StatusOr<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
+// Parses a list of extents such as "64,128": distinct whole numbers. Error messages quote `text`.
+absl::StatusOr<std::vector<int64_t>> parse_extents(const std::string& list, const std::string& text);
+
+// Returns a random UUIDv4, for request ids.
+std::string new_request_id();
+
+// Returns the trace id of a new job (proto/trace.h): `given` if it is not empty, else that of the environment variable
+// TRACEPARENT, by which tools hand a trace on, else a new one.
+std::string trace_of_job(const std::string& given);
+
+}  // namespace wl
