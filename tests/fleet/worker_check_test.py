@@ -69,7 +69,7 @@ def main():
         scratch.environment = whole
         print("missing", flush=True)
 
-        scratch.environment.update(LD_LIBRARY_PATH=str(FAKE), WARPLOOM_FAKE_CLOCKS="1980 1500 1980 1500 1980 1500")
+        scratch.environment.update(LD_LIBRARY_PATH=str(FAKE), WARPLOOM_FAKE_CLOCKS="1980 1500 " * 5000)
         gpu = check(scratch, *sandbox, "--devices", "cuda:0")
         expect(gpu["ready"] and "Fake GPU" in named(gpu, "cuda:0")["found"], gpu)
         expect("nvrtc=13.99" in named(gpu, "cuda:0 compiler")["found"], gpu)
