@@ -16,12 +16,12 @@
 namespace wl {
 namespace {
 
-using Rows = std::vector<Service::Reverification>;
+using Outcomes = std::vector<Service::Reverification>;
 
 constexpr size_t kShownKey = 12;  // characters of a key in the table
 
 // The oldest job with a kernel that waits, of those that were not followed yet; "": there is none.
-std::string oldest_waiting(const Rows& rows, const std::set<std::string>& followed) {
+std::string oldest_waiting(const Outcomes& rows, const std::set<std::string>& followed) {
   std::string oldest;
   for (const Service::Reverification& row : rows)
     if (row.outcome == kReverifiedNames[0] && !followed.contains(row.job)) oldest = row.job;
@@ -34,7 +34,7 @@ absl::Status follow(Context& context) {
   const bool colour = wants_colour(STDERR_FILENO);
   std::set<std::string> followed;
   for (bool asked = options.reverify.status;;) {
-    WL_ASSIGN_OR_RETURN(const Rows rows, context.service.list_reverified("", options.most));
+    WL_ASSIGN_OR_RETURN(const Outcomes rows, context.service.list_reverified("", options.most));
     const std::string next = oldest_waiting(rows, followed);
     if (next.empty() && asked) return absl::OkStatus();
     if (next.empty()) {
@@ -60,7 +60,7 @@ std::string time_or_none(double ns) {
   return ns > 0 ? time_text(ns) : "-";
 }
 
-std::string table_of(const Rows& rows) {
+std::string table_of(const Outcomes& rows) {
   Table table({{"outcome"}, {"key"}, {"before", true}, {"now", true}, {"job"}, {"made by"}, {"verified with"}, {"why"}},
               wants_colour(STDOUT_FILENO));
   for (const Service::Reverification& row : rows)
@@ -69,7 +69,7 @@ std::string table_of(const Rows& rows) {
   return table.text();
 }
 
-std::string summary_of(const std::map<std::string, int64_t>& counts, const Rows& rows) {
+std::string summary_of(const std::map<std::string, int64_t>& counts, const Outcomes& rows) {
   if (rows.empty()) return "no kernel of other compilers or drivers waits to be verified, and none was\n";
   std::string out;
   for (const char* name : kReverifiedNames) append(&out, out.empty() ? "" : ", ", counts.at(name), " ", name);
@@ -77,7 +77,7 @@ std::string summary_of(const std::map<std::string, int64_t>& counts, const Rows&
   return out + "\n";
 }
 
-Json json_of(const std::vector<std::string>& jobs, const std::map<std::string, int64_t>& counts, const Rows& rows) {
+Json json_of(const std::vector<std::string>& jobs, const std::map<std::string, int64_t>& counts, const Outcomes& rows) {
   Json json = {{"format", kReportFormat}, {"jobs", jobs}, {"counts", counts}, {"records", Json::array()}};
   for (const Service::Reverification& row : rows)
     json["records"].push_back({{"job", row.job},
@@ -103,7 +103,7 @@ absl::StatusOr<int> reverify_command(Context& context) {
     WL_ASSIGN_OR_RETURN(jobs, context.service.reverify(options.reverify.target, options.reverify.again));
   }
   if (options.reverify.watch) WL_RETURN_IF_ERROR(follow(context));
-  WL_ASSIGN_OR_RETURN(const Rows rows, context.service.list_reverified("", options.most));
+  WL_ASSIGN_OR_RETURN(const Outcomes rows, context.service.list_reverified("", options.most));
   std::map<std::string, int64_t> counts;
   for (const char* name : kReverifiedNames) counts[name] = 0;
   for (const Service::Reverification& row : rows) ++counts[row.outcome];
