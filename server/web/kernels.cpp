@@ -106,6 +106,8 @@ absl::StatusOr<WebJson> graph_json(WebData& data, const WebQuery& query) {
   if (drawing == nullptr) {
     WL_ASSIGN_OR_RETURN(const std::optional<JobRow> row, data.serving.store->job(id));
     if (!row) return absl::NotFoundError(cat("there is no job ", id));
+    if (row->graph.empty())
+      return absl::NotFoundError("this job has no graph: it verifies kernels again that were made by other compilers");
     if (!row->device) {
       return absl::NotFoundError(
           "no machine is known for this job yet; its graph is drawn once a worker serves its target");

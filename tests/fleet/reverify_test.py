@@ -2,9 +2,12 @@
 """After a compiler has changed, the kernels of the store are verified and timed again: by themselves, through a killed
 coordinator, and when an operator asks; a kernel that the new compiler does not make any more is served no longer."""
 
+import json
 import os
 import re
 import shutil
+import urllib.error
+import urllib.request
 
 import graphs
 from harness import Scratch, expect, listening, rows_in, until
@@ -48,6 +51,15 @@ class Fleet:
 
     def reverify(self, *arguments):
         return self.call("reverify", *arguments, "--json", "-").json()
+
+
+def asked(address):
+    """The status and the JSON of an address."""
+    try:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
 
 
 def records_of(fleet):
@@ -96,7 +108,12 @@ def main():
         # The next compiler does not compile one kernel. It is lost; the others are kept. Nobody begins by himself.
         newer.kill()
         daemon.kill()
-        daemon = fleet.coordinator("--no-reverify")
+        daemon = fleet.coordinator("--no-reverify", "--http", "127.0.0.1:0")
+        address = scratch.logged(f"coordinator{fleet.count}", r"metrics on (\S+)", "the address of the pages")
+        expect(asked(f"http://{address}/api/{name}")[0] == 200, "the page of a job that verified winners")
+        expect(len(asked(f"http://{address}/api/{name}/kernels")[1]["kernels"]) == len(winners), "its kernels")
+        code, answer = asked(f"http://{address}/api/{name}/graph")
+        expect(code == 404 and "this job has no graph" in answer["error"], answer)
         key = first["groups"][0]["key"]
         record = fleet.call("get", key, "--json", "-").json()
         fleet.call("get", key, "--out", "one")
