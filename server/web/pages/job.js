@@ -59,7 +59,7 @@ function draw(section, place, figure) {
 
 live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
   title(`Job ${job.id}${job.label === "" ? "" : `: ${job.label}`}`);
-  say(`The job is ${stateText(job)}${job.error ? `: ${job.error}` : ""}.`, job.error ? "error" : "");
+  say(`State of the job: ${stateText(job)}${job.error ? `: ${job.error}` : ""}.`, job.error ? "error" : "");
   groups = job.groups;
   facts("facts", [
     ["State", stateText(job) + (job.done || job.phase === "" ? "" : `, ${job.phase}`)],
