@@ -222,6 +222,7 @@ absl::Status Coordinator::Impl::open(const CoordinatorOptions& options) {
     services.push_back(make(serving));
   if (!options.http.empty() && authorizer != nullptr)
     web = std::make_unique<Web>(serving, authorizer.get(), options.tls.any());
+  for (WorkPool* pool : {quick.get(), slow.get()}) pool->start();
   return absl::OkStatus();
 }
 

@@ -2,8 +2,8 @@
 
 namespace wl {
 
-WorkPool::WorkPool(int threads, size_t max_queued) : max_queued_(max_queued) {
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+void WorkPool::start() {
+  for (int i = 0; i < count_; ++i) threads_.emplace_back([this] { serve(); });
 }
 
 WorkPool::~WorkPool() {

@@ -15,17 +15,19 @@ namespace wl {
 
 class WorkPool {
  public:
-  WorkPool(int threads, size_t max_queued);
+  WorkPool(int threads, size_t max_queued) : count_(threads), max_queued_(max_queued) {}
   ~WorkPool();  // Runs what is queued first.
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
+  void start();  // Call it once, when all that the work uses is there.
   // Any thread. False: so much is queued that nothing more is taken, and `work` does not run.
   bool post(std::function<void()> work);
 
  private:
   void serve();
 
+  const int count_;
   const size_t max_queued_;
   std::mutex mutex_;  // guards the rest
   std::condition_variable queued_;

@@ -65,6 +65,7 @@ absl::StatusOr<Drawing> draw(const JobRow& job, const Compiler& compiler) {
 }  // namespace
 
 Drawings::Drawings(const Compiler* compiler) : compiler_(compiler), pool_(1, kMostWaiting) {
+  pool_.start();
   pool_.post([] { setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowestPriority); });
 }
 
