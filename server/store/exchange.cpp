@@ -6,16 +6,18 @@
 namespace wl {
 namespace {
 
-absl::StatusOr<std::vector<NumberedRecord>> numbered(Sql& sql, const char* query, int64_t after, int limit) {
-  std::vector<NumberedRecord> found;
-  WL_RETURN_IF_ERROR(sql.each(
-      query,
+// The records that are served and of which this holds, in the order of their ids, after one.
+absl::Status numbered(Sql& sql, const char* condition, int64_t after, int limit, std::vector<NumberedRecord>* found) {
+  return sql.each(
+      cat("SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON e.id = r.environment WHERE "
+          "r.blessed = 1 AND ",
+          condition, " AND r.id > ? ORDER BY r.id LIMIT ?")
+          .c_str(),
       [&](const Sql::Row& row) {
-        found.push_back({row.integer(0), hex_of(row.text(1)), hex_of(row.text(2)), row.text(3)});
+        found->push_back({row.integer(0), hex_of(row.text(1)), hex_of(row.text(2)), row.text(3)});
         return true;
       },
-      after, limit));
-  return found;
+      after, limit);
 }
 
 // Whether a record that comes by its key is to be the blessed one. What lies in another namespace stays there, unless
@@ -74,14 +76,8 @@ absl::Status Store::take_record(const KernelRecord& record, RecordOrigin origin,
 
 absl::StatusOr<std::vector<NumberedRecord>> Store::unoffered_records(int64_t after, int limit) {
   std::vector<NumberedRecord> found;
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, numbered(sql,
-                                        "SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON "
-                                        "e.id = r.environment WHERE r.blessed = 1 AND r.namespace = 0 AND r.offered = "
-                                        "0 AND r.id > ? ORDER BY r.id LIMIT ?",
-                                        after, limit));
-    return absl::OkStatus();
-  }));
+  WL_RETURN_IF_ERROR(
+      read([&](Sql& sql) { return numbered(sql, "r.namespace = 0 AND r.offered = 0", after, limit, &found); }));
   return found;
 }
 
@@ -92,14 +88,7 @@ absl::Status Store::set_offered(const std::string& digest) {
 
 absl::StatusOr<std::vector<NumberedRecord>> Store::fetched_records(int64_t after, int limit) {
   std::vector<NumberedRecord> found;
-  WL_RETURN_IF_ERROR(read([&](Sql& sql) -> absl::Status {
-    WL_ASSIGN_OR_RETURN(found, numbered(sql,
-                                        "SELECT r.id, r.digest, r.key, e.name FROM records r JOIN environments e ON "
-                                        "e.id = r.environment WHERE r.blessed = 1 AND r.origin = 1 AND r.id > ? ORDER "
-                                        "BY r.id LIMIT ?",
-                                        after, limit));
-    return absl::OkStatus();
-  }));
+  WL_RETURN_IF_ERROR(read([&](Sql& sql) { return numbered(sql, "r.origin = 1", after, limit, &found); }));
   return found;
 }
 
