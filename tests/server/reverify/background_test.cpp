@@ -93,21 +93,13 @@ TEST_F(Reverify, AJobInTheForegroundGoesFirst) {
 // A job has so many winners at most, so what is left is looked for at its end: here what came meanwhile.
 TEST_F(Reverify, WhatIsLeftFollowsInAnotherJob) {
   open(true);
-  std::latch reached(1), go(1);
-  std::atomic<bool> first = true;
-  FakeWorker worker(service_->channel, "w2",
-                    {.before =
-                         [&](const Batch&) {
-                           if (!first.exchange(false)) return;
-                           reached.count_down();
-                           go.wait();
-                         }},
-                    newer());
-  reached.wait();
+  Gate gate;
+  FakeWorker worker(service_->channel, "w2", {.before = [&](const Batch&) { gate.hold(); }}, newer());
+  gate.reached.wait();
   FakeWorker old(service_->channel, "w");
   const Job job = service_->run("r2", trials(8), kOther);
   ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
-  go.count_down();
+  gate.go.count_down();
   ++records_;
   EXPECT_EQ(counted(settled())["kept"], records_);
   EXPECT_EQ(number_in(file(), "SELECT count(DISTINCT job_id) FROM reverified"), 2);
@@ -182,21 +174,13 @@ TEST_F(Reverify, WhatWasLeasedBeforeARestartMayBeReportedAtOnce) {
 
 TEST_F(Reverify, ACancelledJobLeavesTheOthersAsTheyWere) {
   open(true);
-  std::latch reached(1), go(1);
-  std::atomic<bool> first = true;
-  FakeWorker worker(service_->channel, "w2",
-                    {.before =
-                         [&](const Batch&) {
-                           if (!first.exchange(false)) return;
-                           reached.count_down();
-                           go.wait();
-                         }},
-                    newer());
-  reached.wait();
+  Gate gate;
+  FakeWorker worker(service_->channel, "w2", {.before = [&](const Batch&) { gate.hold(); }}, newer());
+  gate.reached.wait();
   const std::string name = kernels().at(0).job();
   EXPECT_TRUE(service_->cancel(name));
   EXPECT_EQ(service_->watch(name).back().state, JobState::kCancelled);
-  go.count_down();
+  gate.go.count_down();
   EXPECT_EQ(counted(kernels())["waiting"], records_) << "none was settled";
   EXPECT_TRUE(reverify().empty()) << "it is not begun again by itself";
   const std::vector<std::string> jobs = reverify("", /*again=*/true);
@@ -221,24 +205,21 @@ TEST_F(Reverify, ASecondWorkerConfirms) {
 // A job that wants more than the winner was searched for searches on.
 TEST_F(Reverify, AJobThatWantsMoreOfTheSameKernelGetsIt) {
   open(true);
-  std::latch reached(1), go(1);
-  std::atomic<bool> first = true;
+  Gate gate;
   FakeWorker worker(service_->channel, "w2",
                     {.before =
                          [&](const Batch& batch) {
-                           if (batch.problem.key != fused().key || !first.exchange(false)) return;
-                           reached.count_down();
-                           go.wait();
+                           if (batch.problem.key == fused().key) gate.hold();
                          }},
                     newer());
-  reached.wait();
+  gate.reached.wait();
   TuneOptions options = trials(48);
   options.device = newer();
   const auto job = service_->create("r2", options);
   ASSERT_TRUE(job.ok()) << job.status();
   while (number_in(file(), cat("SELECT count(*) FROM job_groups WHERE job_id = ", job->name.substr(5))) == 0)
     std::this_thread::yield();
-  go.count_down();
+  gate.go.count_down();
   const Job done = service_->watch(job->name).back();
   ASSERT_EQ(done.state, JobState::kSucceeded) << done.error;
   int64_t tried = 0;

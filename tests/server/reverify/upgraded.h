@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <latch>
 #include <map>
 #include <memory>
 #include <thread>
@@ -21,6 +23,17 @@ inline Device newer() {
   device.compiler_versions = "gcc 13";
   return device;
 }
+
+// Holds the first batch that comes to it.
+struct Gate {
+  void hold() {
+    if (!first.exchange(false)) return;
+    reached.count_down();
+    go.wait();
+  }
+  std::atomic<bool> first = true;
+  std::latch reached{1}, go{1};
+};
 
 inline CoordinatorOptions options_for(const std::string& store, bool by_itself) {
   CoordinatorOptions options;
