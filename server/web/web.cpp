@@ -1,7 +1,10 @@
 #include "server/web/web.h"
 
+#include <map>
 #include <string_view>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/sha256.h"
 #include "proto/dial.h"
@@ -35,17 +38,18 @@ constexpr Route kRoutes[] = {
     {"/api/records/*", "/warploom.v1.KernelStore/GetKernel", &record_json},
 };
 
+// NAME.html has what the page shows below its title, and NAME.js fills it in.
 struct Page {
-  std::string_view path, file;
+  std::string_view path, name, title;
 };
 constexpr Page kPages[] = {
-    {"/", "jobs.html"},
-    {"/jobs/*", "job.html"},
-    {"/jobs/*/groups/*", "group.html"},
-    {"/jobs/*/graph", "graph.html"},
-    {"/workers", "workers.html"},
-    {"/records", "records.html"},
-    {"/records/*", "record.html"},
+    {"/", "jobs", "Jobs"},
+    {"/jobs/*", "job", "Job"},
+    {"/jobs/*/groups/*", "group", "Group"},
+    {"/jobs/*/graph", "graph", "Graph"},
+    {"/workers", "workers", "Workers"},
+    {"/records", "records", "Records"},
+    {"/records/*", "record", "Record"},
 };
 constexpr std::string_view kFiles = "/web/";
 
@@ -109,6 +113,35 @@ std::string tag_of(std::string_view text) {
   return cat("\"", sha256_hex(text).substr(0, 32), "\"");
 }
 
+// A page: the frame that all have in common, around its own content.
+std::string framed(const Page& page, const std::map<std::string, std::string>& texts) {
+  const std::string name(page.name), title(page.title), link = cat("<a href=\"", page.path, "\"");
+  const bool draws = absl::StrContains(texts.at(cat(name, ".js")), "/web/charts.js");
+  return absl::StrReplaceAll(texts.at("frame.html"),
+                             {{"<!--title-->", title},
+                              {"<!--name-->", name},
+                              {"<!--preload-->", draws ? "<link rel=\"modulepreload\" href=\"/web/charts.js\">\n" : ""},
+                              {cat(link, ">"), cat(link, " aria-current=\"page\">")},
+                              {"<!--content-->\n", texts.at(cat(name, ".html"))}});
+}
+
+WebFiles make_files() {
+  std::map<std::string, std::string> texts;
+  for (const auto& [name, text] : web_files()) texts.emplace(name, text);
+  WebFiles files;
+  const auto add = [&](std::string_view name, std::string_view text) {
+    WebFile& file = files[std::string(name)];
+    for (const auto& [end, type] : kTypes)
+      if (name.ends_with(end)) file.type = type;
+    file.tag = tag_of(text);
+    file.body = std::make_shared<const std::string>(text);
+  };
+  for (const Page& page : kPages) add(cat(page.name, ".html"), framed(page, texts));
+  for (const auto& [name, text] : texts)
+    if (!name.ends_with(".html")) add(name, text);
+  return files;
+}
+
 }  // namespace
 
 struct Web::Impl {
@@ -116,12 +149,13 @@ struct Web::Impl {
     connection.door = tls ? Door::kTls : Door::kLoopback;
   }
 
-  HttpAnswer file(std::string_view name, std::string_view text, const HttpQuestion& question) const;
+  HttpAnswer served(const WebFile& file, const HttpQuestion& question) const;
   HttpAnswer asked(const Route& route, std::vector<std::string> parts, const HttpQuestion& question);
   absl::StatusOr<KeptAnswer> answer_to(const Route& route, std::vector<std::string> parts,
                                        const HttpQuestion& question);
   HttpAnswer with_headers(HttpAnswer answer) const;
 
+  const WebFiles files = make_files();
   WebData data;
   Authorizer* const authorizer;
   Connection connection;
@@ -137,14 +171,12 @@ Web::~Web() = default;
 std::optional<HttpAnswer> Web::answer(const HttpQuestion& question) {
   for (const Route& route : kRoutes)
     if (auto parts = matched(route.path, question.path)) return impl_->asked(route, *std::move(parts), question);
-  std::string_view wanted;
+  std::string wanted;
   for (const Page& page : kPages)
-    if (matched(page.path, question.path)) wanted = page.file;
-  if (wanted.empty() && question.path.starts_with(kFiles))
-    wanted = std::string_view(question.path).substr(kFiles.size());
-  for (const auto& [name, text] : web_files())
-    if (name == wanted) return impl_->file(name, text, question);
-  return std::nullopt;
+    if (matched(page.path, question.path)) wanted = cat(page.name, ".html");
+  if (wanted.empty() && question.path.starts_with(kFiles)) wanted = question.path.substr(kFiles.size());
+  const auto found = impl_->files.find(wanted);
+  return found == impl_->files.end() ? std::nullopt : std::optional(impl_->served(found->second, question));
 }
 
 HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {
@@ -155,17 +187,15 @@ HttpAnswer Web::Impl::with_headers(HttpAnswer answer) const {
   return answer;
 }
 
-HttpAnswer Web::Impl::file(std::string_view name, std::string_view text, const HttpQuestion& question) const {
+HttpAnswer Web::Impl::served(const WebFile& file, const HttpQuestion& question) const {
   HttpAnswer answer;
-  for (const auto& [end, type] : kTypes)
-    if (name.ends_with(end)) answer.type = type;
-  const std::string tag = tag_of(text);
+  answer.type = file.type;
   // The browser asks each time whether what it has is still so: another version may serve here tomorrow.
-  answer.headers = {{"Cache-Control", "no-cache"}, {"ETag", tag}};
-  if (question.known == tag)
+  answer.headers = {{"Cache-Control", "no-cache"}, {"ETag", file.tag}};
+  if (question.known == file.tag)
     answer.status = 304;
   else
-    answer.body = std::make_shared<const std::string>(text);
+    answer.body = file.body;
   return with_headers(std::move(answer));
 }
 
