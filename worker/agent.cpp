@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "proto/backoff.h"
@@ -97,6 +98,7 @@ class Agent {
           continue;
         }
         registered_ = true;
+        logged_.clear();
         backoff_.reset();
         log_line(spdlog::level::info, "registered", {{"worker", calls_.name()}});
       }
@@ -137,12 +139,12 @@ class Agent {
             {"trace", lease.batch().trace()}};
   }
 
-  // Logs each reason once, since operations that are retried for ever would fill the log. An unreachable coordinator is
-  // not logged.
+  // Logs each reason once until the worker is registered, since operations that are retried for ever would fill the
+  // log: that nobody answers is one reason, whatever the network calls it.
   void log_once(const absl::Status& status) {
-    if (absl::IsUnavailable(status) || status.message() == last_logged_) return;
-    last_logged_ = std::string(status.message());
-    log_line(spdlog::level::warn, cat(last_logged_, "; trying again"), {{"worker", calls_.name()}});
+    const std::string why(status.message());
+    if (!logged_.insert(absl::IsUnavailable(status) ? "" : why).second) return;
+    log_line(spdlog::level::warn, cat(why, "; trying again"), {{"worker", calls_.name()}});
   }
 
   void back_off() {
@@ -220,7 +222,7 @@ class Agent {
   Calls calls_;
   bool registered_ = false;
   Clock::time_point worked_;
-  std::string last_logged_;  // the last reason that was logged
+  std::set<std::string> logged_;  // the reasons that were logged since the worker was last registered
   Backoff backoff_{kFirstBackoff, kMaxBackoff};
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -172,7 +172,9 @@ int main(int argc, char** argv) {
   const auto channel = wl::dial(arguments.server, arguments.dialled);
   if (!channel.ok()) return end(kWrongUsage, std::string(channel.status().message()));
   options.explained = [&](const absl::Status& status) {
-    return wl::explained(status, arguments.server, arguments.dialled);
+    const absl::Status why = wl::explained(status, arguments.server, arguments.dialled);
+    if (!absl::IsUnavailable(why)) return why;
+    return absl::UnavailableError(wl::cat("no coordinator answers at ", arguments.server, " (", why.message(), ")"));
   };
 
   std::stop_source stop;

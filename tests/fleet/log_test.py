@@ -48,6 +48,16 @@ def lines_of_a_fleet(scratch):
     expect(registered[0]["worker"].endswith(hostile), registered)
 
 
+def nobody_answers(scratch):
+    """A worker that comes before its coordinator says for what it waits, once."""
+    scratch.start("warploom-worker", "--server", "unix:later", "--devices", "fake", *JSON, name="early")
+    scratch.logged("early", "(no coordinator answers at unix:later)", "it says that nobody answers")
+    scratch.start("warploomd", "--store", "later.db", "--listen", "unix:later", name="later")
+    scratch.logged("early", '("message":"registered")', "it finds the coordinator")
+    waited = [entry for entry in lines_of(scratch, "early") if "no coordinator answers" in entry["message"]]
+    expect(len(waited) == 1 and waited[0]["level"] == "warning" and waited[0]["message"].endswith("; trying again"), waited)
+
+
 def ends_and_mistakes(scratch):
     def only_line(done):
         lines = done.err.splitlines()
@@ -69,6 +79,7 @@ def ends_and_mistakes(scratch):
 def main():
     with Scratch() as scratch:
         lines_of_a_fleet(scratch)
+        nobody_answers(scratch)
         ends_and_mistakes(scratch)
         print("ok")
 
