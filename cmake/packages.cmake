@@ -2,12 +2,14 @@
 # have a service each, which nothing starts before it is enabled.
 # What follows is in the packages alone: it names /usr/bin, and `make install` has another prefix.
 set(coordinator_unit warploomd)
-set(coordinator_settings warploomd.toml)
+set(coordinator_settings warploomd.toml callers.txt)
 set(worker_unit warploom-worker)
 set(worker_settings worker.env)
 foreach(component coordinator worker)
   install(FILES deploy/systemd/${${component}_unit}.service DESTINATION /lib/systemd/system COMPONENT ${component} EXCLUDE_FROM_ALL)
-  install(FILES deploy/systemd/${${component}_settings} DESTINATION /etc/warploom COMPONENT ${component} EXCLUDE_FROM_ALL)
+  foreach(file ${${component}_settings})
+    install(FILES deploy/systemd/${file} DESTINATION /etc/warploom COMPONENT ${component} EXCLUDE_FROM_ALL)
+  endforeach()
   foreach(kind sysusers tmpfiles)
     install(FILES deploy/systemd/warploom.${kind} DESTINATION /usr/lib/${kind}.d RENAME warploom-${component}.conf
       COMPONENT ${component} EXCLUDE_FROM_ALL)
@@ -47,7 +49,9 @@ if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 set -e
 if [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl disable --now ${${component}_unit}; fi
 ")
-  file(WRITE ${folder}/conffiles "/etc/warploom/${${component}_settings}\n")
+  list(TRANSFORM ${component}_settings REPLACE "(.+)" "/etc/warploom/\\1\n" OUTPUT_VARIABLE settings)
+  list(JOIN settings "" settings)
+  file(WRITE ${folder}/conffiles "${settings}")
   file(CHMOD ${folder}/postinst ${folder}/prerm PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${folder}/postinst ${folder}/prerm ${folder}/conffiles)

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
-"""The Debian packages in a fresh Debian 12, which is downloaded: they install with nothing but what they depend on, a coordinator,
-a worker and a client of them tune and run a graph, the units pass systemd's check, and removing them leaves nothing but settings."""
+"""The Debian packages in a fresh Debian 12, which is downloaded, by the commands of deploy/README.md: they install with nothing but what they
+depend on; a coordinator, a worker and a client of them tune and run a graph; the system boots, and its services tune a graph too and come back
+when they are killed; removing the packages leaves nothing but settings."""
 
 import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import graphs
+from documented import documented
+from harness import SOURCE, Scratch, expect, skip
 
-from harness import SOURCE, Scratch, expect, skip  # noqa: E402
-
-import graphs  # noqa: E402
-
-PACKAGES = sorted((SOURCE / "build/packages").glob("*.deb"))
+SOCKET = "unix:/run/warploom/warploom.sock"
 # Makes the fresh system the root of its own namespaces, as containers do: after a mere chroot nobody may make namespaces.
 ENTER = """set -e
 mount --bind "$1" "$1"
@@ -41,6 +39,37 @@ grep -q serving coordinator.log
 openssl verify -CAfile tls/ca.pem tls/node1.pem
 """
 
+# Runs as a service of the system that has booted. Whoever is no operator may tune and not drain.
+BOOTED = f"""set -ex
+cd /var/tmp
+{documented("systemctl enable --now warploomd")}
+{documented("systemctl enable --now warploom-worker")}
+again() {{ for i in $(seq 300); do "$@" && return; sleep 0.1; done; return 1; }}
+has() {{ [ "$(systemctl show --value --property "$2" "$1")" = "$3" ]; }}
+setpriv --reuid=nobody --regid=nogroup --clear-groups \
+  env XDG_CACHE_HOME=/var/tmp/nobody timeout 120 warploom tune /srv/g.graph --trials 3 --server {SOCKET} --json - > tuned.json
+setpriv --reuid=nobody --regid=nogroup --clear-groups warploom drain --server {SOCKET} 2> refused && exit 1
+grep "Drain needs the role operator" refused
+for unit in warploomd warploom-worker; do systemctl kill --kill-whom=main --signal=KILL $unit; done
+for unit in warploomd warploom-worker; do again has $unit NRestarts 1; again has $unit ActiveState active; done
+timeout 120 warploom tune /srv/other.graph --trials 3 --server {SOCKET} --out other
+warploom run other --check
+systemctl stop warploom-worker
+has warploom-worker Result success
+grep '"measured_by"' tuned.json
+echo booted
+"""
+SERVICE = """[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+Environment=HOME=/root
+ExecStart=/bin/bash -c "bash /srv/booted.sh > /srv/booted.log 2>&1 || journalctl --boot --unit warploomd --unit warploom-worker >> /srv/booted.log"
+ExecStartPost=/bin/systemctl --no-block poweroff
+[Install]
+WantedBy=multi-user.target
+"""
+
 
 def run(*command, code=0, **options):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
@@ -48,20 +77,49 @@ def run(*command, code=0, **options):
     return done.stdout
 
 
+def boot(root):
+    """Boots the system as a container, without a network, and runs BOOTED in it. Returns why this machine cannot, or nothing."""
+    enter = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", f"--directory={root}"]
+    probe = subprocess.run([*enter, "true"], capture_output=True, text=True, timeout=60)
+    if probe.returncode != 0:
+        return f"this machine boots no container ({probe.stderr.strip()})"
+    (root / "srv/booted.sh").write_text(BOOTED)
+    (root / "srv/g.graph").write_text(graphs.SOFTMAX)
+    (root / "srv/other.graph").write_text(graphs.EXP)
+    (root / "etc/systemd/system/booted.service").write_text(SERVICE)
+    run("chroot", root, "systemctl", "enable", "booted")
+    done = subprocess.run([*enter, "--boot"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    log = root / "srv/booted.log"
+    said = log.read_text() if log.exists() else done.stdout[-4000:] + done.stderr[-4000:]
+    expect(said.endswith("\nbooted\n"), said)
+    return None
+
+
+def install(root, command):
+    """Runs an `apt-get install` of the page in the root."""
+    quiet = "apt-get -q -y -o APT::Sandbox::User=root install --no-install-recommends"
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
+    run("chroot", root, "bash", "-ec", f"cd /srv; {command.replace('apt-get install', quiet)}", env=environment)
+
+
 def main():
     if os.geteuid() != 0:
         skip("only root can make a fresh system")
-    if shutil.which("debootstrap") is None or len(PACKAGES) != 3:
-        skip("debootstrap or the packages are missing; `make test-cluster` has both")
+    if shutil.which("debootstrap") is None:
+        skip("debootstrap is missing; `make test-cluster` installs it")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    run("bash", "-ec", documented("make packages"), cwd=SOURCE, env=environment)
+    packages = sorted((SOURCE / "build/packages").glob("*.deb"))
+    expect(len(packages) == 3, packages)
     with Scratch() as scratch:
         root = scratch.root / "root"
         environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive", LC_ALL="C")
-        run("debootstrap", "--variant=minbase", "bookworm", root, env=environment)
-        for package in PACKAGES:
-            shutil.copy(package, root / "srv")
-        inside = ["chroot", root, "apt-get", "-q", "-y", "-o", "APT::Sandbox::User=root"]
-        names = [f"/srv/{package.name}" for package in PACKAGES]
-        run(*inside, "install", "--no-install-recommends", "systemd", "openssl", *names, env=environment)
+        run("debootstrap", "--variant=minbase", "--include=systemd-sysv,dbus,openssl", "bookworm", root, env=environment)
+        (root / "srv/build/packages").mkdir(parents=True)
+        for package in packages:
+            shutil.copy(package, root / "srv/build/packages")
+        install(root, documented("apt-get install ./build/packages/warploom_*.deb ./build/packages/warploom-coordinator"))
+        install(root, documented("apt-get install ./build/packages/warploom_*.deb ./build/packages/warploom-worker"))
         users = (root / "etc/passwd").read_text()
         expect("\nwarploom:" in users and "\nwarploom-worker:" in users, users)
         for unit in ("warploomd", "warploom-worker"):
@@ -71,12 +129,14 @@ def main():
         enter = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--net", "bash", "-c", ENTER, "enter"]
         said = run(*enter, root, SESSION)
         expect("1 of 1 bundles" in said and "node1.pem: OK" in said, said)
-        run(*inside, "remove", "warploom", env=environment)
+        unbooted = boot(root)
+        shutil.rmtree(root / "srv")
+        run("chroot", root, "apt-get", "-q", "-y", "remove", "warploom", env=environment)
         left = [str(path) for path in root.rglob("*warploom*") if path.is_file() and not path.is_relative_to(root / "var")]
-        kept = {"etc/warploom/warploomd.toml", "etc/warploom/worker.env"}
-        left = [path for path in left if str(pathlib.Path(path).relative_to(root)) not in kept | {f"srv/{p.name}" for p in PACKAGES}]
+        kept = {"etc/warploom/warploomd.toml", "etc/warploom/callers.txt", "etc/warploom/worker.env"}
+        left = [path for path in left if str(pathlib.Path(path).relative_to(root)) not in kept]
         expect(not left, left)
-        print("installed, used and removed:", ", ".join(package.name for package in PACKAGES))
+        print("installed, used, removed:", ", ".join(package.name for package in packages) + ";", unbooted or "booted, with both services")
 
 
 if __name__ == "__main__":
