@@ -213,8 +213,10 @@ class FakeWorker {
     thread_ = std::jthread([this, channel](std::stop_token stop) { status_ = run_agent(channel, options_, stop); });
   }
   ~FakeWorker() { (void)stop(); }
+  // The worker takes no other lease. Does not wait.
+  void request_stop() { thread_.request_stop(); }
   absl::Status stop() {
-    thread_.request_stop();
+    request_stop();
     if (thread_.joinable()) thread_.join();
     return status_;
   }

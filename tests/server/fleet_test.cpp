@@ -69,14 +69,19 @@ TEST(Preemption, CondemnsNobodyAndFailsNoJob) {
   int lost = 0;
   std::atomic<bool> lose = true;
   for (int i = 0; i < 50; ++i) {
-    // Two losses, then a worker that lives for one batch.
+    // Two losses, then a worker that lives for one batch: it waits in its second one until it is asked to stop.
     lost += take_and_vanish(service, "w") && take_and_vanish(service, "w") ? 2 : 0;
     std::atomic<int> left = 1;
-    std::latch one(1);
+    std::latch one(1), asked(1);
     FakeWorker worker(service.channel, "w", {.before = [&](const Batch&) {
-                        if (left.fetch_sub(1) == 1) one.count_down();
+                        if (left.fetch_sub(1) == 1)
+                          one.count_down();
+                        else
+                          asked.wait();
                       }});
     one.wait();
+    worker.request_stop();
+    asked.count_down();
     (void)worker.stop();
     const auto seen = service.create("r", trials(16));
     ASSERT_TRUE(seen.ok()) << seen.status();
