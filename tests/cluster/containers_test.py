@@ -9,12 +9,20 @@ import shutil
 import subprocess
 
 import graphs
+from documented import documented
 from harness import SOURCE, Scratch, expect, skip
 from slurm import free_port
 
 PACKAGES = SOURCE / "build/packages"
 AUTHORITIES = pathlib.Path("/usr/local/share/ca-certificates")
 FILE = SOURCE / "deploy/containers/Containerfile"
+# How deploy/README.md builds each image.
+BUILD = {
+    "coordinator": documented("buildah build --target coordinator "),
+    "worker": documented("buildah build --target worker "),
+    "worker-cuda": documented("buildah build --target worker-cuda "),
+    "worker-rocm": documented("buildah build --target worker-rocm "),
+}
 # The run-time compiler of each image for GPUs; drivers come from the machine.
 GPU_IMAGES = {"worker-cuda": "libnvrtc.so.12", "worker-rocm": "libamdhip64.so.5"}
 
@@ -49,8 +57,12 @@ class Images:
         shutil.rmtree(root)
 
     def build(self, target):
-        self("build", "--isolation", "chroot", "--build-arg", "BASE=localhost/debian12", "--target", target,
-             "-t", f"warploom-{target}:0.1.0", "-f", FILE, PACKAGES)  # fmt: skip
+        """Runs the command of the page, with the test's folders and base."""
+        beginning = "buildah build "
+        expect(BUILD[target].startswith(beginning) and f"warploom-{target}:0.1.0 " in BUILD[target], BUILD[target])
+        command = self.command("build", "--isolation", "chroot", "--build-arg", "BASE=localhost/debian12")
+        done = subprocess.run([*command, *BUILD[target][len(beginning):].split()], cwd=SOURCE, capture_output=True, text=True, timeout=900)
+        expect(done.returncode == 0, f"{BUILD[target]}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
 
     def container(self, target):
         return self("from", "--pull-never", f"warploom-{target}:0.1.0")
@@ -79,7 +91,7 @@ def main():
     with Scratch() as scratch:
         images = Images(scratch)
         images.base()
-        for target in ("coordinator", "worker", *GPU_IMAGES):
+        for target in BUILD:
             images.build(target)
         server = f"localhost:{free_port()}"
         images.start("coordinator", "--store", "/var/lib/warploom/store.db", "--listen", server)

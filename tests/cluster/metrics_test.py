@@ -2,18 +2,14 @@
 """Prometheus' own checks, by promtool: the metrics of a coordinator follow its conventions, and each alert of deploy/prometheus rings for
 its reason alone. A metric that is named in an alert is one that the coordinator has."""
 
-import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from harness import SOURCE, Scratch, expect, skip  # noqa: E402
-
-import graphs  # noqa: E402
+import graphs
+from documented import documented, shell
+from harness import SOURCE, Scratch, expect, skip
 
 RULES = SOURCE / "deploy/prometheus"
 
@@ -27,8 +23,12 @@ def main():
     if shutil.which("promtool") is None:
         skip("promtool is missing; `make test-cluster` installs it")
     promtool("check", "rules", RULES / "alerts.yml")
-    promtool("test", "rules", RULES / "alerts_test.yml")
     with Scratch() as scratch:
+        for name in ("alerts.yml", "alerts_test.yml"):
+            shutil.copy(RULES / name, scratch.root)
+        shell(scratch, documented("promtool test rules alerts_test.yml"))
+        (scratch.root / "prometheus.yml").write_text(documented("scrape_configs:"))
+        promtool("check", "config", scratch.path("prometheus.yml"))
         scratch.start("warploomd", "--store", "a.db", "--listen", "unix:s", "--http", "127.0.0.1:0", name="coordinator")
         where = scratch.logged("coordinator", r"metrics on (\S+)", "it serves metrics")
         worker = scratch.start("warploom-worker", "--server", "unix:s", "--devices", "fake", "--name", "lost")

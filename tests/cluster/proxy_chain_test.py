@@ -2,14 +2,8 @@
 """The chain of tests/fleet/upstream_test.py for longer: each coordinator above the laptop is killed with -9 twice a round while kernels are fetched
 through the chain, and kernels that are tuned at the laptop in between arrive at the site once each."""
 
-import pathlib
-import sys
-
-TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path += [str(TESTS / "e2e"), str(TESTS / "fleet")]
-
-from chain import Chain, killed_in_traffic, read_through, tuned_below  # noqa: E402
-from harness import WHOLE, Scratch  # noqa: E402
+from chain import Chain, killed_in_traffic, read_through, tuned_below
+from harness import WHOLE, Scratch
 
 ROUNDS = 5 if WHOLE else 1
 

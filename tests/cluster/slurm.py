@@ -3,17 +3,15 @@ fake GPUs as generic resources."""
 
 import contextlib
 import os
-import pathlib
 import pwd
+import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-
-from harness import expect, skip, until  # noqa: E402
+from documented import shell
+from harness import expect, skip, until
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "srun")
 # One key a line, but nodes and partitions. A requeued job waits until the credentials of its first run have expired, two minutes
@@ -50,11 +48,11 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
 GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 Gres=gpu:2 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=1000 Gres=gpu:4 State=UNKNOWN
 PartitionName=low Nodes=ALL Default=YES MaxTime=10:00 PriorityTier=1 PreemptMode=REQUEUE
 PartitionName=high Nodes=ALL MaxTime=10:00 PriorityTier=10 PreemptMode=OFF
 """
-GPUS = "NodeName={host} Name=gpu File={root}/gpu[0-1] Flags=nvidia_gpu_env,amd_gpu_env\n"
+GPUS = "NodeName={host} Name=gpu File={root}/gpu[0-3] Flags=nvidia_gpu_env,amd_gpu_env\n"
 
 
 def free_port():
@@ -85,7 +83,7 @@ class Slurm:
         }
         (self.root / "slurm.conf").write_text(CONFIGURATION.format(**facts))
         (self.root / "gres.conf").write_text(GPUS.format(**facts))
-        for number in range(2):
+        for number in range(4):
             # Generic resources are character devices; this one is /dev/null.
             os.mknod(self.root / f"gpu{number}", 0o600 | 0o020000, os.makedev(1, 3))
         key = self.root / "munge/key"
@@ -151,6 +149,11 @@ class Slurm:
         """Submits a job and returns its number."""
         export = ",".join(["ALL", *(f"{name}={value}" for name, value in variables.items())])
         return self.ask("sbatch", "--parsable", f"--export={export}", *arguments).strip().split(";")[0]
+
+    def submit_as_documented(self, command, **variables):
+        """Runs an sbatch of deploy/README.md, with variables in its environment, and returns the job's number."""
+        done = shell(self.scratch, command, dict(self.environment, **{name: str(value) for name, value in variables.items()}))
+        return re.search(r"Submitted batch job (\d+)", done.stdout)[1]
 
     def states(self, job):
         """Returns the state of each task of a job that is known still, such as {"3_0": "RUNNING"}."""

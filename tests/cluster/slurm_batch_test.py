@@ -6,6 +6,7 @@ import os
 import socket
 
 import slurm
+from documented import documented
 from harness import BIN, SOURCE, Scratch, bundles_of, expect, expect_same, trials_in, until
 
 import graphs
@@ -27,8 +28,9 @@ class Job:
         self.scratch, self.cluster, self.name = scratch, cluster, name
         self.store, self.port = scratch.path(f"{name}.home/store.db"), slurm.free_port()
         (scratch.root / f"{name}.toml").write_text(text)
-        self.number = cluster.submit(
-            f"--output={name}.log", SOURCE / "deploy/slurm/batch.sbatch", f"{name}.toml", WARPLOOM_HOME=scratch.path(f"{name}.home"),
+        changes = {"--nodes=4": f"--nodes=1 --output={name}.log", "nightly.toml": f"{name}.toml"}
+        self.number = cluster.submit_as_documented(
+            documented("sbatch --nodes=4 --gres=gpu:1 deploy/slurm/batch.sbatch", changes), WARPLOOM_HOME=scratch.path(f"{name}.home"),
             WARPLOOM_BIN=BIN, WARPLOOM_DEPLOY=SOURCE / "deploy", WARPLOOM_PORT=self.port, WARPLOOM_DEVICES="fake",
         )
 

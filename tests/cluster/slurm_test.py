@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""The Slurm array of deploy/slurm on a real Slurm: four workers measure for a batch; one task is cancelled in the middle
-of its work, one is preempted and requeued, and slurmctld is restarted. The batch ends with the bundles of a run
-that nobody disturbed, from as many trials, and no candidate is blamed."""
+"""The Slurm array of deploy/slurm on a real Slurm, by the command of deploy/README.md: four workers measure for a batch, with the
+certificate of their node; one task is cancelled in the middle of its work, one is preempted and requeued, slurmctld is restarted, and a worker
+of another machine joins and confirms. The batch ends with the bundles of a run that nobody disturbed, from as many trials, and no candidate
+is blamed."""
 
 import re
 
 import slurm
-from harness import BIN, SOURCE, WHOLE, Scratch, bundles_of, expect, expect_same, leased_in, rows_in, trials_in, until
+from documented import documented, shell
+from harness import BIN, WHOLE, Scratch, bundles_of, expect, expect_same, leased_in, rows_in, trials_in, until
 
 import graphs
 
 REPEATS = 10 if WHOLE else 1
+
+
+def shown(name):
+    return ["--tls-ca", "tls/ca.pem", "--tls-cert", f"tls/{name}.pem", "--tls-key", f"tls/{name}.key"]
+
+
 BATCH = """trials = 24
 at_once = 1
 out = "{out}"
@@ -27,9 +35,13 @@ class Fleet:
     def __init__(self, scratch, name):
         self.scratch, self.name, self.store = scratch, name, scratch.path(f"{name}.db")
         (scratch.root / f"{name}.toml").write_text(BATCH.format(out=name))
-        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "127.0.0.1:0", name=f"warploomd.{name}")
-        self.address = scratch.logged(f"warploomd.{name}", r"listening on ([\d.:]+)", "it listens")
-        self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, "--jobs", 1, name=f"batch.{name}")
+        self.daemon = scratch.start("warploomd", "--store", self.store, "--listen", "localhost:0", *shown("coordinator"), name=f"warploomd.{name}")
+        self.address = scratch.logged(f"warploomd.{name}", r"listening on (\S+)", "it listens")
+        self.batch = scratch.start("warploom", "batch", f"{name}.toml", "--server", self.address, *shown("alice"), "--jobs", 1, name=f"batch.{name}")
+
+    def worker(self, certificate):
+        name = f"{self.name}.{certificate}"
+        return self.scratch.start("warploom-worker", "--server", self.address, *shown(certificate), "--devices", "fake", "--name", name, name=name)
 
     def finish(self):
         expect(self.batch.wait(300) == 0, (self.scratch.root / f"batch.{self.name}.log").read_text())
@@ -40,10 +52,9 @@ class Fleet:
 
 def undisturbed(scratch):
     fleet = Fleet(scratch, "calm")
-    worker = scratch.start("warploom-worker", "--server", fleet.address, "--devices", "fake", name="calm.worker")
-    other = scratch.start("warploom-worker", "--server", fleet.address, "--devices", "fake", "--name", "other", name="calm.other")
+    workers = [fleet.worker("node"), fleet.worker("elsewhere")]
     result = fleet.finish()
-    for part in (worker, other, fleet.daemon):
+    for part in (*workers, fleet.daemon):
         part.kill()
     return result
 
@@ -51,10 +62,8 @@ def undisturbed(scratch):
 def disturbed(scratch, cluster, number, calm):
     whole, bundles = calm
     fleet = Fleet(scratch, f"run{number}")
-    array = cluster.submit(
-        "--array=0-3", SOURCE / "deploy/slurm/worker.sbatch", WARPLOOM_SERVER=fleet.address, WARPLOOM_DEVICES="fake",
-        WARPLOOM_BIN=BIN, WARPLOOM_IDLE=5,
-    )
+    command = documented("sbatch --array=0-7 --gres=gpu:1 --export", {"0-7": "0-3", "coordinator.lab:7411": fleet.address})
+    array = cluster.submit_as_documented(command, WARPLOOM_DEVICES="fake", WARPLOOM_BIN=BIN, WARPLOOM_IDLE=5)
 
     def task_with_a_lease(but=()):
         names = [re.fullmatch(r"slurm-warploom-(\d+)-(\d+)", name) for name in leased_in(fleet.store)]
@@ -73,6 +82,7 @@ def disturbed(scratch, cluster, number, calm):
 
     victim = until(preempted, 60, "a task is preempted")[0]
     cluster.restart_controller()
+    elsewhere = fleet.worker("elsewhere")
     until(lambda: cluster.states(urgent).get(urgent) not in ("PENDING", "RUNNING", "CONFIGURING"), 60, "the urgent job is done")
     count, made = fleet.finish()
     expect(count == whole, f"{count} trials, undisturbed {whole}")
@@ -83,13 +93,16 @@ def disturbed(scratch, cluster, number, calm):
     expect(all(state == "COMPLETED" for task, state in states.items() if task != cancelled), states)
     restarted = cluster.ask("scontrol", "show", "job", victim)
     expect("Restarts=1" in restarted, restarted)
-    fleet.daemon.kill()
+    for part in (elsewhere, fleet.daemon):
+        part.kill()
 
 
 def main():
     with Scratch() as scratch, slurm.Slurm(scratch) as cluster:
         (scratch.root / "softmax.graph").write_text(graphs.SOFTMAX)
         (scratch.root / "products.graph").write_text(graphs.PRODUCTS)
+        make = "deploy/certificates.sh tls"
+        shell(scratch, f"{make} coordinator localhost; {make} worker {cluster.host} node elsewhere; {make} client alice")
         calm = undisturbed(scratch)
         for number in range(REPEATS):
             disturbed(scratch, cluster, number, calm)

@@ -10,6 +10,8 @@ import urllib.error
 import urllib.request
 
 import graphs
+from documented import documented
+from documented import start as start_command
 from harness import SOURCE, Scratch, expect, until
 
 
@@ -39,8 +41,15 @@ def start(scratch, name, *options):
     return scratch.logged(name, r"metrics on (\S+)", "it serves metrics")
 
 
+def start_as_documented(scratch):
+    """By the command of deploy/README.md, but for the names of its files and its port."""
+    changes = {"kernels.db": "a.db", "/tmp/warploom.sock": "a.s", "9411": "0"}
+    start_command(scratch, documented("warploomd --store kernels.db --listen unix:/tmp/warploom.sock --http", changes), "a")
+    return scratch.logged("a", r"metrics on (\S+)", "it serves metrics")
+
+
 def counts(scratch):
-    where = start(scratch, "a")
+    where = start_as_documented(scratch)
     server = ["--server", "unix:a.s"]
     before = values(ask(f"http://{where}/metrics")[1])
     expect(before["warploom_trials_total{outcome=\"correct\"}"] == 0, before)

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 
 import graphs
+from documented import documented, shell
 from harness import Scratch, expect, listening, rows_in, until
 
 
@@ -131,6 +132,10 @@ def main():
         expect(not rows_in(fleet.store, f"SELECT 1 FROM records r JOIN environments e ON e.id = r.environment WHERE e.name LIKE '%78.0%' AND lower(hex(r.key)) = '{key}'"), "served")
         said = fleet.call("reverify", "--status").out
         expect("1 lost" in said and "tune their models again" in said, said)
+        # All of it has ended, so a watch ends at once, and its job cannot be cancelled any more.
+        said = shell(scratch, documented("warploom reverify --watch", {"unix:/run/warploom/warploom.sock": fleet.server})).stdout
+        expect("1 lost" in said, said)
+        shell(scratch, documented("warploom cancel JOB", {"JOB": f"{name} --server {fleet.server}"}))
         refused = scratch.run("warploom", "reverify", expect=1)
         expect("--server" in refused.err, refused.err)
         broken.kill()

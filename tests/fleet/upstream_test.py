@@ -104,7 +104,7 @@ def hostile(chain):
 
 
 def proxy_of_a_laptop(scratch):
-    """As deploy/README.md says: by certificates, with a file of settings."""
+    """With a file of settings, and certificates. tests/fleet/laptop_test.py has the options of the command line."""
     for role in (["coordinator", "localhost", "127.0.0.1"], ["cache", "laptop"], ["client", "alice"]):
         made = subprocess.run([SOURCE / "deploy/certificates.sh", scratch.path("tls"), *role], capture_output=True, text=True)
         expect(made.returncode == 0, made.stderr)

@@ -4,6 +4,7 @@
 import os
 import shutil
 
+from documented import documented, shell
 from harness import BIN, Scratch, expect, skip
 from sandbox_test import path_without
 
@@ -39,7 +40,7 @@ def main():
             expect(cpu[what]["measured"] > 0.1, cpu)
         for row in told["findings"]:
             expect((row["readiness"] == "ok") == (row["todo"] == ""), row)
-        text = scratch.run("warploom-worker", "--check", *sandbox).out
+        text = shell(scratch, " ".join([documented("warploom-worker --check --devices all"), *sandbox])).stdout
         expect(text.endswith("\nready\n") and len(text.splitlines()) < 45, text)
         for word in ("GB/s", "GFLOP/s", "compile, run and are right"):
             expect(word in text, text)
