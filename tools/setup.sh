@@ -13,12 +13,13 @@ fail() {
   exit 1
 }
 
-# missing_packages LIST
+# missing_packages LIST: of a line "A | B" either is enough, and A is the missing one.
 missing_packages() {
   local wanted installed
   wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1" | sort -u)
-  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p' | sort -u)
-  comm -23 <(echo "$wanted") <(echo "$installed")
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
+  awk -F ' *[|] *' 'NR == FNR { have[$0]; next } { for (i = 1; i <= NF; ++i) if ($i in have) next; print $1 }' \
+    <(echo "$installed") <(echo "$wanted")
 }
 
 # install_packages LIST
