@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 import parts
+import products
 import workloads
 
 MAX_CALLS = 300
@@ -154,6 +155,7 @@ def torch_module(name, weights):
             "sgemm": lambda _, a, b: a @ b,
             "bert_layer": bert_layer,
             **parts.torch_functions(),
+            **products.torch_functions(),
         }[name]
     )
 
@@ -217,6 +219,7 @@ def jax_function(name, w):
         "sgemm": lambda a, b: jnp.matmul(a, b),
         "bert_layer": bert_layer,
         **parts.jax_functions(),
+        **products.jax_functions(w),
     }[name]
 
 

@@ -10,10 +10,12 @@ multiply-adds or of exp and erf.
     bench/run.py --peers            and the other frameworks, from build/venv-peers
     bench/run.py --only sgemm ...   some workloads
     bench/run.py --parts            the memory-bound parts of models
+    bench/run.py --products         products alone: matrices, constant weights, convolutions, attention; --only 'conv_*'
 """
 
 import argparse
 import datetime
+import fnmatch
 import json
 import os
 import pathlib
@@ -27,6 +29,7 @@ import numpy as np
 import onnx
 import parts
 import peers
+import products
 import workloads
 
 ROOT = workloads.ROOT
@@ -304,8 +307,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", action="store_true", help="the other frameworks too")
     parser.add_argument("--parts", action="store_true", help="the memory-bound parts of models instead")
-    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS)]
-    parser.add_argument("--only", nargs="+", metavar="WORKLOAD", choices=known)
+    parser.add_argument("--products", action="store_true", help="products alone instead")
+    known = [w.name for w in (*workloads.WORKLOADS, *parts.PARTS, *products.PRODUCTS)]
+    parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="names, or patterns such as 'conv_*'")
     parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
@@ -315,8 +319,13 @@ def main():
     parser.add_argument("--reuse", action="store_true", help="reuse what an earlier run tuned")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
-    every = [*parts.ALSO, *(w.name for w in parts.PARTS)] if options.parts else [w.name for w in workloads.WORKLOADS]
-    options.only = options.only or every
+    every = [w.name for w in (products.PRODUCTS if options.products else workloads.WORKLOADS)]
+    if options.parts:
+        every = [*parts.ALSO, *(w.name for w in parts.PARTS)]
+    for pattern in options.only or ():
+        if not fnmatch.filter(known, pattern):
+            parser.error(f"--only {pattern}: no such workload; known are {', '.join(known)}")
+    options.only = [name for pattern in options.only or every for name in fnmatch.filter(known, pattern)]
     options.contenders = options.contenders or [WARPLOOM, *(peers.PEERS if options.peers else ())]
 
     WORK.mkdir(parents=True, exist_ok=True)
@@ -340,7 +349,7 @@ def main():
         "workloads": rows,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    kind = ("parts-" if options.parts else "") + ("peers" if options.peers else "warploom")
+    kind = ("parts-" if options.parts else "products-" if options.products else "") + ("peers" if options.peers else "warploom")
     cpu = "-".join("".join(c if c.isalnum() else " " for c in result["machine"]["cpu"].lower()).split())
     path = options.out / f"{kind}-{cpu}-{result['machine']['cores']}c-{now:%Y%m%d-%H%M}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")

@@ -3,7 +3,7 @@
 A workload's `bytes` are the bytes that a perfect single kernel moves: every input read once, every output written
 once. Its figure is the time of a copy of as many bytes, or of its multiply-adds or elementary functions at the
 machine's peak, divided by the measured time. To add one, append it to WORKLOADS, and add the form of each framework
-to peers.py. parts.py has the parts of models.
+to peers.py. parts.py has the parts of models, products.py products alone.
 """
 
 import dataclasses
@@ -154,8 +154,9 @@ WORKLOADS = (
 
 def by_name(name):
     import parts
+    import products
 
-    return next(workload for workload in WORKLOADS + parts.PARTS if workload.name == name)
+    return next(workload for workload in WORKLOADS + parts.PARTS + products.PRODUCTS if workload.name == name)
 
 
 def shapes(values):

@@ -1,0 +1,203 @@
+"""Products as workloads of their own: square ones, rows times constant weights, the convolutions of ResNet-50, attention.
+
+Each row of PRODUCTS has its ONNX form; TORCH and JAX have the form in which users of those frameworks write it, by the kind of product. Weights
+are inputs that the model's metadata names, as in the models of other workloads.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import workloads
+from onnx import helper
+from workloads import Workload, constant, scalar, tensor
+
+
+def model(nodes, inputs, outputs, weights=(), constants=()):
+    made = workloads.model(nodes, inputs, outputs, constants)
+    helper.set_model_props(made, {"warploom.weights": ",".join(weights)})
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Convolution:
+    """Square images, windows and strides; padded so that the image keeps its side at stride 1. `groups` as in ONNX."""
+
+    channels: int
+    side: int
+    filters: int
+    window: int
+    stride: int = 1
+    groups: int = 1
+
+    @property
+    def out_side(self):
+        return (self.side - 1) // self.stride + 1
+
+    @property
+    def name(self):
+        return f"conv_{self.channels}x{self.side}_{self.filters}_{self.window}x{self.window}_{self.stride}" + ("_dw" if self.groups > 1 else "")
+
+    @property
+    def flops(self):
+        return 2 * self.filters * self.out_side**2 * self.channels // self.groups * self.window**2
+
+    def model(self):
+        attributes = {"kernel_shape": [self.window] * 2, "strides": [self.stride] * 2, "pads": [self.window // 2] * 4, "group": self.groups}
+        node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+        inputs = [tensor("x", 1, self.channels, self.side, self.side), tensor("w", self.filters, self.channels // self.groups, self.window, self.window)]
+        return model([node], inputs, [tensor("y", 1, self.filters, self.out_side, self.out_side)], ["w"])
+
+
+# The 23 different ones, in the order in which they come first.
+RESNET50 = (
+    Convolution(3, 224, 64, 7, 2),
+    Convolution(64, 56, 64, 1),
+    Convolution(64, 56, 64, 3),
+    Convolution(64, 56, 256, 1),
+    Convolution(256, 56, 64, 1),
+    Convolution(256, 56, 128, 1),
+    Convolution(128, 56, 128, 3, 2),
+    Convolution(128, 28, 512, 1),
+    Convolution(256, 56, 512, 1, 2),
+    Convolution(512, 28, 128, 1),
+    Convolution(128, 28, 128, 3),
+    Convolution(512, 28, 256, 1),
+    Convolution(256, 28, 256, 3, 2),
+    Convolution(256, 14, 1024, 1),
+    Convolution(512, 28, 1024, 1, 2),
+    Convolution(1024, 14, 256, 1),
+    Convolution(256, 14, 256, 3),
+    Convolution(1024, 14, 512, 1),
+    Convolution(512, 14, 512, 3, 2),
+    Convolution(512, 7, 2048, 1),
+    Convolution(1024, 14, 2048, 1, 2),
+    Convolution(2048, 7, 512, 1),
+    Convolution(512, 7, 512, 3),
+)
+DEPTHWISE = (Convolution(128, 56, 128, 3, 1, 128), Convolution(512, 28, 512, 3, 1, 512))
+CONVOLUTIONS = {one.name: one for one in (*RESNET50, *DEPTHWISE)}
+
+# Depth and columns of the weights of BERT base and of LLaMA-7B.
+WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (4096, 11008), (11008, 4096))
+ROWS = (1, 8, 16, 32, 128)
+HEADS, HEAD_SIZE = 12, 64
+TOKENS = (512, 2048, 8192)
+
+
+def linear(rows, depth, columns):
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    return lambda: model([node], [tensor("x", rows, depth), tensor("w", depth, columns)], [tensor("y", rows, columns)], ["w"])
+
+
+def linear_gelu(rows, depth, columns):
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("Add", ["p", "bias"], ["a"]),
+        helper.make_node("Div", ["a", "sqrt2"], ["b"]),
+        helper.make_node("Erf", ["b"], ["c"]),
+        helper.make_node("Add", ["c", "one"], ["d"]),
+        helper.make_node("Mul", ["a", "d"], ["e"]),
+        helper.make_node("Mul", ["e", "half"], ["y"]),
+    ]
+    constants = [scalar("sqrt2", math.sqrt(2)), scalar("one", 1), scalar("half", 0.5)]
+    inputs = [tensor("x", rows, depth), tensor("w", depth, columns), tensor("bias", columns)]
+    return lambda: model(nodes, inputs, [tensor("y", rows, columns)], ["w", "bias"], constants)
+
+
+def attention(tokens, causal):
+    """The mask of a causal one is made of positions, as exporters write it for a known number of tokens."""
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["scores"]),
+        helper.make_node("Mul", ["scores", "scale"], ["scaled"]),
+        helper.make_node("Softmax", ["masked" if causal else "scaled"], ["weights"], axis=-1),
+        helper.make_node("MatMul", ["weights", "v"], ["y"]),
+    ]
+    constants = [scalar("scale", 1 / math.sqrt(HEAD_SIZE))]
+    if causal:
+        nodes[3:3] = [
+            helper.make_node("Range", ["zero", "tokens", "step"], ["position"]),
+            helper.make_node("Unsqueeze", ["position", "last"], ["row"]),
+            helper.make_node("LessOrEqual", ["position", "row"], ["seen"]),
+            helper.make_node("Where", ["seen", "scaled", "never"], ["masked"]),
+        ]
+        constants += [constant(name, np.int64(value)) for name, value in (("zero", 0), ("tokens", tokens), ("step", 1))]
+        constants += [constant("last", np.array([1])), scalar("never", -1e9)]
+    shape = (1, HEADS, tokens, HEAD_SIZE)
+    return lambda: workloads.model(nodes, [tensor(name, *shape) for name in "qkv"], [tensor("y", *shape)], constants)
+
+
+def attention_flops(tokens):
+    return 4 * HEADS * tokens**2 * HEAD_SIZE
+
+
+PRODUCTS = (
+    *(Workload(f"sgemm_{n}", f"SGEMM {n}x{n}x{n}", workloads.sgemm(n), "fma", flops=2 * n**3) for n in (512, 1024, 2048)),
+    *(
+        Workload(f"linear_{m}x{k}x{n}", f"{m} rows times {k}x{n}", linear(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
+        for k, n in WEIGHTS
+        for m in ROWS
+    ),
+    Workload("linear_512x768x3072", "512 rows times 768x3072", linear(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
+    Workload("linear_gelu_512x768x3072", "the same + bias + GELU(erf)", linear_gelu(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
+    *(Workload(one.name, f"convolution {one.name[5:]}", one.model, "fma", flops=one.flops) for one in RESNET50),
+    *(Workload(one.name, f"depthwise {one.channels}x{one.side}x{one.side}, 3x3", one.model, "copy", flops=one.flops) for one in DEPTHWISE),
+    *(Workload(f"attention_{s}", f"attention, {s} tokens", attention(s, False), "fma", flops=attention_flops(s)) for s in TOKENS),
+    *(
+        Workload(f"causal_{s}", f"causal attention, {s} tokens", attention(s, True), "fma", flops=attention_flops(s) // 2)
+        for s in TOKENS[:2]
+    ),
+)
+
+
+def torch_functions():
+    import torch.nn.functional as F
+
+    def convolution(one):
+        return lambda w, x: F.conv2d(x, w.w, stride=one.stride, padding=one.window // 2, groups=one.groups)
+
+    def function(name):
+        kind = name.split("_")[0]
+        if name.startswith("linear_gelu"):
+            return lambda w, x: F.gelu(x @ w.w + w.bias)
+        if kind == "conv":
+            return convolution(CONVOLUTIONS[name])
+        return {
+            "sgemm": lambda _, a, b: a @ b,
+            "linear": lambda w, x: x @ w.w,
+            "attention": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v),
+            "causal": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        }[kind]
+
+    return {workload.name: function(workload.name) for workload in PRODUCTS}
+
+
+def jax_functions(w):
+    import jax
+    import jax.numpy as jnp
+
+    def convolution(one):
+        pad = [(one.window // 2,) * 2] * 2
+        return lambda x: jax.lax.conv_general_dilated(x, w["w"], (one.stride,) * 2, pad, feature_group_count=one.groups)
+
+    def attention(q, k, v, causal):
+        scores = q @ k.transpose(0, 1, 3, 2) / math.sqrt(HEAD_SIZE)
+        if causal:
+            scores = jnp.where(jnp.tri(scores.shape[-1], dtype=bool), scores, -1e9)
+        return jax.nn.softmax(scores) @ v
+
+    def function(name):
+        kind = name.split("_")[0]
+        if name.startswith("linear_gelu"):
+            return lambda x: jax.nn.gelu(x @ w["w"] + w["bias"], approximate=False)
+        if kind == "conv":
+            return convolution(CONVOLUTIONS[name])
+        return {
+            "sgemm": lambda a, b: jnp.matmul(a, b),
+            "linear": lambda x: x @ w["w"],
+            "attention": lambda q, k, v: attention(q, k, v, False),
+            "causal": lambda q, k, v: attention(q, k, v, True),
+        }[kind]
+
+    return {workload.name: function(workload.name) for workload in PRODUCTS}
