@@ -66,7 +66,7 @@ def disturbed(scratch, cluster, number, calm):
     array = cluster.submit_as_documented(command, WARPLOOM_DEVICES="fake", WARPLOOM_BIN=BIN, WARPLOOM_IDLE=5)
 
     def task_with_a_lease(but=()):
-        names = [re.fullmatch(r"slurm-warploom-(\d+)-(\d+)", name) for name in leased_in(fleet.store)]
+        names = [re.search(r"slurm-warploom-(\d+)-(\d+)$", name) for name in leased_in(fleet.store)]
         tasks = {f"{name[1]}_{name[2]}" for name in names if name} - set(but)
         return min(tasks) if tasks else None
 
