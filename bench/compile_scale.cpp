@@ -19,9 +19,9 @@
 
 #include "compiler/cover/cover.h"
 #include "compiler/import/import.h"
-#include "compiler/ir/fold_weights.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/weights/fold_weights.h"
 #include "compiler/plan/domain.h"
 
 namespace wl {

@@ -29,9 +29,9 @@
 #include "compiler/cover/stitching.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/build.h"
-#include "compiler/ir/fold_weights.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
+#include "compiler/ir/weights/fold_weights.h"
 #include "compiler/plan/stitch.h"
 
 namespace wl {

@@ -14,8 +14,8 @@ set_target_properties(warploom_program PROPERTIES EXPORT_NAME program OUTPUT_NAM
 target_compile_features(warploom_program INTERFACE cxx_std_20)
 # client/program/model.h and all that it includes; tests/e2e/install_test.py compiles a program with them.
 set(headers client/program/model.h client/program/bucket.h client/program/npy.h client/program/program.h compiler/base/dtype.h
-  compiler/base/fill.h compiler/base/records.h compiler/base/status.h compiler/ir/eval.h compiler/ir/fold_weights.h
-  compiler/ir/graph.h compiler/ir/ops.def)
+  compiler/base/fill.h compiler/base/records.h compiler/base/status.h compiler/ir/eval.h
+  compiler/ir/graph.h compiler/ir/ops.def compiler/ir/weights/fold_weights.h)
 target_sources(warploom_program INTERFACE FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
 
 set(client_programs warploom warploom-runner)

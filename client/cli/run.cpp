@@ -85,14 +85,39 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
   return absl::OkStatus();
 }
 
-absl::Status save(const Executor& executor, const std::string& folder, const std::string& name, int buffer) {
+std::string_view bytes_of(const Executor& executor, int buffer) {
   const ProgramBuffer& value = executor.program().buffers[buffer];
+  return {static_cast<const char*>(executor.data(buffer)), static_cast<size_t>(value.bytes())};
+}
+
+absl::Status save(const std::string& folder, const std::string& name, DType dtype, const Shape& shape,
+                  std::string_view bytes) {
   std::string file = name;
   for (char& c : file) {
     if (c == '/' || static_cast<unsigned char>(c) < 32) c = '_';
   }
-  std::string_view bytes(static_cast<const char*>(executor.data(buffer)), static_cast<size_t>(value.bytes()));
-  return write_file(cat(folder, "/", file, ".npy"), npy_bytes(value.dtype, value.shape, bytes));
+  return write_file(cat(folder, "/", file, ".npy"), npy_bytes(dtype, shape, bytes));
+}
+
+// Saves the inputs under the names that the model gives them. A weight that is computed from several is saved itself.
+absl::Status save_inputs(const Executor& executor, const std::string& folder) {
+  const Program& program = executor.program();
+  WL_RETURN_IF_ERROR(make_folders(folder));
+  for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
+    const ProgramBuffer& value = program.buffers[i];
+    if (value.place != Place::kInput) continue;
+    const auto folded = std::find_if(program.folded.begin(), program.folded.end(),
+                                     [&](const FoldedWeight& weight) { return weight.name == value.name; });
+    const auto operand =
+        folded == program.folded.end() ? std::nullopt : operand_of_moved(*folded, bytes_of(executor, i));
+    if (!operand) {
+      WL_RETURN_IF_ERROR(save(folder, value.name, value.dtype, value.shape, bytes_of(executor, i)));
+      continue;
+    }
+    const Node& input = folded->from.nodes[folded->from.inputs()[0]];
+    WL_RETURN_IF_ERROR(save(folder, input.text, input.dtype, input.shape, *operand));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status run_and_check(Executor& executor, const RunOptions& options, RunResult& result) {
@@ -129,16 +154,11 @@ absl::StatusOr<RunResult> run_program(const Program& program, const RunOptions& 
   if (!options.output_dir.empty()) {
     WL_RETURN_IF_ERROR(make_folders(options.output_dir));
     for (const ProgramOutput& output : program.outputs) {
-      WL_RETURN_IF_ERROR(save(executor, options.output_dir, output.name, output.buffer));
+      const ProgramBuffer& value = program.buffers[output.buffer];
+      WL_RETURN_IF_ERROR(
+          save(options.output_dir, output.name, value.dtype, value.shape, bytes_of(executor, output.buffer)));
     }
-    if (options.save_inputs) {
-      std::string folder = options.output_dir + "/inputs";
-      WL_RETURN_IF_ERROR(make_folders(folder));
-      for (int i = 0; i < static_cast<int>(program.buffers.size()); ++i) {
-        if (program.buffers[i].place != Place::kInput) continue;
-        WL_RETURN_IF_ERROR(save(executor, folder, program.buffers[i].name, i));
-      }
-    }
+    if (options.save_inputs) WL_RETURN_IF_ERROR(save_inputs(executor, options.output_dir + "/inputs"));
   }
   if (options.repeat > 0) {
     WL_ASSIGN_OR_RETURN(result.samples_ns, executor.time(options.repeat));

@@ -78,6 +78,17 @@ void FoldedWeights::forget() {
 
 absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
   const Graph& from = folded.weight->from;
+  const Node& value = from.nodes[from.outputs[0].node];
+  if (const std::vector<NodeId> inputs = from.inputs(); inputs.size() == 1) {
+    const auto held = held_.find(from.nodes[inputs[0]].text);
+    if (held != held_.end() && held->second.dtype == value.dtype) {
+      if (const auto moved = value_of_moved(*folded.weight, held->second.bytes)) {
+        folded.set.clear();
+        folded.computed = true;
+        return executor.set(folded.buffer, value.dtype, value.shape, *moved);
+      }
+    }
+  }
   std::vector<const Array*> arrays(from.nodes.size(), nullptr);
   for (NodeId input : from.inputs()) {
     const auto held = held_.find(from.nodes[input].text);
@@ -90,10 +101,9 @@ absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
                             : from.nodes[input].fill.literal[static_cast<size_t>(at)];
   };
   WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(*folded.weight, read));
-  const Node& node = from.nodes[from.outputs[0].node];
   folded.set.clear();
   folded.computed = true;
-  return executor.set(folded.buffer, node.dtype, node.shape, bytes);
+  return executor.set(folded.buffer, value.dtype, value.shape, bytes);
 }
 
 absl::Status FoldedWeights::generate(uint64_t seed, Executor& executor) {

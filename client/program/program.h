@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "compiler/base/records.h"
-#include "compiler/ir/fold_weights.h"
 #include "compiler/ir/graph.h"
+#include "compiler/ir/weights/fold_weights.h"
 
 namespace wl {
 

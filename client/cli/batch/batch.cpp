@@ -244,7 +244,7 @@ absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch) {
     Run& run = runs.emplace_back();
     run.asked = &asked;
     for (const Bind& bind : combinations(asked.bind)) {
-      WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(asked.file, bind));
+      WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(asked.file, bind, asked.options.target));
       run.sizes.push_back({std::move(file), std::nullopt});
     }
     WL_RETURN_IF_ERROR(may_become_bundle(asked.out));

@@ -147,6 +147,24 @@ TEST(Buckets, OnlyWhatFitsExactlyServes) {
 }
 
 // The program's weight w is a * b, neither of which has a value in the bundle.
+TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
+  Program program = program_of("y[i] = x[i] + w[i];");
+  NEEDS_COMPILER(program);
+  program.folded.push_back(
+      {"w", parse("graph {\n  %0 = input \"a\" : f32[4,8] normal(0,1)\n  %1 = transpose %0 perm=[1,0] "
+                  ": f32[8,4]\n  %2 = reshape %1 : f32[32]\n  output \"w\" %2\n}\n")
+                .value()});
+  const std::string folder = root_ + "/bundle";
+  ASSERT_TRUE(write_buckets(folder, {{program, "{}"}}).ok());
+  auto model = Model::load(folder, {.threads = 1});
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_TRUE(model->set_weight("a", array_of({4, 8}, 0)).ok());
+  const auto outputs = model->run({{"x", array_of({6, 32}, 0)}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  for (size_t i = 0; i < 32; ++i)
+    EXPECT_EQ(at(outputs->at("y"), i), static_cast<float>(i + 2 * (i % 4 * 8 + i / 4))) << "element " << i;
+}
+
 TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);

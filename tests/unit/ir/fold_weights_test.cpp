@@ -1,5 +1,5 @@
 // Folding of weights: which values are folded, which are not, and that the results stay the same.
-#include "compiler/ir/fold_weights.h"
+#include "compiler/ir/weights/fold_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -155,6 +155,118 @@ TEST(FoldWeights, SmallWeightsAreComputedAtOnce) {
   }
 }
 
+// A product of x and w with the letters' extents, and its folding into panels.
+struct InPanels {
+  Graph graph;
+  WeightFolding folding;
+
+  InPanels(const std::string& einsum, const std::map<char, int64_t>& extents, int weight = 1) {
+    const Einsum letters = parse_einsum(einsum).value();
+    const auto shape = [&](const std::string& list) {
+      Shape out;
+      for (const char letter : list) out.push_back(extents.at(letter));
+      return out;
+    };
+    Builder b;
+    const NodeId one = b.input(weight == 0 ? "w" : "x", DType::f32, shape(letters.a));
+    const NodeId other = b.input(weight == 0 ? "x" : "w", DType::f32, shape(letters.b));
+    b.output("y", b.elementwise(Op::neg, {b.contract(one, other, einsum)}));
+    graph = b.finish().value();
+    folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+  }
+};
+
+TEST(WeightPanels, AProductReadsColumnsThatAreNeighbours) {
+  struct Case {
+    const char *einsum, *reads;
+    int weight;
+    Shape panels;
+  };
+  const std::map<char, int64_t> extents = {{'m', 3}, {'k', 5}, {'l', 2}, {'n', 128}, {'o', 4}};
+  for (const Case& one :
+       {Case{"mk,nk->mn", "mk,akn->man", 1, {2, 5, 64}}, Case{"mk,kn->mn", "mk,akn->man", 1, {2, 5, 64}},
+        Case{"nk,mk->mn", "akn,mk->man", 0, {2, 5, 64}}, Case{"mkl,nlk->mn", "mkl,akln->man", 1, {2, 5, 2, 64}},
+        Case{"mk,nok->omn", "mk,oakn->oman", 1, {4, 2, 5, 64}}}) {
+    SCOPED_TRACE(one.einsum);
+    const InPanels in(one.einsum, extents, one.weight);
+    ASSERT_THAT(names_of(in.folding), ElementsAre("w:panels"));
+    EXPECT_THAT(in.folding.weights, ElementsAre("w:panels"));
+    const Graph& from = in.folding.folded[0].from;
+    EXPECT_EQ(from.nodes[from.outputs[0].node].shape, one.panels);
+    EXPECT_THAT(print(in.folding.graph), HasSubstr(cat("\"", one.reads, "\"")));
+    expect_same_values(in.graph, in.folding, 7);
+  }
+}
+
+TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
+  const std::map<char, int64_t> extents = {{'b', 2}, {'m', 3}, {'k', 5}, {'n', 64}, {'p', 40}, {'q', 96}};
+  for (const char* einsum : {"bmk,bnk->bmn",  // a batch of products
+                             "mk,pk->mp",     // no multiple of a panel
+                             "mk,kn->mn",     // one panel already
+                             "mk,qk->qm"})    // the columns are the other operand's
+    EXPECT_THAT(names_of(InPanels(einsum, extents).folding), IsEmpty()) << einsum;
+  const InPanels half("mk,qk->mq", extents);
+  ASSERT_THAT(names_of(half.folding), ElementsAre("w:panels"));
+  EXPECT_THAT(print(half.folding.graph), HasSubstr("f32[3,5,32]"));
+  EXPECT_THAT(names_of({fold_weights(half.graph, {"w"}).value()}), IsEmpty()) << "they are for those who ask";
+}
+
+TEST(WeightPanels, ProductsShareThem) {
+  Builder b;
+  const NodeId x = b.input("x", DType::f32, {3, 5}), z = b.input("z", DType::f32, {2, 5});
+  const NodeId w = b.input("w", DType::f32, {128, 5});
+  b.output("y", b.contract(x, w, "mk,nk->mn"));
+  b.output("v", b.contract(z, w, "mk,nk->mn"));
+  const Graph graph = b.finish().value();
+  const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+  EXPECT_THAT(folding.weights, ElementsAre("w:panels"));
+  expect_same_values(graph, folding, 7);
+}
+
+// A weight that is read in two orders would be in memory twice.
+TEST(WeightPanels, AWeightWithAnotherReaderStaysAsItIs) {
+  for (int other = 0; other < 4; ++other) {
+    Builder b;
+    const NodeId x = b.input("x", DType::f32, {3, 64}), w = b.input("w", DType::f32, {64, 64});
+    b.output("y", b.contract(x, w, "mk,nk->mn"));
+    if (other == 0) b.output("u", b.elementwise(Op::exp, {b.add(w, b.input("t", DType::f32, {64, 64}))}));
+    if (other == 1) b.output("u", b.contract(x, w, "mk,kn->mn"));
+    if (other == 2) b.output("u", b.contract(x, b.transpose(w, {1, 0}), "mk,nk->mn"));
+    if (other == 3) b.output("u", w);
+    const Graph graph = b.finish().value();
+    const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+    EXPECT_THAT(folding.weights, ElementsAre("w")) << other;
+    expect_same_values(graph, folding, 7);
+  }
+}
+
+TEST(WeightPanels, AreOfFoldedWeightsToo) {
+  Builder b;
+  const NodeId w = b.input("w", DType::f32, {64, 5}), v = b.input("v", DType::f32, {64, 5});
+  b.output("y", b.contract(b.input("x", DType::f32, {3, 5}), b.mul(w, v), "mk,nk->mn"));
+  const Graph graph = b.finish().value();
+  const WeightFolding folding = fold_weights(graph, {"w", "v"}, WeightOrder::kPanels).value();
+  ASSERT_THAT(names_of(folding), ElementsAre("w:panels"));
+  EXPECT_FALSE(value_of_moved(folding.folded[0], std::string(64 * 5 * 4, 'x')));
+  expect_same_values(graph, folding, 7);
+}
+
+// Bytes are moved as the oracle says, whatever an element's size.
+TEST(WeightPanels, BytesMoveAsTheirElementsDo) {
+  for (const DType dtype : {DType::i8, DType::f16, DType::f32, DType::f64}) {
+    Builder b;
+    const NodeId split = b.reshape(b.input("w", dtype, {6, 35}), {2, 3, 5, 7});
+    b.output("y", b.transpose(b.reshape(b.transpose(split, {3, 0, 2, 1}), {14, 15}), {1, 0}));
+    const FoldedWeight weight{"y", b.finish().value()};
+    std::string bytes(static_cast<size_t>(6 * 35 * size_of(dtype)), '\0');
+    const auto value = [](int64_t index) { return static_cast<double>(index % 101); };
+    for (int64_t i = 0; i < 6 * 35; ++i) store_element(dtype, bytes.data(), static_cast<uint64_t>(i), value(i));
+    const std::string moved = value_of_moved(weight, bytes).value();
+    EXPECT_EQ(moved, value_of(weight, [&](NodeId, int64_t index) { return value(index); }).value());
+    EXPECT_EQ(operand_of_moved(weight, moved).value(), bytes);
+  }
+}
+
 class FoldWeightsFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, FoldWeightsFuzz, ::testing::Range(0, testing::kShards));
 
@@ -168,7 +280,7 @@ TEST_P(FoldWeightsFuzz, KeepsTheValuesOfRandomGraphs) {
     std::vector<std::string> weights;
     for (NodeId input : graph.inputs())
       if (random() % 4 != 0) weights.push_back(graph.nodes[input].text);
-    const auto folding = fold_weights(graph, weights);
+    const auto folding = fold_weights(graph, weights, random() % 2 != 0 ? WeightOrder::kPanels : WeightOrder::kOwn);
     ASSERT_TRUE(folding.ok()) << folding.status();
     ASSERT_TRUE(verify(folding->graph).ok()) << verify(folding->graph);
     folded += static_cast<int>(folding->folded.size());

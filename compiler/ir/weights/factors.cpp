@@ -1,4 +1,4 @@
-#include "compiler/ir/fold_weights.h"
+#include "compiler/ir/weights/factors.h"
 
 #include <algorithm>
 #include <map>
@@ -9,9 +9,7 @@
 #include "compiler/ir/build.h"
 
 namespace wl {
-namespace {
 
-// For every node, whether it is computed from weights and constants alone, with at least one weight.
 std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std::string>& weights) {
   const std::set<std::string> names(weights.begin(), weights.end());
   std::vector<bool> precomputable(graph.nodes.size()), fixed(graph.nodes.size());
@@ -30,6 +28,8 @@ std::vector<bool> precomputable_values(const Graph& graph, const std::vector<std
   }
   return precomputable;
 }
+
+namespace {
 
 // One factor for each position along some axes of a tensor.
 struct Factor {
@@ -221,142 +221,10 @@ class FactorMover {
   Builder to_;
 };
 
-// Cuts a graph between the values that are known before the run and those that are not.
-class Cutter {
- public:
-  Cutter(const Graph& graph, const std::vector<std::string>& weights)
-      : graph_(graph),
-        precomputable_(precomputable_values(graph, weights)),
-        read_(graph.nodes.size()),
-        largest_(graph.nodes.size(), -1),
-        run_time_(graph.nodes.size()),
-        cut_(graph.nodes.size()) {}
-
-  absl::StatusOr<WeightFolding> run() {
-    mark();
-    for (NodeId input : graph_.inputs()) names_.insert(graph_.nodes[input].text);
-    WeightFolding result;
-    Builder to;
-    std::vector<NodeId> copy(graph_.nodes.size(), -1);
-    for (NodeId i = 0; i < static_cast<NodeId>(graph_.nodes.size()); ++i) {
-      const Node& node = graph_.nodes[i];
-      if (cut_[i]) {
-        WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
-        WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[i]].fill));
-        copy[i] = to.input(folded.name, node.dtype, node.shape, std::move(fill));
-        result.weights.push_back(folded.name);
-        result.folded.push_back(std::move(folded));
-      } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
-        Node own = node;
-        for (NodeId& operand : own.operands) operand = copy[operand];
-        copy[i] = to.add_node(std::move(own));
-        if (node.op == Op::input && precomputable_[i]) result.weights.push_back(node.text);
-      }
-    }
-    for (const Output& output : graph_.outputs) to.output(output.name, copy[output.node]);
-    WL_ASSIGN_OR_RETURN(result.graph, to.finish());
-    return result;
-  }
-
- private:
-  void mark() {
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      if (!precomputable_[i]) continue;
-      if (node.op == Op::input) {
-        read_[i] = graph_.bytes(static_cast<NodeId>(i));
-        largest_[i] = static_cast<NodeId>(i);
-      }
-      for (NodeId operand : node.operands) {
-        read_[i] += read_[operand];
-        if (!precomputable_[operand]) continue;
-        if (largest_[i] < 0 || graph_.bytes(largest_[operand]) > graph_.bytes(largest_[i]))
-          largest_[i] = largest_[operand];
-      }
-    }
-    for (const Output& output : graph_.outputs) run_time_[output.node] = true;
-    for (size_t i = graph_.nodes.size(); i-- > 0;) {
-      run_time_[i] = run_time_[i] || (!precomputable_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
-      if (!run_time_[i]) continue;
-      for (NodeId operand : graph_.nodes[i].operands) (pays(operand) ? cut_ : run_time_)[operand] = true;
-    }
-  }
-
-  // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.
-  bool pays(NodeId id) const {
-    const OpClass cls = class_of(graph_.nodes[id].op);
-    return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
-  }
-
-  absl::StatusOr<FoldedWeight> fold(NodeId id) {
-    std::map<NodeId, NodeId> number;  // numbers of nodes in the new graph, by number in the old one
-    std::vector<NodeId> open = {id};
-    while (!open.empty()) {
-      const NodeId at = open.back();
-      open.pop_back();
-      if (!number.emplace(at, 0).second) continue;
-      open.insert(open.end(), graph_.nodes[at].operands.begin(), graph_.nodes[at].operands.end());
-    }
-    FoldedWeight folded;
-    for (auto& [old, now] : number) {
-      now = static_cast<NodeId>(folded.from.nodes.size());
-      folded.from.nodes.push_back(graph_.nodes[old]);
-      for (NodeId& operand : folded.from.nodes.back().operands) operand = number.at(operand);
-    }
-    const std::string stem = cat(graph_.nodes[largest_[id]].text, ":folded");
-    folded.name = stem;
-    for (int copy = 2; !names_.insert(folded.name).second; ++copy) folded.name = cat(stem, copy);
-    folded.from.outputs = {{folded.name, number.at(id)}};
-    WL_RETURN_IF_ERROR(verify(folded.from));
-    return folded;
-  }
-
-  // Returns the values themselves where all operands are available, otherwise numbers distributed as `otherwise` says.
-  static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
-    const Graph& from = folded.from;
-    for (NodeId input : from.inputs()) {
-      if (!from.nodes[input].fill.literal.empty()) continue;
-      otherwise.literal.clear();
-      return otherwise;
-    }
-    WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(folded, generated_inputs(from, 0)));
-    const Node& value = from.nodes[from.outputs[0].node];
-    Fill fill;
-    for (int64_t i = 0; i < elements(value.shape); ++i)
-      fill.literal.push_back(load_element(value.dtype, bytes.data(), static_cast<uint64_t>(i)));
-    return fill;
-  }
-
-  const Graph& graph_;
-  const std::vector<bool> precomputable_;
-  std::vector<int64_t> read_;         // for every precomputable value, the bytes of the weights it reads
-  std::vector<NodeId> largest_;       // the largest weight that each precomputable value reads
-  std::vector<bool> run_time_, cut_;  // values that every run computes; values that are stored
-  std::set<std::string> names_;       // names of all inputs
-};
-
 }  // namespace
 
-absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
-  constexpr int64_t kElements = 1 << 16;  // number of elements of a weight computed at a time
-  const NodeId result = weight.from.outputs[0].node;
-  const Node& node = weight.from.nodes[result];
-  const int64_t count = elements(node.shape);
-  std::string bytes(static_cast<size_t>(weight.from.bytes(result)), '\0');
-  for (int64_t begin = 0; begin < count; begin += kElements) {
-    Query query{result, std::vector<int64_t>(static_cast<size_t>(std::min(kElements, count - begin)))};
-    std::iota(query.indices.begin(), query.indices.end(), begin);
-    WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}));
-    for (size_t i = 0; i < query.indices.size(); ++i)
-      store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
-  }
-  return bytes;
-}
-
-absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights) {
-  if (weights.empty()) return WeightFolding{graph, weights, {}};
-  WL_ASSIGN_OR_RETURN(const Graph moved, FactorMover(graph, weights).run());
-  return Cutter(moved, weights).run();
+absl::StatusOr<Graph> with_factors_in_weights(const Graph& graph, const std::vector<std::string>& weights) {
+  return FactorMover(graph, weights).run();
 }
 
 }  // namespace wl

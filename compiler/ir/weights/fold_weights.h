@@ -1,9 +1,12 @@
 // Values that a model computes from its weights alone are computed once, before the first run. The graph is cut into a
 // part that every run computes and a part that computes its folded weights. Before the cut, a factor per slice of a
 // product (such as a batch norm after a convolution) moves into the product's weights, past any adds and views between.
+// Weights can be put into the order in which the micro-kernels of products read them (weight_panels.h).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/ir/eval.h"
@@ -19,6 +22,11 @@ struct FoldedWeight {
 
 // Returns the value of a folded weight given its operands, row-major in the memory form of its dtype.
 absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands);
+// Returns the same of one that has the elements of one weight in another order, from that weight's bytes, which takes a
+// nanosecond or two for an element; nullopt: it is computed.
+std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand);
+// The other way: the bytes of that one weight, `from`'s only input, from those of the folded one.
+std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value);
 
 struct WeightFolding {
   Graph graph;                       // the graph that every run computes; reads folded weights by name
@@ -26,8 +34,13 @@ struct WeightFolding {
   std::vector<FoldedWeight> folded;
 };
 
+// In which order products find their weights.
+enum class WeightOrder { kOwn, kPanels };
+
 // `weights`: names of inputs of `graph`. A value that would be larger than its operands is not folded, nor is a view of
-// one weight, which costs nothing. Fails only if the graph is invalid.
-absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights);
+// one weight, which costs nothing. A weight is put into panels if nothing reads it in another order, so that it is
+// there once. Fails only if the graph is invalid.
+absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
+                                           WeightOrder order = WeightOrder::kOwn);
 
 }  // namespace wl

@@ -1,0 +1,230 @@
+#include "compiler/ir/weights/fold_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "compiler/ir/build.h"
+#include "compiler/ir/weights/factors.h"
+#include "compiler/ir/weights/panels.h"
+
+namespace wl {
+namespace {
+
+// Cuts a graph between the values that are known before the run and those that are not.
+class Cutter {
+ public:
+  Cutter(const Graph& graph, const std::vector<std::string>& weights, WeightOrder order)
+      : graph_(graph),
+        order_(order),
+        precomputable_(precomputable_values(graph, weights)),
+        users_(graph.nodes.size()),
+        read_(graph.nodes.size()),
+        largest_(graph.nodes.size(), -1),
+        run_time_(graph.nodes.size()),
+        cut_(graph.nodes.size()) {}
+
+  absl::StatusOr<WeightFolding> run() {
+    mark();
+    for (NodeId input : graph_.inputs()) names_.insert(graph_.nodes[input].text);
+    WeightFolding result;
+    Builder to;
+    std::vector<NodeId> copy(graph_.nodes.size(), -1);
+    const auto read_folded = [&](FoldedWeight folded, NodeId from) -> absl::StatusOr<NodeId> {
+      WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[from]].fill));
+      const Node& value = folded.from.nodes[folded.from.outputs[0].node];
+      const NodeId input = to.input(folded.name, value.dtype, value.shape, std::move(fill));
+      result.weights.push_back(folded.name);
+      result.folded.push_back(std::move(folded));
+      return input;
+    };
+    for (NodeId i = 0; i < static_cast<NodeId>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (cut_[i]) {
+        WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
+        WL_ASSIGN_OR_RETURN(copy[i], read_folded(std::move(folded), i));
+      } else if (const auto [side, panels] = in_panels(i); panels) {
+        const NodeId weight = node.operands[side];
+        auto [at, fresh] = panels_.try_emplace({weight, shape_text(panels->split) + shape_text(panels->order)}, -1);
+        if (fresh) {
+          WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(weight, &*panels));
+          WL_ASSIGN_OR_RETURN(at->second, read_folded(std::move(folded), weight));
+        }
+        std::vector<NodeId> operands = {copy[node.operands[0]], copy[node.operands[1]]};
+        operands[side] = at->second;
+        copy[i] = to.reshape(to.contract(operands[0], operands[1], panels->einsum), node.shape);
+      } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
+        Node own = node;
+        for (NodeId& operand : own.operands) operand = copy[operand];
+        copy[i] = to.add_node(std::move(own));
+        if (node.op == Op::input && precomputable_[i]) result.weights.push_back(node.text);
+      }
+    }
+    for (const Output& output : graph_.outputs) to.output(output.name, copy[output.node]);
+    WL_ASSIGN_OR_RETURN(result.graph, to.finish());
+    return result;
+  }
+
+ private:
+  void mark() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!precomputable_[i]) continue;
+      if (node.op == Op::input) {
+        read_[i] = graph_.bytes(static_cast<NodeId>(i));
+        largest_[i] = static_cast<NodeId>(i);
+      }
+      for (NodeId operand : node.operands) {
+        read_[i] += read_[operand];
+        if (!precomputable_[operand]) continue;
+        if (largest_[i] < 0 || graph_.bytes(largest_[operand]) > graph_.bytes(largest_[i]))
+          largest_[i] = largest_[operand];
+      }
+    }
+    for (NodeId i = 0; i < static_cast<NodeId>(graph_.nodes.size()); ++i)
+      for (const NodeId operand : graph_.nodes[i].operands) users_[operand].push_back(i);
+    for (const Output& output : graph_.outputs) {
+      run_time_[output.node] = true;
+      users_[output.node].push_back(-1);
+    }
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      run_time_[i] = run_time_[i] || (!precomputable_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
+      if (!run_time_[i]) continue;
+      const auto [side, panels] = in_panels(static_cast<NodeId>(i));
+      for (int at = 0; at < static_cast<int>(graph_.nodes[i].operands.size()); ++at) {
+        const NodeId operand = graph_.nodes[i].operands[at];
+        if (!panels || at != side) (pays(operand) ? cut_ : run_time_)[operand] = true;
+      }
+    }
+  }
+
+  // Whether a product of the run reads one of its operands in panels: which, and how.
+  std::pair<int, std::optional<WeightPanels>> in_panels(NodeId id) const {
+    const Node& node = graph_.nodes[id];
+    if (order_ == WeightOrder::kPanels && run_time_[id] && node.op == Op::contract)
+      for (int side = 0; side < 2; ++side)
+        if (const NodeId weight = node.operands[side]; precomputable_[weight] && graph_.bytes(weight) <= read_[weight])
+          if (std::optional<WeightPanels> panels = panels_of(graph_, node, side); panels && only_in(*panels, weight))
+            return {side, std::move(panels)};
+    return {0, std::nullopt};
+  }
+
+  // Whether all that reads the weight are products that read it in these panels.
+  bool only_in(const WeightPanels& panels, NodeId weight) const {
+    for (const NodeId user : users_[weight]) {
+      if (user < 0 || graph_.nodes[user].op != Op::contract) return false;
+      const auto& operands = graph_.nodes[user].operands;
+      const auto same = panels_of(graph_, graph_.nodes[user], operands[0] == weight ? 0 : 1);
+      if (operands[0] == operands[1] || !same || same->split != panels.split || same->order != panels.order)
+        return false;
+    }
+    for (NodeId at = weight; class_of(graph_.nodes[at].op) == OpClass::kView;) {
+      at = graph_.nodes[at].operands[0];
+      if (users_[at].size() > 1) return false;
+    }
+    return true;
+  }
+
+  // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.
+  bool pays(NodeId id) const {
+    const OpClass cls = class_of(graph_.nodes[id].op);
+    return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
+  }
+
+  // The weight `id`, in panels if there are any.
+  absl::StatusOr<FoldedWeight> fold(NodeId id, const WeightPanels* panels = nullptr) {
+    std::map<NodeId, NodeId> number;  // numbers of nodes in the new graph, by number in the old one
+    std::vector<NodeId> open = {id};
+    while (!open.empty()) {
+      const NodeId at = open.back();
+      open.pop_back();
+      if (!number.emplace(at, 0).second) continue;
+      open.insert(open.end(), graph_.nodes[at].operands.begin(), graph_.nodes[at].operands.end());
+    }
+    FoldedWeight folded;
+    for (auto& [old, now] : number) {
+      now = static_cast<NodeId>(folded.from.nodes.size());
+      folded.from.nodes.push_back(graph_.nodes[old]);
+      for (NodeId& operand : folded.from.nodes.back().operands) operand = number.at(operand);
+    }
+    NodeId result = number.at(id);
+    if (panels != nullptr) {
+      Node split = folded.from.nodes[result];
+      const DType dtype = split.dtype;
+      split = {.op = Op::reshape, .dtype = dtype, .shape = panels->split, .operands = {result}};
+      Node order = {.op = Op::transpose, .dtype = dtype, .operands = {result + 1}, .ints = panels->order};
+      for (const int64_t axis : panels->order) order.shape.push_back(panels->split[axis]);
+      result = static_cast<NodeId>(folded.from.nodes.size()) + 1;
+      folded.from.nodes.push_back(std::move(split));
+      folded.from.nodes.push_back(std::move(order));
+    }
+    const std::string stem = cat(graph_.nodes[largest_[id]].text, panels != nullptr ? ":panels" : ":folded");
+    folded.name = stem;
+    for (int copy = 2; !names_.insert(folded.name).second; ++copy) folded.name = cat(stem, copy);
+    folded.from.outputs = {{folded.name, result}};
+    WL_RETURN_IF_ERROR(verify(folded.from));
+    return folded;
+  }
+
+  // Returns the values themselves where all operands are available, otherwise numbers distributed as `otherwise` says.
+  static absl::StatusOr<Fill> fill_of(const FoldedWeight& folded, Fill otherwise) {
+    const Graph& from = folded.from;
+    for (NodeId input : from.inputs()) {
+      if (!from.nodes[input].fill.literal.empty()) continue;
+      otherwise.literal.clear();
+      return otherwise;
+    }
+    WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(folded, generated_inputs(from, 0)));
+    const Node& value = from.nodes[from.outputs[0].node];
+    Fill fill;
+    for (int64_t i = 0; i < elements(value.shape); ++i)
+      fill.literal.push_back(load_element(value.dtype, bytes.data(), static_cast<uint64_t>(i)));
+    return fill;
+  }
+
+  const Graph& graph_;
+  const WeightOrder order_;
+  const std::vector<bool> precomputable_;
+  std::map<std::pair<NodeId, std::string>, NodeId> panels_;  // inputs of the result, by weight and order
+  std::vector<std::vector<NodeId>> users_;                   // of every value; an output's has -1 too
+  std::vector<int64_t> read_;         // for every precomputable value, the bytes of the weights it reads
+  std::vector<NodeId> largest_;       // the largest weight that each precomputable value reads
+  std::vector<bool> run_time_, cut_;  // values that every run computes; values that are stored
+  std::set<std::string> names_;       // names of all inputs
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands) {
+  constexpr int64_t kElements = 1 << 16;  // number of elements of a weight computed at a time
+  const NodeId result = weight.from.outputs[0].node;
+  const Node& node = weight.from.nodes[result];
+  const int64_t count = elements(node.shape);
+  std::string bytes(static_cast<size_t>(weight.from.bytes(result)), '\0');
+  for (int64_t begin = 0; begin < count; begin += kElements) {
+    Query query{result, std::vector<int64_t>(static_cast<size_t>(std::min(kElements, count - begin)))};
+    std::iota(query.indices.begin(), query.indices.end(), begin);
+    WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}));
+    for (size_t i = 0; i < query.indices.size(); ++i)
+      store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
+  }
+  return bytes;
+}
+
+std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand) {
+  return moved_bytes(weight.from, operand);
+}
+
+std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value) {
+  return moved_back(weight.from, value);
+}
+
+absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
+                                           WeightOrder order) {
+  if (weights.empty()) return WeightFolding{graph, weights, {}};
+  WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(graph, weights));
+  return Cutter(moved, weights, order).run();
+}
+
+}  // namespace wl

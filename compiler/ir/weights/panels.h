@@ -1,0 +1,32 @@
+// Weights that products multiply with, in the order in which a micro-kernel reads them. Internal to fold_weights.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace wl {
+
+// How a product reads a weight in panels: contract "mk,nk->mn" or "mk,kn->mn" as reshape(contract "mk,pkq->mpq"). The q
+// columns of a panel are neighbours in memory, and the rows of a panel follow each other.
+struct WeightPanels {
+  Shape split;                 // the shape of the weight once its columns are divided into panels
+  std::vector<int64_t> order;  // the transposition that makes them panels: for each axis, its number in `split`
+  std::string einsum;          // of the product that reads the panels
+};
+
+// Returns how the operand `side` (0 or 1) of a product can be read in panels, where that is another order than its own.
+// The columns are the last axis of the result, which must be a multiple of a panel's. nullopt: the operand has no such
+// columns, is different for each of a batch of products, or is in panels already.
+std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side);
+
+// Returns the bytes of the output of a graph whose ops are reshapes and transposes of one input, from that input's
+// bytes (row-major, in the memory form of its dtype); nullopt: it has other ops.
+std::optional<std::string> moved_bytes(const Graph& graph, std::string_view input);
+// The other way: from the bytes of the output to those of the input.
+std::optional<std::string> moved_back(const Graph& graph, std::string_view output);
+
+}  // namespace wl
