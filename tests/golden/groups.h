@@ -280,6 +280,20 @@ inline const std::vector<Golden> kGoldens = {
   %5 = mul %3 %4 : f32[8,20,48]
   output "y" %5
 })"},
+    {"strided_convolution",
+     "cpu:avx2",
+     {{"mr", 4}, {"nv", 2}},
+     R"(graph {
+  %0 = input "x" : f32[6,19,19] normal(0,1)
+  %1 = input "w" : f32[8,6,3,3] normal(0,1)
+  %2 = input "bias" : f32[8] normal(0,1)
+  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[6,21,21]
+  %4 = window %3 axes=[1,2] params=[3,2,1,3,2,1] : f32[6,10,10,3,3]
+  %5 = contract %4 %1 "kmoli,nkli->nmo" : f32[8,10,10]
+  %6 = broadcast %2 dims=[0] : f32[8,10,10]
+  %7 = add %5 %6 : f32[8,10,10]
+  output "y" %7
+})"},
     {"concat_add",
      "cpu:avx2",
      {},

@@ -27,8 +27,10 @@ bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
 CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
     : group_(group),
       whole_(domain),
-      flat_(!domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
-                                                                                      : std::nullopt),
+      image_(schedule[kCopyImage] != kCopyTaps ? column_image(domain, schedule[kCopyImage] == kCopyWhole)
+                                               : std::nullopt),
+      flat_(!image_ && !domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
+                                                                                                 : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
       machine_(machine),
@@ -36,15 +38,22 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
 
 absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
+  if (schedule_[kCopyImage] != kCopyTaps && !image_) return invalid("copy_image where no window slides over an image");
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
   const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
   row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
   column_atom_ = domain_.n.empty() ? -1 : domain_.n.back();
   k_atoms_ = domain_.reduced;
-  lanes_ = extent(column_atom_) > 1 ? machine_.target->lanes : 1;
   rows_total_ = extent(row_atom_);
   columns_total_ = extent(column_atom_);
+  if (flat_) {
+    height_ = flat_->height;
+    width_ = flat_->width;
+  } else if (image_) {
+    prepare_image();
+  }
+  lanes_ = columns_total_ > 1 ? machine_.target->lanes : 1;
 
   row_tasks_ = schedule_[kRowTasks];
   if (rows_total_ % row_tasks_ != 0)
@@ -62,7 +71,8 @@ absl::Status CpuContract::prepare() {
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   const int64_t kc = schedule_[kKc];
-  k_block_ = std::max<int64_t>(1, kc == 0 || k_inner_ == 0 ? k0 : std::min(k0, kc / k_inner_));
+  k_block_ = std::max<int64_t>(
+      1, kc == 0 || k_inner_ == 0 || (image_ && image_->is_tap(k_atoms_[0])) ? k0 : std::min(k0, kc / k_inner_));
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
   k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
@@ -75,11 +85,13 @@ absl::Status CpuContract::prepare() {
     if (side->direct) side->access = operand.access;
   }
   a_.packed = schedule_[kPackA] != 0 || !a_.direct;
-  b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
+  b_.packed = image_ || flat_ || packs_right(domain_, schedule_, lanes_);
   const int64_t depth = k_block_ * k_inner_;
-  if (flat_) {
+  if (image_) {
+    allocate_image();
+  } else if (flat_) {
     // Rows a multiple of 4096 bytes apart would share cache sets.
-    pitch_ = panels_per_block_ * nr_;
+    pitch_ = columns_per_block_;
     if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += lanes_;
     b_.buffer = out_.shared("b_rows", dtype_, {depth, pitch_});
   } else if (b_.packed) {
@@ -87,8 +99,9 @@ absl::Status CpuContract::prepare() {
     b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
   }
   if (a_.packed) a_.buffer = out_.shared("a_tiles", dtype_, {tiles, depth, mr_});
-  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, panels_per_block_ * nr_});
-  if (heavy_epilogue()) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
+  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, columns_per_block_});
+  heavy_ = heavy_epilogue();
+  if (heavy_ || (image_ && height_ >= 0)) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
   return absl::OkStatus();
 }
 
@@ -103,15 +116,31 @@ void CpuContract::prepare_columns() {
   column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
   const int64_t nc = schedule_[kNc];
   panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
-  if (!flat_) return;
-  image_width_ = whole_.atoms[flat_->width].extent;
-  image_height_ = whole_.atoms[flat_->height].extent;
+  if (height_ < 0) {
+    panel_groups_ = {{nr_, 0, panels_per_block_}};
+    columns_per_block_ = panels_per_block_ * nr_;
+    return;
+  }
+  image_width_ = whole_.atoms[width_].extent;
+  image_height_ = whole_.atoms[height_].extent;
   column_tasks_ = std::min(schedule_[kColumnTasks], image_height_);
   image_rows_per_task_ = (image_height_ + column_tasks_ - 1) / column_tasks_;
   column_tasks_ = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
   image_rows_per_block_ =
       nc == 0 ? image_rows_per_task_ : std::clamp<int64_t>(nc / image_width_, 1, image_rows_per_task_);
-  panels_per_block_ = (image_rows_per_block_ * image_width_ + nr_ - 1) / nr_;
+  split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // the last row has no halo
+                      : image_rows_per_block_ * image_width_);
+}
+
+// Splits the columns of a block of an image evenly, as rows are, so that no panel has vectors without columns.
+void CpuContract::split_panels(int64_t columns) {
+  const int64_t vectors = (columns + lanes_ - 1) / lanes_;
+  panels_per_block_ = (columns + nr_ - 1) / nr_;
+  const int64_t base = vectors / panels_per_block_, more = vectors % panels_per_block_;
+  if (more > 0) panel_groups_.push_back({(base + 1) * lanes_, 0, more});
+  panel_groups_.push_back({base * lanes_, more * (base + 1) * lanes_, panels_per_block_ - more});
+  nr_ = panel_groups_[0].width;
+  columns_per_block_ = vectors * lanes_;
 }
 
 // Whether the work after the contraction needs registers that the accumulators take.
@@ -135,10 +164,11 @@ void CpuContract::place_block() {
   const Affine row_task = digit("row_task", row_tasks_);
   const auto atoms = [&](const std::vector<AtomId>& list, AtomId except) {
     for (size_t i = list.size(); i-- > 0;)
-      if (list[i] != except) block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
+      if (list[i] != except && list[i] != height_)
+        block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
   };
   atoms(domain_.m, row_atom_);
-  if (flat_) atoms(domain_.n, column_atom_);
+  if (height_ >= 0) atoms(domain_.n, column_atom_);
   atoms(domain_.batch, -1);
   out_.kernel().grid = inside;
   first_row_ = sum(fixed(0), row_task, rows_per_task_);

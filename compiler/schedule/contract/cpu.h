@@ -4,6 +4,11 @@
 // registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
 // high. What follows the contraction is computed on the tile while it is in registers or, where that would need
 // too many registers, in L1.
+//
+// Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
+// copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
+// each tap inside the copy. The columns of a panel then are neighbours in the copy, so they run on from row to row
+// through the halo; what is computed there is dropped when the tile is stored, row by row.
 #pragma once
 
 #include <map>
@@ -12,6 +17,7 @@
 #include <vector>
 
 #include "compiler/plan/flat.h"
+#include "compiler/plan/image.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
 
@@ -33,25 +39,46 @@ class CpuContract {
   struct Rows {  // tiles of equal height
     int64_t height = 0, first_row = 0, count = 0;
   };
+  struct Panels {  // of equal width
+    int64_t width = 0, first_column = 0, count = 0;
+  };
 
   absl::Status prepare();
   void place_block();
   void prepare_columns();
   void emit_columns();
   void pack_image(const Place& place, int64_t k_extent);
+  void prepare_image();
+  void allocate_image();
+  void copy_image(const Place& place, int64_t k_extent);
+  Affine tap_in_image();
+  std::vector<Affine> image_rows_left() const;
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
   // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
-  void emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile, int64_t k_extent,
-                  bool resume, bool last);
-  void emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent, TileId accumulator);
-  void emit_epilogue(const Rows& rows, const Place& place, TileId accumulator);
+  void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
+  void emit_micro(const Rows& rows, const Panels& panels, const Place& place, const Affine& row, const Affine& tile,
+                  int64_t k_extent, bool resume, bool last);
+  void emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile, int64_t k_extent,
+                   TileId accumulator);
+  // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
+  struct Stored {
+    Place at;
+    Affine from;
+    int64_t width;
+    std::vector<std::vector<Affine>> bound;
+  };
+  void emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator);
+  Stored open_image_row(const Panels& panels, const Place& place);
+  void emit_stores(const Rows& rows, Stored part, TileId accumulator);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
-  std::vector<Affine> panel_trips() const;
-  void place_panel(Place& place);
-  std::vector<std::vector<Affine>> column_bound(const Place& place) const;
+  void split_panels(int64_t columns);
+  std::vector<Affine> panel_trips(const Panels& panels) const;
+  Affine column_of(const Panels& panels) const { return affine(panel_var_, panels.width, panels.first_column); }
+  void place_panel(const Panels& panels, Place& place);
+  std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
   void fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
@@ -59,6 +86,7 @@ class CpuContract {
 
   const Graph& group_;
   const Domain& whole_;
+  std::optional<Image> image_;  // with copy_image
   std::optional<FlatColumns> flat_;
   const Domain& domain_;  // columns are pixels when there is flat_; whole_ otherwise
   const Schedule& schedule_;
@@ -74,14 +102,20 @@ class CpuContract {
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
-  // With flat_: a task computes some rows of the image, and a block of panels some of these; they are packed as rows.
+  // With flat_, and with image_ where it has rows: a task computes some rows of the image, and a block of panels some
+  // of these; they are packed, or copied, as rows.
+  AtomId height_ = -1, width_ = -1;
+  int64_t row_pitch_ = 1;  // of a copied image
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;  // of a packed B, from one k to the next
+  int64_t pitch_ = 1;  // of a packed B, from one k to the next; of a copied image, from plane to plane
   std::vector<Rows> row_groups_;
+  std::vector<Panels> panel_groups_;  // of a block; with image rows one or two, else one
+  int64_t columns_per_block_ = 1;     // of all its panels
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;
+  bool heavy_ = false;  // heavy_epilogue()
   Place block_place_;
   Affine first_row_, first_panel_;
   VarId panel_block_var_ = -1, panel_var_ = -1, k_block_var_ = -1, tile_var_ = -1;

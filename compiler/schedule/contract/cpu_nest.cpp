@@ -7,11 +7,11 @@ namespace wl {
 void CpuContract::emit_columns() {
   const auto blocks = [](int64_t all, int64_t each) { return (all + each - 1) / each; };
   const int64_t count =
-      flat_ ? blocks(image_rows_per_task_, image_rows_per_block_) : blocks(panels_per_task_, panels_per_block_);
+      height_ >= 0 ? blocks(image_rows_per_task_, image_rows_per_block_) : blocks(panels_per_task_, panels_per_block_);
   if (count > 1) {
     panel_block_var_ = out_.loop_var("panel_block");
     std::vector<Affine> trips = {fixed(count)};
-    if (flat_ && image_height_ % image_rows_per_task_ != 0) {
+    if (height_ >= 0 && image_height_ % image_rows_per_task_ != 0) {
       const Affine left = sum(fixed(image_height_ + image_rows_per_block_ - 1), first_image_row_, -1);
       trips.push_back(affine(out_.derived("blocks", {left}, image_rows_per_block_)));
     }
@@ -22,7 +22,7 @@ void CpuContract::emit_columns() {
   for (AtomId a : k_atoms_) k_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   panel_var_ = out_.loop_var("panel");
   tile_var_ = out_.loop_var("tile");
-  if (flat_) image_row_var_ = out_.loop_var("image_row");
+  if (height_ >= 0) image_row_var_ = out_.loop_var("image_row");
   emit_k_blocks(block_place_);
   if (count > 1) out_.close_loop();
 }
@@ -39,9 +39,9 @@ std::vector<Affine> CpuContract::columns_left() const {
 }
 
 // Trips of the loop over the panels of this block.
-std::vector<Affine> CpuContract::panel_trips() const {
-  std::vector<Affine> trips = {fixed(panels_per_block_)};
-  if (flat_) return trips;
+std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
+  std::vector<Affine> trips = {fixed(panels.count)};
+  if (height_ >= 0) return trips;
   if (panel_block_var_ >= 0 && panels_per_task_ % panels_per_block_ != 0)
     trips.push_back(affine(panel_block_var_, -panels_per_block_, panels_per_task_));
   if (panels_ % panels_per_task_ != 0 || (panel_block_var_ >= 0 && panels_ % panels_per_block_ != 0))
@@ -50,9 +50,10 @@ std::vector<Affine> CpuContract::panel_trips() const {
 }
 
 // Sets the place of a panel: its index along the outer n atoms, and its first column along the last one.
-void CpuContract::place_panel(Place& place) {
+void CpuContract::place_panel(const Panels& panels, Place& place) {
+  if (image_ && height_ >= 0) return;  // its columns have one place only when they are stored
   if (flat_) {
-    place[column_atom_] = sum(affine(panel_var_, nr_), first_image_row_, image_width_);
+    place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
   }
   const Affine panel = sum(first_panel_, affine(panel_var_));
@@ -70,25 +71,31 @@ void CpuContract::place_panel(Place& place) {
   }
 }
 
-std::vector<std::vector<Affine>> CpuContract::column_bound(const Place& place) const {
+std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels, const Place& place) const {
+  if (image_ && height_ >= 0) return {};
   if (flat_) {
     std::vector<Affine> left = columns_left();
-    if (left.size() == 1 && image_rows_per_block_ * image_width_ % nr_ == 0) return {};
-    for (Affine& columns : left) columns = sum(std::move(columns), affine(panel_var_), -nr_);
+    if (left.size() == 1 && image_rows_per_block_ * image_width_ == columns_per_block_) return {};
+    for (Affine& columns : left) columns = sum(std::move(columns), column_of(panels), -1);
     return {{}, std::move(left)};
   }
   if (column_atom_ < 0 || columns_total_ % nr_ == 0) return {};
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 
-// Packs the rows of the image that this block needs; the elements of a window become neighbours.
-void CpuContract::pack_image(const Place& place, int64_t k_extent) {
+// How many rows of the image this block has: the least of these.
+std::vector<Affine> CpuContract::image_rows_left() const {
   std::vector<Affine> rows = {fixed(image_rows_per_block_)};
   if (image_rows_per_task_ % image_rows_per_block_ != 0)
     rows.push_back(affine(panel_block_var_, -image_rows_per_block_, image_rows_per_task_));
   if (image_height_ % image_rows_per_task_ != 0 || image_rows_per_task_ % image_rows_per_block_ != 0)
     rows.push_back(sum(fixed(image_height_), first_image_row_, -1));
-  out_.open_loop(image_row_var_, std::move(rows));
+  return rows;
+}
+
+// Packs the rows of the image that this block needs; the elements of a window become neighbours.
+void CpuContract::pack_image(const Place& place, int64_t k_extent) {
+  out_.open_loop(image_row_var_, image_rows_left());
   Place at = place;
   at[flat_->height] = sum(first_image_row_, affine(image_row_var_));
   at[flat_->width] = fixed(0);
@@ -101,7 +108,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   if (k_blocks_ > 1) {
     // Partial results start from zero.
-    const TileId zero = out_.tile(dtype_, {rows_per_task_, panels_per_block_ * nr_}, 1, lanes_);
+    const TileId zero = out_.tile(dtype_, {rows_per_task_, columns_per_block_}, 1, lanes_);
     Instr fill;
     fill.op = InstrOp::kMap;
     fill.result = zero;
@@ -109,7 +116,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
     out_.push(std::move(fill));
     Slice all;
     all.buffer = partial_;
-    all.strides = {panels_per_block_ * nr_, 1};
+    all.strides = {columns_per_block_, 1};
     out_.push(store_instr(zero, all, false));
     k_block_var_ = out_.loop_var("k_block");
     out_.open_loop(k_block_var_, {fixed(k_blocks_ - 1)});
@@ -125,14 +132,17 @@ void CpuContract::emit_k_blocks(const Place& place) {
 }
 
 void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
-  if (flat_) {
+  if (image_) {
+    copy_image(place, k_extent);
+  } else if (flat_) {
     pack_image(place, k_extent);
   } else if (b_.packed) {
-    out_.open_loop(panel_var_, panel_trips());
+    const Panels& panels = panel_groups_[0];
+    out_.open_loop(panel_var_, panel_trips(panels));
     Place at = place;
-    place_panel(at);
+    place_panel(panels, at);
     pack(b_, domain_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
-         column_bound(at));
+         column_bound(panels, at));
     out_.close_loop();
   }
   if (a_.packed) {
@@ -148,22 +158,44 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
       out_.close_loop();
     }
   }
+  emit_tiles(place, k_extent, resume, last);
+}
+
+// Calls the micro-kernel for every tile of rows and every panel of a block.
+void CpuContract::emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last) {
   const bool rows_outside = schedule_[kRowTilesOutermost] == 1;
-  if (!rows_outside) out_.open_loop(panel_var_, panel_trips());
-  int64_t tiles = 0;
-  for (const Rows& rows : row_groups_) {
-    out_.open_loop(tile_var_, {fixed(rows.count)});
-    if (rows_outside) out_.open_loop(panel_var_, panel_trips());
+  const auto each_panel = [&](const auto& body) {
+    for (const Panels& panels : panel_groups_) {
+      out_.open_loop(panel_var_, panel_trips(panels));
+      body(panels);
+      out_.close_loop();
+    }
+  };
+  const auto each_tile = [&](const auto& body) {
+    int64_t tiles = 0;
+    for (const Rows& rows : row_groups_) {
+      out_.open_loop(tile_var_, {fixed(rows.count)});
+      body(rows, affine(tile_var_, 1, tiles));
+      out_.close_loop();
+      tiles += rows.count;
+    }
+  };
+  const auto micro = [&](const Rows& rows, const Affine& tile, const Panels& panels) {
     Place at = place;
-    place_panel(at);
+    place_panel(panels, at);
     const Affine row = affine(tile_var_, rows.height, rows.first_row);
     if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, row);
-    emit_micro(rows, at, row, affine(tile_var_, 1, tiles), k_extent, resume, last);
-    if (rows_outside) out_.close_loop();
-    out_.close_loop();
-    tiles += rows.count;
+    emit_micro(rows, panels, at, row, tile, k_extent, resume, last);
+  };
+  if (rows_outside) {
+    each_tile([&](const Rows& rows, const Affine& tile) {
+      each_panel([&](const Panels& panels) { micro(rows, tile, panels); });
+    });
+  } else {
+    each_panel([&](const Panels& panels) {
+      each_tile([&](const Rows& rows, const Affine& tile) { micro(rows, tile, panels); });
+    });
   }
-  if (!rows_outside) out_.close_loop();
 }
 
 // Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
@@ -199,25 +231,25 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-void CpuContract::emit_micro(const Rows& rows, const Place& place, const Affine& row, const Affine& tile,
-                             int64_t k_extent, bool resume, bool last) {
-  const TileId accumulator = out_.tile(dtype_, {rows.height, nr_}, lanes_ > 1 ? 1 : -1, lanes_);
+void CpuContract::emit_micro(const Rows& rows, const Panels& panels, const Place& place, const Affine& row,
+                             const Affine& tile, int64_t k_extent, bool resume, bool last) {
+  const TileId accumulator = out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  partial.offset = sum(affine(panel_var_, nr_), row, panels_per_block_ * nr_);
-  partial.strides = {panels_per_block_ * nr_, 1};
+  partial.offset = sum(column_of(panels), row, columns_per_block_);
+  partial.strides = {columns_per_block_, 1};
   if (resume) {
     out_.push(load_instr(accumulator, partial));
   } else {
     out_.push(fill_instr(accumulator, 0));
   }
-  emit_k_loop(rows, place, tile, k_extent, accumulator);
-  if (last) return emit_epilogue(rows, place, accumulator);
+  emit_k_loop(rows, panels, place, tile, k_extent, accumulator);
+  if (last) return emit_epilogue(rows, panels, place, accumulator);
   out_.push(store_instr(accumulator, partial, false));
 }
 
-void CpuContract::emit_k_loop(const Rows& rows, const Place& place, const Affine& tile, int64_t k_extent,
-                              TileId accumulator) {
+void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile,
+                              int64_t k_extent, TileId accumulator) {
   Place at = place;
   const int64_t depth = k_block_ * k_inner_;
   Affine linear;  // k within the packed block
@@ -233,8 +265,8 @@ void CpuContract::emit_k_loop(const Rows& rows, const Place& place, const Affine
     return side.packed ? dtype_ : group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   };
   const TileId a = out_.tile(dtype_of(a_), {rows.height, 1}, -1, 1);
-  const TileId b = out_.tile(dtype_of(b_), {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_,
-                             b_.packed ? std::vector<std::vector<Affine>>() : column_bound(place));
+  const TileId b = out_.tile(dtype_of(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
+                             b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, place));
   Slice from_a, from_b;
   if (a_.packed) {
     from_a.buffer = a_.buffer;
@@ -243,9 +275,13 @@ void CpuContract::emit_k_loop(const Rows& rows, const Place& place, const Affine
   } else {
     from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
   }
-  if (b_.packed) {
+  if (image_) {
     from_b.buffer = b_.buffer;
-    from_b.offset = sum(affine(panel_var_, flat_ ? nr_ : depth * nr_), linear, pitch_);
+    from_b.offset = sum(column_of(panels), tap_in_image());
+    from_b.strides = {0, 1};
+  } else if (b_.packed) {
+    from_b.buffer = b_.buffer;
+    from_b.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth * nr_), linear, pitch_);
     from_b.strides = {0, 1};
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
@@ -256,23 +292,37 @@ void CpuContract::emit_k_loop(const Rows& rows, const Place& place, const Affine
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-void CpuContract::emit_epilogue(const Rows& rows, const Place& place, TileId accumulator) {
-  Place at = place;
-  int64_t height = rows.height;
-  TileId value = accumulator;
-  std::vector<Instr> code;
-  const std::vector<std::vector<Affine>> bound = column_bound(place);
-  const VarId row = spill_ >= 0 ? out_.loop_var("row") : -1;
+void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator) {
   if (spill_ >= 0) {
     Slice slice;
     slice.buffer = spill_;
     slice.strides = {nr_, 1};
     out_.push(store_instr(accumulator, slice, false));
-    out_.open_loop(row, {fixed(rows.height)});
-    if (row_atom_ >= 0) at[row_atom_] = sum(at[row_atom_], affine(row));
-    height = 1;
-    value = out_.tile(dtype_, {1, nr_}, lanes_ > 1 ? 1 : -1, lanes_, bound);
-    slice.offset = affine(row, nr_);
+  }
+  if (!image_ || height_ < 0)
+    return emit_stores(rows, {place, fixed(0), panels.width, column_bound(panels, place)}, accumulator);
+  emit_stores(rows, open_image_row(panels, place), accumulator);
+  out_.close_loop();
+}
+
+// Stores what follows from the accumulators, which are in registers or, with spill_, in scratch.
+void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator) {
+  int64_t height = rows.height;
+  TileId value = accumulator;
+  std::vector<Instr> code;
+  if (spill_ >= 0) {
+    Slice slice;
+    slice.buffer = spill_;
+    slice.offset = part.from;
+    slice.strides = {nr_, 1};
+    if (heavy_) {
+      const VarId row = out_.loop_var("row");
+      out_.open_loop(row, {fixed(rows.height)});
+      if (row_atom_ >= 0) part.at[row_atom_] = sum(part.at[row_atom_], affine(row));
+      height = 1;
+      slice.offset = sum(slice.offset, affine(row, nr_));
+    }
+    value = out_.tile(dtype_, {height, part.width}, lanes_ > 1 ? 1 : -1, lanes_, part.bound);
     code.push_back(load_instr(value, slice));
   }
   if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
@@ -280,18 +330,17 @@ void CpuContract::emit_epilogue(const Rows& rows, const Place& place, TileId acc
     code.push_back(copy_instr(result, value, dtype));
     value = result;
   }
-  TileExpr expr{group_,    domain_,        out_,   at,
-                row_atom_, column_atom_,   height, nr_,
-                lanes_,    bound,          false,  {{domain_.contract, value}},
-                nullptr,   std::move(code)};
+  TileExpr expr{group_,  domain_,        out_,   part.at,    row_atom_, column_atom_,
+                height,  part.width,     lanes_, part.bound, false,     {{domain_.contract, value}},
+                nullptr, std::move(code)};
   for (const Domain::Store& store : domain_.stores) {
     const absl::StatusOr<TileId> result = expr.value(store.source);
     if (!result.ok()) return fail(result.status());
     expr.code.push_back(store_instr(
-        *result, slice_at(out_.output_buffer(store.output), store.access, at, row_atom_, column_atom_), false));
+        *result, slice_at(out_.output_buffer(store.output), store.access, part.at, row_atom_, column_atom_), false));
   }
   out_.push_all(std::move(expr.code));
-  if (spill_ >= 0) out_.close_loop();
+  if (heavy_) out_.close_loop();
 }
 
 }  // namespace wl

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/plan/flat.h"
+#include "compiler/plan/image.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
 
@@ -12,16 +13,30 @@ constexpr int64_t kScratchLimit = 64 << 20;
 // Vectors across the columns of the widest micro-kernels.
 constexpr int64_t kMostVectors = 4;
 
+struct Slides {
+  Slide width, height;
+};
+
 struct Extents {
-  bool image = false;  // columns are pixels
+  bool image = false;                     // columns are pixels
+  std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
   int64_t rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
+
+std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
+  const std::optional<Image> image = column_image(domain, along_rows);
+  return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
+}
 
 Extents extents_of(const Domain& original, bool panels) {
   Extents out;
   const std::optional<FlatColumns> flat = panels ? std::nullopt : flat_columns(original);
   const Domain& domain = flat ? flat->domain : original;
   out.image = flat.has_value();
+  out.rows_once = slides_of(original, false);
+  out.once = slides_of(original, true);
+  // Without taps along a row both are the same.
+  if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
   if (!domain.n.empty()) out.columns = extent(domain.n.back());
@@ -47,6 +62,15 @@ int64_t vectors_of(const Extents& e, const Machine& machine) {
   return std::max<int64_t>(1, (e.columns + lanes - 1) / lanes);
 }
 
+// Elements of the copied image of a block of so many columns, and so much depth.
+int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
+  const Slide &width = image.width, &height = image.height;
+  const int64_t taps = width.taps * height.taps, planes = width.planes * height.planes;
+  const int64_t rows = std::min(height.outputs, std::max<int64_t>(1, columns / width.outputs));
+  const int64_t row = height.output < 0 ? columns + width.halo() : width.positions;
+  return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
+}
+
 // e: of the contraction; bytes: of an element.
 bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine, int64_t bytes) {
   const int64_t registers = machine.target->vector_registers;
@@ -59,7 +83,10 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   const int64_t columns = (e.columns * e.outer_columns + s[kColumnTasks] - 1) / s[kColumnTasks];
   const int64_t nc = s[kNc] == 0 ? columns : std::min(columns, s[kNc]);
   const int64_t rows = e.rows / s[kRowTasks];
-  int64_t scratch = (s[kPackB] ? nc * kc : 0) + (s[kPackA] ? rows * kc : 0);
+  if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
+  const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
+  const int64_t right = s[kCopyImage] ? image_elements(*image, nc, kc) : s[kPackB] ? nc * kc : 0;
+  int64_t scratch = right + (s[kPackA] ? rows * kc : 0);
   if (kc < e.depth) scratch += rows * nc;
   if (scratch * bytes > kScratchLimit) return false;
   const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
@@ -101,16 +128,20 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
-      // A packed image should stay in the second cache.
-      const int64_t nc = !e.image ? 0 : std::min(e.depth, int64_t{1024}) * 768 * bytes <= machine.l2_bytes ? 768 : 192;
-      add_seed(space, {{kMr, first(kMr, mr)},
-                       {kNv, first(kNv, nv)},
-                       {kKc, kc},
-                       {kNc, e.image && nc < e.columns * e.outer_columns ? nc : 0},
-                       {kPackB, pack_b},
-                       {kRowTasks, row_tasks},
-                       {kColumnTasks, column_tasks},
-                       {kThreads, threads}});
+      // A packed or copied image should stay in the second cache.
+      const int64_t depth = std::min(e.depth, int64_t{1024});
+      const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
+      const int64_t nc = !e.image ? 0 : in_block * bytes <= machine.l2_bytes ? 768 : 192;
+      Chosen seed = {{kMr, first(kMr, mr)},
+                     {kNv, first(kNv, nv)},
+                     {kKc, kc},
+                     {kNc, e.image && nc < e.columns * e.outer_columns ? nc : 0},
+                     {kPackB, e.once ? 1 : pack_b},
+                     {kRowTasks, row_tasks},
+                     {kColumnTasks, column_tasks},
+                     {kThreads, threads}};
+      if (e.once) seed.emplace_back(kCopyImage, kCopyWhole);
+      add_seed(space, seed);
     }
   keep_legal_seeds(space);
 }
@@ -139,6 +170,10 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
       threads_axis(machine),
       compiler_axis(machine),
   };
+  Axis copies(kCopyImage, {kCopyTaps});
+  if (e.rows_once) copies.values.push_back(kCopyRows);
+  if (e.once) copies.values.push_back(kCopyWhole);
+  if (copies.values.size() > 1) space.axes.push_back(copies);
   add_listed_axes(space, machine);
   const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
   space.legal = [=](const Schedule& s) { return legal_contract(s, e, machine, bytes); };

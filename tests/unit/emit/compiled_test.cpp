@@ -14,6 +14,7 @@
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/windows.h"
 
 namespace wl {
 namespace {
@@ -68,6 +69,23 @@ TEST(Compiled, SampledSchedulesOfTheClassesMeanTheGraph) {
     const auto group = parse(text);
     ASSERT_TRUE(group.ok()) << group.status() << text;
     add_group(checks, *group, testing::runnable_targets(), 4, tally, seed += 100, true);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(tally.unimplemented, 0);
+  expect_right(checks);
+}
+
+// Most of the drawn schedules of a convolution copy its image.
+TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
+  const uint64_t first = testing::test_seed(20261126);
+  const std::vector<std::string> targets = testing::runnable_targets();
+  CompiledChecks checks("compiled_convolutions");
+  Tally tally;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(60)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const auto group = parse(testing::ConvolutionText(seed).text());
+    ASSERT_TRUE(group.ok()) << group.status();
+    add_group(checks, *group, {targets[seed % targets.size()]}, 0, tally, seed);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.unimplemented, 0);

@@ -1,0 +1,140 @@
+#include "compiler/plan/image.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace wl {
+namespace {
+
+// Calls `visit` with every operand behind one operand of a node.
+template <typename F>
+void each_operand(Domain& domain, NodeId node, int position, std::set<NodeId>& seen, const F& visit) {
+  Domain::Operand& operand = domain.operands[node][static_cast<size_t>(position)];
+  visit(operand);
+  if (!operand.pieces.empty() || operand.source < 0 || !seen.insert(operand.source).second) return;
+  for (size_t i = 0; i < domain.operands[operand.source].size(); ++i)
+    each_operand(domain, operand.source, static_cast<int>(i), seen, visit);
+}
+
+using Movement = std::vector<int64_t>;  // of an address or a guard: how far a step of each atom goes
+
+class Sliding {
+ public:
+  Sliding(const Domain& domain, int position) : position_(position), image_{domain, {}, {}} {
+    each([&](const Domain::Operand& operand) {
+      possible_ = possible_ && operand.gather_extent == 0;
+      if (operand.pieces.empty()) add(operand.access);
+      for (const Piece& piece : operand.pieces) add(piece.access);
+    });
+  }
+
+  std::optional<Image> run(AtomId width, AtomId height, bool along_rows) {
+    if (!possible_) return std::nullopt;
+    image_.width = along_rows ? slide(width) : still(width);
+    if (height >= 0) image_.height = slide(height);
+    if (image_.width.tap < 0 && image_.height.tap < 0) return std::nullopt;
+    for (const Slide* slide : {&image_.width, &image_.height}) apply(*slide);
+    return std::move(image_);
+  }
+
+ private:
+  template <typename F>
+  void each(const F& visit) {
+    std::set<NodeId> seen;
+    each_operand(image_.domain, image_.domain.contract, position_, seen, visit);
+  }
+
+  void add(const Access& access) {
+    if (!access.strides.empty()) movements_.push_back(access.strides);
+    for (const Guard& guard : access.guards) movements_.push_back(guard.strides);
+  }
+
+  // Stride and dilation in lowest terms; {0, 0} where they are not the same everywhere.
+  std::pair<int64_t, int64_t> ratio(AtomId output, AtomId tap) const {
+    int64_t stride = 0, dilation = 0;
+    for (const Movement& by : movements_) {
+      if (by[output] == 0 && by[tap] == 0) continue;
+      if (stride == 0) {
+        const int64_t common = std::gcd(by[output], by[tap]) * (by[output] < 0 ? -1 : 1);
+        stride = by[output] / common;
+        dilation = by[tap] / common;
+        if (stride <= 0 || dilation <= 0) return {0, 0};
+      }
+      if (by[tap] * stride != by[output] * dilation) return {0, 0};
+    }
+    return {stride, dilation};
+  }
+
+  Slide still(AtomId output) const {
+    const int64_t extent = image_.domain.atoms[output].extent;
+    return {.output = output, .outputs = extent, .positions = extent};
+  }
+
+  Slide slide(AtomId output) {
+    const Domain& domain = image_.domain;
+    Slide best = still(output);
+    for (AtomId tap : domain.reduced) {
+      const auto [stride, dilation] = ratio(output, tap);
+      if (stride == 0 || tap == image_.width.tap) continue;
+      Slide found = best;
+      found.tap = tap;
+      found.taps = domain.atoms[tap].extent;
+      found.planes = std::min(stride, found.taps);
+      found.step = dilation;
+      const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
+      found.positions = found.outputs + (rounds - 1) * dilation;
+      // Compares the copied share of what is read.
+      if (found.planes * found.positions * best.taps < best.planes * best.positions * found.taps) {
+        best = found;
+        strides_[output] = stride;
+      }
+    }
+    return best;
+  }
+
+  // Gives the atoms of a slide their extents in the image.
+  void apply(const Slide& slide) {
+    if (slide.tap < 0) return;
+    Domain& domain = image_.domain;
+    domain.atoms[slide.output].extent = slide.positions;
+    domain.atoms[slide.tap].extent = slide.planes;
+    if (slide.taps % slide.planes == 0) return;
+    // Planes of the last taps end earlier. What is behind may be behind the end of an input.
+    Guard guard{0, Movement(domain.atoms.size(), 0), 0};
+    guard.strides[slide.output] = strides_[slide.output];
+    guard.strides[slide.tap] = slide.step;
+    guard.extent = strides_[slide.output] * (slide.outputs - 1) + slide.step * (slide.taps - 1) + 1;
+    each([&](Domain::Operand& operand) {
+      if (operand.pieces.empty()) {
+        if (operand.source >= 0 || !operand.access.moves_along(slide.output)) return;
+        operand.pieces = {{.source = -1, .constant = false, .value = 0, .access = operand.access}};
+      }
+      for (Piece& piece : operand.pieces) {
+        const auto guards = [&](const Guard& other) { return other.strides[slide.output] != 0; };
+        std::vector<Guard>& all = piece.access.guards;
+        if (!piece.constant && piece.source < 0 && std::none_of(all.begin(), all.end(), guards)) all.push_back(guard);
+      }
+      const Piece& last = operand.pieces.back();
+      if (!last.access.guards.empty())
+        operand.pieces.push_back({.source = -1, .constant = true, .value = 0, .access = {}});
+    });
+  }
+
+  int position_;
+  Image image_;
+  bool possible_ = true;
+  std::vector<Movement> movements_;
+  std::map<AtomId, int64_t> strides_;
+};
+
+}  // namespace
+
+std::optional<Image> column_image(const Domain& domain, bool along_rows) {
+  if (domain.contract < 0 || domain.n.empty()) return std::nullopt;
+  const AtomId height = domain.n.size() > 1 ? domain.n[domain.n.size() - 2] : -1;
+  return Sliding(domain, domain.swapped ? 0 : 1).run(domain.n.back(), height, along_rows);
+}
+
+}  // namespace wl

@@ -1,0 +1,77 @@
+// Which operands are windows over an image, and what a copy of the image has.
+#include "compiler/plan/image.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/plan/plan_testing.h"
+
+namespace wl {
+namespace {
+
+// A convolution of 4 to 8 channels along two equal axes.
+std::optional<Image> convolution(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding,
+                                 bool along_rows = true) {
+  const int64_t padded = extent + 2 * padding, out = (padded - (taps - 1) * dilation - 1) / stride + 1;
+  const std::string window = cat(taps, ",", stride, ",", dilation), pad = cat("[0,", padding, ",", padding, "]");
+  const Graph graph = graph_of(
+      cat("graph {\n%0 = input \"x\" : f32[4,", extent, ",", extent, "]\n%1 = input \"w\" : f32[8,4,", taps, ",", taps,
+          "]\n%2 = pad %0 low=", pad, " high=", pad, " value=0 : f32[4,", padded, ",", padded,
+          "]\n%3 = window %2 axes=[1,2] params=[", window, ",", window, "] : f32[4,", out, ",", out, ",", taps, ",",
+          taps, "]\n%4 = contract %3 %1 \"kmoli,nkli->nmo\" : f32[8,", out, ",", out, "]\noutput \"y\" %4\n}\n"));
+  const absl::StatusOr<Domain> domain = analyze(graph, test_machine());
+  EXPECT_TRUE(domain.ok()) << domain.status();
+  return column_image(*domain, along_rows);
+}
+
+std::string text(const Slide& slide) {
+  return cat(slide.taps, " taps in ", slide.planes, " planes of ", slide.positions, " by ", slide.step);
+}
+
+std::string both(const std::optional<Image>& image) {
+  if (!image) return "none";
+  return text(image->height) == text(image->width) ? text(image->width)
+                                                   : cat(text(image->height), "; ", text(image->width));
+}
+
+const std::vector<Guard>& first_guards(const Image& image) {
+  return image.domain.operands[image.domain.contract][0].pieces.at(0).access.guards;
+}
+
+TEST(Image, PlanesFollowFromStrideAndDilationInLowestTerms) {
+  EXPECT_EQ(both(convolution(14, 3, 1, 1, 1)), "3 taps in 1 planes of 16 by 1");
+  EXPECT_EQ(both(convolution(14, 3, 1, 2, 2)), "3 taps in 1 planes of 18 by 2");
+  EXPECT_EQ(both(convolution(28, 3, 2, 1, 1)), "3 taps in 2 planes of 15 by 1");
+  EXPECT_EQ(both(convolution(28, 3, 2, 2, 2)), "3 taps in 1 planes of 16 by 1");
+  EXPECT_EQ(both(convolution(30, 4, 3, 2, 0)), "4 taps in 3 planes of 10 by 2");
+  EXPECT_EQ(both(convolution(224, 7, 2, 1, 3)), "7 taps in 2 planes of 115 by 1");
+}
+
+TEST(Image, RowsHaveACopyForEachTapAlongThem) {
+  EXPECT_EQ(both(convolution(14, 3, 1, 1, 1, false)), "3 taps in 1 planes of 16 by 1; 1 taps in 1 planes of 14 by 0");
+}
+
+TEST(Image, ThereIsNoneWhereNoTapMeetsAnElementAgain) {
+  EXPECT_EQ(both(convolution(28, 1, 1, 1, 0)), "none");
+  EXPECT_EQ(both(convolution(28, 1, 2, 1, 0)), "none");
+  EXPECT_EQ(both(convolution(28, 2, 2, 1, 0)), "none");
+  const Graph product = graph_of(R"(graph {
+    %0 = input "a" : f32[24,32]
+    %1 = input "b" : f32[32,40]
+    %2 = contract %0 %1 "mk,kn->mn" : f32[24,40]
+    output "y" %2
+  })");
+  EXPECT_FALSE(column_image(analyze(product, test_machine()).value(), true).has_value());
+}
+
+TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {
+  // With padding a guard along the axis is there already.
+  EXPECT_EQ(first_guards(*convolution(28, 3, 2, 1, 1)).size(), 2u);
+  const std::vector<Guard> guards = first_guards(*convolution(29, 3, 2, 1, 0));
+  ASSERT_EQ(guards.size(), 2u);
+  for (const Guard& guard : guards) EXPECT_EQ(guard.extent, 29);
+  // Equal planes need none.
+  EXPECT_TRUE(convolution(28, 4, 2, 1, 0)->domain.operands.back()[0].pieces.empty());
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,67 @@
+// Contractions over windows, whose image is copied once: every schedule means the graph, for any stride, dilation,
+// padding, grouping and number of axes.
+#include "compiler/plan/image.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/windows.h"
+
+namespace wl {
+namespace {
+
+using testing::machine_with;
+using testing::parsed;
+
+// The points of a space that copy the image, at most so many, drawn evenly.
+std::vector<Point> copying(const Space& space, size_t most) {
+  std::vector<Point> all, out;
+  space.enumerate([&](const Point& point) {
+    const Schedule s = space.schedule(point);
+    if (s[kCopyImage] != 0 && s[kCompiler] == 0) all.push_back(point);
+    return true;
+  });
+  for (size_t i = 0; i < most && !all.empty(); ++i) {
+    uint64_t state = i * kGolden;
+    out.push_back(all[split_mix(state) % all.size()]);
+  }
+  return out;
+}
+
+TEST(Image, RandomConvolutionsMeanTheirGraphs) {
+  int kernels = 0, windows = 0, rows = 0, planes = 0;
+  const uint64_t first = testing::test_seed(20261125);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::ConvolutionText(seed).text());
+    for (int row : {0, 2}) {  // the rows with 16 and with 4 lanes
+      const Machine machine = machine_with(row);
+      const auto domain = analyze(group, machine);
+      ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+      if (domain->cls != LoopClass::kContract) continue;
+      const Space space = space_of(group, *domain, machine).value();
+      const auto image = column_image(*domain, true);
+      EXPECT_EQ(image.has_value(), axis_of(space.axes, kCopyImage) != nullptr);
+      if (!image) continue;
+      ++windows;
+      rows += image->height.output >= 0;
+      planes += image->width.planes > 1 || image->height.planes > 1;
+      testing::expect_meanings(group, *domain, space, machine, copying(space, 6), &kernels,
+                               [](const Kernel&, const Point&) {});
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels of %d windows, %d with rows, %d with planes\n", kernels, windows, rows, planes);
+  if (testing::scaled(150) >= 100) {
+    EXPECT_GT(rows, 40);
+    EXPECT_GT(windows - rows, 5);
+    EXPECT_GT(planes, 20);
+  }
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,77 @@
+// Random convolutions as the importer writes them: a padded image, windows of it, and a contraction with weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "compiler/base/splitmix.h"
+#include "compiler/base/status.h"
+
+namespace wl::testing {
+
+class ConvolutionText {
+ public:
+  // Of 1 to 3 axes, and of any type of float.
+  explicit ConvolutionText(uint64_t seed) : state_(seed * kGolden + 1) {
+    static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
+    type_ = draw(4) == 0 ? kTypes[draw(3)] : "f32";
+    const int64_t rank = 1 + draw(3), most = rank == 1 ? 90 : rank == 2 ? 19 : 8;
+    const int64_t batch = 1 + draw(2), groups = draw(3) == 0 ? 2 : 1, channels = 1 + draw(5), outputs = 2 + draw(13);
+    std::vector<int64_t> image = {batch, groups, channels}, padded = image, low = {0, 0, 0}, high = low;
+    std::vector<int64_t> windows = image, weights = {groups, outputs, channels}, result = {batch, groups, outputs};
+    std::vector<int64_t> axes, params;
+    std::string spatial, taps;
+    for (int64_t i = 0; i < rank; ++i) {
+      const int64_t size = 1 + draw(4), stride = 1 + draw(3), dilation = 1 + draw(3), reach = (size - 1) * dilation + 1;
+      const int64_t extent = std::max<int64_t>(reach, 2 + draw(most));
+      const int64_t before = draw(2) == 0 ? 0 : draw(reach + 1), after = draw(2) == 0 ? 0 : draw(reach + 1);
+      image.push_back(extent);
+      padded.push_back(extent + before + after);
+      low.push_back(before);
+      high.push_back(after);
+      result.push_back((padded.back() - reach) / stride + 1);
+      weights.push_back(size);
+      axes.push_back(3 + i);
+      params.insert(params.end(), {size, stride, dilation});
+      spatial += static_cast<char>('o' + i);
+      taps += static_cast<char>('r' + i);
+    }
+    windows.insert(windows.end(), result.begin() + 3, result.end());
+    windows.insert(windows.end(), weights.begin() + 3, weights.end());
+    const std::string out = cat("ngm", spatial);
+    int value = add(cat("input \"x\""), image, " normal(0,1)");
+    const int w = add(cat("input \"w\""), weights, " normal(0,1)");
+    if (padded != image)  // a pad of a computed value would be another kernel
+      value =
+          add(cat("pad %", value, list(" low", low), list(" high", high), " value=", draw(3) == 0 ? 0.5 : 0), padded);
+    value = add(cat("window %", value, list(" axes", axes), list(" params", params)), windows);
+    if (padded == image && draw(2) == 0) value = add(cat("tanh %", value), windows);
+    value = add(cat("contract %", value, " %", w, " \"ngc", spatial, taps, ",gmc", taps, "->", out, "\""), result);
+    if (draw(2) == 0) {
+      const int bias = add("input \"bias\"", {groups, outputs}, " normal(0,1)");
+      value = add(cat("add %", value, " %", add(cat("broadcast %", bias, " dims=[1,2]"), result)), result);
+    }
+    if (draw(3) == 0) value = add(cat("add %", value, " %", add("input \"residual\"", result, " normal(0,1)")), result);
+    if (draw(3) == 0) value = add(cat(draw(2) == 0 ? "erf" : "abs", " %", value), result);
+    text_ = cat("graph {\n", text_, "  output \"y\" %", value, "\n}");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  int64_t draw(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
+  static std::string list(const std::string& name, const std::vector<int64_t>& values) {
+    return cat(name, "=[", absl::StrJoin(values, ","), "]");
+  }
+  int add(const std::string& value, const std::vector<int64_t>& shape, const std::string& fill = "") {
+    append(&text_, "  %", next_, " = ", value, " : ", type_, "[", absl::StrJoin(shape, ","), "]", fill, "\n");
+    return next_++;
+  }
+
+  uint64_t state_;
+  std::string text_, type_;
+  int next_ = 0;
+};
+
+}  // namespace wl::testing
