@@ -34,7 +34,7 @@ struct LoadCommand {
   int64_t work_bytes = 0;
 };
 
-// Poisons the outputs and runs the candidate once. Unless `thorough`, only every fourth page of large outputs is
+// Poisons the outputs and runs the candidate once. Unless `thorough`, only one page of some of large outputs is
 // poisoned and compared: systematic omissions show there too, at a fraction of the memory traffic.
 struct CheckCommand {
   int64_t slot = 0;

@@ -203,6 +203,18 @@ TEST(Measure, IntegerPoisonIsDistinguishedFromResults) {
   }
 }
 
+// Every sixteenth page stays unwritten, and the values that are compared lie in none of them.
+TEST(Measure, RegularGapsInLargeOutputsAreFound) {
+  constexpr int64_t kLarge = int64_t{5} << 20;
+  Batch batch = add_batch(kLarge, kLarge);
+  batch.candidates = {candidate(0, absl::StrCat("if ((i / 16) % 16 != 5) ", kAdd))};
+  batch.candidates[0].source.grid = kLarge / 64;
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kWrongResult);
+  EXPECT_THAT(measured.trials[0].message, HasSubstr("were never written"));
+}
+
 TEST(Measure, HopelessOnesStopEarly) {
   Batch batch = add_batch(kElements);
   batch.recipe.min_repeats = 10;

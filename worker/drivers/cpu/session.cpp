@@ -18,7 +18,11 @@ namespace {
 constexpr size_t kMaxClones = 256;
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
+// Of outputs beyond this many bytes, one page of some is poisoned: for a check of a search an odd number, so that what
+// a kernel leaves out in steps of a power of two is met; for timing more, since few of their values are read
+// afterwards.
 constexpr int64_t kLargeOutputs = int64_t{16} << 20;
+constexpr int64_t kOfCheckedPages = 17, kOfTimedPages = 8;
 
 // Arguments start at different offsets modulo 4096; see Buffer::create.
 int64_t stagger_of(size_t argument) {
@@ -221,7 +225,7 @@ absl::StatusOr<CheckAnswer> CpuSession::check(const CheckCommand& command) {
   WL_ASSIGN_OR_RETURN(Candidate * candidate, slot(command.slot));
   alive_(command.slot);
   pool_->spoil_scratch();
-  const int64_t of_pages = command.thorough || output_bytes() <= kLargeOutputs ? 1 : 4;
+  const int64_t of_pages = command.thorough || output_bytes() <= kLargeOutputs ? 1 : kOfCheckedPages;
   poison_outputs(clones_[0], false, of_pages);
   run(*candidate, clones_[0]);
   CheckAnswer answer;
@@ -277,7 +281,7 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
   }
   // The values that the worker reads afterwards must come from a timed run, not from the check. For large outputs it is
   // enough to poison a sample of the pages, which saves a pass over memory.
-  poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : 8);
+  poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);
