@@ -52,9 +52,9 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
       finding.readiness = cpu.compilers.empty() ? Readiness::kMissing : Readiness::kOk;
       finding.found = cpu.compilers.empty() ? "not on PATH" : "not on PATH; another compiler is";
       if (cpu.compilers.empty()) finding.todo = "install g++ or clang: candidates for CPUs are compiled by it";
-    } else if (linker_of(row) != row.linker) {
+    } else if (!is_preferred_linker(cpu_linker())) {
       finding.readiness = Readiness::kWarn;
-      finding.todo = cat("install ", row.linker, ": records of machines that have it are of another environment");
+      finding.todo = cat("install binutils: records of machines that have it are of another environment");
     }
     out.push_back(std::move(finding));
   }

@@ -10,10 +10,12 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/object.h"
 #include "tests/server/scratch.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/drivers/bubblewrap.h"
 #include "worker/drivers/cpu/cpu.h"
+#include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/process.h"
 
 namespace wl {
@@ -78,6 +80,38 @@ TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
   EXPECT_EQ(objects.size(), 1u);
 }
 
+// Linked by the linker alone, an object needs libc and libm at most, and the driver of the compiler was not started.
+// What only the compiler's own library has (a division of 128 bits here) is found by the driver.
+TEST(Compile, LinksWithoutTheDriverWhereItCan) {
+  std::vector<Candidate> candidates = {
+      candidate(0, "c[0] = $fmod(a[0], b[0]); $memset(c, 0, i);",
+                "double $fmod(double, double) __asm__(\"fmod\");\n"
+                "extern \"C\" void* $memset(void*, int, unsigned long) __asm__(\"memset\");\n"),
+      candidate(1, "c[0] = (float)((unsigned __int128)a[0] / (unsigned __int128)b[0]);"),
+      candidate(2, "$missing();", "void $missing();\n")};
+  for (const CpuCompiler& compiler : cpu_compilers()) {
+    if (!program_runs(compiler.program)) continue;
+    for (Candidate& one : candidates) one.source.compiler = compiler.name;
+    CompileOptions options;
+    const Scratch scratch;
+    options.folder = scratch.path("");
+    options.unit = 1;
+    const auto compiled = compile_cpu(candidates, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    for (size_t i : {0, 1}) {
+      ASSERT_EQ((*compiled)[i].outcome, Outcome::kCorrect) << (*compiled)[i].message;
+      const auto object = SharedObject::open((*compiled)[i].object);
+      EXPECT_TRUE(object.ok()) << object.status();
+    }
+    std::ifstream file((*compiled)[0].object, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_THAT(text, HasSubstr("libm.so"));
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("libstdc++")));
+    EXPECT_EQ((*compiled)[2].outcome, Outcome::kCompileError);
+    EXPECT_THAT((*compiled)[2].message, HasSubstr("undefined"));
+  }
+}
+
 TEST(Compile, DeadlineIsATimeoutOfThatCandidate) {
   // A template recursion that keeps the compiler busy for much longer than the deadline.
   const char* slow =
@@ -104,6 +138,10 @@ TEST(Device, DescribesThisMachine) {
   EXPECT_THAT(device.compilers, ::testing::Contains("gcc"));
   EXPECT_THAT(device.compiler_versions, HasSubstr("gcc="));
   EXPECT_THAT(device.compiler_versions, HasSubstr("GNU ld")) << "another linker makes other objects";
+  for (const CpuCompiler& compiler : cpu_compilers()) {
+    if (!program_runs(compiler.program)) continue;
+    EXPECT_THAT(device.compiler_versions, HasSubstr("build " + build_digest(compiler))) << "as other flags do";
+  }
   EXPECT_EQ(device.fingerprint(), describe_device().fingerprint());
 }
 

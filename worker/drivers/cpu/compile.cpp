@@ -20,23 +20,7 @@
 namespace wl {
 namespace {
 
-// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which does not use the chosen vector
-// width.
-constexpr std::string_view kFlags[] = {"-std=c++17",
-                                       "-O2",
-                                       "-w",
-                                       "-pipe",
-                                       "-ffp-contract=fast",
-                                       "-fno-math-errno",
-                                       "-fno-trapping-math",
-                                       "-fno-builtin-memcpy",
-                                       "-fno-builtin-memset",
-                                       "-fPIC",
-                                       "-shared",
-                                       "-Wl,-z,defs",  // a missing symbol is then a compile error of its candidate
-                                       "-s"};
 constexpr int kMessageLines = 6;
-constexpr const char *kText = "unit.cpp", *kObject = "unit.so";
 
 // The limits of each process of a compiler in a sandbox, beside that of its CPU time; all are hard.
 constexpr const char* kLimits[] = {"/usr/bin/prlimit",          "--as=4294967296:4294967296",
@@ -143,8 +127,6 @@ class Compilation {
 
   // Worker threads take units from the back of the queue, and put back the members of a failed unit one by one.
   absl::Status compile_all() {
-    static const bool kLinkerThere = program_runs("ld.lld");
-    use_lld_ = kLinkerThere;
     for (const Unit& unit : queue_) left_ += unit.members.size();
     std::vector<std::thread> threads;
     const size_t jobs = std::min<size_t>(static_cast<size_t>(std::max(1, options_.jobs)), std::max<size_t>(1, left_));
@@ -185,7 +167,7 @@ class Compilation {
       } else if (result->outcome == Outcome::kCorrect || unit.members.size() == 1) {
         const double share = result->seconds / static_cast<double>(unit.members.size());
         for (size_t member : unit.members)
-          results_[member] = {result->outcome, result->message, absl::StrCat(folder, "/", kObject), share};
+          results_[member] = {result->outcome, result->message, absl::StrCat(folder, "/", kUnitObject), share};
         left_ -= unit.members.size();
       } else if (!stopped()) {
         for (size_t member : unit.members) queue_.push_back({unit.target, unit.compiler, unit.prelude, {member}});
@@ -213,7 +195,7 @@ class Compilation {
       parts.push_back(candidates_[unit.members[m]].source.text);
     }
     parts.push_back("\n");
-    return write_file(absl::StrCat(folder, "/", kText), parts);
+    return write_file(absl::StrCat(folder, "/", kUnitText), parts);
   }
 
   // Starts the compiler on the text in the folder. It gets a minimal environment, since some variables would change the
@@ -225,19 +207,13 @@ class Compilation {
     options.folder = folder;
     options.environment = {absl::StrCat("PATH=", path ? path : "/usr/local/bin:/usr/bin:/bin"),
                            absl::StrCat("TMPDIR=", boxed ? "/tmp" : folder), "LC_ALL=C"};
-    auto add = [&](const auto& flags) {
-      for (const auto& flag : flags) options.arguments.emplace_back(flag);
-    };
     if (boxed) {
-      add(kLimits);
+      options.arguments.assign(std::begin(kLimits), std::end(kLimits));
       options.arguments.push_back(absl::StrCat("--cpu=", options_.deadline_ns / 1'000'000'000 + 1));
     }
-    options.arguments.push_back(unit.compiler->program);
-    add(kFlags);
-    add(unit.target->flags);
-    add(unit.compiler->flags);
-    if (use_lld_) add(unit.compiler->link);
-    add(std::initializer_list<const char*>{"-o", kObject, kText});
+    for (const std::string& argument :
+         {std::string("/bin/sh"), std::string("-c"), build_script(*unit.compiler, *unit.target)})
+      options.arguments.push_back(argument);
     if (!boxed) return Process::start(options);
     WL_ASSIGN_OR_RETURN(const Descriptor filter, filter_program(Permitted::kCompiler));
     options.pass_fd = filter.get();
@@ -260,7 +236,7 @@ class Compilation {
     UnitResult result;
     result.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
     std::error_code error;
-    const auto object = std::filesystem::symlink_status(absl::StrCat(folder, "/", kObject), error);
+    const auto object = std::filesystem::symlink_status(absl::StrCat(folder, "/", kUnitObject), error);
     if (exit.ok() && !exit->signalled && exit->code == 0 && std::filesystem::is_regular_file(object)) {
       result.outcome = Outcome::kCorrect;
       return result;
@@ -282,7 +258,6 @@ class Compilation {
   const CompileOptions& options_;
   std::vector<Compiled> results_;
   std::vector<size_t> twin_;  // the candidate with the same source whose result each candidate shares
-  bool use_lld_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -110,8 +110,8 @@ const std::vector<CpuTarget>& cpu_targets() {
 const std::vector<CpuCompiler>& cpu_compilers() {
   static const auto* const kCompilers = new std::vector<CpuCompiler>{
       // Kernel text is vectorised already. The compiler's own vectoriser takes a fifth of the time and finds nothing.
-      {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize"}, "ld", {}},
-      {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}, "ld.lld", {"-fuse-ld=lld"}},
+      {"gcc", "g++", {"-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-pipe"}},
+      {"clang", "clang++", {"-fno-vectorize", "-fno-slp-vectorize"}},
   };
   return *kCompilers;
 }
@@ -120,10 +120,6 @@ bool cpu_runs(std::string_view target) {
   for (const CpuTarget& row : cpu_targets())
     if (row.name == target) return row.runs_here();
   return false;
-}
-
-std::string linker_of(const CpuCompiler& compiler) {
-  return program_runs(compiler.linker) ? compiler.linker : "ld";
 }
 
 bool program_runs(const std::string& program) {
@@ -153,9 +149,9 @@ Device describe_cpu() {
     const std::string version = version_of(row.program);
     if (version.empty()) continue;
     device.compilers.emplace_back(row.name);
-    // The linker's version is part of the environment, since it changes the bytes of an object.
+    // The linker's version is part of the environment, since it changes the bytes of an object, as flags do.
     absl::StrAppend(&device.compiler_versions, device.compiler_versions.empty() ? "" : "; ", row.name, "=", version,
-                    ", ", version_of(linker_of(row)));
+                    ", ", version_of(cpu_linker()), ", build ", build_digest(row));
   }
   return device;
 }

@@ -18,15 +18,24 @@ struct CpuCompiler {
   std::string name;  // name of the compiler, as in Source::compiler
   std::string program;
   std::vector<std::string> flags;
-  std::string linker;             // preferred linker; "ld" is used where it is not installed
-  std::vector<std::string> link;  // flags that choose it
 };
 
 const std::vector<CpuTarget>& cpu_targets();
 const std::vector<CpuCompiler>& cpu_compilers();
 
-// The linker that the compiler uses on this machine.
-std::string linker_of(const CpuCompiler& compiler);
+// The files of a unit, in its folder: its text, its code before it is linked, and its object.
+inline constexpr const char *kUnitText = "unit.cpp", *kUnitCode = "unit.o", *kUnitObject = "unit.so";
+
+// The program that links objects on this machine, for every compiler: ld, or ld.lld where there is no ld.
+const std::string& cpu_linker();
+bool is_preferred_linker(const std::string& linker);
+
+// The script of /bin/sh that makes kUnitObject of kUnitText in the working folder. It consists of constants alone.
+std::string build_script(const CpuCompiler& compiler, const CpuTarget& target);
+
+// Names how objects are made of sources by this compiler: 8 digits that differ where a script differs. They are part of
+// the environment, since they change the bytes of an object.
+std::string build_digest(const CpuCompiler& compiler);
 
 // Whether `program --version` succeeds.
 bool program_runs(const std::string& program);

@@ -1,0 +1,53 @@
+// The commands that make an object of a text.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/base/sha256.h"
+#include "worker/drivers/cpu/tables.h"
+
+namespace wl {
+namespace {
+
+// -fno-builtin-mem*: both compilers turn a row-copy loop into a library call, which does not use the chosen vector
+// width.
+constexpr const char* kCompile =
+    "-std=c++17 -O2 -w -ffp-contract=fast -fno-math-errno -fno-trapping-math -fno-builtin-memcpy -fno-builtin-memset "
+    "-fPIC";
+// Whatever a text leaves undefined, but what is in libc and libm, is then a compile error of its candidate.
+constexpr const char* kLink = "-shared -s -z defs -z noexecstack -z noseparate-code --build-id=none --as-needed";
+
+constexpr const char* kLinkers[] = {"ld", "ld.lld"};
+
+}  // namespace
+
+const std::string& cpu_linker() {
+  static const auto* const kLinker = [] {
+    for (const char* linker : kLinkers)
+      if (program_runs(linker)) return new std::string(linker);
+    return new std::string(kLinkers[0]);
+  }();
+  return *kLinker;
+}
+
+bool is_preferred_linker(const std::string& linker) {
+  return linker == kLinkers[0];
+}
+
+std::string build_script(const CpuCompiler& compiler, const CpuTarget& target) {
+  const std::string& linker = cpu_linker();
+  // The driver of a compiler starts itself again for each step, reads the libraries of C++, and adds what only programs
+  // need. That costs more than a small kernel does. It is asked where the linker alone does not find all, for example
+  // a function of the compiler's own library.
+  return absl::StrCat(compiler.program, " ", kCompile, " ", absl::StrJoin(target.flags, " "), " ",
+                      absl::StrJoin(compiler.flags, " "), " -c -o ", kUnitCode, " ", kUnitText, " && { ", linker, " ",
+                      kLink, " -o ", kUnitObject, " ", kUnitCode, " -lm -lc 2>/dev/null || exec ", compiler.program,
+                      is_preferred_linker(linker) ? "" : " -fuse-ld=lld", " -fPIC -shared -s -Wl,-z,defs -o ",
+                      kUnitObject, " ", kUnitCode, "; }");
+}
+
+std::string build_digest(const CpuCompiler& compiler) {
+  std::string scripts;
+  for (const CpuTarget& target : cpu_targets()) absl::StrAppend(&scripts, build_script(compiler, target), "\n");
+  return sha256_hex(scripts).substr(0, 8);
+}
+
+}  // namespace wl
