@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -331,7 +332,7 @@ def main():
     WORK.mkdir(parents=True, exist_ok=True)
     if not options.reuse:
         for left in WORK.glob("store.db*"):
-            left.unlink()
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
     rows = []
     for name in options.only:
         rows.append(bench(workloads.by_name(name), options))
