@@ -27,6 +27,10 @@ def program():
     return shutil.which("chromium")
 
 
+class Navigated(AssertionError):
+    """A page was left while it was asked."""
+
+
 class Browser:
     """`trusted`: the digest of a public key whose certificates are accepted (certificate_key)."""
 
@@ -66,6 +70,8 @@ class Browser:
         while True:
             answer = self._next(end, method)
             if answer.get("id") == number:
+                if any(word in str(answer.get("error")) for word in ("navigated", "context was destroyed")):
+                    raise Navigated(f"{method}: {answer['error']}")
                 expect("error" not in answer, f"{method}: {answer.get('error')}")
                 return answer["result"]
 
@@ -108,9 +114,16 @@ class Browser:
         """Waits until the expression is true in the page, which may be another one by then, and half there meanwhile."""
         tried = f"(() => {{ try {{ return {expression} }} catch {{ return null }} }})()"
         try:
-            return until(lambda: self.js(tried), deadline, what)
+            return until(lambda: self.js_of_any_page(tried), deadline, what)
         except AssertionError as late:
             raise AssertionError(f"{late}\n{self.text()}\nproblems: {self.problems}") from late
+
+    def js_of_any_page(self, expression):
+        """As js(), or None if the page made place for the next one before it had answered."""
+        try:
+            return self.js(expression)
+        except Navigated:
+            return None
 
     def text(self):
         return self.js("document.body.innerText")

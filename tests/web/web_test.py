@@ -94,7 +94,7 @@ def running(scratch, browser, base, server):
     browser.js("window.first = true")
     worker = scratch.start("warploom-worker", *server, "--devices", "fake", "--name", "<b>somebody</b>")
     doing = until(lambda: [one for row in json.loads(get(f"{base}/api/workers")[2])["workers"] for one in row["doing"]], 60, "the worker does something")
-    expect(doing[0]["job"] == 1 and doing[0]["purpose"] == "search" and doing[0]["candidates"] > 0 and len(doing[0]["key"]) == 64, doing)
+    expect(doing[0]["job"] == 1 and doing[0]["purpose"] in ("search", "promotion") and doing[0]["candidates"] > 0 and len(doing[0]["key"]) == 64, doing)
     browser.until("document.body.innerText.includes('State of the job: running.') && document.querySelector('#groups a') !== null", "the job runs")
     browser.js("window.held = document.querySelector('#groups a'); window.held.focus(); window.was = document.getElementById('groups').innerText")
     browser.until("document.body.innerText.includes('State of the job: succeeded.')", "the job ends", 300)
