@@ -76,34 +76,32 @@ void FoldedWeights::forget() {
   std::erase_if(held_, [&](const auto& held) { return !needed.contains(held.first); });
 }
 
-absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
-  const Graph& from = folded.weight->from;
-  const Node& value = from.nodes[from.outputs[0].node];
-  if (const std::vector<NodeId> inputs = from.inputs(); inputs.size() == 1) {
-    const auto held = held_.find(from.nodes[inputs[0]].text);
-    if (held != held_.end() && held->second.dtype == value.dtype) {
-      if (const auto moved = value_of_moved(*folded.weight, held->second.bytes)) {
-        folded.set.clear();
-        folded.computed = true;
-        return executor.set(folded.buffer, value.dtype, value.shape, *moved);
-      }
-    }
-  }
+absl::StatusOr<std::string> FoldedWeights::value(const FoldedWeight& weight) const {
+  const Graph& from = weight.from;
+  const std::vector<NodeId> inputs = from.inputs();
   std::vector<const Array*> arrays(from.nodes.size(), nullptr);
-  for (NodeId input : from.inputs()) {
+  for (NodeId input : inputs) {
     const auto held = held_.find(from.nodes[input].text);
     if (held != held_.end()) arrays[input] = &held->second;
   }
+  if (inputs.size() == 1 && arrays[inputs[0]] != nullptr)
+    if (std::optional<std::string> moved = value_of_moved(weight, arrays[inputs[0]]->bytes)) return *std::move(moved);
   const InputReader read = [&](NodeId input, int64_t index) {
     const auto at = static_cast<uint64_t>(index);
     const Array* array = arrays[input];
     return array != nullptr ? load_element(array->dtype, array->bytes.data(), at)
                             : from.nodes[input].fill.literal[static_cast<size_t>(at)];
   };
-  WL_ASSIGN_OR_RETURN(const std::string bytes, value_of(*folded.weight, read));
+  return value_of(weight, read);
+}
+
+absl::Status FoldedWeights::compute(Folded& folded, Executor& executor) {
+  const Graph& from = folded.weight->from;
+  WL_ASSIGN_OR_RETURN(const std::string bytes, value(*folded.weight));
+  const Node& node = from.nodes[from.outputs[0].node];
   folded.set.clear();
   folded.computed = true;
-  return executor.set(folded.buffer, value.dtype, value.shape, bytes);
+  return executor.set(folded.buffer, node.dtype, node.shape, bytes);
 }
 
 absl::Status FoldedWeights::generate(uint64_t seed, Executor& executor) {

@@ -44,6 +44,8 @@ class FoldedWeights {
     bool computed = false;      // whether it was ever computed; the bundle has small ones computed
     std::set<std::string> set;  // operands that were set since it was last computed
   };
+  // The value of a weight all operands of which are known.
+  absl::StatusOr<std::string> value(const FoldedWeight& weight) const;
   absl::Status compute(Folded& folded, Executor& executor);
   bool is_known(const Node& operand) const;
   void forget();

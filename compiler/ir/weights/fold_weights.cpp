@@ -44,16 +44,15 @@ class Cutter {
       if (cut_[i]) {
         WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
         WL_ASSIGN_OR_RETURN(copy[i], read_folded(std::move(folded), i));
-      } else if (const auto [side, panels] = in_panels(i); panels) {
+      } else if (const auto found = in_panels_.find(i); found != in_panels_.end()) {
+        const auto& [side, panels] = found->second;
+        // All products that read the weight read it in these panels.
         const NodeId weight = node.operands[side];
-        auto [at, fresh] = panels_.try_emplace({weight, shape_text(panels->split) + shape_text(panels->order)}, -1);
-        if (fresh) {
-          WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(weight, &*panels));
-          WL_ASSIGN_OR_RETURN(at->second, read_folded(std::move(folded), weight));
+        if (copy[weight] < 0) {
+          WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(weight, &panels));
+          WL_ASSIGN_OR_RETURN(copy[weight], read_folded(std::move(folded), weight));
         }
-        std::vector<NodeId> operands = {copy[node.operands[0]], copy[node.operands[1]]};
-        operands[side] = at->second;
-        copy[i] = to.reshape(to.contract(operands[0], operands[1], panels->einsum), node.shape);
+        copy[i] = to.reshape(to.contract(copy[node.operands[0]], copy[node.operands[1]], panels.einsum), node.shape);
       } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
         Node own = node;
         for (NodeId& operand : own.operands) operand = copy[operand];
@@ -91,23 +90,27 @@ class Cutter {
     for (size_t i = graph_.nodes.size(); i-- > 0;) {
       run_time_[i] = run_time_[i] || (!precomputable_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
       if (!run_time_[i]) continue;
-      const auto [side, panels] = in_panels(static_cast<NodeId>(i));
+      const int side = side_in_panels(static_cast<NodeId>(i));
       for (int at = 0; at < static_cast<int>(graph_.nodes[i].operands.size()); ++at) {
         const NodeId operand = graph_.nodes[i].operands[at];
-        if (!panels || at != side) (pays(operand) ? cut_ : run_time_)[operand] = true;
+        if (at != side) (pays(operand) ? cut_ : run_time_)[operand] = true;
       }
     }
   }
 
-  // Whether a product of the run reads one of its operands in panels: which, and how.
-  std::pair<int, std::optional<WeightPanels>> in_panels(NodeId id) const {
+  // Which operand a product of the run reads in panels, if any, which in_panels_ then has; otherwise -1.
+  int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
-    if (order_ == WeightOrder::kPanels && run_time_[id] && node.op == Op::contract)
-      for (int side = 0; side < 2; ++side)
-        if (const NodeId weight = node.operands[side]; precomputable_[weight] && graph_.bytes(weight) <= read_[weight])
-          if (std::optional<WeightPanels> panels = panels_of(graph_, node, side); panels && only_in(*panels, weight))
-            return {side, std::move(panels)};
-    return {0, std::nullopt};
+    if (order_ != WeightOrder::kPanels || node.op != Op::contract) return -1;
+    for (int side = 0; side < 2; ++side) {
+      const NodeId weight = node.operands[side];
+      if (!precomputable_[weight] || graph_.bytes(weight) > read_[weight]) continue;
+      std::optional<WeightPanels> panels = panels_of(graph_, node, side);
+      if (!panels || !only_in(*panels, weight)) continue;
+      in_panels_.emplace(id, std::pair(side, *std::move(panels)));
+      return side;
+    }
+    return -1;
   }
 
   // Whether all that reads the weight are products that read it in these panels.
@@ -186,8 +189,8 @@ class Cutter {
   const Graph& graph_;
   const WeightOrder order_;
   const std::vector<bool> precomputable_;
-  std::map<std::pair<NodeId, std::string>, NodeId> panels_;  // inputs of the result, by weight and order
-  std::vector<std::vector<NodeId>> users_;                   // of every value; an output's has -1 too
+  std::map<NodeId, std::pair<int, WeightPanels>> in_panels_;  // products that read this operand in these panels
+  std::vector<std::vector<NodeId>> users_;                    // of every value; an output's has -1 too
   std::vector<int64_t> read_;         // for every precomputable value, the bytes of the weights it reads
   std::vector<NodeId> largest_;       // the largest weight that each precomputable value reads
   std::vector<bool> run_time_, cut_;  // values that every run computes; values that are stored
@@ -210,14 +213,6 @@ absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputRead
       store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
   }
   return bytes;
-}
-
-std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand) {
-  return moved_bytes(weight.from, operand);
-}
-
-std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value) {
-  return moved_back(weight.from, value);
 }
 
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,

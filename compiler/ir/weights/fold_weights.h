@@ -1,7 +1,7 @@
 // Values that a model computes from its weights alone are computed once, before the first run. The graph is cut into a
 // part that every run computes and a part that computes its folded weights. Before the cut, a factor per slice of a
 // product (such as a batch norm after a convolution) moves into the product's weights, past any adds and views between.
-// Weights can be put into the order in which the micro-kernels of products read them (weight_panels.h).
+// Weights can be put into the order in which the micro-kernels of products read them (panels.h).
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct FoldedWeight {
 // Returns the value of a folded weight given its operands, row-major in the memory form of its dtype.
 absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputReader& operands);
 // Returns the same of one that has the elements of one weight in another order, from that weight's bytes, which takes a
-// nanosecond or two for an element; nullopt: it is computed.
+// few nanoseconds for an element; nullopt: it is computed.
 std::optional<std::string> value_of_moved(const FoldedWeight& weight, std::string_view operand);
 // The other way: the bytes of that one weight, `from`'s only input, from those of the folded one.
 std::optional<std::string> operand_of_moved(const FoldedWeight& weight, std::string_view value);

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -22,11 +21,5 @@ struct WeightPanels {
 // The columns are the last axis of the result, which must be a multiple of a panel's. nullopt: the operand has no such
 // columns, is different for each of a batch of products, or is in panels already.
 std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side);
-
-// Returns the bytes of the output of a graph whose ops are reshapes and transposes of one input, from that input's
-// bytes (row-major, in the memory form of its dtype); nullopt: it has other ops.
-std::optional<std::string> moved_bytes(const Graph& graph, std::string_view input);
-// The other way: from the bytes of the output to those of the input.
-std::optional<std::string> moved_back(const Graph& graph, std::string_view output);
 
 }  // namespace wl

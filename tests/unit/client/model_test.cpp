@@ -41,6 +41,10 @@ class ModelTest : public ProgramsTest {
     EXPECT_TRUE(write_buckets(folder, programs).ok());
     return folder;
   }
+  absl::StatusOr<Model> loaded(const Program& program) {
+    EXPECT_TRUE(write_buckets(root_ + "/bundle", {{program, "{}"}}).ok());
+    return Model::load(root_ + "/bundle", {.threads = 1});
+  }
 };
 
 TEST_F(ModelTest, ListsAndComputes) {
@@ -146,7 +150,7 @@ TEST(Buckets, OnlyWhatFitsExactlyServes) {
   }
 }
 
-// The program's weight w is a * b, neither of which has a value in the bundle.
+// The program's weight w has the elements of a, transposed.
 TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);
@@ -154,9 +158,7 @@ TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
       {"w", parse("graph {\n  %0 = input \"a\" : f32[4,8] normal(0,1)\n  %1 = transpose %0 perm=[1,0] "
                   ": f32[8,4]\n  %2 = reshape %1 : f32[32]\n  output \"w\" %2\n}\n")
                 .value()});
-  const std::string folder = root_ + "/bundle";
-  ASSERT_TRUE(write_buckets(folder, {{program, "{}"}}).ok());
-  auto model = Model::load(folder, {.threads = 1});
+  auto model = loaded(program);
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_TRUE(model->set_weight("a", array_of({4, 8}, 0)).ok());
   const auto outputs = model->run({{"x", array_of({6, 32}, 0)}});
@@ -165,6 +167,7 @@ TEST_F(ModelTest, PutsTheElementsOfAWeightIntoTheOrderInWhichKernelsReadIt) {
     EXPECT_EQ(at(outputs->at("y"), i), static_cast<float>(i + 2 * (i % 4 * 8 + i / 4))) << "element " << i;
 }
 
+// The program's weight w is a * b, neither of which has a value in the bundle.
 TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   Program program = program_of("y[i] = x[i] + w[i];");
   NEEDS_COMPILER(program);
@@ -172,9 +175,7 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
       {"w", parse("graph {\n  %0 = input \"a\" : f32[32] normal(0,1)\n  %1 = input \"b\" : f32[32] "
                   "normal(0,1)\n  %2 = mul %0 %1 : f32[32]\n  output \"w\" %2\n}\n")
                 .value()});
-  const std::string folder = root_ + "/bundle";
-  ASSERT_TRUE(write_buckets(folder, {{program, "{}"}}).ok());
-  auto model = Model::load(folder, {.threads = 1});
+  auto model = loaded(program);
   ASSERT_TRUE(model.ok()) << model.status();
   ASSERT_EQ(model->weights().size(), 2u);
   EXPECT_EQ(model->weights()[0].name, "a");
@@ -199,7 +200,7 @@ TEST_F(ModelTest, ComputesFoldedWeightsOnceTheirOperandsAreThere) {
   ASSERT_TRUE(model->set_weight("b", b).ok());
   EXPECT_EQ(first(), 30);
 
-  auto random = Model::load(folder, {.threads = 1});
+  auto random = Model::load(root_ + "/bundle", {.threads = 1});
   ASSERT_TRUE(random.ok() && random->generate_weights(1).ok());
   EXPECT_TRUE(random->run({{"x", x}}).ok());
 }
