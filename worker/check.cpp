@@ -54,7 +54,7 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
       if (cpu.compilers.empty()) finding.todo = "install g++ or clang: candidates for CPUs are compiled by it";
     } else if (!is_preferred_linker(cpu_linker())) {
       finding.readiness = Readiness::kWarn;
-      finding.todo = cat("install binutils: records of machines that have it are of another environment");
+      finding.todo = "install binutils: records of machines that have it are of another environment";
     }
     out.push_back(std::move(finding));
   }

@@ -72,6 +72,8 @@ struct Domain {
     int64_t gather_stride = 0, gather_extent = 0;
     // Pads and concats: in place of source and access. The last piece has no guards.
     std::vector<Piece> pieces;
+    // Whether it is an input that is read as it is.
+    bool is_direct() const { return source < 0 && gather_extent == 0 && pieces.empty(); }
   };
   std::vector<std::vector<Operand>> operands;  // indexed by NodeId; empty for views and leaves
   struct Store {
@@ -91,6 +93,8 @@ struct Domain {
   std::vector<AtomId> batch, m, n;  // with `reduced` = k; parallel = batch + m + n
   // Operand 1 moves along m and operand 0 along n: what is stored is contiguous along n wherever it can be.
   bool swapped = false;
+  // Which operand of the contraction moves along n.
+  int right_operand() const { return swapped ? 0 : 1; }
   std::shared_ptr<const Stitch>
       stitch;  // kStitched: several loop nests one after the other; nothing above is filled in
   std::shared_ptr<const Packed> packed;  // kPacked: several kernels side by side; nothing above is filled in

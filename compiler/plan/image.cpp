@@ -9,9 +9,9 @@ namespace wl {
 namespace {
 
 // Calls `visit` with every operand behind one operand of a node.
-template <typename F>
-void each_operand(Domain& domain, NodeId node, int position, std::set<NodeId>& seen, const F& visit) {
-  Domain::Operand& operand = domain.operands[node][static_cast<size_t>(position)];
+template <typename D, typename F>
+void each_operand(D& domain, NodeId node, int position, std::set<NodeId>& seen, const F& visit) {
+  auto& operand = domain.operands[node][static_cast<size_t>(position)];
   visit(operand);
   if (!operand.pieces.empty() || operand.source < 0 || !seen.insert(operand.source).second) return;
   for (size_t i = 0; i < domain.operands[operand.source].size(); ++i)
@@ -22,8 +22,8 @@ using Movement = std::vector<int64_t>;  // of an address or a guard: how far a s
 
 class Sliding {
  public:
-  Sliding(const Domain& domain, int position) : position_(position), image_{domain, {}, {}} {
-    each([&](const Domain::Operand& operand) {
+  Sliding(const Domain& domain, int position) : domain_(domain), position_(position) {
+    each(domain_, [&](const Domain::Operand& operand) {
       possible_ = possible_ && operand.gather_extent == 0;
       if (operand.pieces.empty()) add(operand.access);
       for (const Piece& piece : operand.pieces) add(piece.access);
@@ -32,18 +32,19 @@ class Sliding {
 
   std::optional<Image> run(AtomId width, AtomId height, bool along_rows) {
     if (!possible_) return std::nullopt;
-    image_.width = along_rows ? slide(width) : still(width);
-    if (height >= 0) image_.height = slide(height);
-    if (image_.width.tap < 0 && image_.height.tap < 0) return std::nullopt;
-    for (const Slide* slide : {&image_.width, &image_.height}) apply(*slide);
-    return std::move(image_);
+    const Slide across = along_rows ? slide(width, -1) : still(width);
+    const Slide down = height >= 0 ? slide(height, across.tap) : Slide();
+    if (across.tap < 0 && down.tap < 0) return std::nullopt;
+    Image image{domain_, across, down};
+    for (const Slide& slide : {across, down}) apply(slide, image.domain);
+    return image;
   }
 
  private:
-  template <typename F>
-  void each(const F& visit) {
+  template <typename D, typename F>
+  void each(D& domain, const F& visit) const {
     std::set<NodeId> seen;
-    each_operand(image_.domain, image_.domain.contract, position_, seen, visit);
+    each_operand(domain, domain.contract, position_, seen, visit);
   }
 
   void add(const Access& access) {
@@ -68,19 +69,19 @@ class Sliding {
   }
 
   Slide still(AtomId output) const {
-    const int64_t extent = image_.domain.atoms[output].extent;
+    const int64_t extent = domain_.atoms[output].extent;
     return {.output = output, .outputs = extent, .positions = extent};
   }
 
-  Slide slide(AtomId output) {
-    const Domain& domain = image_.domain;
+  // `taken`: a tap of the other slide.
+  Slide slide(AtomId output, AtomId taken) {
     Slide best = still(output);
-    for (AtomId tap : domain.reduced) {
+    for (AtomId tap : domain_.reduced) {
       const auto [stride, dilation] = ratio(output, tap);
-      if (stride == 0 || tap == image_.width.tap) continue;
+      if (stride == 0 || tap == taken) continue;
       Slide found = best;
       found.tap = tap;
-      found.taps = domain.atoms[tap].extent;
+      found.taps = domain_.atoms[tap].extent;
       found.planes = std::min(stride, found.taps);
       found.step = dilation;
       const int64_t rounds = (found.taps + found.planes - 1) / found.planes;
@@ -94,10 +95,9 @@ class Sliding {
     return best;
   }
 
-  // Gives the atoms of a slide their extents in the image.
-  void apply(const Slide& slide) {
+  // Gives the atoms of a slide their extents in the image's domain.
+  void apply(const Slide& slide, Domain& domain) {
     if (slide.tap < 0) return;
-    Domain& domain = image_.domain;
     domain.atoms[slide.output].extent = slide.positions;
     domain.atoms[slide.tap].extent = slide.planes;
     if (slide.taps % slide.planes == 0) return;
@@ -106,7 +106,7 @@ class Sliding {
     guard.strides[slide.output] = strides_[slide.output];
     guard.strides[slide.tap] = slide.step;
     guard.extent = strides_[slide.output] * (slide.outputs - 1) + slide.step * (slide.taps - 1) + 1;
-    each([&](Domain::Operand& operand) {
+    each(domain, [&](Domain::Operand& operand) {
       if (operand.pieces.empty()) {
         if (operand.source >= 0 || !operand.access.moves_along(slide.output)) return;
         operand.pieces = {{.source = -1, .constant = false, .value = 0, .access = operand.access}};
@@ -122,8 +122,8 @@ class Sliding {
     });
   }
 
-  int position_;
-  Image image_;
+  const Domain& domain_;
+  const int position_;
   bool possible_ = true;
   std::vector<Movement> movements_;
   std::map<AtomId, int64_t> strides_;
@@ -134,7 +134,7 @@ class Sliding {
 std::optional<Image> column_image(const Domain& domain, bool along_rows) {
   if (domain.contract < 0 || domain.n.empty()) return std::nullopt;
   const AtomId height = domain.n.size() > 1 ? domain.n[domain.n.size() - 2] : -1;
-  return Sliding(domain, domain.swapped ? 0 : 1).run(domain.n.back(), height, along_rows);
+  return Sliding(domain, domain.right_operand()).run(domain.n.back(), height, along_rows);
 }
 
 }  // namespace wl

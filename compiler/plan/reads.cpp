@@ -97,7 +97,7 @@ int64_t copied_bytes(const Graph& group, const Domain& domain) {
   };
   for (const std::vector<Domain::Operand>& operands : domain.operands)
     for (const Domain::Operand& operand : operands)
-      if (operand.pieces.empty() && operand.source < 0 && operand.gather_extent == 0) note(operand.access);
+      if (operand.is_direct()) note(operand.access);
   for (const Domain::Store& store : domain.stores)
     if (store.pieces.empty() && store.source < 0) note(store.copy);
   return bytes;

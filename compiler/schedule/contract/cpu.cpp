@@ -8,18 +8,10 @@
 namespace wl {
 namespace {
 
-int right_operand(const Domain& domain) {
-  return domain.swapped ? 0 : 1;
-}
-
-bool is_direct(const Domain::Operand& operand) {
-  return operand.source < 0 && operand.gather_extent == 0 && operand.pieces.empty();
-}
-
 // Whether B is packed: the schedule says so, or B is computed, guarded, or not contiguous along the columns.
 bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
-  const Domain::Operand& operand = domain.operands[domain.contract][right_operand(domain)];
-  return schedule[kPackB] != 0 || !is_direct(operand) || (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
+  const Domain::Operand& operand = domain.operands[domain.contract][domain.right_operand()];
+  return schedule[kPackB] != 0 || !operand.is_direct() || (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
 }
 
 }  // namespace
@@ -77,11 +69,11 @@ absl::Status CpuContract::prepare() {
   k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
 
-  a_.position = 1 - right_operand(domain_);
-  b_.position = right_operand(domain_);
+  a_.position = 1 - domain_.right_operand();
+  b_.position = domain_.right_operand();
   for (Side* side : {&a_, &b_}) {
     const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
-    side->direct = is_direct(operand);
+    side->direct = operand.is_direct();
     if (side->direct) side->access = operand.access;
   }
   a_.packed = schedule_[kPackA] != 0 || !a_.direct;

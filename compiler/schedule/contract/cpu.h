@@ -74,6 +74,8 @@ class CpuContract {
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
+  // Computes an operand where `expr` is and stores it to its packed copy.
+  void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
   std::vector<Affine> panel_trips(const Panels& panels) const;
   Affine column_of(const Panels& panels) const { return affine(panel_var_, panels.width, panels.first_column); }

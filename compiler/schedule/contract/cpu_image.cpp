@@ -75,19 +75,7 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
                 {},
                 nullptr,
                 {}};
-  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
-  if (!value.ok()) return fail(value.status());
-  out_.push_all(std::move(expr.code));
-  TileId copied = *value;
-  if (out_.kernel().tiles[copied].dtype != dtype_) {
-    copied = out_.like(copied, dtype_);
-    out_.push(copy_instr(copied, *value, dtype_));
-  }
-  Slice to;
-  to.buffer = b_.buffer;
-  to.offset = std::move(offset);
-  to.strides = {row_pitch_, 1};
-  out_.push(store_instr(copied, std::move(to), false));
+  store_packed(b_, std::move(expr), std::move(offset), row_pitch_);
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 

@@ -215,6 +215,11 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   }
   const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
   TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
+  store_packed(side, std::move(expr), std::move(offset), pitch);
+  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+void CpuContract::store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch) {
   const absl::StatusOr<TileId> value = expr.operand(domain_.contract, side.position);
   if (!value.ok()) return fail(value.status());
   out_.push_all(std::move(expr.code));
@@ -228,7 +233,6 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
   to.offset = std::move(offset);
   to.strides = {pitch, 1};
   out_.push(store_instr(packed, std::move(to), false));
-  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
 void CpuContract::emit_micro(const Rows& rows, const Panels& panels, const Place& place, const Affine& row,

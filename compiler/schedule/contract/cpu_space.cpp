@@ -18,6 +18,7 @@ struct Slides {
 };
 
 struct Extents {
+  bool panels = false;                    // the right operand is in panels
   bool image = false;                     // columns are pixels
   std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
   int64_t rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
@@ -28,9 +29,20 @@ std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
   return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
 }
 
-Extents extents_of(const Domain& original, bool panels) {
+// Whether the right operand has the order of packed panels in memory: the columns of a row are neighbours, and the next
+// row follows. There is nothing to pack then.
+bool is_in_panels(const Domain& domain, const Machine& machine) {
+  if (domain.n.empty() || domain.reduced.empty()) return false;
+  const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
+  const int64_t columns = domain.atoms[domain.n.back()].extent;
+  return right.is_direct() && columns <= kMostVectors * machine.target->lanes &&
+         right.access.strides[domain.n.back()] == 1 && right.access.strides[domain.reduced.back()] == columns;
+}
+
+Extents extents_of(const Domain& original, const Machine& machine) {
   Extents out;
-  const std::optional<FlatColumns> flat = panels ? std::nullopt : flat_columns(original);
+  out.panels = is_in_panels(original, machine);
+  const std::optional<FlatColumns> flat = out.panels ? std::nullopt : flat_columns(original);
   const Domain& domain = flat ? flat->domain : original;
   out.image = flat.has_value();
   out.rows_once = slides_of(original, false);
@@ -44,17 +56,6 @@ Extents extents_of(const Domain& original, bool panels) {
   out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) / std::max<int64_t>(1, out.rows);
   out.outer_columns = extent_of(domain, domain.n) / std::max<int64_t>(1, out.columns);
   return out;
-}
-
-// Whether the right operand has the order of packed panels in memory: the columns of a row are neighbours, and the next
-// row follows. There is nothing to pack then.
-bool is_in_panels(const Domain& domain, const Machine& machine) {
-  if (domain.n.empty() || domain.reduced.empty()) return false;
-  const Domain::Operand& right = domain.operands[domain.contract][domain.swapped ? 0 : 1];
-  const int64_t columns = domain.atoms[domain.n.back()].extent;
-  const bool direct = right.source < 0 && right.gather_extent == 0 && right.pieces.empty();
-  return direct && columns <= kMostVectors * machine.target->lanes && right.access.strides[domain.n.back()] == 1 &&
-         right.access.strides[domain.reduced.back()] == columns;
 }
 
 int64_t vectors_of(const Extents& e, const Machine& machine) {
@@ -108,13 +109,13 @@ void keep_legal_seeds(Space& space) {
   space.seeds = kept;
 }
 
-void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, int64_t bytes, bool panels) {
+void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, int64_t bytes) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const bool many = e.outer >= threads;  // batch elements enough for the threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  const int64_t pack_b = e.rows <= 32 || panels ? 0 : 1;
+  const int64_t pack_b = e.rows <= 32 || e.panels ? 0 : 1;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
                                {14, 2},
@@ -149,8 +150,7 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
 }  // namespace
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine) {
-  const bool panels = is_in_panels(domain, machine);
-  const Extents e = extents_of(domain, panels);
+  const Extents e = extents_of(domain, machine);
   const int64_t vectors = vectors_of(e, machine);
   const bool parallel = machine.threads > 1;
   const auto divides = [&](int64_t t) { return e.rows % t == 0 && e.rows / t >= 4; };
@@ -158,10 +158,10 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   space.kind = "contract";
   space.axes = {
       axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14}, [&](int64_t m) { return m <= e.rows; }),
-      axis(kNv, {1, 2, 3, 4}, [&](int64_t n) { return n <= vectors && (!panels || vectors % n == 0); }),
+      axis(kNv, {1, 2, 3, 4}, [&](int64_t n) { return n <= vectors && (!e.panels || vectors % n == 0); }),
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
       axis(kNc, {0, 768, 192}, [&](int64_t n) { return n == 0 || n < e.columns * e.outer_columns; }),
-      panels ? axis(kPackB, {0}) : axis(kPackB, {1, 0}),
+      e.panels ? axis(kPackB, {0}) : axis(kPackB, {1, 0}),
       axis(kPackA, {0, 1}),
       axis(kRowTilesOutermost, {1, 0}),
       axis(kRowTasks, {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || (parallel && divides(t)); }),
@@ -177,7 +177,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   add_listed_axes(space, machine);
   const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
   space.legal = [=](const Schedule& s) { return legal_contract(s, e, machine, bytes); };
-  add_contract_seeds(space, e, machine, bytes, panels);
+  add_contract_seeds(space, e, machine, bytes);
   return space;
 }
 

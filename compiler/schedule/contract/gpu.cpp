@@ -45,7 +45,7 @@ absl::Status GpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
-  const int right = domain_.swapped ? 0 : 1;
+  const int right = domain_.right_operand();
   rows_.position = 1 - right;
   columns_.position = right;
   if (!domain_.m.empty()) rows_.atom = domain_.m.back();
