@@ -1,7 +1,7 @@
 """Products as workloads of their own: square ones, rows times constant weights, the convolutions of ResNet-50, attention.
 
-Each row of PRODUCTS has its ONNX form; TORCH and JAX have the form in which users of those frameworks write it, by the kind of product. Weights
-are inputs that the model's metadata names, as in the models of other workloads.
+Each row of PRODUCTS has its ONNX form; torch_functions and jax_functions have the form in which users of those frameworks write it, by the kind
+of product. Weights are inputs that the model's metadata names, as in the models of other workloads.
 """
 
 import dataclasses
@@ -91,16 +91,8 @@ def linear(rows, depth, columns):
 
 
 def linear_gelu(rows, depth, columns):
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["p"]),
-        helper.make_node("Add", ["p", "bias"], ["a"]),
-        helper.make_node("Div", ["a", "sqrt2"], ["b"]),
-        helper.make_node("Erf", ["b"], ["c"]),
-        helper.make_node("Add", ["c", "one"], ["d"]),
-        helper.make_node("Mul", ["a", "d"], ["e"]),
-        helper.make_node("Mul", ["e", "half"], ["y"]),
-    ]
-    constants = [scalar("sqrt2", math.sqrt(2)), scalar("one", 1), scalar("half", 0.5)]
+    nodes, constants = workloads.added_bias_gelu("p")
+    nodes.insert(0, helper.make_node("MatMul", ["x", "w"], ["p"]))
     inputs = [tensor("x", rows, depth), tensor("w", depth, columns), tensor("bias", columns)]
     return lambda: model(nodes, inputs, [tensor("y", rows, columns)], ["w", "bias"], constants)
 

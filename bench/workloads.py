@@ -72,16 +72,21 @@ def residual_layer_norm(rows, columns):
     return lambda: model(nodes, inputs, [tensor("y", rows, columns)])
 
 
-def bias_gelu(rows, columns):
+def added_bias_gelu(x):
+    """Nodes and constants of y = GELU(x + bias) by erf, as exporters write it."""
     nodes = [
-        helper.make_node("Add", ["x", "bias"], ["a"]),
+        helper.make_node("Add", [x, "bias"], ["a"]),
         helper.make_node("Div", ["a", "sqrt2"], ["b"]),
         helper.make_node("Erf", ["b"], ["c"]),
         helper.make_node("Add", ["c", "one"], ["d"]),
         helper.make_node("Mul", ["a", "d"], ["e"]),
         helper.make_node("Mul", ["e", "half"], ["y"]),
     ]
-    constants = [scalar("sqrt2", math.sqrt(2)), scalar("one", 1), scalar("half", 0.5)]
+    return nodes, [scalar("sqrt2", math.sqrt(2)), scalar("one", 1), scalar("half", 0.5)]
+
+
+def bias_gelu(rows, columns):
+    nodes, constants = added_bias_gelu("x")
     inputs = [tensor("x", rows, columns), tensor("bias", columns)]
     return lambda: model(nodes, inputs, [tensor("y", rows, columns)], constants)
 

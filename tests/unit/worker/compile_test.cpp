@@ -25,6 +25,11 @@ using testing::candidate;
 using ::testing::HasSubstr;
 using testing::kAdd;
 
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 TEST(Compile, ABadCandidateIsTheOnlyError) {
   std::vector<Candidate> candidates;
   for (int t = 0; t < 6; ++t) candidates.push_back(candidate(t, t == 3 ? "int x = $nowhere;" : kAdd));
@@ -74,8 +79,7 @@ TEST(Compile, AnObjectThatIsKeptDependsOnItsSourceAlone) {
     const auto compiled = compile_cpu(candidates, options);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     ASSERT_EQ(compiled->back().outcome, Outcome::kCorrect) << compiled->back().message;
-    std::ifstream file(compiled->back().object, std::ios::binary);
-    objects.emplace(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    objects.insert(bytes_of(compiled->back().object));
   }
   EXPECT_EQ(objects.size(), 1u);
 }
@@ -103,8 +107,7 @@ TEST(Compile, LinksWithoutTheDriverWhereItCan) {
       const auto object = SharedObject::open((*compiled)[i].object);
       EXPECT_TRUE(object.ok()) << object.status();
     }
-    std::ifstream file((*compiled)[0].object, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string text = bytes_of((*compiled)[0].object);
     EXPECT_THAT(text, HasSubstr("libm.so"));
     EXPECT_THAT(text, ::testing::Not(HasSubstr("libstdc++")));
     EXPECT_EQ((*compiled)[2].outcome, Outcome::kCompileError);
