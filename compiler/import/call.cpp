@@ -35,13 +35,44 @@ T Call::materialise(CallValue& value) {
   if (value.literal && value.literal->is_splat()) {
     id = builder_.constant(value.literal->values[0], value.dtype, value.shape);
   } else {
-    Fill fill = value.fill;
-    if (value.literal) fill.literal = value.literal->values;
-    id = builder_.input(value.name, value.dtype, value.shape, std::move(fill));
+    id = input(value);
   }
   const T result = checked(id);
   if (cache_) value.node = id;
   return result;
+}
+
+NodeId Call::input(const CallValue& value) {
+  const ElementType type{value.dtype, value.per_byte};
+  const Shape stored = type.stored_shape(value.shape);
+  Fill fill = value.fill;
+  if (value.literal && type.per_byte == 1) {
+    fill.literal = value.literal->values;
+  } else if (value.literal) {
+    fill.literal.assign(static_cast<size_t>(elements(stored)), 0);
+    for (int64_t i = 0; i < elements(value.shape); ++i) {
+      const auto bits = static_cast<uint64_t>(value.literal->int_at(i)) & 15;
+      fill.literal[static_cast<size_t>(i / 2)] += static_cast<double>(i % 2 == 0 ? bits : bits << 4);
+    }
+  }
+  const NodeId id = builder_.input(value.name, type.stored_dtype(), stored, std::move(fill));
+  if (type.per_byte == 1) return id;
+  const T all = unpacked(checked(id), value.dtype);
+  return reshape(slice_axis(all, all.rank() - 1, 0, 1, std::min(all.extent(all.rank() - 1), elements(value.shape))),
+                 value.shape)
+      .id();
+}
+
+T Call::unpacked(T bytes, DType dtype) {
+  Shape apart = bytes.shape();
+  apart.push_back(2);
+  const T shift = iota(DType::u8, {2}, 0) * 4.0;
+  T bits = apply(Op::shift_right, {broadcast_to(unsqueeze(bytes, {bytes.rank()}), apart), shift});
+  bits = apply(Op::bit_and, {bits, 15.0});
+  if (dtype == DType::i8) bits = cast(apply(Op::bit_xor, {bits, 8.0}), DType::i8) - 8.0;
+  Shape joined = bytes.shape();
+  joined.back() *= 2;
+  return reshape(bits, std::move(joined));
 }
 
 T Call::literal_tensor(Literal literal, std::string_view suffix) {

@@ -58,8 +58,9 @@ struct CallValue {
   DType dtype = DType::f32;
   Shape shape = {};
   std::optional<Literal> literal = {};
-  Fill fill = {};  // how values are generated for a weight without values
+  Fill fill = {};  // how stored values are generated for a weight without values
   NodeId node = -1;
+  int per_byte = 1;  // ElementType
 };
 
 class Call {
@@ -128,10 +129,14 @@ class Call {
   T constant(double value, DType dtype, Shape shape);
   T iota(DType dtype, Shape shape, int64_t axis);
   T materialise(CallValue& value);
+  // Integers of four bits from bytes that have two each, the first in the low half: the last extent is doubled. They
+  // are u8, or i8 where bit 3 is the sign.
+  T unpacked(T bytes, DType dtype);
   // A tensor of values that the row itself computed. It becomes a weight named after output 0 and `suffix`.
   T literal_tensor(Literal literal, std::string_view suffix);
 
  private:
+  NodeId input(const CallValue& value);
   const CallValue& value(int index) const;
   const onnx::AttributeProto* find(std::string_view name) const;
   // returns the attribute's schema if that has a default, else null

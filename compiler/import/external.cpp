@@ -41,9 +41,11 @@ absl::Status embed(onnx::TensorProto& tensor, const ExternalData& read, std::str
                          "'), which cannot be read here; save the model with its data inside "
                          "(onnx.save_model without save_as_external_data)");
   }
-  WL_ASSIGN_OR_RETURN(const DType dtype, dtype_of(tensor.data_type(), what));
-  const Shape shape(tensor.dims().begin(), tensor.dims().end());
-  WL_RETURN_IF_ERROR(check_shape(shape, what));
+  WL_ASSIGN_OR_RETURN(const ElementType type, element_type_of(tensor.data_type(), what));
+  const Shape whole(tensor.dims().begin(), tensor.dims().end());
+  WL_RETURN_IF_ERROR(check_shape(whole, what));
+  const DType dtype = type.stored_dtype();
+  const Shape shape = type.stored_shape(whole);
   const int64_t bytes = elements(shape) * size_of(dtype);
   if (length >= 0 && length != bytes) {
     return invalid(what, ": ", type_text(dtype, shape), " needs ", bytes, " bytes, its external data has ", length);

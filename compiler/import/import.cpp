@@ -105,7 +105,8 @@ absl::Status Importer::add_initializer(const onnx::TensorProto& tensor, const st
     WL_RETURN_IF_ERROR(embed(copy, options_.external, what));
   }
   WL_ASSIGN_OR_RETURN(auto decoded, decode_tensor(elsewhere ? copy : tensor, what));
-  values_[name] = CallValue{name, decoded.dtype, decoded.shape, std::move(decoded.literal), decoded.fill, -1};
+  values_[name] = CallValue{name, decoded.type.dtype,   decoded.shape, std::move(decoded.literal), decoded.fill,
+                            -1,   decoded.type.per_byte};
   return absl::OkStatus();
 }
 
@@ -126,10 +127,10 @@ absl::Status Importer::add_inputs() {
     }
     WL_ASSIGN_OR_RETURN(const auto type, input_type(input, options_, dimensions));
     const auto fill = metadata_.fills.find(input.name());
-    CallValue value{input.name(), type.dtype, type.shape, std::nullopt, {}, -1};
+    CallValue value{input.name(), type.element.dtype, type.shape, std::nullopt, {}, -1, type.element.per_byte};
+    if (type.element.per_byte > 1) value.fill.low = 0, value.fill.high = 256;
     if (fill != metadata_.fills.end()) value.fill = fill->second;
-    value.node = builder_.input(value.name, value.dtype, value.shape, value.fill);
-    WL_RETURN_IF_ERROR(builder_.status());
+    WL_RETURN_IF_ERROR(materialise(value, builder_).status());
     values_[input.name()] = std::move(value);
   }
   for (const auto& [name, extent] : options_.bind) {

@@ -59,6 +59,22 @@ class TensorReader {
   DType dtype_;
 };
 
+// Reads elements that may be stored two to a byte.
+class ElementReader {
+ public:
+  ElementReader(const TensorReader& stored, ElementType type) : stored_(stored), type_(type) {}
+
+  double at(int64_t index) const {
+    if (type_.per_byte == 1) return stored_.at(index);
+    const int bits = static_cast<int>(stored_.at(index / 2)) >> (index % 2 == 0 ? 0 : 4) & 15;
+    return type_.dtype == DType::i8 ? (bits ^ 8) - 8 : bits;
+  }
+
+ private:
+  const TensorReader& stored_;
+  ElementType type_;
+};
+
 Fill fill_of(const TensorReader& reader, DType dtype, int64_t count) {
   Fill fill;
   double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
@@ -106,7 +122,7 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values) {
 }
 
 // Numbers from onnx.proto, of which an old version may be installed.
-constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19;
+constexpr int kFloat8E4M3FN = 17, kFloat8E5M2 = 19, kUint4 = 21, kInt4 = 22;
 
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
   switch (onnx_type) {
@@ -148,7 +164,22 @@ absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what) {
                                : cat("number ", onnx_type);
   return unimplemented(what, ": element type ", name,
                        " is not supported; supported are FLOAT, DOUBLE, FLOAT16, BFLOAT16, FLOAT8E4M3FN, FLOAT8E5M2, "
-                       "INT8 to INT64, UINT8 to UINT64 and BOOL");
+                       "INT8 to INT64, UINT8 to UINT64 and BOOL, and INT4 and UINT4 for inputs and initializers");
+}
+
+absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what) {
+  if (onnx_type == kUint4) return ElementType{DType::u8, 2};
+  if (onnx_type == kInt4) return ElementType{DType::i8, 2};
+  WL_ASSIGN_OR_RETURN(const DType dtype, dtype_of(onnx_type, what));
+  return ElementType{dtype};
+}
+
+Shape ElementType::stored_shape(const Shape& shape) const {
+  if (per_byte == 1) return shape;
+  if (shape.empty() || shape.back() % per_byte != 0) return {(elements(shape) + per_byte - 1) / per_byte};
+  Shape stored = shape;
+  stored.back() /= per_byte;
+  return stored;
 }
 
 absl::Status check_shape(const Shape& shape, std::string_view what) {
@@ -167,29 +198,30 @@ absl::Status check_shape(const Shape& shape, std::string_view what) {
 
 absl::StatusOr<DecodedTensor> decode_tensor(const TensorProto& tensor, std::string_view what) {
   DecodedTensor result;
-  WL_ASSIGN_OR_RETURN(result.dtype, dtype_of(tensor.data_type(), what));
+  WL_ASSIGN_OR_RETURN(result.type, element_type_of(tensor.data_type(), what));
   result.shape.assign(tensor.dims().begin(), tensor.dims().end());
   WL_RETURN_IF_ERROR(check_shape(result.shape, what));
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     return unimplemented(what, ": its values are in another file; only those of initializers may be");
   }
   if (tensor.has_segment()) return unimplemented(what, ": tensors stored in segments are not supported");
-  const TensorReader reader(tensor, result.dtype);
-  const int64_t count = elements(result.shape);
-  if (reader.size() != count) {
-    return invalid(what, ": shape has ", count, " elements, the data ",
-                   reader.size() < 0 ? "is no whole number of them" : cat("has ", reader.size()));
+  const TensorReader stored(tensor, result.type.stored_dtype());
+  const int64_t count = elements(result.shape), stored_count = elements(result.type.stored_shape(result.shape));
+  if (stored.size() != stored_count) {
+    return invalid(what, ": shape has ", stored_count, result.type.per_byte > 1 ? " bytes" : " elements", ", the data ",
+                   stored.size() < 0 ? "is no whole number of them" : cat("has ", stored.size()));
   }
+  const ElementReader reader(stored, result.type);
   bool splat = true;
   for (int64_t i = 1; splat && i < count; ++i) {
     splat = std::bit_cast<uint64_t>(reader.at(i)) == std::bit_cast<uint64_t>(reader.at(0));
   }
-  if (splat || count * size_of(result.dtype) <= kLiteralBytes) {
+  if (splat || count * size_of(result.type.dtype) <= kLiteralBytes) {
     std::vector<double> values;
     for (int64_t i = 0; i < (splat ? std::min<int64_t>(count, 1) : count); ++i) values.push_back(reader.at(i));
-    result.literal = make_literal(result.dtype, result.shape, std::move(values));
+    result.literal = make_literal(result.type.dtype, result.shape, std::move(values));
   } else {
-    result.fill = fill_of(reader, result.dtype, count);
+    result.fill = fill_of(stored, result.type.stored_dtype(), stored_count);
   }
   return result;
 }

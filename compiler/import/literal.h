@@ -35,13 +35,25 @@ Literal int_literal(Shape shape, const std::vector<int64_t>& values);  // makes 
 // The element types that ONNX and Warploom share. `what` names the tensor in the message: "input x".
 absl::StatusOr<DType> dtype_of(int onnx_type, std::string_view what);
 
+// How a tensor's elements are stored. ONNX stores integers of four bits two to a byte, the first in the low half; in
+// the graph such a tensor is an input of bytes, from which integers of eight bits are made.
+struct ElementType {
+  DType dtype = DType::f32;  // of the elements that ops read
+  int per_byte = 1;          // 2: four bits each
+
+  DType stored_dtype() const { return per_byte > 1 ? DType::u8 : dtype; }
+  // The shape of a tensor in stored elements: the last extent is halved if it is even, else the tensor is flattened.
+  Shape stored_shape(const Shape& shape) const;
+};
+absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what);
+
 // Fails unless every extent is at least 0 and there are at most kMaxElements elements.
 absl::Status check_shape(const Shape& shape, std::string_view what);
 
 // An initializer or constant. A tensor over kLiteralBytes that is not a splat has no values, only the parameters of a
 // generator.
 struct DecodedTensor {
-  DType dtype = DType::f32;
+  ElementType type;
   Shape shape;
   std::optional<Literal> literal;
   Fill fill;

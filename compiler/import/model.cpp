@@ -97,7 +97,7 @@ absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const Im
   if (!input.type().has_tensor_type()) return unimplemented(what, ": only tensors are supported");
   const auto& type = input.type().tensor_type();
   InputType result;
-  WL_ASSIGN_OR_RETURN(result.dtype, dtype_of(type.elem_type(), what));
+  WL_ASSIGN_OR_RETURN(result.element, element_type_of(type.elem_type(), what));
   if (!type.has_shape()) return unimplemented(what, ": its rank is unknown; export the model with shapes");
   for (int axis = 0; axis < type.shape().dim_size(); ++axis) {
     const auto& dim = type.shape().dim(axis);

@@ -35,7 +35,7 @@ absl::StatusOr<Metadata> metadata_of(const onnx::ModelProto& model);
 // Returns shape and dtype of a graph input with symbolic dimensions bound. Adds the names of its dimensions to
 // `dimensions`.
 struct InputType {
-  DType dtype;
+  ElementType element;
   Shape shape;
 };
 absl::StatusOr<InputType> input_type(const onnx::ValueInfoProto& input, const ImportOptions& options,

@@ -7,6 +7,7 @@ import pathlib
 import re
 import warnings
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.backend.test
@@ -124,6 +125,8 @@ def facts_of(model):
     for graph in graphs_of(model):
         for value in list(graph.input) + list(graph.output):
             kind = value.type.WhichOneof("value")
+            if kind == "tensor_type" and graph is model.graph and value in graph.output:
+                facts.add(("result", onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)))
             if kind == "tensor_type":
                 add_tensor(value.type.tensor_type.elem_type)
             elif kind:
@@ -196,6 +199,16 @@ def constant_sets(case, arrays):
     return seen[1:]
 
 
+def as_stored(array):
+    """Integers of four bits as Warploom reads them: two to a byte, the last extent halved or, where it is odd, flattened."""
+    if array.dtype not in (ml_dtypes.int4, ml_dtypes.uint4):
+        return array
+    bits = array.astype(np.int8).reshape(-1).view(np.uint8) & 15
+    stored = bits[::2].copy()
+    stored[: bits.size // 2] |= bits[1::2] << 4
+    return stored.reshape(*array.shape[:-1], array.shape[-1] // 2) if array.ndim and array.shape[-1] % 2 == 0 else stored
+
+
 def write(case, folder):
     folder.mkdir(parents=True)
     known = {w.name for w in case.model.graph.initializer}
@@ -211,6 +224,6 @@ def write(case, folder):
     given.update({w.name: numpy_helper.to_array(w) for w in case.model.graph.initializer})
     lines = []
     for number, (name, array) in enumerate(given.items()):
-        np.save(folder / f"in{number}.npy", np.asarray(array, order="C"))
+        np.save(folder / f"in{number}.npy", as_stored(np.asarray(array, order="C")))
         lines.append(f"{name}\tin{number}.npy\n")
     (folder / "inputs.txt").write_text("".join(lines))

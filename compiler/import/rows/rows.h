@@ -55,6 +55,9 @@ T gemm(Call& c);
 T einsum(Call& c);
 T matmul(T a, T b);
 
+// The following row is defined in blocks.cpp.
+T mat_mul_n_bits(Call& c);
+
 // The following rows are defined in conv.cpp.
 T convolution(Call& c, T x, T w);  // uses the node's attributes for padding, strides and groups
 T conv(Call& c);

@@ -297,6 +297,7 @@ constexpr Row kRows[] = {
     {"GroupQueryAttention", 1, group_query_attention, kAnyLater, kMicrosoft},
     {"MatMulIntegerToFloat", 1, mat_mul_integer_to_float, kAnyLater, kMicrosoft},
     {"MultiHeadAttention", 1, multi_head_attention, kAnyLater, kMicrosoft},
+    {"MatMulNBits", 1, mat_mul_n_bits, kAnyLater, kMicrosoft},
     {"QLinearAdd", 1, [](Call& c) { return qlinear_binary(c, Op::add); }, kAnyLater, kMicrosoft},
     {"QLinearConcat", 1, qlinear_concat, kAnyLater, kMicrosoft},
     {"QLinearLeakyRelu", 1,

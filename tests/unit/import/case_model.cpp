@@ -8,6 +8,14 @@ namespace {
 void fill_tensor(onnx::TensorProto& proto, const CaseInput& tensor) {
   proto.set_data_type(tensor.type);
   for (const int64_t extent : tensor.shape) proto.add_dims(extent);
+  if (tensor.type == kInt4 || tensor.type == kUint4) {  // two to a byte, the first in the low half
+    for (size_t i = 0; i < tensor.values.size(); i += 2) {
+      const int low = static_cast<int>(tensor.values[i]) & 15;
+      const int high = i + 1 < tensor.values.size() ? static_cast<int>(tensor.values[i + 1]) & 15 : 0;
+      proto.add_int32_data(low | high << 4);
+    }
+    return;
+  }
   for (const double value : tensor.values) {
     switch (tensor.type) {
       case onnx::TensorProto::FLOAT:
@@ -106,7 +114,7 @@ std::string case_name(const Case& c, size_t index) {
 onnx::ModelProto model_of(const Case& c) {
   onnx::ModelProto model;
   // The oldest IR version that supports the opset and that present runtimes accept.
-  model.set_ir_version(c.opset >= 24 ? 11 : 8);
+  model.set_ir_version(c.opset >= 24 ? 11 : c.opset >= 21 ? 10 : 8);
   set_opset(model, "", c.domain.empty() ? c.opset : 18);
   if (!c.domain.empty()) set_opset(model, c.domain, c.opset);
   model.mutable_graph()->set_name(c.op);

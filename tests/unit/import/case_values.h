@@ -12,6 +12,8 @@ using onnx::TensorProto;
 using Ints = std::vector<int64_t>;
 using Reals = std::vector<double>;
 
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
 inline CaseInput f(Ints shape) {
   return {.type = TensorProto::FLOAT, .shape = std::move(shape)};
 }
@@ -52,5 +54,6 @@ std::vector<Case> sampling_cases();
 std::vector<Case> scatter_cases();
 std::vector<Case> quantised_cases();
 std::vector<Case> fused_cases();
+std::vector<Case> block_cases();
 
 }  // namespace wl::testing

@@ -286,8 +286,9 @@ std::vector<Case> indices() {
 
 std::vector<Case> import_cases() {
   std::vector<Case> all;
-  for (auto* group : {elementwise, reductions, normalisations, contractions, convolutions, views, indices,
-                      attention_cases, signal_cases, sampling_cases, scatter_cases, quantised_cases, fused_cases}) {
+  for (auto* group :
+       {elementwise, reductions, normalisations, contractions, convolutions, views, indices, attention_cases,
+        signal_cases, sampling_cases, scatter_cases, quantised_cases, fused_cases, block_cases}) {
     auto part = group();
     all.insert(all.end(), part.begin(), part.end());
   }

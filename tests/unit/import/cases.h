@@ -43,6 +43,7 @@ onnx::ModelProto model_of(const Case& c);
 
 // Short names of element types, for other tests.
 constexpr int kFloat = onnx::TensorProto::FLOAT;
+constexpr int kUint4 = 21, kInt4 = 22;  // the header of ONNX may be older than these
 onnx::ModelProto empty_model(int opset = 17);
 // returns the error of importing the model
 std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {});

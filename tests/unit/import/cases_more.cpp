@@ -4,8 +4,6 @@
 namespace wl::testing {
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 CaseInput i8(Ints shape) {
   return ints(std::move(shape), -20, 20, TensorProto::INT8);
 }

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "compiler/import/weights.h"
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "tests/unit/import/cases.h"
@@ -156,6 +159,42 @@ TEST(Import, InitializersThatAreAlsoInputsAreWeights) {
   add_node(model, "Add", {"x", "w"}, {"y"});
   add_output(model, "y");
   EXPECT_THAT(import_model(model).weights, ElementsAre("w"));
+}
+
+TEST(Import, IntegersOfFourBitsAreReadFromBytes) {
+  auto model = empty_model(21);
+  add_input(model, "x", kFloat, {3});
+  add_input(model, "data", kUint4, {3, 6});
+  add_initializer(model, "even", {.type = kInt4, .shape = {2, 2}, .values = {-8, 7, -1, 3}});
+  add_initializer(model, "odd", {.type = kUint4, .shape = {3}, .values = {15, 2, 9}});
+  add_node(model, "Cast", {"even"}, {"y"}, {{"to", TensorProto::INT32}});
+  add_node(model, "Cast", {"odd"}, {"reals"}, {{"to", TensorProto::FLOAT}});
+  add_node(model, "Mul", {"reals", "x"}, {"z"});
+  add_node(model, "Cast", {"data"}, {"wide"}, {{"to", TensorProto::INT32}});
+  for (const char* name : {"y", "z", "wide"}) add_output(model, name);
+  const Imported imported = import_model(model);
+  EXPECT_THAT(all_values(imported.graph, 0), ElementsAre(-8, 7, -1, 3));
+  EXPECT_THAT(print(imported.graph), HasSubstr("input \"data\" : u8[3,3] uniform(0,256)"));
+  for (const double value : all_values(imported.graph, 2)) EXPECT_TRUE(value >= 0 && value < 16);
+
+  std::map<std::string, std::pair<Shape, std::string>> stored;
+  const absl::Status visited = visit_weights(
+      model.SerializeAsString(), [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
+        EXPECT_EQ(dtype, DType::u8);
+        stored[name] = {shape, std::string(bytes)};
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(visited.ok()) << visited;
+  EXPECT_EQ(stored["even"], std::pair(Shape({2, 1}), std::string("\x78\x3f")));
+  EXPECT_EQ(stored["odd"], std::pair(Shape({2}), std::string("\x2f\x09")));
+}
+
+TEST(Import, ReportsBytesThatAreMissing) {
+  auto model = empty_model(21);
+  add_initializer(model, "w", {.type = kInt4, .shape = {5}, .values = {1, 2, 3}});
+  add_node(model, "Cast", {"w"}, {"y"}, {{"to", kFloat}});
+  add_output(model, "y");
+  EXPECT_EQ(error_of(model), "initializer w: shape has 3 bytes, the data has 2");
 }
 
 TEST(Import, SameBytesSameGraph) {
