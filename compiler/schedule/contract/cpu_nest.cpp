@@ -290,6 +290,15 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   }
+  if (const int64_t ahead = schedule_[kPrefetch]; ahead > 0 && !b_.packed && !image_ && !k_atoms_.empty()) {
+    Instr fetch;
+    fetch.op = InstrOp::kPrefetch;
+    fetch.args = {b};
+    fetch.level = 1;
+    fetch.slice = from_b;
+    fetch.slice.offset = sum(std::move(fetch.slice.offset), fixed(ahead * b_.access.strides[k_atoms_.back()]));
+    out_.push(std::move(fetch));
+  }
   out_.push(load_instr(b, std::move(from_b)));
   out_.push(load_instr(a, std::move(from_a)));
   out_.push(map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));

@@ -19,6 +19,7 @@ struct Slides {
 
 struct Extents {
   bool panels = false;                    // the right operand is in panels
+  bool in_place = false;                  // the right operand may be read as it is
   bool image = false;                     // columns are pixels
   std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
   int64_t rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
@@ -42,6 +43,8 @@ bool is_in_panels(const Domain& domain, const Machine& machine) {
 Extents extents_of(const Domain& original, const Machine& machine) {
   Extents out;
   out.panels = is_in_panels(original, machine);
+  const Domain::Operand& right = original.operands[original.contract][original.right_operand()];
+  out.in_place = right.is_direct() && !original.n.empty() && right.access.strides[original.n.back()] == 1;
   const std::optional<FlatColumns> flat = out.panels ? std::nullopt : flat_columns(original);
   const Domain& domain = flat ? flat->domain : original;
   out.image = flat.has_value();
@@ -85,6 +88,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   const int64_t nc = s[kNc] == 0 ? columns : std::min(columns, s[kNc]);
   const int64_t rows = e.rows / s[kRowTasks];
   if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
+  if (s[kPrefetch] != 0 && s[kPackB]) return false;
   const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
   const int64_t right = s[kCopyImage] ? image_elements(*image, nc, kc) : s[kPackB] ? nc * kc : 0;
   int64_t scratch = right + (s[kPackA] ? rows * kc : 0);
@@ -116,6 +120,9 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
   const int64_t pack_b = e.rows <= 32 || e.panels ? 0 : 1;
+  // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
+  const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
+  const int64_t prefetch = pack_b == 0 && !e.once && is_large ? first(kPrefetch, 64) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
                                {14, 2},
@@ -140,6 +147,7 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
                      {kPackB, e.once ? 1 : pack_b},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
+                     {kPrefetch, prefetch},
                      {kThreads, threads}};
       if (e.once) seed.emplace_back(kCopyImage, kCopyWhole);
       add_seed(space, seed);
@@ -169,6 +177,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
            [&](int64_t t) { return t == 1 || (parallel && t <= vectors * e.outer_columns); }),
       threads_axis(machine),
       compiler_axis(machine),
+      axis(kPrefetch, {0, 64, 32, 128}, [&](int64_t p) { return p == 0 || (e.in_place && p < e.depth); }),
   };
   Axis copies(kCopyImage, {kCopyTaps});
   if (e.rows_once) copies.values.push_back(kCopyRows);
