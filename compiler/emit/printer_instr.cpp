@@ -349,10 +349,10 @@ void Printer::print_convert(const Instr& instr, const Place&) {
   const Layout& from = tile_of(instr.args[0]).layout;
   const Layout& to = tile_of(instr.result).layout;
   const int a = from.vector_axis(), b = to.vector_axis(), lanes = from.lanes();
-  if (a < 0 || b < 0 || a == b || to.lanes() != lanes || from.shape[a] % lanes != 0 || from.shape[b] % lanes != 0)
+  if (a < 0 || b < 0 || a == b || to.lanes() != lanes || from.shape[a] % lanes != 0)
     return fail("convert moves full vectors from one axis to another and nothing else");
   const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
-  for (int64_t i = 0; i < from.shape[b] / lanes; ++i) {
+  for (int64_t i = 0; i * lanes < from.shape[b]; ++i) {
     for (int64_t j = 0; j < from.shape[a] / lanes; ++j) {
       const std::string block = cat("q", temporary_++);
       std::vector<std::string> rows;
@@ -360,7 +360,8 @@ void Printer::print_convert(const Instr& instr, const Place&) {
       for (int r = 0; r < lanes; ++r) {
         repeat[b] = i * lanes + r;
         repeat[a] = j;
-        rows.push_back(element_name(instr.args[0], repeat));
+        // Behind the last row of a square, any value will do.
+        rows.push_back(repeat[b] < from.shape[b] ? element_name(instr.args[0], repeat) : cat(type, "{}"));
       }
       out_.line(cat(type, " ", block, "[", lanes, "] = {", absl::StrJoin(rows, ", "), "};"));
       out_.line(cat("wl_transpose(", block, ");"));

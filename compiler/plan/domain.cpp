@@ -180,6 +180,12 @@ bool holds(const std::vector<AtomId>& list, AtomId atom) {
   return std::find(list.begin(), list.end(), atom) != list.end();
 }
 
+Domain turned(Domain domain) {
+  std::swap(domain.m, domain.n);
+  domain.swapped = !domain.swapped;
+  return domain;
+}
+
 AtomId shared_atom(const Domain& domain) {
   AtomId longest = -1;
   for (AtomId atom : domain.reduced)

@@ -108,6 +108,9 @@ struct Domain {
 absl::StatusOr<Domain> analyze(const Graph& group, const Machine& machine,
                                const std::vector<std::vector<int64_t>>& pitches = {});
 
+// The same contraction with rows and columns in each other's place; what it stores is contiguous along the rows then.
+Domain turned(Domain domain);
+
 // The longest reduced loop, the outermost of equals; -1 where nothing is reduced. It is what parts of a reduction
 // share.
 AtomId shared_atom(const Domain& domain);

@@ -69,7 +69,7 @@ void walk(const Space& space, Point point, Prices& prices) {
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
-  for (const Choice choice : {kMr, kNv, kPackA, kPackB, kCopyImage, kTileRows, kTileColumns, kAsyncCopies})
+  for (const Choice choice : {kMr, kNv, kPackA, kPackB, kCopyImage, kTurnTiles, kTileRows, kTileColumns, kAsyncCopies})
     if (s.has(choice)) kind.push_back(s[choice]);
   return kind;
 }

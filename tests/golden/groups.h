@@ -294,6 +294,24 @@ inline const std::vector<Golden> kGoldens = {
   %7 = add %5 %6 : f32[8,10,10]
   output "y" %7
 })"},
+    {"convolution_in_panels",
+     "cpu:avx512",
+     {{"turn_tiles", 1}},
+     R"(graph {
+  %0 = input "x" : f32[24,7,7] normal(0,1)
+  %1 = input "w" : f32[2,24,3,3,32] normal(0,1)
+  %2 = input "bias" : f32[2,32] normal(0,1)
+  %3 = input "residual" : f32[2,32,7,7] normal(0,1)
+  %4 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[24,9,9]
+  %5 = window %4 axes=[1,2] params=[3,1,1,3,1,1] : f32[24,7,7,3,3]
+  %6 = contract %5 %1 "kmoli,nkliu->numo" : f32[2,32,7,7]
+  %7 = broadcast %2 dims=[0,1] : f32[2,32,7,7]
+  %8 = add %6 %7 : f32[2,32,7,7]
+  %9 = add %8 %3 : f32[2,32,7,7]
+  %10 = constant 0 : f32[2,32,7,7]
+  %11 = max %9 %10 : f32[2,32,7,7]
+  output "y" %11
+})"},
     {"concat_add",
      "cpu:avx2",
      {},

@@ -24,10 +24,17 @@ char unused_letter(const Einsum& einsum) {
   return 0;
 }
 
+// The last letter of the result that the weight alone has: the columns of a product, the filters of a convolution.
+char column_of(const Einsum& einsum, const std::string& weight, const std::string& other) {
+  for (size_t i = einsum.out.size(); i-- > 0;)
+    if (has(weight, einsum.out[i]) && !has(other, einsum.out[i])) return einsum.out[i];
+  return 0;
+}
+
 // The letters of the weight that are neither columns nor summed, then those that are summed, in the order in which the
 // other operand has them; nullopt if the product reads the weight in another way.
-std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weight, const std::string& other) {
-  const char column = einsum.out.back();
+std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weight, const std::string& other,
+                                   char column) {
   std::string outer, summed;
   for (const char letter : weight) {
     if (std::count(weight.begin(), weight.end(), letter) > 1) return std::nullopt;
@@ -47,10 +54,10 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   const absl::StatusOr<Einsum> einsum = parse_einsum(product.text);
   if (product.op != Op::contract || !einsum.ok() || einsum->out.empty()) return std::nullopt;
   const std::string &weight = side == 0 ? einsum->a : einsum->b, &other = side == 0 ? einsum->b : einsum->a;
-  const char column = einsum->out.back(), panel = unused_letter(*einsum);
+  const char column = column_of(*einsum, weight, other), panel = unused_letter(*einsum);
   const Shape& shape = graph.nodes[product.operands[side]].shape;
-  if (panel == 0 || !has(weight, column) || has(other, column)) return std::nullopt;
-  const std::optional<std::string> rows = rows_of(*einsum, weight, other);
+  if (panel == 0 || column == 0) return std::nullopt;
+  const std::optional<std::string> rows = rows_of(*einsum, weight, other, column);
   const size_t axis = weight.find(column);
   const int64_t width = panel_columns(shape[axis]);
   if (!rows || width == 0) return std::nullopt;
@@ -61,7 +68,7 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
     reads.erase(reads.find('.'), 1);
   } else {
     split.insert(axis, 1, panel);
-    out.insert(out.size() - 1, 1, panel);
+    out.insert(out.find(column), 1, panel);
     reads[reads.find('.')] = panel;
     result.split[axis] = width;
     result.split.insert(result.split.begin() + static_cast<std::ptrdiff_t>(axis), shape[axis] / width);

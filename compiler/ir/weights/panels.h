@@ -9,8 +9,9 @@
 
 namespace wl {
 
-// How a product reads a weight in panels: contract "mk,nk->mn" or "mk,kn->mn" as reshape(contract "mk,pkq->mpq"). The q
-// columns of a panel are neighbours in memory, and the rows of a panel follow each other.
+// How a product reads a weight in panels: contract "mk,nk->mn" or "mk,kn->mn" as reshape(contract "mk,pkq->mpq"), and a
+// convolution "khwij,nkij->nhw" as reshape(contract "khwij,pkijq->pqhw"). The q columns of a panel are neighbours in
+// memory, and the rows of a panel follow each other.
 struct WeightPanels {
   Shape split;                 // the shape of the weight once its columns are divided into panels
   std::vector<int64_t> order;  // the transposition that makes them panels: for each axis, its number in `split`
@@ -18,8 +19,8 @@ struct WeightPanels {
 };
 
 // Returns how the operand `side` (0 or 1) of a product can be read in panels, where that is another order than its own.
-// The columns are the last axis of the result, which must be a multiple of a panel's. nullopt: the operand has no such
-// columns, is different for each of a batch of products, or is in panels already.
+// The columns are the last axis of the result that is this operand's alone, and must be a multiple of a panel's.
+// nullopt: the operand has no such columns, is different for each of a batch of products, or is in panels already.
 std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side);
 
 }  // namespace wl

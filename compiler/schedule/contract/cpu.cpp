@@ -18,11 +18,13 @@ bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
 
 CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedule& schedule, const Machine& machine)
     : group_(group),
-      whole_(domain),
+      turned_(schedule[kTurnTiles] != 0 ? std::optional(turned(domain)) : std::nullopt),
+      whole_(turned_ ? *turned_ : domain),
       image_(schedule[kCopyImage] != kCopyTaps ? column_image(domain, schedule[kCopyImage] == kCopyWhole)
                                                : std::nullopt),
-      flat_(!image_ && !domain.n.empty() && packs_right(domain, schedule, machine.target->lanes) ? flat_columns(domain)
-                                                                                                 : std::nullopt),
+      flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, schedule, machine.target->lanes)
+                ? flat_columns(domain)
+                : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
       machine_(machine),
@@ -31,6 +33,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
 absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   if (schedule_[kCopyImage] != kCopyTaps && !image_) return invalid("copy_image where no window slides over an image");
+  if (turned_ && (domain_.m.empty() || domain_.n.empty())) return invalid("turn_tiles without rows or without columns");
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
   const auto extent = [&](AtomId a) { return a < 0 ? int64_t{1} : domain_.atoms[a].extent; };
@@ -45,19 +48,16 @@ absl::Status CpuContract::prepare() {
   } else if (image_) {
     prepare_image();
   }
+  if (turned_ && domain_.m.size() > 1) {
+    height_ = domain_.m[domain_.m.size() - 2];
+    width_ = row_atom_;
+  }
   lanes_ = columns_total_ > 1 ? machine_.target->lanes : 1;
-
-  row_tasks_ = schedule_[kRowTasks];
-  if (rows_total_ % row_tasks_ != 0)
-    return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
-  rows_per_task_ = rows_total_ / row_tasks_;
-  mr_ = std::min(schedule_[kMr], rows_per_task_);
-  const int64_t tiles = (rows_per_task_ + mr_ - 1) / mr_, base = rows_per_task_ / tiles, more = rows_per_task_ % tiles;
-  if (more > 0) row_groups_.push_back({base + 1, 0, more});
-  row_groups_.push_back({base, more * (base + 1), tiles - more});
-  mr_ = row_groups_[0].height;
-
+  if (turned_ && lanes_ != machine_.target->lanes) return invalid("turn_tiles with one column");
+  WL_RETURN_IF_ERROR(prepare_rows());
   prepare_columns();
+  if (turned_ && columns_total_ % nr_ != 0)
+    return invalid("turn_tiles where vectors do not fill ", columns_total_, " columns");
 
   k_inner_ = 1;
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
@@ -68,7 +68,12 @@ absl::Status CpuContract::prepare() {
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
   k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
   k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
+  prepare_operands();
+  return absl::OkStatus();
+}
 
+// What is packed, or copied, and the scratch for it.
+void CpuContract::prepare_operands() {
   a_.position = 1 - domain_.right_operand();
   b_.position = domain_.right_operand();
   for (Side* side : {&a_, &b_}) {
@@ -77,24 +82,24 @@ absl::Status CpuContract::prepare() {
     if (side->direct) side->access = operand.access;
   }
   a_.packed = schedule_[kPackA] != 0 || !a_.direct;
-  b_.packed = image_ || flat_ || packs_right(domain_, schedule_, lanes_);
+  b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
+  if (image_) image_side().packed = true;
   const int64_t depth = k_block_ * k_inner_;
-  if (image_) {
-    allocate_image();
-  } else if (flat_) {
+  if (image_) allocate_image();
+  if (flat_) {
     // Rows a multiple of 4096 bytes apart would share cache sets.
     pitch_ = columns_per_block_;
     if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += lanes_;
     b_.buffer = out_.shared("b_rows", dtype_, {depth, pitch_});
-  } else if (b_.packed) {
+  } else if (b_.packed && b_.buffer < 0) {
     pitch_ = nr_;
     b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
   }
-  if (a_.packed) a_.buffer = out_.shared("a_tiles", dtype_, {tiles, depth, mr_});
-  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_task_, columns_per_block_});
+  if (a_.packed && a_.buffer < 0)
+    a_.buffer = out_.shared("a_tiles", dtype_, {tiles_ * outer_rows_per_block_, depth, mr_});
+  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_block(), columns_per_block_});
   heavy_ = heavy_epilogue();
-  if (heavy_ || (image_ && height_ >= 0)) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
-  return absl::OkStatus();
+  if (heavy_ || turned_ || (image_ && height_ >= 0)) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
 }
 
 void CpuContract::prepare_columns() {
@@ -107,21 +112,30 @@ void CpuContract::prepare_columns() {
   panels_per_task_ = (panels_ + column_tasks_ - 1) / column_tasks_;
   column_tasks_ = (panels_ + panels_per_task_ - 1) / panels_per_task_;
   const int64_t nc = schedule_[kNc];
-  panels_per_block_ = nc == 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
-  if (height_ < 0) {
-    panel_groups_ = {{nr_, 0, panels_per_block_}};
-    columns_per_block_ = panels_per_block_ * nr_;
+  panels_per_block_ =
+      nc == 0 || height_ >= 0 ? panels_per_task_ : std::min(panels_per_task_, std::max<int64_t>(1, nc / nr_));
+  if (height_ >= 0) prepare_image_rows();
+  if (columns_are_pixels()) {
+    split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // the last row has no halo
+                        : image_rows_per_block_ * image_width_);
     return;
   }
+  panel_groups_ = {{nr_, 0, panels_per_block_}};
+  columns_per_block_ = panels_per_block_ * nr_;
+}
+
+// Splits the rows of an image into tasks, and those of a task into blocks.
+void CpuContract::prepare_image_rows() {
   image_width_ = whole_.atoms[width_].extent;
   image_height_ = whole_.atoms[height_].extent;
-  column_tasks_ = std::min(schedule_[kColumnTasks], image_height_);
-  image_rows_per_task_ = (image_height_ + column_tasks_ - 1) / column_tasks_;
-  column_tasks_ = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
+  int64_t& tasks = turned_ ? row_tasks_ : column_tasks_;
+  tasks = std::min(schedule_[turned_ ? kRowTasks : kColumnTasks], image_height_);
+  image_rows_per_task_ = (image_height_ + tasks - 1) / tasks;
+  tasks = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
+  const int64_t nc = schedule_[kNc];
   image_rows_per_block_ =
       nc == 0 ? image_rows_per_task_ : std::clamp<int64_t>(nc / image_width_, 1, image_rows_per_task_);
-  split_panels(image_ ? (image_rows_per_block_ - 1) * row_pitch_ + image_width_  // the last row has no halo
-                      : image_rows_per_block_ * image_width_);
+  if (turned_) outer_rows_per_block_ = image_rows_per_block_;
 }
 
 // Splits the columns of a block of an image evenly, as rows are, so that no panel has vectors without columns.
@@ -156,16 +170,17 @@ void CpuContract::place_block() {
   const Affine row_task = digit("row_task", row_tasks_);
   const auto atoms = [&](const std::vector<AtomId>& list, AtomId except) {
     for (size_t i = list.size(); i-- > 0;)
-      if (list[i] != except && list[i] != height_)
+      if (list[i] != except && list[i] != height_ && list[i] != outer_row_atom_)
         block_place_[list[i]] = digit(domain_.atoms[list[i]].name, domain_.atoms[list[i]].extent);
   };
   atoms(domain_.m, row_atom_);
-  if (height_ >= 0) atoms(domain_.n, column_atom_);
+  if (columns_are_pixels()) atoms(domain_.n, column_atom_);
   atoms(domain_.batch, -1);
   out_.kernel().grid = inside;
-  first_row_ = sum(fixed(0), row_task, rows_per_task_);
+  (outer_row_atom_ >= 0 ? first_outer_row_ : first_row_) =
+      sum(fixed(0), row_task, outer_row_atom_ >= 0 ? outer_rows_per_task_ : rows_per_task_);
   first_panel_ = sum(fixed(0), column_task, panels_per_task_);
-  first_image_row_ = sum(fixed(0), column_task, image_rows_per_task_);
+  first_image_row_ = sum(fixed(0), turned_ ? row_task : column_task, image_rows_per_task_);
 }
 
 absl::StatusOr<Kernel> CpuContract::run() {

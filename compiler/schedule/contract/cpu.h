@@ -9,8 +9,13 @@
 // copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
 // each tap inside the copy. The columns of a panel then are neighbours in the copy, so they run on from row to row
 // through the halo; what is computed there is dropped when the tile is stored, row by row.
+//
+// With turn_tiles the window is on the rows' side: a tile is neighbours of one row of the image by vectors of what the
+// other operand is contiguous along, so no lane is empty whatever the width of the image. It goes through scratch and
+// is transposed in registers, a vector of columns at a time, before the work after the contraction.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -44,6 +49,9 @@ class CpuContract {
   };
 
   absl::Status prepare();
+  absl::Status prepare_rows();
+  void prepare_image_rows();
+  void prepare_operands();
   void place_block();
   void prepare_columns();
   void emit_columns();
@@ -53,13 +61,21 @@ class CpuContract {
   void copy_image(const Place& place, int64_t k_extent);
   Affine tap_in_image();
   std::vector<Affine> image_rows_left() const;
+  std::vector<Affine> outer_rows_left() const;
   std::vector<Affine> columns_left() const;
   void emit_k_blocks(const Place& place);
   // One K block: packing, then every tile. resume: accumulators continue from `partial`; last: the epilogue follows.
   void emit_block(const Place& place, int64_t k_extent, bool resume, bool last);
   void emit_tiles(const Place& place, int64_t k_extent, bool resume, bool last);
-  void emit_micro(const Rows& rows, const Panels& panels, const Place& place, const Affine& row, const Affine& tile,
-                  int64_t k_extent, bool resume, bool last);
+  // Where a tile of rows lies: its rows are `row` and those behind it of all that a block has, and it is number `tile`.
+  struct RowTile {
+    const Rows& rows;
+    Place at;
+    Affine row, tile;
+  };
+  void each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body);
+  void emit_micro(const RowTile& at, const Panels& panels, const Place& place, int64_t k_extent, bool resume,
+                  bool last);
   void emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile, int64_t k_extent,
                    TileId accumulator);
   // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
@@ -72,6 +88,8 @@ class CpuContract {
   void emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator);
   Stored open_image_row(const Panels& panels, const Place& place);
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
+  void emit_turned(const Rows& rows, const Panels& panels, Place place);
+  void store_results(TileExpr expr, TileId value);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
   // Computes an operand where `expr` is and stores it to its packed copy.
@@ -82,11 +100,16 @@ class CpuContract {
   void place_panel(const Panels& panels, Place& place);
   std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
+  bool columns_are_pixels() const { return height_ >= 0 && !turned_; }
+  Side& image_side() { return turned_ ? a_ : b_; }
+  // Rows of a block, in all turns of the loop around the last row atom.
+  int64_t rows_per_block() const { return rows_per_task_ * outer_rows_per_block_; }
   void fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
 
   const Graph& group_;
+  std::optional<Domain> turned_;  // with turn_tiles
   const Domain& whole_;
   std::optional<Image> image_;  // with copy_image
   std::optional<FlatColumns> flat_;
@@ -102,16 +125,23 @@ class CpuContract {
   int64_t rows_total_ = 1, columns_total_ = 1;
   int64_t mr_ = 1, nr_ = 1;  // tile in elements
   int64_t row_tasks_ = 1, column_tasks_ = 1, rows_per_task_ = 1;
+  // The loop around the last row atom that runs inside a task, so that it reads one copy of the right operand, or of
+  // the image; -1: there is none.
+  AtomId outer_row_atom_ = -1;
+  int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, tiles_ = 1;
+  Affine first_outer_row_;
+  VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
   int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
-  // With flat_, and with image_ where it has rows: a task computes some rows of the image, and a block of panels some
-  // of these; they are packed, or copied, as rows.
+  // With flat_, and with image_ or turned_ where there are rows of an image: a task computes some of them, and a block
+  // some of these; they are packed, or copied, as rows.
   AtomId height_ = -1, width_ = -1;
   int64_t row_pitch_ = 1;  // of a copied image
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;  // of a packed B, from one k to the next; of a copied image, from plane to plane
+  int64_t pitch_ = 1;        // of a packed B, from one k to the next
+  int64_t image_pitch_ = 1;  // of a copied image, from plane to plane
   std::vector<Rows> row_groups_;
   std::vector<Panels> panel_groups_;  // of a block; with image rows one or two, else one
   int64_t columns_per_block_ = 1;     // of all its panels

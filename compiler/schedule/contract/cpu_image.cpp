@@ -1,4 +1,4 @@
-// A contraction whose right operand is read as taps of an image in scratch.
+// A contraction one of whose operands is read as taps of an image in scratch.
 #include <algorithm>
 
 #include "compiler/schedule/contract/cpu.h"
@@ -12,26 +12,28 @@ void CpuContract::prepare_image() {
   if (height_ < 0) return;
   width_ = width.output;
   row_pitch_ = width.positions;
+  if (turned_) return;
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
 void CpuContract::allocate_image() {
   const int64_t halo = image_->width.halo();
-  const int64_t columns = columns_per_block_;
+  const int64_t columns = turned_ ? rows_per_task_ : columns_per_block_;
   if (height_ >= 0)
-    pitch_ = (image_rows_per_block_ + image_->height.halo()) * row_pitch_;
+    image_pitch_ = (image_rows_per_block_ + image_->height.halo()) * row_pitch_;
   else
-    pitch_ = row_pitch_ = columns + halo;
+    image_pitch_ = row_pitch_ = columns + halo;
   // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
   const int64_t line = machine_.target->lanes;
-  pitch_ = (pitch_ + line - 1) / line * line;
-  if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += line;
+  image_pitch_ = (image_pitch_ + line - 1) / line * line;
+  if (image_pitch_ * size_of(dtype_) % 4096 == 0) image_pitch_ += line;
   int64_t planes = 1;
   for (size_t i = 0; i < k_atoms_.size(); ++i)
     planes *= i == 0 && !image_->is_tap(k_atoms_[0]) ? k_block_ : image_->domain.atoms[k_atoms_[i]].extent;
   // The last panel may read beyond the last plane.
   const int64_t reach = columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
-  b_.buffer = out_.shared("b_image", dtype_, {(planes - 1) * pitch_ + std::max(pitch_, reach)});
+  image_side().buffer = out_.shared(turned_ ? "a_image" : "b_image", dtype_,
+                                    {(planes - 1) * image_pitch_ + std::max(image_pitch_, reach)});
 }
 
 // Copies what this block reads of the image, plane by plane, after the elementwise work on it.
@@ -39,7 +41,7 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   const Domain& domain = image_->domain;
   Place at = place;
   Affine offset;
-  int64_t stride = pitch_;
+  int64_t stride = image_pitch_;
   const auto blocked = [&](size_t i) { return i == 0 && !image_->is_tap(k_atoms_[i]); };
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     offset = sum(offset, affine(k_vars_[i], stride));
@@ -58,7 +60,7 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
     at[width] = fixed(0);
     if (image_rows_left().size() > 1) bound = {{sum(fixed(image_->height.positions), first_image_row_, -1)}, {}};
   } else {
-    at[width] = sum(fixed(0), first_panel_, nr_);
+    at[width] = turned_ ? first_row_ : sum(fixed(0), first_panel_, nr_);
     bound = {{}, {sum(fixed(image_->width.positions), at[width], -1)}};
   }
   TileExpr expr{group_,
@@ -75,14 +77,14 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
                 {},
                 nullptr,
                 {}};
-  store_packed(b_, std::move(expr), std::move(offset), row_pitch_);
+  store_packed(image_side(), std::move(expr), std::move(offset), row_pitch_);
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 
 // Where the copy has the first column's element for the turn of the loops over k.
 Affine CpuContract::tap_in_image() {
   Affine out;
-  int64_t stride = pitch_;
+  int64_t stride = image_pitch_;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     const AtomId k = k_atoms_[i];
     const Affine turn = affine(k_vars_[i]);

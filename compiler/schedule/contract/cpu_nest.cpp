@@ -16,13 +16,14 @@ void CpuContract::emit_columns() {
       trips.push_back(affine(out_.derived("blocks", {left}, image_rows_per_block_)));
     }
     out_.open_loop(panel_block_var_, std::move(trips));
-    first_panel_.add(panel_block_var_, panels_per_block_);
+    if (height_ < 0) first_panel_.add(panel_block_var_, panels_per_block_);
     first_image_row_.add(panel_block_var_, image_rows_per_block_);
   }
   for (AtomId a : k_atoms_) k_vars_.push_back(out_.loop_var(domain_.atoms[a].name));
   panel_var_ = out_.loop_var("panel");
   tile_var_ = out_.loop_var("tile");
   if (height_ >= 0) image_row_var_ = out_.loop_var("image_row");
+  if (outer_row_atom_ >= 0) outer_row_var_ = turned_ ? image_row_var_ : out_.loop_var("outer_row");
   emit_k_blocks(block_place_);
   if (count > 1) out_.close_loop();
 }
@@ -41,7 +42,7 @@ std::vector<Affine> CpuContract::columns_left() const {
 // Trips of the loop over the panels of this block.
 std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   std::vector<Affine> trips = {fixed(panels.count)};
-  if (height_ >= 0) return trips;
+  if (columns_are_pixels()) return trips;
   if (panel_block_var_ >= 0 && panels_per_task_ % panels_per_block_ != 0)
     trips.push_back(affine(panel_block_var_, -panels_per_block_, panels_per_task_));
   if (panels_ % panels_per_task_ != 0 || (panel_block_var_ >= 0 && panels_ % panels_per_block_ != 0))
@@ -51,7 +52,7 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
 
 // Sets the place of a panel: its index along the outer n atoms, and its first column along the last one.
 void CpuContract::place_panel(const Panels& panels, Place& place) {
-  if (image_ && height_ >= 0) return;  // its columns have one place only when they are stored
+  if (image_ && columns_are_pixels()) return;  // its columns have one place only when they are stored
   if (flat_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
@@ -72,7 +73,7 @@ void CpuContract::place_panel(const Panels& panels, Place& place) {
 }
 
 std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels, const Place& place) const {
-  if (image_ && height_ >= 0) return {};
+  if (image_ && columns_are_pixels()) return {};
   if (flat_) {
     std::vector<Affine> left = columns_left();
     if (left.size() == 1 && image_rows_per_block_ * image_width_ == columns_per_block_) return {};
@@ -108,7 +109,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   if (k_blocks_ > 1) {
     // Partial results start from zero.
-    const TileId zero = out_.tile(dtype_, {rows_per_task_, columns_per_block_}, 1, lanes_);
+    const TileId zero = out_.tile(dtype_, {rows_per_block(), columns_per_block_}, 1, lanes_);
     Instr fill;
     fill.op = InstrOp::kMap;
     fill.result = zero;
@@ -132,11 +133,10 @@ void CpuContract::emit_k_blocks(const Place& place) {
 }
 
 void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, bool last) {
-  if (image_) {
-    copy_image(place, k_extent);
-  } else if (flat_) {
+  if (image_) copy_image(place, k_extent);
+  if (flat_) {
     pack_image(place, k_extent);
-  } else if (b_.packed) {
+  } else if (b_.packed && (!image_ || turned_)) {
     const Panels& panels = panel_groups_[0];
     out_.open_loop(panel_var_, panel_trips(panels));
     Place at = place;
@@ -145,18 +145,12 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
          column_bound(panels, at));
     out_.close_loop();
   }
-  if (a_.packed) {
-    int64_t tiles = 0;
-    for (const Rows& rows : row_groups_) {
-      out_.open_loop(tile_var_, {fixed(rows.count)});
-      Place at = place;
-      if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, affine(tile_var_, rows.height, rows.first_row));
-      const int64_t size = k_block_ * k_inner_ * mr_;
-      pack(a_, domain_, at, k_extent, row_atom_, rows.height, rows.height > 1 ? machine_.target->lanes : 1,
-           affine(tile_var_, size, tiles * size), mr_, {});
-      tiles += rows.count;
-      out_.close_loop();
-    }
+  if (a_.packed && !(image_ && turned_)) {
+    each_row_tile(place, [&](const RowTile& tile) {
+      const int64_t height = tile.rows.height;
+      pack(a_, domain_, tile.at, k_extent, row_atom_, height, height > 1 ? machine_.target->lanes : 1,
+           sum(fixed(0), tile.tile, k_block_ * k_inner_ * mr_), mr_, {});
+    });
   }
   emit_tiles(place, k_extent, resume, last);
 }
@@ -171,30 +165,15 @@ void CpuContract::emit_tiles(const Place& place, int64_t k_extent, bool resume, 
       out_.close_loop();
     }
   };
-  const auto each_tile = [&](const auto& body) {
-    int64_t tiles = 0;
-    for (const Rows& rows : row_groups_) {
-      out_.open_loop(tile_var_, {fixed(rows.count)});
-      body(rows, affine(tile_var_, 1, tiles));
-      out_.close_loop();
-      tiles += rows.count;
-    }
-  };
-  const auto micro = [&](const Rows& rows, const Affine& tile, const Panels& panels) {
-    Place at = place;
+  const auto micro = [&](const RowTile& tile, const Panels& panels) {
+    Place at = tile.at;
     place_panel(panels, at);
-    const Affine row = affine(tile_var_, rows.height, rows.first_row);
-    if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, row);
-    emit_micro(rows, panels, at, row, tile, k_extent, resume, last);
+    emit_micro(tile, panels, at, k_extent, resume, last);
   };
   if (rows_outside) {
-    each_tile([&](const Rows& rows, const Affine& tile) {
-      each_panel([&](const Panels& panels) { micro(rows, tile, panels); });
-    });
+    each_row_tile(place, [&](const RowTile& tile) { each_panel([&](const Panels& panels) { micro(tile, panels); }); });
   } else {
-    each_panel([&](const Panels& panels) {
-      each_tile([&](const Rows& rows, const Affine& tile) { micro(rows, tile, panels); });
-    });
+    each_panel([&](const Panels& panels) { each_row_tile(place, [&](const RowTile& tile) { micro(tile, panels); }); });
   }
 }
 
@@ -235,19 +214,20 @@ void CpuContract::store_packed(const Side& side, TileExpr expr, Affine offset, i
   out_.push(store_instr(packed, std::move(to), false));
 }
 
-void CpuContract::emit_micro(const Rows& rows, const Panels& panels, const Place& place, const Affine& row,
-                             const Affine& tile, int64_t k_extent, bool resume, bool last) {
+void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Place& place, int64_t k_extent, bool resume,
+                             bool last) {
+  const Rows& rows = at.rows;
   const TileId accumulator = out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  partial.offset = sum(column_of(panels), row, columns_per_block_);
+  partial.offset = sum(column_of(panels), at.row, columns_per_block_);
   partial.strides = {columns_per_block_, 1};
   if (resume) {
     out_.push(load_instr(accumulator, partial));
   } else {
     out_.push(fill_instr(accumulator, 0));
   }
-  emit_k_loop(rows, panels, place, tile, k_extent, accumulator);
+  emit_k_loop(rows, panels, place, at.tile, k_extent, accumulator);
   if (last) return emit_epilogue(rows, panels, place, accumulator);
   out_.push(store_instr(accumulator, partial, false));
 }
@@ -272,14 +252,19 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   const TileId b = out_.tile(dtype_of(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
                              b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, place));
   Slice from_a, from_b;
-  if (a_.packed) {
+  if (image_ && turned_) {
+    from_a.buffer = a_.buffer;
+    from_a.offset = sum(affine(tile_var_, rows.height, rows.first_row), tap_in_image());
+    if (height_ >= 0) from_a.offset.add(image_row_var_, row_pitch_);
+    from_a.strides = {1, 0};
+  } else if (a_.packed) {
     from_a.buffer = a_.buffer;
     from_a.offset = sum(sum(fixed(0), tile, depth * mr_), linear, mr_);
     from_a.strides = {1, 0};
   } else {
     from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
   }
-  if (image_) {
+  if (image_ && !turned_) {
     from_b.buffer = b_.buffer;
     from_b.offset = sum(column_of(panels), tap_in_image());
     from_b.strides = {0, 1};
@@ -290,7 +275,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   }
-  if (const int64_t ahead = schedule_[kPrefetch]; ahead > 0 && !b_.packed && !image_ && !k_atoms_.empty()) {
+  if (const int64_t ahead = schedule_[kPrefetch]; ahead > 0 && !b_.packed && !k_atoms_.empty()) {
     Instr fetch;
     fetch.op = InstrOp::kPrefetch;
     fetch.args = {b};
@@ -312,6 +297,7 @@ void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Pl
     slice.strides = {nr_, 1};
     out_.push(store_instr(accumulator, slice, false));
   }
+  if (turned_) return emit_turned(rows, panels, place);
   if (!image_ || height_ < 0)
     return emit_stores(rows, {place, fixed(0), panels.width, column_bound(panels, place)}, accumulator);
   emit_stores(rows, open_image_row(panels, place), accumulator);
@@ -322,7 +308,6 @@ void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Pl
 void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator) {
   int64_t height = rows.height;
   TileId value = accumulator;
-  std::vector<Instr> code;
   if (spill_ >= 0) {
     Slice slice;
     slice.buffer = spill_;
@@ -336,24 +321,41 @@ void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator)
       slice.offset = sum(slice.offset, affine(row, nr_));
     }
     value = out_.tile(dtype_, {height, part.width}, lanes_ > 1 ? 1 : -1, lanes_, part.bound);
-    code.push_back(load_instr(value, slice));
+    out_.push(load_instr(value, slice));
   }
+  store_results({group_,
+                 domain_,
+                 out_,
+                 part.at,
+                 row_atom_,
+                 column_atom_,
+                 height,
+                 part.width,
+                 lanes_,
+                 part.bound,
+                 false,
+                 {},
+                 nullptr,
+                 {}},
+                value);
+  if (heavy_) out_.close_loop();
+}
+
+// Stores what follows from the accumulators' values; the expression is of their tile.
+void CpuContract::store_results(TileExpr expr, TileId value) {
   if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
     const TileId result = out_.like(value, dtype);
-    code.push_back(copy_instr(result, value, dtype));
+    expr.code.push_back(copy_instr(result, value, dtype));
     value = result;
   }
-  TileExpr expr{group_,  domain_,        out_,   part.at,    row_atom_, column_atom_,
-                height,  part.width,     lanes_, part.bound, false,     {{domain_.contract, value}},
-                nullptr, std::move(code)};
+  expr.known = {{domain_.contract, value}};
   for (const Domain::Store& store : domain_.stores) {
     const absl::StatusOr<TileId> result = expr.value(store.source);
     if (!result.ok()) return fail(result.status());
     expr.code.push_back(store_instr(
-        *result, slice_at(out_.output_buffer(store.output), store.access, part.at, row_atom_, column_atom_), false));
+        *result, slice_at(out_.output_buffer(store.output), store.access, expr.place, row_atom_, column_atom_), false));
   }
   out_.push_all(std::move(expr.code));
-  if (heavy_) out_.close_loop();
 }
 
 }  // namespace wl

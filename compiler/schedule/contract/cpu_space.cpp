@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "compiler/plan/flat.h"
 #include "compiler/plan/image.h"
@@ -12,17 +13,22 @@ namespace {
 constexpr int64_t kScratchLimit = 64 << 20;
 // Vectors across the columns of the widest micro-kernels.
 constexpr int64_t kMostVectors = 4;
+// Columns of the widest panels that weights are put into; a turned contraction may read a part of their columns.
+constexpr int64_t kWidestPanel = 64;
 
 struct Slides {
   Slide width, height;
 };
 
+// Of the contraction as it is, or turned.
 struct Extents {
+  bool turned = false;
   bool panels = false;                    // the right operand is in panels
+  bool direct = false;                    // the left operand is read as it is
   bool in_place = false;                  // the right operand may be read as it is
-  bool image = false;                     // columns are pixels
+  bool image = false;                     // columns, or rows of a turned contraction, are pixels
   std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
-  int64_t rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
+  int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
 std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
@@ -32,31 +38,37 @@ std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
 
 // Whether the right operand has the order of packed panels in memory: the columns of a row are neighbours, and the next
 // row follows. There is nothing to pack then.
-bool is_in_panels(const Domain& domain, const Machine& machine) {
+bool is_in_panels(const Domain& domain, int64_t widest) {
   if (domain.n.empty() || domain.reduced.empty()) return false;
   const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
   const int64_t columns = domain.atoms[domain.n.back()].extent;
-  return right.is_direct() && columns <= kMostVectors * machine.target->lanes &&
-         right.access.strides[domain.n.back()] == 1 && right.access.strides[domain.reduced.back()] == columns;
+  return right.is_direct() && columns <= widest && right.access.strides[domain.n.back()] == 1 &&
+         right.access.strides[domain.reduced.back()] == columns;
 }
 
-Extents extents_of(const Domain& original, const Machine& machine) {
+Extents extents_of(const Domain& original, bool turn, const Machine& machine) {
   Extents out;
-  out.panels = is_in_panels(original, machine);
-  const Domain::Operand& right = original.operands[original.contract][original.right_operand()];
-  out.in_place = right.is_direct() && !original.n.empty() && right.access.strides[original.n.back()] == 1;
-  const std::optional<FlatColumns> flat = out.panels ? std::nullopt : flat_columns(original);
-  const Domain& domain = flat ? flat->domain : original;
-  out.image = flat.has_value();
+  out.turned = turn;
+  const Domain given = turn ? turned(original) : original;
+  const int64_t lanes = machine.target->lanes;
+  out.panels = is_in_panels(given, turn ? kWidestPanel : kMostVectors * lanes);
+  const Domain::Operand& right = given.operands[given.contract][given.right_operand()];
+  out.in_place = right.is_direct() && !given.n.empty() && right.access.strides[given.n.back()] == 1;
+  out.direct = given.operands[given.contract][1 - given.right_operand()].is_direct();
+  const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
+  const Domain& domain = flat ? flat->domain : given;
+  out.image = flat.has_value() || (turn && domain.m.size() > 1);
   out.rows_once = slides_of(original, false);
   out.once = slides_of(original, true);
   // Without taps along a row both are the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
   if (!domain.m.empty()) out.rows = extent(domain.m.back());
+  if (domain.m.size() > 1) out.outer_rows = extent(domain.m[domain.m.size() - 2]);
   if (!domain.n.empty()) out.columns = extent(domain.n.back());
   out.depth = extent_of(domain, domain.reduced);
-  out.outer = extent_of(domain, domain.batch) * extent_of(domain, domain.m) / std::max<int64_t>(1, out.rows);
+  out.outer =
+      extent_of(domain, domain.batch) * extent_of(domain, domain.m) / std::max<int64_t>(1, out.rows * out.outer_rows);
   out.outer_columns = extent_of(domain, domain.n) / std::max<int64_t>(1, out.columns);
   return out;
 }
@@ -75,45 +87,69 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
+// The extent that nc splits: pixels where there are some.
+int64_t split_extent(const Extents& e) {
+  return e.turned && e.image ? e.rows * e.outer_rows : e.columns * e.outer_columns;
+}
+
+// Into how many tasks the rows can be divided.
+bool divides_rows(const Extents& e, int64_t tasks) {
+  if (e.outer_rows > 1) return tasks <= e.outer_rows;
+  return e.rows % tasks == 0 && e.rows / tasks >= 4;
+}
+
+// Elements of a thread's scratch.
+int64_t scratch_of(const Schedule& s, const Extents& e) {
+  const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
+  const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
+  int64_t columns = share(e.columns * e.outer_columns, s[kColumnTasks]);
+  int64_t rows = e.outer_rows > 1 ? e.rows * share(e.outer_rows, s[kRowTasks]) : e.rows / s[kRowTasks];
+  int64_t& split = e.turned && e.image ? rows : columns;
+  if (s[kNc] != 0) split = std::min(split, s[kNc]);
+  const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
+  int64_t elements = s[kPackA] ? rows * kc : 0;
+  if (s[kCopyImage])
+    elements += image_elements(*image, e.turned ? rows : columns, kc);
+  else if (s[kPackB])
+    elements += columns * kc;
+  return kc < e.depth ? elements + rows * columns : elements;
+}
+
 // e: of the contraction; bytes: of an element.
 bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine, int64_t bytes) {
   const int64_t registers = machine.target->vector_registers;
   const int64_t vectors = vectors_of(e, machine);
-  const int64_t mr = s[kMr], nv = s[kNv];
+  const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
   if (mr * nv + nv + 1 > registers) return false;
   // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
   if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
-  const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
-  const int64_t columns = (e.columns * e.outer_columns + s[kColumnTasks] - 1) / s[kColumnTasks];
-  const int64_t nc = s[kNc] == 0 ? columns : std::min(columns, s[kNc]);
-  const int64_t rows = e.rows / s[kRowTasks];
-  if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
-  if (s[kPrefetch] != 0 && s[kPackB]) return false;
-  const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
-  const int64_t right = s[kCopyImage] ? image_elements(*image, nc, kc) : s[kPackB] ? nc * kc : 0;
-  int64_t scratch = right + (s[kPackA] ? rows * kc : 0);
-  if (kc < e.depth) scratch += rows * nc;
-  if (scratch * bytes > kScratchLimit) return false;
+  if (nv > vectors || (e.panels && vectors % nv != 0)) return false;
+  if (s[kNc] != 0 && s[kNc] >= split_extent(e)) return false;
+  if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
+  if (s[kColumnTasks] > vectors * e.outer_columns) return false;
+  if (e.turned) {
+    if (s[kPackB] || (s[kCopyImage] && s[kPackA])) return false;
+    if (!e.direct && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
+  } else {
+    if (s[kMr] > e.rows) return false;
+    if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
+  }
+  if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
+  if (scratch_of(s, e) * bytes > kScratchLimit) return false;
   const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
   if (tasks > 1 && tasks > 4 * s[kThreads]) return false;
   return tasks * e.outer >= s[kThreads];
 }
 
-// Keeps at most eight of the seeds that are legal; the first legal point where no seed is.
-void keep_legal_seeds(Space& space) {
+// Those of the points that are legal, once each.
+std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& points) {
   std::vector<Point> kept;
-  for (const Point& seed : space.seeds)
-    if (space.is_legal(seed) && std::find(kept.begin(), kept.end(), seed) == kept.end() && kept.size() < 8)
-      kept.push_back(seed);
-  if (kept.empty())  // no seed suits the extents
-    space.enumerate([&](const Point& point) {
-      kept.push_back(point);
-      return false;
-    });
-  space.seeds = kept;
+  for (const Point& point : points)
+    if (space.is_legal(point) && std::find(kept.begin(), kept.end(), point) == kept.end()) kept.push_back(point);
+  return kept;
 }
 
-void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, int64_t bytes) {
+void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_t bytes) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
   const bool many = e.outer >= threads;  // batch elements enough for the threads
@@ -122,11 +158,12 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
   const int64_t pack_b = e.rows <= 32 || e.panels ? 0 : 1;
   // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
   const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
-  const int64_t prefetch = pack_b == 0 && !e.once && is_large ? first(kPrefetch, 64) : 0;
+  const int64_t prefetch = e.in_place && pack_b == 0 && (e.turned || !e.once) && is_large ? first(kPrefetch, 64) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
                                {14, 2},
                                {12, 2},
+                               {8, 2},
                                {6, 4},
                                {6, 2},
                                {4, 3},
@@ -135,6 +172,7 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
                                {2, 1},
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
+      if (!e.turned && mr == 8 && nv == 2) continue;
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the second cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
@@ -143,50 +181,120 @@ void add_contract_seeds(Space& space, const Extents& e, const Machine& machine, 
       Chosen seed = {{kMr, first(kMr, mr)},
                      {kNv, first(kNv, nv)},
                      {kKc, kc},
-                     {kNc, e.image && nc < e.columns * e.outer_columns ? nc : 0},
-                     {kPackB, e.once ? 1 : pack_b},
+                     {kNc, e.image && nc < split_extent(e) ? nc : 0},
+                     {kPackB, e.turned ? 0
+                              : e.once ? 1
+                                       : pack_b},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},
                      {kThreads, threads}};
       if (e.once) seed.emplace_back(kCopyImage, kCopyWhole);
+      if (e.turned) {
+        seed.emplace_back(kTurnTiles, 1);
+        if (!e.direct && !e.once) seed.emplace_back(kPackA, 1);
+      }
       add_seed(space, seed);
     }
-  keep_legal_seeds(space);
+}
+
+// Of the lanes that a contraction computes with, the share that is used where the columns are those of one atom, or of
+// a copied image.
+double used_lanes(const Extents& e, const Machine& machine) {
+  const int64_t lanes = machine.target->lanes;
+  int64_t used = e.columns, all = e.columns;
+  if (e.once && !e.turned && e.once->height.output >= 0) {
+    used = e.once->width.outputs * e.once->height.outputs;
+    all = e.once->width.positions * (e.once->height.outputs - 1) + e.once->width.outputs;
+  }
+  return static_cast<double>(used) / static_cast<double>((all + lanes - 1) / lanes * lanes);
+}
+
+// At most eight seeds: of the ways to compute the contraction in turn, two at a time, the one that uses more lanes
+// first; the first legal point where no seed is legal.
+void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Machine& machine, int64_t bytes) {
+  std::vector<std::vector<Point>> found;
+  for (const Extents& way : ways) {
+    space.seeds.clear();
+    add_seeds_of(space, way, machine, bytes);
+    found.push_back(legal_ones(space, space.seeds));
+  }
+  if (ways.size() > 1 && used_lanes(ways[1], machine) > used_lanes(ways[0], machine)) std::swap(found[0], found[1]);
+  space.seeds.clear();
+  constexpr size_t kMost = 8, kInTurn = 2;
+  for (size_t i = 0; i < kMost; i += kInTurn)
+    for (const std::vector<Point>& way : found)
+      for (size_t j = i; j < std::min(i + kInTurn, way.size()); ++j)
+        if (space.seeds.size() < kMost) space.seeds.push_back(way[j]);
+  if (!space.seeds.empty()) return;
+  space.enumerate([&](const Point& point) {
+    space.seeds.push_back(point);
+    return false;
+  });
+}
+
+// As it is, and turned where the left operand is in panels, which columns of vectors can be read from.
+std::vector<Extents> ways_of(const Domain& domain, const Machine& machine) {
+  std::vector<Extents> ways = {extents_of(domain, false, machine)};
+  if (domain.m.empty() || domain.n.empty()) return ways;
+  const Extents turn = extents_of(domain, true, machine);
+  if (turn.panels && turn.columns % machine.target->lanes == 0) ways.push_back(turn);
+  return ways;
 }
 
 }  // namespace
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine) {
-  const Extents e = extents_of(domain, machine);
-  const int64_t vectors = vectors_of(e, machine);
+  const std::vector<Extents> ways = ways_of(domain, machine);
   const bool parallel = machine.threads > 1;
-  const auto divides = [&](int64_t t) { return e.rows % t == 0 && e.rows / t >= 4; };
+  const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
+  const Extents& e = ways[0];
+  int64_t covers = 1;  // a turned contraction may compute a whole row of an image with the first mr that is as large
   Space space;
   space.kind = "contract";
   space.axes = {
-      axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14}, [&](int64_t m) { return m <= e.rows; }),
-      axis(kNv, {1, 2, 3, 4}, [&](int64_t n) { return n <= vectors && (!e.panels || vectors % n == 0); }),
+      axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14},
+           [&](int64_t m) {
+             const int64_t below = std::exchange(covers, m);
+             return any([&](const Extents& w) { return m <= w.rows || (w.turned && below < w.rows); });
+           }),
+      axis(kNv, {1, 2, 3, 4},
+           [&](int64_t n) {
+             return any([&](const Extents& w) {
+               const int64_t vectors = vectors_of(w, machine);
+               return n <= vectors && (!w.panels || vectors % n == 0);
+             });
+           }),
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
-      axis(kNc, {0, 768, 192}, [&](int64_t n) { return n == 0 || n < e.columns * e.outer_columns; }),
+      axis(kNc, {0, 768, 192},
+           [&](int64_t n) { return n == 0 || any([&](const Extents& w) { return n < split_extent(w); }); }),
       e.panels ? axis(kPackB, {0}) : axis(kPackB, {1, 0}),
       axis(kPackA, {0, 1}),
       axis(kRowTilesOutermost, {1, 0}),
-      axis(kRowTasks, {1, 2, 4, 8}, [&](int64_t t) { return t == 1 || (parallel && divides(t)); }),
+      axis(
+          kRowTasks, {1, 2, 4, 8},
+          [&](int64_t t) { return t == 1 || (parallel && any([&](const Extents& w) { return divides_rows(w, t); })); }),
       axis(kColumnTasks, {1, 2, 4, 8},
-           [&](int64_t t) { return t == 1 || (parallel && t <= vectors * e.outer_columns); }),
+           [&](int64_t t) {
+             return t == 1 ||
+                    (parallel && any([&](const Extents& w) { return t <= vectors_of(w, machine) * w.outer_columns; }));
+           }),
       threads_axis(machine),
       compiler_axis(machine),
-      axis(kPrefetch, {0, 64, 32, 128}, [&](int64_t p) { return p == 0 || (e.in_place && p < e.depth); }),
+      axis(kPrefetch, {0, 64, 32, 128},
+           [&](int64_t p) { return p == 0 || any([&](const Extents& w) { return w.in_place && p < w.depth; }); }),
   };
   Axis copies(kCopyImage, {kCopyTaps});
   if (e.rows_once) copies.values.push_back(kCopyRows);
   if (e.once) copies.values.push_back(kCopyWhole);
   if (copies.values.size() > 1) space.axes.push_back(copies);
+  if (ways.size() > 1) space.axes.push_back(axis(kTurnTiles, {0, 1}));
   add_listed_axes(space, machine);
   const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
-  space.legal = [=](const Schedule& s) { return legal_contract(s, e, machine, bytes); };
-  add_contract_seeds(space, e, machine, bytes);
+  space.legal = [=](const Schedule& s) {
+    return legal_contract(s, ways[static_cast<size_t>(s[kTurnTiles])], machine, bytes);
+  };
+  add_contract_seeds(space, ways, machine, bytes);
   return space;
 }
 

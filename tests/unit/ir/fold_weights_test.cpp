@@ -186,7 +186,8 @@ TEST(WeightPanels, AProductReadsColumnsThatAreNeighbours) {
   for (const Case& one :
        {Case{"mk,nk->mn", "mk,akn->man", 1, {2, 5, 64}}, Case{"mk,kn->mn", "mk,akn->man", 1, {2, 5, 64}},
         Case{"nk,mk->mn", "akn,mk->man", 0, {2, 5, 64}}, Case{"mkl,nlk->mn", "mkl,akln->man", 1, {2, 5, 2, 64}},
-        Case{"mk,nok->omn", "mk,oakn->oman", 1, {4, 2, 5, 64}}}) {
+        Case{"mk,nok->omn", "mk,oakn->oman", 1, {4, 2, 5, 64}}, Case{"mk,nk->nm", "mk,akn->anm", 1, {2, 5, 64}},
+        Case{"kmol,nkl->nmo", "kmol,akln->anmo", 1, {2, 5, 2, 64}}}) {
     SCOPED_TRACE(one.einsum);
     const InPanels in(one.einsum, extents, one.weight);
     ASSERT_THAT(names_of(in.folding), ElementsAre("w:panels"));
@@ -202,8 +203,8 @@ TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
   const std::map<char, int64_t> extents = {{'b', 2}, {'m', 3}, {'k', 5}, {'n', 64}, {'p', 40}, {'q', 96}};
   for (const char* einsum : {"bmk,bnk->bmn",  // a batch of products
                              "mk,pk->mp",     // no multiple of a panel
-                             "mk,kn->mn",     // one panel already
-                             "mk,qk->qm"})    // the columns are the other operand's
+                             "mk,pk->pm",     // and its columns are not the result's last axis
+                             "mk,kn->mn"})    // one panel already
     EXPECT_THAT(names_of(InPanels(einsum, extents).folding), IsEmpty()) << einsum;
   const InPanels half("mk,qk->mq", extents);
   ASSERT_THAT(names_of(half.folding), ElementsAre("w:panels"));

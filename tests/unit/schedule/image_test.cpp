@@ -17,12 +17,12 @@ namespace {
 using testing::machine_with;
 using testing::parsed;
 
-// The points of a space that copy the image, at most so many, drawn evenly.
-std::vector<Point> copying(const Space& space, size_t most) {
+// The points of a space that have a choice made, at most so many, drawn evenly.
+std::vector<Point> making(Choice choice, const Space& space, size_t most) {
   std::vector<Point> all, out;
   space.enumerate([&](const Point& point) {
     const Schedule s = space.schedule(point);
-    if (s[kCopyImage] != 0 && s[kCompiler] == 0) all.push_back(point);
+    if (s[choice] != 0 && s[kCompiler] == 0) all.push_back(point);
     return true;
   });
   for (size_t i = 0; i < most && !all.empty(); ++i) {
@@ -50,7 +50,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
       ++windows;
       rows += image->height.output >= 0;
       planes += image->width.planes > 1 || image->height.planes > 1;
-      testing::expect_meanings(group, *domain, space, machine, copying(space, 6), &kernels,
+      testing::expect_meanings(group, *domain, space, machine, making(kCopyImage, space, 6), &kernels,
                                [](const Kernel&, const Point&) {});
       if (HasFatalFailure()) return;
     }
@@ -60,6 +60,39 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
     EXPECT_GT(rows, 40);
     EXPECT_GT(windows - rows, 5);
     EXPECT_GT(planes, 20);
+  }
+}
+
+// Weights in panels: pixels by vectors of filters, and vectors of pixels by the filters of one panel after another.
+TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
+  int kernels = 0, turned = 0, copied = 0, packed = 0;
+  const uint64_t first = testing::test_seed(20261126);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const bool wide = seed % 2 == 0;
+    const Graph group = parsed(testing::ConvolutionText(seed, wide ? 32 : 16).text());
+    const Machine machine = machine_with(wide ? 0 : 2);  // the rows with 16 and with 4 lanes
+    const auto domain = analyze(group, machine);
+    ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+    if (domain->cls != LoopClass::kContract) continue;
+    const Space space = space_of(group, *domain, machine).value();
+    if (axis_of(space.axes, kTurnTiles) == nullptr) continue;
+    ++turned;
+    const auto count = [&](const Kernel&, const Point& point) {
+      copied += space.schedule(point)[kCopyImage] != 0;
+      packed += space.schedule(point)[kPackA] != 0;
+    };
+    testing::expect_meanings(group, *domain, space, machine, making(kTurnTiles, space, 5), &kernels, count);
+    if (HasFatalFailure()) return;
+    std::vector<Point> flat = making(kPackB, space, 3);
+    testing::expect_meanings(group, *domain, space, machine, flat, &kernels, [](const Kernel&, const Point&) {});
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels of %d graphs, %d copy the image, %d pack it\n", kernels, turned, copied, packed);
+  if (testing::scaled(120) >= 100) {
+    EXPECT_GT(turned, 60);
+    EXPECT_GT(copied, 60);
+    EXPECT_GT(packed, 30);
   }
 }
 

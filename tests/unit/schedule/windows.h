@@ -13,14 +13,18 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Of 1 to 3 axes, and of any type of float.
-  explicit ConvolutionText(uint64_t seed) : state_(seed * kGolden + 1) {
+  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters.
+  explicit ConvolutionText(uint64_t seed, int64_t panels = 0) : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
     type_ = draw(4) == 0 ? kTypes[draw(3)] : "f32";
     const int64_t rank = 1 + draw(3), most = rank == 1 ? 90 : rank == 2 ? 19 : 8;
     const int64_t batch = 1 + draw(2), groups = draw(3) == 0 ? 2 : 1, channels = 1 + draw(5), outputs = 2 + draw(13);
     std::vector<int64_t> image = {batch, groups, channels}, padded = image, low = {0, 0, 0}, high = low;
-    std::vector<int64_t> windows = image, weights = {groups, outputs, channels}, result = {batch, groups, outputs};
+    std::vector<int64_t> filters = {groups, outputs};
+    if (panels > 0) filters = {groups, 1 + outputs / 6, panels};
+    std::vector<int64_t> windows = image, weights(filters.begin(), filters.end() - (panels > 0)), result = {batch};
+    weights.push_back(channels);
+    result.insert(result.end(), filters.begin(), filters.end());
     std::vector<int64_t> axes, params;
     std::string spatial, taps;
     for (int64_t i = 0; i < rank; ++i) {
@@ -38,9 +42,11 @@ class ConvolutionText {
       spatial += static_cast<char>('o' + i);
       taps += static_cast<char>('r' + i);
     }
-    windows.insert(windows.end(), result.begin() + 3, result.end());
-    windows.insert(windows.end(), weights.begin() + 3, weights.end());
-    const std::string out = cat("ngm", spatial);
+    if (panels > 0) weights.push_back(panels);
+    windows.insert(windows.end(), result.end() - rank, result.end());
+    for (int64_t i = 0; i < rank; ++i) windows.push_back(params[static_cast<size_t>(3 * i)]);
+    const std::string out = cat(panels > 0 ? "ngam" : "ngm", spatial);
+    const std::string read = panels > 0 ? cat("gac", taps, "m") : cat("gmc", taps);
     int value = add(cat("input \"x\""), image, " normal(0,1)");
     const int w = add(cat("input \"w\""), weights, " normal(0,1)");
     if (padded != image)  // a pad of a computed value would be another kernel
@@ -48,10 +54,11 @@ class ConvolutionText {
           add(cat("pad %", value, list(" low", low), list(" high", high), " value=", draw(3) == 0 ? 0.5 : 0), padded);
     value = add(cat("window %", value, list(" axes", axes), list(" params", params)), windows);
     if (padded == image && draw(2) == 0) value = add(cat("tanh %", value), windows);
-    value = add(cat("contract %", value, " %", w, " \"ngc", spatial, taps, ",gmc", taps, "->", out, "\""), result);
+    value = add(cat("contract %", value, " %", w, " \"ngc", spatial, taps, ",", read, "->", out, "\""), result);
     if (draw(2) == 0) {
-      const int bias = add("input \"bias\"", {groups, outputs}, " normal(0,1)");
-      value = add(cat("add %", value, " %", add(cat("broadcast %", bias, " dims=[1,2]"), result)), result);
+      const int bias = add("input \"bias\"", filters, " normal(0,1)");
+      const char* dims = panels > 0 ? " dims=[1,2,3]" : " dims=[1,2]";
+      value = add(cat("add %", value, " %", add(cat("broadcast %", bias, dims), result)), result);
     }
     if (draw(3) == 0) value = add(cat("add %", value, " %", add("input \"residual\"", result, " normal(0,1)")), result);
     if (draw(3) == 0) value = add(cat(draw(2) == 0 ? "erf" : "abs", " %", value), result);

@@ -1,0 +1,104 @@
+// The rows of a contraction: how they are divided, the loops over them, and how a turned contraction stores its tiles.
+#include <algorithm>
+
+#include "compiler/schedule/contract/cpu.h"
+
+namespace wl {
+
+// Splits the rows into tasks, and those of a task into tiles.
+absl::Status CpuContract::prepare_rows() {
+  row_tasks_ = schedule_[kRowTasks];
+  if (domain_.m.size() > 1) outer_row_atom_ = domain_.m[domain_.m.size() - 2];
+  rows_per_task_ = rows_total_;
+  if (outer_row_atom_ >= 0) {
+    outer_rows_ = domain_.atoms[outer_row_atom_].extent;
+    outer_rows_per_task_ = (outer_rows_ + row_tasks_ - 1) / row_tasks_;
+    row_tasks_ = (outer_rows_ + outer_rows_per_task_ - 1) / outer_rows_per_task_;
+    outer_rows_per_block_ = outer_rows_per_task_;
+  } else {
+    if (rows_total_ % row_tasks_ != 0)
+      return invalid(rows_total_, " rows do not split into ", row_tasks_, " equal tasks");
+    rows_per_task_ /= row_tasks_;
+  }
+  mr_ = std::min(schedule_[kMr], rows_per_task_);
+  tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
+  const int64_t base = rows_per_task_ / tiles_, more = rows_per_task_ % tiles_;
+  if (more > 0) row_groups_.push_back({base + 1, 0, more});
+  row_groups_.push_back({base, more * (base + 1), tiles_ - more});
+  mr_ = row_groups_[0].height;
+  return absl::OkStatus();
+}
+
+// How often the loop around the last row atom turns in this block: the least of these.
+std::vector<Affine> CpuContract::outer_rows_left() const {
+  if (turned_) return image_rows_left();
+  std::vector<Affine> rows = {fixed(outer_rows_per_task_)};
+  if (outer_rows_ % outer_rows_per_task_ != 0) rows.push_back(sum(fixed(outer_rows_), first_outer_row_, -1));
+  return rows;
+}
+
+// Calls the body for every tile of the rows of a block, inside its loops.
+void CpuContract::each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body) {
+  const bool loops = outer_row_atom_ >= 0;
+  Place at = place;
+  if (loops) {
+    out_.open_loop(outer_row_var_, outer_rows_left());
+    at[outer_row_atom_] = sum(turned_ ? first_image_row_ : first_outer_row_, affine(outer_row_var_));
+  }
+  int64_t tiles = 0;
+  for (const Rows& rows : row_groups_) {
+    out_.open_loop(tile_var_, {fixed(rows.count)});
+    Affine row = affine(tile_var_, rows.height, rows.first_row), tile = affine(tile_var_, 1, tiles);
+    if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, row);
+    if (loops) {
+      row.add(outer_row_var_, rows_per_task_);
+      tile.add(outer_row_var_, tiles_);
+    }
+    body({rows, at, std::move(row), std::move(tile)});
+    out_.close_loop();
+    tiles += rows.count;
+  }
+  if (loops) out_.close_loop();
+}
+
+// Stores what follows from a tile in scratch, transposed, a vector of columns at a time.
+void CpuContract::emit_turned(const Rows& rows, const Panels& panels, Place place) {
+  const VarId vector = out_.loop_var("vector");
+  out_.open_loop(vector, {fixed(panels.width / lanes_)});
+  place[column_atom_] = sum(std::move(place[column_atom_]), affine(vector), lanes_);
+  Slice slice;
+  slice.buffer = spill_;
+  slice.offset = affine(vector, lanes_);
+  slice.strides = {nr_, 1};
+  const TileId computed = out_.tile(dtype_, {rows.height, lanes_}, 1, lanes_);
+  out_.push(load_instr(computed, std::move(slice)));
+  const auto layout = [height = rows.height, lanes = lanes_](bool along_rows, bool along_columns) {
+    return cpu_layout({along_rows ? height : 1, along_columns ? lanes : 1}, along_rows ? 0 : -1,
+                      along_rows ? lanes : 1);
+  };
+  Instr convert;
+  convert.op = InstrOp::kConvert;
+  convert.result = out_.tile({dtype_, layout(true, true), {}});
+  convert.args = {computed};
+  const TileId value = convert.result;
+  out_.push(std::move(convert));
+  store_results({group_,
+                 domain_,
+                 out_,
+                 place,
+                 row_atom_,
+                 column_atom_,
+                 rows.height,
+                 lanes_,
+                 lanes_,
+                 {},
+                 false,
+                 {},
+                 nullptr,
+                 {},
+                 layout},
+                value);
+  out_.close_loop();
+}
+
+}  // namespace wl
