@@ -13,9 +13,9 @@ constexpr int64_t kMaxUnrolled = 64;
 bool broadcasts_into(const Tile& a, const Tile& b) {
   if (a.layout.rank() != b.layout.rank()) return false;
   for (int axis = 0; axis < a.layout.rank(); ++axis) {
-    if (a.layout.shape[axis] == 1) continue;
-    if (a.layout.shape[axis] != b.layout.shape[axis]) return false;
     const int lanes_a = a.layout.vector_axis() == axis ? a.layout.lanes() : 1;
+    if (a.layout.shape[axis] == 1 && lanes_a == 1) continue;  // not one lane of a vector
+    if (a.layout.shape[axis] != b.layout.shape[axis]) return false;
     const int lanes_b = b.layout.vector_axis() == axis ? b.layout.lanes() : 1;
     if (lanes_a != lanes_b) return false;
     const auto bound = [axis](const Tile& t) { return t.bound.empty() ? std::vector<Affine>() : t.bound[axis]; };

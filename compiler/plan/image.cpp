@@ -137,4 +137,20 @@ std::optional<Image> column_image(const Domain& domain, bool along_rows) {
   return Sliding(domain, domain.right_operand()).run(domain.n.back(), height, along_rows);
 }
 
+std::optional<Guard> zeros_around(const Domain& domain, const Image& image) {
+  const std::vector<Piece>& pieces = domain.operands[domain.contract][domain.right_operand()].pieces;
+  const AtomId output = image.height.output, tap = image.height.tap;
+  if (output < 0 || tap < 0 || pieces.size() != 2 || pieces[0].constant || !pieces[1].constant || pieces[1].value != 0)
+    return std::nullopt;
+  for (const Guard& guard : pieces[0].access.guards) {
+    bool alone = guard.strides[output] > 0 && guard.strides[tap] > 0;
+    for (AtomId atom = 0; atom < static_cast<AtomId>(guard.strides.size()); ++atom)
+      alone = alone && (guard.strides[atom] == 0 || atom == output || atom == tap);
+    const int64_t reach =
+        guard.strides[output] * (image.height.outputs - 1) + guard.strides[tap] * (image.height.taps - 1);
+    if (alone && (guard.offset < 0 || guard.offset + reach >= guard.extent)) return guard;
+  }
+  return std::nullopt;
+}
+
 }  // namespace wl

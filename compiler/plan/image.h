@@ -31,4 +31,8 @@ struct Image {
 // along the last but one alone: taps along a row of the image then have a copy each, whose rows have no halo.
 std::optional<Image> column_image(const Domain& domain, bool along_rows);
 
+// Where the image is zero for all elements of a row: the guard, which moves along the rows of outputs and their taps
+// alone, that holds inside of the image. nullopt: there are no such taps, or what is outside is not known to be zero.
+std::optional<Guard> zeros_around(const Domain& domain, const Image& image);
+
 }  // namespace wl

@@ -25,6 +25,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, schedule, machine.target->lanes)
                 ? flat_columns(domain)
                 : std::nullopt),
+      zeros_(schedule[kSkipPadding] != 0 && turned_ && image_ ? zeros_around(domain, *image_) : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
       machine_(machine),
@@ -33,6 +34,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
 absl::Status CpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
   if (schedule_[kCopyImage] != kCopyTaps && !image_) return invalid("copy_image where no window slides over an image");
+  if (schedule_[kSkipPadding] != 0 && !zeros_) return invalid("skip_padding where no row of a copied image is padding");
   if (turned_ && (domain_.m.empty() || domain_.n.empty())) return invalid("turn_tiles without rows or without columns");
   dtype_ = group_.nodes[domain_.contract].dtype;
   if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;

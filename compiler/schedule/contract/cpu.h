@@ -59,7 +59,8 @@ class CpuContract {
   void prepare_image();
   void allocate_image();
   void copy_image(const Place& place, int64_t k_extent);
-  Affine tap_in_image();
+  Affine tap_in_image(const std::vector<Affine>& turns);
+  Affine open_taps(VarId var, const Place& place);
   std::vector<Affine> image_rows_left() const;
   std::vector<Affine> outer_rows_left() const;
   std::vector<Affine> columns_left() const;
@@ -113,7 +114,8 @@ class CpuContract {
   const Domain& whole_;
   std::optional<Image> image_;  // with copy_image
   std::optional<FlatColumns> flat_;
-  const Domain& domain_;  // columns are pixels when there is flat_; whole_ otherwise
+  std::optional<Guard> zeros_;  // with skip_padding
+  const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;

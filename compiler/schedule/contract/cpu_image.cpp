@@ -81,13 +81,28 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-// Where the copy has the first column's element for the turn of the loops over k.
-Affine CpuContract::tap_in_image() {
+// Opens a loop over those taps of a row of outputs that are inside of the image; returns which tap a turn is.
+Affine CpuContract::open_taps(VarId var, const Place& place) {
+  const int64_t step = zeros_->strides[image_->height.tap], taps = image_->height.taps;
+  const Affine row = sum(fixed(0), place[height_], zeros_->strides[height_]);
+  Affine first;
+  if (zeros_->offset < 0) {
+    const Affine inside = affine(out_.derived("inside", {row, fixed(-zeros_->offset)}));
+    first = affine(out_.derived("first_tap", {sum(fixed(step - 1 - zeros_->offset), inside, -1)}, step));
+  }
+  const Affine last = sum(fixed(zeros_->extent - 1 - zeros_->offset + step), row, -1);
+  const Affine end = affine(out_.derived("end_tap", {last, fixed(taps * step)}, step));
+  out_.open_loop(var, {sum(end, first, -1)});
+  return sum(std::move(first), affine(var));
+}
+
+// Where the copy has the first column's element for the turns of the loops over k.
+Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   Affine out;
   int64_t stride = image_pitch_;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     const AtomId k = k_atoms_[i];
-    const Affine turn = affine(k_vars_[i]);
+    const Affine& turn = turns[i];
     if (!image_->is_tap(k)) {
       out = sum(out, turn, stride);
       stride *= i == 0 ? k_block_ : domain_.atoms[k].extent;

@@ -236,15 +236,24 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
                               int64_t k_extent, TileId accumulator) {
   Place at = place;
   const int64_t depth = k_block_ * k_inner_;
+  const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
+  std::vector<Affine> turns(k_atoms_.size());
+  const auto open = [&](size_t i, bool taps) {
+    turns[i] = affine(k_vars_[i]);
+    if (taps)
+      turns[i] = open_taps(k_vars_[i], place);
+    else
+      out_.open_loop(k_vars_[i], {fixed(extent(i))});
+    at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i]);
+  };
+  // A loop whose turns vary is outside of the others, which compilers unroll.
+  const auto varies = [&](size_t i) { return zeros_ && k_atoms_[i] == image_->height.tap; };
+  for (const bool taps : {true, false})
+    for (size_t i = 0; i < k_atoms_.size(); ++i)
+      if (varies(i) == taps) open(i, taps);
   Affine linear;  // k within the packed block
-  for (size_t i = 0; i < k_atoms_.size(); ++i) {
-    const int64_t extent = i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent;
-    out_.open_loop(k_vars_[i], {fixed(extent)});
-    at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
-    Affine scaled;
-    linear = sum(scaled, linear, i == 0 ? 1 : extent);
-    linear = sum(linear, affine(k_vars_[i]));
-  }
+  for (size_t i = 0; i < k_atoms_.size(); ++i)
+    linear = sum(turns[i], linear, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
   const auto dtype_of = [&](const Side& side) {
     return side.packed ? dtype_ : group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   };
@@ -254,7 +263,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   Slice from_a, from_b;
   if (image_ && turned_) {
     from_a.buffer = a_.buffer;
-    from_a.offset = sum(affine(tile_var_, rows.height, rows.first_row), tap_in_image());
+    from_a.offset = sum(affine(tile_var_, rows.height, rows.first_row), tap_in_image(turns));
     if (height_ >= 0) from_a.offset.add(image_row_var_, row_pitch_);
     from_a.strides = {1, 0};
   } else if (a_.packed) {
@@ -266,7 +275,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   }
   if (image_ && !turned_) {
     from_b.buffer = b_.buffer;
-    from_b.offset = sum(column_of(panels), tap_in_image());
+    from_b.offset = sum(column_of(panels), tap_in_image(turns));
     from_b.strides = {0, 1};
   } else if (b_.packed) {
     from_b.buffer = b_.buffer;

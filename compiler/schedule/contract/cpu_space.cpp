@@ -26,6 +26,7 @@ struct Extents {
   bool panels = false;                    // the right operand is in panels
   bool direct = false;                    // the left operand is read as it is
   bool in_place = false;                  // the right operand may be read as it is
+  bool zeros = false;                     // some rows of the image have taps that are outside of it
   bool image = false;                     // columns, or rows of a turned contraction, are pixels
   std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
   int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
@@ -60,6 +61,8 @@ Extents extents_of(const Domain& original, bool turn, const Machine& machine) {
   out.image = flat.has_value() || (turn && domain.m.size() > 1);
   out.rows_once = slides_of(original, false);
   out.once = slides_of(original, true);
+  if (const std::optional<Image> image = column_image(original, true))
+    out.zeros = turn && zeros_around(original, *image);
   // Without taps along a row both are the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
@@ -127,6 +130,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   if (s[kNc] != 0 && s[kNc] >= split_extent(e)) return false;
   if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
   if (s[kColumnTasks] > vectors * e.outer_columns) return false;
+  if (s[kSkipPadding] && !(e.zeros && s[kCopyImage])) return false;
   if (e.turned) {
     if (s[kPackB] || (s[kCopyImage] && s[kPackA])) return false;
     if (!e.direct && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
@@ -192,6 +196,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
       if (e.once) seed.emplace_back(kCopyImage, kCopyWhole);
       if (e.turned) {
         seed.emplace_back(kTurnTiles, 1);
+        if (e.zeros) seed.emplace_back(kSkipPadding, 1);
         if (!e.direct && !e.once) seed.emplace_back(kPackA, 1);
       }
       add_seed(space, seed);
@@ -289,6 +294,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   if (e.once) copies.values.push_back(kCopyWhole);
   if (copies.values.size() > 1) space.axes.push_back(copies);
   if (ways.size() > 1) space.axes.push_back(axis(kTurnTiles, {0, 1}));
+  if (any([](const Extents& w) { return w.zeros; })) space.axes.push_back(axis(kSkipPadding, {0, 1}));
   add_listed_axes(space, machine);
   const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
   space.legal = [=](const Schedule& s) {

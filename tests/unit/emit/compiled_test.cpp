@@ -92,6 +92,38 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   expect_right(checks);
 }
 
+// Tiles of every height, down to one row of pixels by a vector of filters.
+TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
+  CompiledChecks checks("compiled_turned");
+  const Graph group = parse(R"(graph {
+  %0 = input "x" : f32[5,3,7] normal(0,1)
+  %1 = input "w" : f32[2,5,3,3,32] normal(0,1)
+  %2 = input "bias" : f32[2,32] normal(0,1)
+  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[5,5,9]
+  %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[5,3,7,3,3]
+  %5 = contract %4 %1 "kmoli,nkliu->numo" : f32[2,32,3,7]
+  %6 = broadcast %2 dims=[0,1] : f32[2,32,3,7]
+  %7 = add %5 %6 : f32[2,32,3,7]
+  output "y" %7
+})")
+                          .value();
+  const int64_t number = checks.group(group).value();
+  for (const std::string& target : testing::runnable_targets()) {
+    const Machine machine = testing::machine_named(target);
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    std::set<std::pair<int64_t, int64_t>> seen;
+    space.enumerate([&](const Point& point) {
+      const Schedule s = space.schedule(point);
+      if (s[kTurnTiles] == 0 || !seen.emplace(s[kMr], s[kNv]).second) return true;
+      checks.add(number, emit(lower(group, domain, s, machine).value(), machine).value(), space.text(point));
+      return true;
+    });
+    EXPECT_GT(seen.size(), 4u) << target;
+  }
+  expect_right(checks);
+}
+
 class CompiledFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
 

@@ -9,18 +9,26 @@ namespace wl {
 namespace {
 
 // A convolution of 4 to 8 channels along two equal axes.
-std::optional<Image> convolution(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding,
-                                 bool along_rows = true) {
+Domain domain_of(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding, double outside = 0) {
   const int64_t padded = extent + 2 * padding, out = (padded - (taps - 1) * dilation - 1) / stride + 1;
   const std::string window = cat(taps, ",", stride, ",", dilation), pad = cat("[0,", padding, ",", padding, "]");
   const Graph graph = graph_of(
       cat("graph {\n%0 = input \"x\" : f32[4,", extent, ",", extent, "]\n%1 = input \"w\" : f32[8,4,", taps, ",", taps,
-          "]\n%2 = pad %0 low=", pad, " high=", pad, " value=0 : f32[4,", padded, ",", padded,
+          "]\n%2 = pad %0 low=", pad, " high=", pad, " value=", outside, " : f32[4,", padded, ",", padded,
           "]\n%3 = window %2 axes=[1,2] params=[", window, ",", window, "] : f32[4,", out, ",", out, ",", taps, ",",
           taps, "]\n%4 = contract %3 %1 \"kmoli,nkli->nmo\" : f32[8,", out, ",", out, "]\noutput \"y\" %4\n}\n"));
   const absl::StatusOr<Domain> domain = analyze(graph, test_machine());
   EXPECT_TRUE(domain.ok()) << domain.status();
-  return column_image(*domain, along_rows);
+  return *domain;
+}
+
+std::optional<Image> convolution(int64_t extent, int64_t taps, int64_t stride, int64_t dilation, int64_t padding,
+                                 bool along_rows = true) {
+  return column_image(domain_of(extent, taps, stride, dilation, padding), along_rows);
+}
+
+std::optional<Guard> zeros(const Domain& domain) {
+  return zeros_around(domain, *column_image(domain, true));
 }
 
 std::string text(const Slide& slide) {
@@ -61,6 +69,19 @@ TEST(Image, ThereIsNoneWhereNoTapMeetsAnElementAgain) {
     output "y" %2
   })");
   EXPECT_FALSE(column_image(analyze(product, test_machine()).value(), true).has_value());
+}
+
+TEST(Image, KnowsWhereItIsZeroForWholeRows) {
+  const Domain domain = domain_of(14, 3, 2, 2, 2);
+  const Slide height = column_image(domain, true)->height;
+  const std::optional<Guard> guard = zeros(domain);
+  ASSERT_TRUE(guard.has_value());
+  EXPECT_EQ(guard->offset, -2);
+  EXPECT_EQ(guard->extent, 14);
+  EXPECT_EQ(guard->strides[static_cast<size_t>(height.output)], 2);
+  EXPECT_EQ(guard->strides[static_cast<size_t>(height.tap)], 2);
+  EXPECT_FALSE(zeros(domain_of(14, 3, 1, 1, 0)).has_value()) << "no padding";
+  EXPECT_FALSE(zeros(domain_of(14, 3, 1, 1, 1, 0.5)).has_value()) << "it is not zero outside";
 }
 
 TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {

@@ -65,7 +65,7 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
 
 // Weights in panels: pixels by vectors of filters, and vectors of pixels by the filters of one panel after another.
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
-  int kernels = 0, turned = 0, copied = 0, packed = 0;
+  int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0;
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
@@ -81,18 +81,24 @@ TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
     const auto count = [&](const Kernel&, const Point& point) {
       copied += space.schedule(point)[kCopyImage] != 0;
       packed += space.schedule(point)[kPackA] != 0;
+      skipped += space.schedule(point)[kSkipPadding] != 0;
     };
     testing::expect_meanings(group, *domain, space, machine, making(kTurnTiles, space, 5), &kernels, count);
     if (HasFatalFailure()) return;
-    std::vector<Point> flat = making(kPackB, space, 3);
-    testing::expect_meanings(group, *domain, space, machine, flat, &kernels, [](const Kernel&, const Point&) {});
+    if (axis_of(space.axes, kSkipPadding) != nullptr)
+      testing::expect_meanings(group, *domain, space, machine, making(kSkipPadding, space, 3), &kernels, count);
+    if (HasFatalFailure()) return;
+    testing::expect_meanings(group, *domain, space, machine, making(kPackB, space, 3), &kernels,
+                             [](const Kernel&, const Point&) {});
     if (HasFatalFailure()) return;
   }
-  std::printf("%d kernels of %d graphs, %d copy the image, %d pack it\n", kernels, turned, copied, packed);
+  std::printf("%d kernels of %d graphs, %d copy the image, %d pack it, %d skip padding\n", kernels, turned, copied,
+              packed, skipped);
   if (testing::scaled(120) >= 100) {
     EXPECT_GT(turned, 60);
     EXPECT_GT(copied, 60);
     EXPECT_GT(packed, 30);
+    EXPECT_GT(skipped, 30);
   }
 }
 
