@@ -73,6 +73,31 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
   EXPECT_DOUBLE_EQ(work.micro[1].second, 12 * 64);
 }
 
+// Tiles of seven pixels by two vectors of filters compute nothing that is dropped; of three rows of taps, the first row
+// of the image and the last one need two.
+TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
+  constexpr const char* kImage = R"(graph {
+    %0 = input "x" : f32[24,7,7] normal(0,1)
+    %1 = input "w" : f32[2,24,3,3,32] normal(0,1)
+    %2 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[24,9,9]
+    %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : f32[24,7,7,3,3]
+    %4 = contract %3 %1 "kmoli,nkliu->numo" : f32[2,32,7,7]
+    output "y" %4
+  })";
+  for (const int64_t skip : {0, 1}) {
+    const CpuWork work = cpu_work(kernel_of(kImage, cat("mr=8 nv=2 kc=0 nc=0 pack_b=0 compiler=gcc prefetch=0 ",
+                                                        "copy_image=whole turn_tiles=1 skip_padding=", skip)),
+                                  one_thread());
+    double lanes = 0;
+    for (const auto& [micro, steps] : work.micro) {
+      EXPECT_EQ(micro.height, 7);
+      lanes += steps * micro.height * micro.vectors * 16;
+    }
+    EXPECT_NEAR(lanes, 64 * 7 * 24 * 3 * (skip == 1 ? 7 * 3 - 2 : 7 * 3), 1e-6);
+    EXPECT_EQ(work.amount[kCall], 7 * 2);
+  }
+}
+
 // An operand whose rows no cache holds. If a tile does not divide the columns, clang masks all its loads, and gcc only
 // those of the second vector. Packed rows are always whole.
 TEST(CpuCost, MaskedLoadsAreClangs) {
