@@ -29,6 +29,7 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_require_cached(options.require_cached);
   out.set_retune(options.retune);
   out.set_at_once(options.at_once);
+  out.set_kernels_alone(options.kernels_alone);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
@@ -49,6 +50,7 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   out.require_cached = in.require_cached();
   out.retune = in.retune();
   out.at_once = in.at_once();
+  out.kernels_alone = in.kernels_alone();
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
   if (in.has_device()) {

@@ -257,6 +257,44 @@ absl::StatusOr<Trial> convert(const v1::Trial& in) {
   return out;
 }
 
+namespace {
+
+void chain_to_proto(const KernelChain& chain, v1::KernelChain* out) {
+  out->set_trial(chain.trial);
+  out->set_plan(chain.plan);
+  for (int64_t bytes : chain.intermediates) out->add_intermediates(bytes);
+  for (const ChainStep& step : chain.steps) {
+    v1::KernelChain::Step* item = out->add_steps();
+    item->set_kernel(step.kernel);
+    for (int argument : step.arguments) item->add_arguments(argument);
+  }
+}
+
+// `buffers`, `kernels`: how many the batch has.
+absl::StatusOr<KernelChain> chain_from_proto(const v1::KernelChain& in, int64_t buffers, int64_t kernels) {
+  KernelChain out;
+  out.trial = in.trial();
+  out.plan = in.plan();
+  out.intermediates.assign(in.intermediates().begin(), in.intermediates().end());
+  const int64_t values = buffers + in.intermediates_size();
+  if (in.steps().empty()) return invalid("message KernelChain \"", in.plan(), "\": expected steps, found none");
+  for (const v1::KernelChain::Step& item : in.steps()) {
+    ChainStep step;
+    step.kernel = item.kernel();
+    if (step.kernel < 0 || step.kernel >= kernels)
+      return invalid("message KernelChain \"", in.plan(), "\": a step runs kernel ", step.kernel, " of ", kernels);
+    for (int argument : item.arguments()) {
+      if (argument < 0 || argument >= values)
+        return invalid("message KernelChain \"", in.plan(), "\": a step uses value ", argument, " of ", values);
+      step.arguments.push_back(argument);
+    }
+    out.steps.push_back(std::move(step));
+  }
+  return out;
+}
+
+}  // namespace
+
 v1::Batch to_proto(const Batch& batch) {
   v1::Batch out;
   out.set_id(batch.id);
@@ -273,6 +311,7 @@ v1::Batch to_proto(const Batch& batch) {
     item->set_prelude(static_cast<int>(known - out.preludes().begin()));
     if (known == out.preludes().end()) out.add_preludes(prelude);
   }
+  for (const KernelChain& chain : batch.chains) chain_to_proto(chain, out.add_chains());
   out.set_keep_objects(batch.keep_objects);
   out.set_phase(batch.phase);
   out.set_trace(batch.trace);
@@ -304,6 +343,10 @@ absl::StatusOr<Batch> convert(const v1::Batch& in) {
     }
     candidate.source.prelude = in.preludes(item.prelude());
     out.candidates.push_back(std::move(candidate));
+  }
+  for (const v1::KernelChain& item : in.chains()) {
+    WL_ASSIGN_OR_RETURN(KernelChain chain, chain_from_proto(item, in.problem().buffers_size(), in.candidates_size()));
+    out.chains.push_back(std::move(chain));
   }
   out.keep_objects = in.keep_objects();
   out.phase = in.phase();

@@ -206,6 +206,16 @@ v1::JobResult to_proto(const JobResult& result) {
   out.set_warploom_version(result.warploom_version);
   out.set_cover_rounds(result.cover_rounds);
   out.set_cover_certified(result.cover_certified);
+  for (const TimedCover& cover : result.covers) {
+    v1::TimedCover* item = out.add_covers();
+    item->set_name(cover.name);
+    item->set_kernels(cover.kernels);
+    item->set_bytes(cover.bytes);
+    item->set_kernels_ns(cover.kernels_ns);
+    for (int64_t sample : cover.samples_ns) item->add_samples_ns(sample);
+    item->set_chosen(cover.chosen);
+    item->set_why(message_for_wire(cover.why));
+  }
   return out;
 }
 
@@ -256,6 +266,11 @@ absl::StatusOr<JobResult> convert(const v1::JobResult& in) {
   out.warploom_version = in.warploom_version();
   out.cover_rounds = in.cover_rounds();
   out.cover_certified = in.cover_certified();
+  for (const v1::TimedCover& item : in.covers()) {
+    TimedCover cover{item.name(), item.kernels(), item.bytes(), item.kernels_ns(), {}, item.chosen(), item.why()};
+    cover.samples_ns.assign(item.samples_ns().begin(), item.samples_ns().end());
+    out.covers.push_back(std::move(cover));
+  }
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "worker/drivers/fake.h"
 #include "worker/drivers/timing.h"
 #include "worker/judge.h"
+#include "worker/measure_chains.h"
 #include "worker/private_folder.h"
 
 namespace wl {
@@ -390,7 +391,7 @@ absl::StatusOr<Measured> measure(const Batch& batch, const MeasureOptions& optio
           sample.index >= batch.problem.buffers[static_cast<size_t>(sample.buffer)].elements())
         return invalid("batch ", batch.id, " samples element ", sample.index, " of argument ", sample.buffer,
                        ", which does not exist");
-  return Measurement(batch, options).run();
+  return batch.chains.empty() ? Measurement(batch, options).run() : measure_chains(batch, options);
 }
 
 }  // namespace wl

@@ -201,6 +201,10 @@ absl::Status Runner::load(const LoadCommand& command, int64_t deadline_ns) {
   return call(FrameKind::kLoad, pack(command), deadline_ns).status();
 }
 
+absl::Status Runner::assemble(const ChainCommand& command, int64_t deadline_ns) {
+  return call(FrameKind::kChain, pack(command), deadline_ns).status();
+}
+
 absl::StatusOr<CheckAnswer> Runner::check(const CheckCommand& command, int64_t deadline_ns) {
   return parsed<CheckAnswer>(call(FrameKind::kCheck, pack(command), deadline_ns),
                              [&](const char* why) { return gone(why); });

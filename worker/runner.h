@@ -42,6 +42,7 @@ class Runner {
   //   others                  an answer of the runner itself, e.g. ResourceExhausted; it still runs
   absl::Status setup(const SetupCommand& command, int64_t deadline_ns);
   absl::Status load(const LoadCommand& command, int64_t deadline_ns);
+  absl::Status assemble(const ChainCommand& command, int64_t deadline_ns);
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command, int64_t deadline_ns);
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command, int64_t deadline_ns);
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command, int64_t deadline_ns);

@@ -119,6 +119,8 @@ absl::StatusOr<std::string> execute(Session& session, const Frame& frame) {
       return answer<SetupCommand>(frame, [&](const SetupCommand& c) { return set_up(session, c); });
     case FrameKind::kLoad:
       return answer<LoadCommand>(frame, [&](const LoadCommand& c) { return done(session.load(c)); });
+    case FrameKind::kChain:
+      return answer<ChainCommand>(frame, [&](const ChainCommand& c) { return done(session.assemble(c)); });
     case FrameKind::kCheck:
       return answer<CheckCommand>(frame, [&](const CheckCommand& c) { return done(session.check(c)); });
     case FrameKind::kPeek:

@@ -89,6 +89,17 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     row["confirmed_by"] = group.confirmed_by;
     report["groups"].push_back(std::move(row));
   }
+  report["covers"] = Json::array();
+  for (const TimedCover& cover : result.covers)
+    report["covers"].push_back({{"name", cover.name},
+                                {"kernels", cover.kernels},
+                                {"bytes", cover.bytes},
+                                {"kernels_ns", cover.kernels_ns},
+                                {"least_ns", undisturbed_ns(cover.samples_ns)},
+                                {"median_ns", median_of(cover.samples_ns)},
+                                {"samples_ns", cover.samples_ns},
+                                {"chosen", cover.chosen},
+                                {"why", cover.why}});
   Json& totals = report["totals"];
   totals = {{"kernels_default", result.kernels_default},
             {"kernels", result.kernels},
@@ -241,6 +252,11 @@ std::string report_table(const Job& job, bool colour) {
            result.cover_certified
                ? "; no other candidate can make it faster\n"
                : " by measured times; --effort thorough continues until no other cover can be faster\n");
+  for (const TimedCover& cover : result.covers)
+    append(&text, "timed whole: ", cover.name, ", ", cover.kernels, " kernels, ",
+           absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
+           time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
+           cover.why, "\n");
   // A run in one process has nobody else to ask, and nothing to say.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
                                        [](const GroupResult& group) { return !group.confirmed_by.empty(); });

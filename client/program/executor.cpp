@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "client/program/arena.h"
+#include "runtime/arena.h"
 
 namespace wl {
 std::string type_text(const ProgramBuffer& buffer) {

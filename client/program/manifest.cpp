@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "client/program/arena.h"
 #include "client/program/json.h"
 #include "compiler/base/names.h"
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
+#include "runtime/arena.h"
 
 namespace wl {
 namespace {

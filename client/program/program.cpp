@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "client/program/arena.h"
+#include "runtime/arena.h"
 
 namespace wl {
 

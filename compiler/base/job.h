@@ -30,6 +30,7 @@ struct TuneOptions {
   bool require_cached = false;
   bool retune = false;
   int64_t at_once = 0;           // rounds of a group that are measured at once; 0 = as many as there are workers for it
+  bool kernels_alone = false;    // a planned cover is chosen by the times of its kernels alone
   std::optional<Device> device;  // the machine to tune for; absent: the coordinator's choice among its workers
   bool operator==(const TuneOptions&) const = default;
 };
@@ -140,6 +141,17 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
+// A cover of the whole graph that was timed whole, all of its kernels one after another, in turn with others.
+struct TimedCover {
+  std::string name;  // of the cover: "planned", "greedy", ..
+  int64_t kernels = 0, bytes = 0;
+  double kernels_ns = 0;            // its kernels' own times, added up
+  std::vector<int64_t> samples_ns;  // of the whole; empty: it could not be timed, and `why` says why
+  bool chosen = false;
+  std::string why;  // for people: why it was chosen, or could not be timed
+  bool operator==(const TimedCover&) const = default;
+};
+
 struct JobResult {
   std::vector<GroupResult> groups;  // results of the distinct groups
   std::vector<Step> steps;          // the kernel launches of the whole graph, in order
@@ -155,8 +167,9 @@ struct JobResult {
   Device device;
   std::string environment;
   std::string warploom_version;
-  int64_t cover_rounds = 0;      // how often measured times changed the cover
-  bool cover_certified = false;  // true when no unmeasured candidate could improve the cover
+  int64_t cover_rounds = 0;             // how often measured times changed the cover
+  bool cover_certified = false;         // true when no unmeasured candidate could improve the cover
+  std::vector<TimedCover> covers = {};  // those that were timed whole before one was chosen; empty: none
   bool operator==(const JobResult&) const = default;
 };
 

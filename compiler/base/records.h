@@ -140,7 +140,22 @@ struct PlannedTrial {
   bool operator==(const PlannedTrial&) const = default;
 };
 
-// The outcome of one candidate.
+// Kernels that run one after another, as a client runs a graph that was tuned.
+struct ChainStep {
+  int kernel = 0;              // index of a candidate of the batch
+  std::vector<int> arguments;  // in the order of the kernel's arguments: a buffer of the batch's problem, or beyond
+                               // these an intermediate
+  bool operator==(const ChainStep&) const = default;
+};
+struct KernelChain {
+  int64_t trial = 0;                   // its number among the chains, which no candidate of the batch has
+  std::string plan;                    // what it is called: one line
+  std::vector<int64_t> intermediates;  // bytes of every value that only kernels of the chain use
+  std::vector<ChainStep> steps;
+  bool operator==(const KernelChain&) const = default;
+};
+
+// The outcome of one candidate, or of one chain.
 struct Trial {
   int64_t trial = 0;
   std::string plan;
@@ -168,6 +183,9 @@ struct Batch {
   std::vector<Check> checks;  // checks[0] before timing; all of them in a promotion
   Recipe recipe;
   std::vector<Candidate> candidates;
+  // If there are any, these are timed whole, in turn, and reported: one trial each. The candidates are the kernels that
+  // they consist of, which were verified before.
+  std::vector<KernelChain> chains = {};
   bool keep_objects = false;  // whether compiled objects are uploaded with the report
   CodeLimits limits;          // limits of the target's units; GPUs only
 };

@@ -52,6 +52,7 @@ absl::Status Engine::start() {
         impl->leases.expire();
         impl->workers.forget_dead();
         impl->searches.tick();
+        impl->races.tick();
         impl->jobs.tick();
       });
   return absl::OkStatus();

@@ -292,6 +292,9 @@ void Jobs::advance(int64_t job_id) {
     const absl::Status status = want_parts_in_use(job, *launches);
     if (!status.ok()) return finish(job, JobState::kFailed, status);
     if (busy(job)) return publish(job);
+    const absl::StatusOr<bool> decided = decide_whole(job);
+    if (!decided.ok()) return finish(job, JobState::kFailed, decided.status());
+    if (!*decided) return publish(job);
   }
   finish(job, job.row.cancelling ? JobState::kCancelled : JobState::kSucceeded, absl::OkStatus());
 }
@@ -321,6 +324,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
     if (result.ok()) {
       result->cover_rounds = job.cover_rounds;
       result->cover_certified = job.cover_certified;
+      result->covers = job.whole.timed;
       result->total_s = std::chrono::duration<double>(Clock::now() - job.begun).count();
       job.row.result = *std::move(result);
       if (state == JobState::kSucceeded && !job.reverifying)
@@ -341,6 +345,7 @@ void Jobs::finish(ActiveJob& job, JobState state, absl::Status error) {
   const int64_t id = job.row.id;
   if (job.reverifying && job.row.state == JobState::kSucceeded) winners_verified_(*job.row.device, job.row.team);
   searches_->leave(id);
+  races_->leave(id);
   jobs_.erase(id);
   // What the store could not take is at least said to who asks while this process lives.
   if (stored.ok()) views_->forget(id);

@@ -16,7 +16,9 @@
 
 #include "proto/log.h"
 #include "server/engine/job_views.h"
+#include "server/engine/races.h"
 #include "server/engine/searches.h"
+#include "server/jobs/whole.h"
 
 namespace wl {
 
@@ -65,6 +67,15 @@ struct ActiveJob {
   bool stable = false;    // the last round called for no new kernel
   bool refining = false;  // it is being chosen again
   bool refined = false;   // it is the best cover of what was measured
+
+  // Its cover is timed whole against simpler ones (whole/job.cpp).
+  struct Whole {
+    bool planning = false;                                                // the pool plans the simpler ones
+    std::optional<std::vector<std::pair<std::string, JobPlan>>> simpler;  // by name
+    bool decided = false;
+    std::vector<TimedCover> timed;  // what was decided by; empty: there was nothing to compare
+  };
+  Whole whole;
 };
 
 class Jobs : public SearchObserver {
@@ -72,7 +83,7 @@ class Jobs : public SearchObserver {
   // All must outlive the jobs. `recovered` is called once: every search that was open when the coordinator started is
   // known by then. `winners_verified`: a job has succeeded that verified winners again on this device for a team.
   Jobs(Store* store, const Compiler* compiler, EventLoop* loop, Workers* workers, JobViews* views, Searches* searches,
-       std::function<void()> recovered, const EngineOptions& options,
+       Races* races, std::function<void()> recovered, const EngineOptions& options,
        std::function<void(const Device& device, const std::string& team)> winners_verified)
       : store_(store),
         compiler_(compiler),
@@ -80,6 +91,7 @@ class Jobs : public SearchObserver {
         workers_(workers),
         views_(views),
         searches_(searches),
+        races_(races),
         recovered_(std::move(recovered)),
         options_(options),
         winners_verified_(std::move(winners_verified)) {}
@@ -92,7 +104,8 @@ class Jobs : public SearchObserver {
   // tell who waits for them.
   void worker_refused(const std::vector<Device>& devices, const absl::Status& why);
   void cancel(int64_t id);
-  void tick();  // Budgets, jobs that nobody can finish, and views.
+  void on_race(int64_t id);  // A race that the job waits for is over.
+  void tick();               // Budgets, jobs that nobody can finish, and views.
 
   void on_round(const Search& search) override;
   void on_record(const Search& search, const KernelRecord& record, Origin origin) override;
@@ -139,6 +152,13 @@ class Jobs : public SearchObserver {
   // refine.cpp
   void refine(ActiveJob& job);
   void take_refined(int64_t job_id, absl::StatusOr<JobPlan> plan);
+  // whole/job.cpp
+  using Simpler = std::vector<std::pair<std::string, JobPlan>>;
+  absl::StatusOr<bool> decide_whole(ActiveJob& job);
+  void plan_simpler(ActiveJob& job, std::vector<std::string> names);
+  void take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler);
+  absl::Status want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
+                               const std::vector<TimedCover>& timed);
   // Gives the job's present state to the clients that watch it (progress.cpp).
   void publish(ActiveJob& job);
 
@@ -148,6 +168,7 @@ class Jobs : public SearchObserver {
   Workers* const workers_;
   JobViews* const views_;
   Searches* const searches_;
+  Races* const races_;
   const std::function<void()> recovered_;
   const EngineOptions& options_;
   const std::function<void(const Device& device, const std::string& team)> winners_verified_;

@@ -138,8 +138,9 @@ void Leases::end(const Owned& owned, LeaseEnd why) {
               {"batch", owned.batch_id},
               {"lease", owned.lease.lease_id},
               {"trace", item.offer.batch->trace}});
+  // Chains are compared with each other, so their batch is never split.
   switch (verdict_on({.lost_on = item.lost_on,
-                      .candidates = item.offer.batch->candidates.size(),
+                      .candidates = item.offer.batch->chains.empty() ? item.offer.batch->candidates.size() : 1,
                       .others = others_for(item).size(),
                       .usual_loss = usual_loss(item)})) {
     case LossVerdict::kAgain:
@@ -189,9 +190,9 @@ void Leases::condemn(const Item& item) {
   const Batch& batch = *item.offer.batch;
   const std::set<std::string> workers(item.lost_on.begin(), item.lost_on.end());
   std::vector<Trial> trials;
-  for (const Candidate& candidate : batch.candidates)
-    trials.push_back(failed_trial(candidate, cat("given up: ", item.lost_on.size(), " processes of worker ",
-                                                 absl::StrJoin(workers, ", "), " were lost while they had it alone")));
+  for (const PlannedTrial& of : reported_of(batch))
+    trials.push_back(failed_trial(of, cat("given up: ", item.lost_on.size(), " processes of worker ",
+                                          absl::StrJoin(workers, ", "), " were lost while they had it alone")));
   const absl::Status abandoned = store_->abandon_batch(batch.id, trials);
   if (!abandoned.ok()) {
     ready_again(batch.id, avoided(item));

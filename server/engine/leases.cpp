@@ -18,34 +18,54 @@ absl::Status not_registered(const std::string& name, uint64_t epoch) {
 
 // The trial, or an error in its place if any of its samples is below the floor: whatever took that time, it was not the
 // kernel, and what else the worker says of it is worth nothing.
-Trial believed(const Candidate& candidate, const Trial& trial, double floor_ns) {
+Trial believed(const PlannedTrial& of, const std::string& target, const Trial& trial, double floor_ns) {
   if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) return trial;
   const int64_t least = *std::min_element(trial.samples_ns.begin(), trial.samples_ns.end());
   if (static_cast<double>(least) >= floor_ns) return trial;
-  return failed_trial(candidate, absl::StrFormat("not believed: a sample of %d ns, while no kernel of this group can "
-                                                 "take less than %.1f ns on %s; check the worker and its clock",
-                                                 least, floor_ns, candidate.source.target));
+  return failed_trial(of, absl::StrFormat("not believed: a sample of %d ns, while no kernel of this group can "
+                                          "take less than %.1f ns on %s; check the worker and its clock",
+                                          least, floor_ns, target));
 }
 
-// Exactly one trial for every candidate, under the plan that was asked for.
-std::vector<Trial> one_per_candidate(const Batch& batch, const std::vector<Trial>& reported, double floor_ns) {
+// Exactly one trial for everything that is reported, under the plan that was asked for.
+std::vector<Trial> one_for_each(const Batch& batch, const std::vector<Trial>& reported, double floor_ns) {
   std::vector<Trial> complete;
-  for (const Candidate& candidate : batch.candidates) {
+  for (const PlannedTrial& of : reported_of(batch)) {
     const auto found =
-        std::find_if(reported.begin(), reported.end(), [&](const Trial& t) { return t.trial == candidate.trial; });
-    complete.push_back(found != reported.end() ? believed(candidate, *found, floor_ns)
-                                               : failed_trial(candidate, "the worker did not report it"));
-    complete.back().plan = candidate.plan;
+        std::find_if(reported.begin(), reported.end(), [&](const Trial& t) { return t.trial == of.trial; });
+    complete.push_back(found != reported.end() ? believed(of, batch.candidates.front().source.target, *found, floor_ns)
+                                               : failed_trial(of, "the worker did not report it"));
+    complete.back().plan = of.plan;
   }
   return complete;
 }
 
 }  // namespace
 
-Trial failed_trial(const Candidate& candidate, std::string message) {
+bool lasts(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<PlannedTrial> reported_of(const Batch& batch) {
+  std::vector<PlannedTrial> all;
+  for (const KernelChain& chain : batch.chains) all.push_back({chain.trial, chain.plan});
+  if (!all.empty()) return all;
+  for (const Candidate& candidate : batch.candidates) all.push_back({candidate.trial, candidate.plan});
+  return all;
+}
+
+Trial failed_trial(const PlannedTrial& of, std::string message) {
   Trial trial;
-  trial.trial = candidate.trial;
-  trial.plan = candidate.plan;
+  trial.trial = of.trial;
+  trial.plan = of.plan;
   trial.outcome = Outcome::kRuntimeError;
   trial.message = std::move(message);
   return trial;
@@ -212,7 +232,7 @@ absl::StatusOr<ReportOutcome> Leases::report(const std::string& batch_id, const 
     if (const auto item = items_.find(batch_id); item != items_.end()) {
       search_id = item->second.offer.search_id;
       worker = item->second.worker;
-      trials = one_per_candidate(*item->second.offer.batch, trials, item->second.offer.floor_ns);
+      trials = one_for_each(*item->second.offer.batch, trials, item->second.offer.floor_ns);
     }
   }
   if (!search_id) {

@@ -45,8 +45,13 @@ struct LeaseCallbacks {
   std::function<void(int64_t search_id, const absl::Status& status)> store_failed;
 };
 
-// The trial of a candidate that was not measured to its end.
-Trial failed_trial(const Candidate& candidate, std::string message);
+// What is reported of a batch: one trial for each chain if it has any, and else for each candidate.
+std::vector<PlannedTrial> reported_of(const Batch& batch);
+// The trial of one that was not measured to its end.
+Trial failed_trial(const PlannedTrial& of, std::string message);
+
+// Whether an error of the store does not pass by itself.
+bool lasts(const absl::Status& status);
 
 class Leases {
  public:

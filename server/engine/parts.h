@@ -46,6 +46,7 @@ struct Engine::Impl {
                        options.stored(trials);
                        loop.post([this, search_id, batch_id, trials, worker] {
                          searches.on_trials(search_id, batch_id, trials, worker);
+                         races.on_trials(search_id, trials);
                        });
                      },
                  .split =
@@ -55,18 +56,18 @@ struct Engine::Impl {
                  .ended = options.lease_ended,
                  .store_failed =
                      [this](int64_t search_id, const absl::Status& status) {
-                       loop.post([this, search_id, status] { searches.on_store_failure(search_id, status); });
+                       loop.post([this, search_id, status] {
+                         searches.on_store_failure(search_id, status);
+                         races.on_store_failure(search_id, status);
+                       });
                      }}};
   Searches searches{store, compiler, &loop, &leases, &workers, &jobs, options};
-  Jobs jobs{store,
-            compiler,
-            &loop,
-            &workers,
-            &views,
-            &searches,
-            [this] { leases.recovered(); },
-            options,
-            [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
+  Races races{store, &leases, &workers, options, [this](int64_t job) { jobs.on_race(job); }};
+  Jobs jobs{store,   compiler,
+            &loop,   &workers,
+            &views,  &searches,
+            &races,  [this] { leases.recovered(); },
+            options, [this](const Device& device, const std::string& team) { go_on_with_winners(device, team); }};
 
   // Winners that other environments have for a device (reverify/find.cpp).
   void look_for_winners(const Device& device, const std::string& team);    // the engine's thread: a worker has come

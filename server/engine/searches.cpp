@@ -276,16 +276,7 @@ void Searches::on_split(int64_t id, const std::string& batch_id, const std::vect
 
 void Searches::on_store_failure(int64_t id, const absl::Status& status) {
   const Search* search = find(id);
-  if (search == nullptr) return;
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kInternal:
-      return observer_->on_failure(*search, status);
-    default:
-      return;  // The next try may succeed.
-  }
+  if (search != nullptr && lasts(status)) observer_->on_failure(*search, status);  // else the next try may succeed
 }
 
 // The fastest kernel of the rounds took `before_ns` so far; 0: there was none.

@@ -52,6 +52,8 @@ class Compiler {
                                                     const std::string& cover, const CoverPrices& prices) const = 0;
   // Whether `cover` is chosen again with measured times.
   virtual bool refines(const std::string& cover) const = 0;
+  // Simpler covers that `cover` is timed whole against, by name.
+  virtual std::vector<std::string> simpler(const std::string& /*cover*/) const { return {}; }
   virtual absl::StatusOr<CoverExplanation> explain(const Graph& graph, const Machine& machine,
                                                    const std::string& cover) const = 0;
   virtual absl::StatusOr<std::unique_ptr<GroupCompiler>> open(const Graph& group, const Machine& machine) const = 0;

@@ -119,6 +119,7 @@ std::string result_key(const std::string& graph_text, const Device& device, cons
       .text(kProducts)
       .text(options.cold ? "cold" : "warm")
       .text(options.cover);
+  if (options.kernels_alone) key.text("kernels alone");
   if (!team.empty())
     key.text(team);  // Answers to nobody in particular keep the ids that they had before there were teams.
   return key.hash();

@@ -12,11 +12,11 @@ using std::chrono::milliseconds;
 
 // A caller that is a coordinator itself has somebody waiting, so some of its time is left to it.
 constexpr auto kPatience = milliseconds(1000);
-constexpr double kShare = 0.7;
+constexpr double kShareOfPatience = 0.7;
 
 milliseconds patience_of(const grpc::CallbackServerContext& context) {
   const auto left = context.deadline() - std::chrono::system_clock::now();
-  const auto share = std::chrono::duration<double>(left) * kShare;
+  const auto share = std::chrono::duration<double>(left) * kShareOfPatience;
   return share >= kPatience ? kPatience : std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(share));
 }
 

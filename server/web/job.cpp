@@ -87,6 +87,19 @@ WebJson totals_json(const JobResult& result) {
           {"cover_certified", result.cover_certified}};
 }
 
+WebJson covers_json(const JobResult& result) {
+  WebJson covers = WebJson::array();
+  for (const TimedCover& cover : result.covers)
+    covers.push_back({{"name", cover.name},
+                      {"kernels", cover.kernels},
+                      {"bytes", cover.bytes},
+                      {"kernels_ns", number_or_null(cover.kernels_ns)},
+                      {"least_ns", number_or_null(undisturbed_ns(cover.samples_ns))},
+                      {"chosen", cover.chosen},
+                      {"why", cover.why}});
+  return covers;
+}
+
 // The groups of a job: those of its result, else those that it works on, else those that it searched.
 absl::StatusOr<WebJson> groups_json(WebData& data, int64_t id, const Job& job) {
   WebJson groups = WebJson::array();
@@ -126,6 +139,7 @@ absl::StatusOr<WebJson> job_json(WebData& data, const WebQuery& query) {
   WebJson json = summary_json(found.id, job);
   json["options"] = options_json(job.options);
   json["totals"] = job.result ? totals_json(*job.result) : WebJson();
+  json["covers"] = job.result ? covers_json(*job.result) : WebJson::array();
   if (job.result) json["elapsed_s"] = job.result->total_s;
   WL_ASSIGN_OR_RETURN(json["groups"], groups_json(data, found.id, job));
   return json;

@@ -33,8 +33,8 @@ void round_trips(const std::string& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  round_trips<wl::SetupCommand, wl::LoadCommand, wl::CheckCommand, wl::CheckAnswer, wl::PeekCommand, wl::PeekAnswer,
-              wl::TimeCommand, wl::TimeAnswer, wl::CanaryAnswer, wl::CompileCommand, wl::CompileAnswer,
+  round_trips<wl::SetupCommand, wl::LoadCommand, wl::ChainCommand, wl::CheckCommand, wl::CheckAnswer, wl::PeekCommand,
+              wl::PeekAnswer, wl::TimeCommand, wl::TimeAnswer, wl::CanaryAnswer, wl::CompileCommand, wl::CompileAnswer,
               wl::DescribeAnswer, wl::ProgressNote>(bytes);
   wl::FrameReader reader;
   const size_t piece = 1 + data[0];

@@ -68,9 +68,11 @@ class FakeCompiler : public Compiler {
  public:
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return graph; }
   // One kernel for all ops, pairs of ops if `halves`, and one kernel per op. If it refines, pairs replace the single
-  // kernel once times are known.
-  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string&,
+  // kernel once times are known. Simpler covers: "fused", one kernel for all ops, and "single", one kernel per op.
+  absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine&, const std::string& cover,
                                             const CoverPrices& prices) const override {
+    if (cover == "fused") return std::vector<Cover>{fused_cover(graph), default_cover(graph)};
+    if (cover == "single") return std::vector<Cover>{default_cover(graph), default_cover(graph)};
     std::vector<Cover> covers = {fused_cover(graph), default_cover(graph)};
     if (halves) covers.insert(covers.begin() + 1, pairs(covers.back()));
     if (refining && !prices.measured.empty()) covers.front() = pairs(covers.back());
@@ -79,6 +81,7 @@ class FakeCompiler : public Compiler {
     return covers;
   }
   bool refines(const std::string&) const override { return refining; }
+  std::vector<std::string> simpler(const std::string&) const override { return simpler_covers; }
   static Cover default_cover(const Graph& graph) {
     Cover cover;
     for (size_t id = 0; id < graph.nodes.size(); ++id) {
@@ -131,6 +134,7 @@ class FakeCompiler : public Compiler {
   }
   mutable std::atomic<int> opened = 0;
   bool halves = false, refining = false;
+  std::vector<std::string> simpler_covers;
   bool known_plans = false;  // whether winners of similar groups are tried
   // Returns the arguments of every call of covers().
   std::vector<std::pair<size_t, Unmeasured>> priced() const {
@@ -176,6 +180,7 @@ struct Hooks {
   std::function<void(const Batch&)> before = {};
   std::function<void(const Batch&, Trial*)> judge = {};
   std::function<void(const Batch&, Measured*)> forge = {};
+  std::function<Trial(const KernelChain&)> whole = {};  // what a chain takes; without it, 1000 ns for each step
 };
 
 // A candidate that a worker measured, and in which batch.
@@ -199,6 +204,7 @@ class FakeWorker {
     options_.measure_with = [this](const Batch& batch, const MeasureOptions&) -> absl::StatusOr<Measured> {
       if (hooks_.before) hooks_.before(batch);
       Measured measured;
+      if (!batch.chains.empty()) return measure_chains(batch);
       for (const Candidate& candidate : batch.candidates) {
         Trial trial = fake_trial(candidate, batch.keep_objects);
         if (hooks_.judge) hooks_.judge(batch, &trial);
@@ -227,6 +233,23 @@ class FakeWorker {
   }
 
  private:
+  Measured measure_chains(const Batch& batch) {
+    Measured measured;
+    const std::lock_guard lock(mutex_);
+    for (const KernelChain& chain : batch.chains) {
+      Trial trial = hooks_.whole ? hooks_.whole(chain) : Trial{};
+      trial.trial = chain.trial;
+      trial.plan = chain.plan;
+      if (!hooks_.whole) {
+        trial.outcome = Outcome::kCorrect;
+        trial.samples_ns = {static_cast<int64_t>(1000 * chain.steps.size())};
+      }
+      measured.trials.push_back(std::move(trial));
+      measured_.push_back({batch.id, chain.plan, batch.phase});
+    }
+    return measured;
+  }
+
   Hooks hooks_;
   AgentOptions options_;
   std::mutex mutex_;

@@ -20,4 +20,14 @@ std::vector<int64_t> fake_samples(const Source& source, const Recipe& recipe) {
   return samples;
 }
 
+std::vector<int64_t> fake_samples(const KernelChain& chain, const std::vector<Candidate>& kernels,
+                                  const Recipe& recipe) {
+  std::vector<int64_t> sums(static_cast<size_t>(std::max(1, recipe.min_repeats)), 0);
+  for (const ChainStep& step : chain.steps) {
+    const std::vector<int64_t> samples = fake_samples(kernels[static_cast<size_t>(step.kernel)].source, recipe);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += samples[i];
+  }
+  return sums;
+}
+
 }  // namespace wl

@@ -26,9 +26,10 @@ enum class FrameKind : uint8_t {
   kProgress,
   kFailed,
   kFault,
-  kLog
+  kLog,
+  kChain
 };
-inline constexpr int kFrameKindCount = 13;
+inline constexpr int kFrameKindCount = 14;
 inline constexpr size_t kFrameHeader = 9;
 inline constexpr size_t kMaxFrame = 64 << 20;
 

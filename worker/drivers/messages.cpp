@@ -79,6 +79,7 @@ void walk(V& v, SetupCommand& m) {
   v.field(m.cold);
   v.field(m.threads);
   v.field(m.cache_bytes);
+  v.field(m.arena_bytes);
   v.field(m.cpu_s);
   v.field(m.trace);
 }
@@ -93,6 +94,18 @@ void walk(V& v, LoadCommand& m) {
   v.field(m.scratch_bytes);
   v.field(m.passes);
   v.field(m.work_bytes);
+}
+
+template <typename V>
+void walk(V& v, ChainCommand& m) {
+  v.field(m.slot);
+  v.list(m.steps, 16, [&](ChainCommand::Step& step) {
+    v.field(step.slot);
+    v.list(step.arguments, 16, [&](ChainCommand::Argument& x) {
+      v.field(x.buffer);
+      v.field(x.offset);
+    });
+  });
 }
 
 template <typename V>
@@ -257,6 +270,7 @@ absl::StatusOr<Message> unpack(const std::string& bytes) {
   template absl::StatusOr<Message> unpack<Message>(const std::string&);
 WL_MESSAGE(SetupCommand)
 WL_MESSAGE(LoadCommand)
+WL_MESSAGE(ChainCommand)
 WL_MESSAGE(CheckCommand)
 WL_MESSAGE(CheckAnswer)
 WL_MESSAGE(PeekCommand)

@@ -19,6 +19,7 @@ struct SetupCommand {
   int threads = 1;
   int64_t cache_bytes = 0;  // size of the last-level cache, which cold runs must exceed
   std::string trace;        // of the job that candidates are measured for; empty: unknown
+  int64_t arena_bytes = 0;  // memory for the intermediates of chains; CPUs only
   int64_t cpu_s = 3600;     // CPU time that all candidates may take together, beside their deadlines; CPUs only
 };
 
@@ -32,6 +33,20 @@ struct LoadCommand {
   int64_t scratch_bytes = 0;
   int passes = 1;
   int64_t work_bytes = 0;
+};
+
+// Makes loaded candidates a chain that is checked and timed as `slot`. The answer is empty.
+struct ChainCommand {
+  struct Argument {
+    int64_t buffer = -1;  // of the problem; -1: the arena
+    int64_t offset = 0;   // bytes from the beginning of the arena
+  };
+  struct Step {
+    int64_t slot = 0;
+    std::vector<Argument> arguments;
+  };
+  int64_t slot = 0;
+  std::vector<Step> steps;
 };
 
 // Poisons the outputs and runs the candidate once. Unless `thorough`, only one page of some of large outputs is
@@ -114,6 +129,7 @@ struct LogNote {
 
 std::string pack(const SetupCommand& message);
 std::string pack(const LoadCommand& message);
+std::string pack(const ChainCommand& message);
 std::string pack(const CheckCommand& message);
 std::string pack(const CheckAnswer& message);
 std::string pack(const PeekCommand& message);

@@ -21,6 +21,10 @@ class Session {
   // messages.h documents the commands and their answers.
   virtual absl::Status setup(const SetupCommand& command) = 0;
   virtual absl::Status load(const LoadCommand& command) = 0;
+  // Unimplemented where a device runs no chains.
+  virtual absl::Status assemble(const ChainCommand&) {
+    return absl::UnimplementedError("this device runs no chains of kernels");
+  }
   virtual absl::StatusOr<CheckAnswer> check(const CheckCommand& command) = 0;
   virtual absl::StatusOr<PeekAnswer> peek(const PeekCommand& command) = 0;
   virtual absl::StatusOr<TimeAnswer> time(const TimeCommand& command) = 0;

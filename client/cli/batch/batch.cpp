@@ -101,6 +101,7 @@ std::string request_id_of(const std::string& batch, const BatchRun& run, const T
   encoder.text(options.target).integer(options.trials).real(options.budget_s).text(options.strategy);
   encoder.text(options.effort).text(options.cover).integer(options.cold).integer(options.retune);
   encoder.integer(static_cast<int64_t>(options.seed)).integer(options.at_once);
+  if (options.kernels_alone) encoder.text("kernels alone");
   encoder.text(options.device ? options.device->fingerprint() : "");
   std::string hash = encoder.hash();
   hash[12] = '4';

@@ -9,8 +9,8 @@ namespace wl {
 namespace {
 
 constexpr CoverRow kCovers[] = {
-#define WL_COVER(function, name, refines, above_greedy, most_ops, says) \
-  {name, says, refines, above_greedy, most_ops, make_##function},
+#define WL_COVER(function, name, refines, above_greedy, simpler, most_ops, says) \
+  {name, says, refines, above_greedy, simpler, most_ops, make_##function},
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
 };
@@ -22,6 +22,13 @@ absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
     if (row.name == name) return &row;
   return invalid("unknown cover \"", name, "\"; known: ",
                  absl::StrJoin(kCovers, ", ", [](std::string* out, const CoverRow& row) { out->append(row.name); }));
+}
+
+std::vector<std::string> simpler_covers(const CoverRow& row) {
+  std::vector<std::string> names;
+  for (const CoverRow& other : kCovers)
+    if (row.refines && other.simpler) names.emplace_back(other.name);
+  return names;
 }
 
 absl::Status fits_cover(const CoverRow& row, const Graph& graph) {

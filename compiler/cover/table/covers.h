@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/cover/cover.h"
 #include "compiler/cover/planned/pool.h"
@@ -23,16 +25,18 @@ struct CoverRequest {
 
 struct CoverRow {
   std::string_view name, says;
-  bool refines, above_greedy;
+  bool refines, above_greedy, simpler;
   int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
 };
 // InvalidArgument, with the names that are known.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
+// The names of the covers that one is timed whole against: none, unless it refines.
+std::vector<std::string> simpler_covers(const CoverRow& row);
 // ResourceExhausted when the graph has more ops than the cover takes.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
-#define WL_COVER(function, name, refines, above_greedy, most_ops, says) \
+#define WL_COVER(function, name, refines, above_greedy, simpler, most_ops, says) \
   absl::StatusOr<Cover> make_##function(const CoverRequest& request);
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER

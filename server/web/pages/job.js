@@ -5,6 +5,12 @@ import {bytes, duration, el, facts, find, live, moment, parts, path, rate, say, 
 const id = parts[1];
 let curves = {}, groups = [], askCurves = null, askKernels = null, made = "";
 
+function covers(job) {
+  return job.covers.map((cover) => [`Timed whole: ${cover.name}`,
+    `${cover.kernels} kernels, ${bytes(cover.bytes)}, ${time(cover.least_ns)}` +
+      (cover.chosen ? "; chosen" : "") + (cover.why === "" ? "" : `: ${cover.why}`)]);
+}
+
 function totals(job) {
   if (job.totals === null) return [];
   const {totals} = job;
@@ -70,6 +76,7 @@ live(`/api/jobs/${encodeURIComponent(id)}`, (job) => {
     [job.done ? "Took" : "Runs for", duration(job.elapsed_s)],
     ["Left, about", job.done ? "" : duration(job.left_s)],
     ...totals(job),
+    ...covers(job),
     ["Options", `${job.options.strategy}, cover ${job.options.cover}, ${job.options.trials} trials per group` +
       (job.options.budget_s > 0 ? `, ${duration(job.options.budget_s)} in all` : "")],
   ]);

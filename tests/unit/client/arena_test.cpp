@@ -1,4 +1,4 @@
-#include "client/program/arena.h"
+#include "runtime/arena.h"
 
 #include <gtest/gtest.h>
 

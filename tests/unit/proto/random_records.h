@@ -128,6 +128,15 @@ inline Batch random_batch(Random& r) {
   });
   batch.recipe = random_recipe(r);
   batch.candidates = r.list([&] { return Candidate{r.below(100), r.text(), random_source(r)}; });
+  if (!batch.candidates.empty() && r.flip()) {
+    batch.chains = r.list([&] {
+      KernelChain chain{r.below(100), r.word(), r.list([&] { return r.below(1 << 30); }), {}};
+      const auto values = static_cast<int64_t>(batch.problem.buffers.size() + chain.intermediates.size());
+      chain.steps.push_back({static_cast<int>(r.below(std::ssize(batch.candidates))),
+                             r.list([&] { return static_cast<int>(r.below(values)); })});
+      return chain;
+    });
+  }
   batch.keep_objects = r.flip();
   batch.phase = r.below(5);
   if (r.flip()) batch.limits = {32, 1024, 2048, 32, 255, 65536, r.below(1 << 20), r.below(1 << 20)};
@@ -177,6 +186,7 @@ inline TuneOptions random_options(Random& r) {
   out.effort = r.flip() ? "quick" : "thorough";
   out.cover = "c" + r.word();
   out.cold = r.flip();
+  out.kernels_alone = r.flip();
   out.retune = r.flip();
   out.require_cached = !out.retune && r.flip();
   if (r.flip()) out.device = random_device(r);
@@ -234,6 +244,10 @@ inline JobResult random_result(Random& r) {
   out.warploom_version = r.word();
   out.cover_rounds = r.below(9);
   out.cover_certified = r.below(2) == 1;
+  out.covers = r.list([&] {
+    return TimedCover{r.word(), r.below(99), r.below(1 << 30), r.real(), r.list([&] { return r.below(1 << 30); }),
+                      r.flip(), r.text()};
+  });
   return out;
 }
 inline JobProgress random_progress(Random& r) {

@@ -37,7 +37,7 @@ TEST(Wire, RandomRecordsComeBackEqual) {
     auto back = from_proto(to_proto(batch));
     ASSERT_TRUE(back.ok()) << "seed " << seed << ": " << back.status();
     EXPECT_TRUE(back->id == batch.id && back->problem == batch.problem && back->checks == batch.checks &&
-                back->recipe == batch.recipe && back->candidates == batch.candidates &&
+                back->recipe == batch.recipe && back->candidates == batch.candidates && back->chains == batch.chains &&
                 back->keep_objects == batch.keep_objects && back->phase == batch.phase)
         << "seed " << seed;
   }
@@ -156,6 +156,30 @@ TEST(Wire, NonsenseIsRefusedAndSaysWhere) {
   v1::Batch other = to_proto(random_batch(r));
   other.add_candidates()->set_prelude(other.preludes_size());
   EXPECT_FALSE(from_proto(other).ok()) << "a prelude that is not there";
+  v1::Batch chained;
+  *chained.mutable_problem() = to_proto(Problem{std::string(64, '0'), {{"x", DType::f32, {4}, false, {}, 0}}});
+  *chained.mutable_recipe() = to_proto(Recipe{});
+  chained.add_preludes("");
+  chained.add_candidates()->mutable_source()->set_entry("k");
+  v1::KernelChain* chain = chained.add_chains();
+  EXPECT_FALSE(from_proto(chained).ok()) << "a chain without steps";
+  v1::KernelChain::Step* step = chain->add_steps();
+  step->add_arguments(0);
+  chain->add_intermediates(64);
+  step->add_arguments(1);
+  EXPECT_TRUE(from_proto(chained).ok()) << from_proto(chained).status();
+  for (const int kernel : {-1, 1}) {
+    step->set_kernel(kernel);
+    EXPECT_FALSE(from_proto(chained).ok()) << "a kernel that is not there";
+  }
+  step->set_kernel(0);
+  for (const int argument : {-1, 2}) {
+    step->set_arguments(1, argument);
+    EXPECT_FALSE(from_proto(chained).ok()) << "a value that is not there";
+  }
+  step->set_arguments(1, 1);
+  chain->set_intermediates(0, -1);
+  EXPECT_FALSE(from_proto(chained).ok()) << "a value of less than no bytes";
 }
 
 TEST(Wire, ABatchCarriesEachPreludeOnce) {

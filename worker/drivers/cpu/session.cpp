@@ -16,6 +16,7 @@ namespace wl {
 namespace {
 
 constexpr size_t kMaxClones = 256;
+constexpr size_t kMaxArguments = 255;                 // of a kernel, without its workspace
 constexpr int64_t kMemoryReserve = int64_t{1} << 30;  // for scratch, stacks and reasonable allocations of a kernel
 
 // Of outputs beyond this many bytes, one page of some is poisoned: for a check of a search an odd number, so that what
@@ -34,7 +35,8 @@ int64_t physical_memory_bytes() {
 }
 
 bool same_arguments(const SetupCommand& a, const SetupCommand& b) {
-  return a.buffers == b.buffers && a.cold == b.cold && a.threads == b.threads && a.cache_bytes == b.cache_bytes;
+  return a.buffers == b.buffers && a.cold == b.cold && a.threads == b.threads && a.cache_bytes == b.cache_bytes &&
+         a.arena_bytes == b.arena_bytes;
 }
 
 }  // namespace
@@ -50,6 +52,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
   for (const BufferSpec& spec : command.buffers)
     for (int64_t extent : spec.shape)
       if (extent < 0) return invalid("argument ", spec.name, " has a negative extent");
+  if (command.arena_bytes < 0) return invalid("an arena of ", command.arena_bytes, " bytes");
   if (sealed_) return absl::FailedPreconditionError("another problem after a candidate");
   clones_.clear();
   slots_.clear();
@@ -57,7 +60,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
     pool_.reset();
     pool_ = std::make_unique<Pool>(std::max(1, command.threads));
   }
-  int64_t bytes = 0;
+  int64_t bytes = command.arena_bytes;
   for (const BufferSpec& spec : command.buffers) bytes += spec.bytes() + 2 * 4096;
   size_t clones = 1;
   const int64_t enough = 3 * command.cache_bytes;
@@ -77,6 +80,10 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
       WL_ASSIGN_OR_RETURN(Buffer buffer, Buffer::create(command.buffers[i].bytes(), stagger_of(i)));
       arguments.push_back(std::move(buffer));
     }
+    if (command.arena_bytes > 0) {
+      WL_ASSIGN_OR_RETURN(Buffer arena, Buffer::create(command.arena_bytes));
+      arguments.push_back(std::move(arena));
+    }
     clones_.push_back(std::move(arguments));
   }
   next_clone_ = 0;
@@ -86,7 +93,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
 absl::Status CpuSession::fill() {
   const auto threads = static_cast<uint64_t>(pool_->threads());
   for (Arguments& arguments : clones_) {
-    for (size_t i = 0; i < arguments.size(); ++i) {
+    for (size_t i = 0; i < problem_.buffers.size(); ++i) {
       const BufferSpec& spec = problem_.buffers[i];
       Buffer& buffer = arguments[i];
       if (spec.output) continue;
@@ -126,9 +133,43 @@ absl::StatusOr<CpuSession::Candidate*> CpuSession::slot(int64_t number) {
   return &at->second;
 }
 
+// Checks what the runs of the chain rely on.
+absl::Status CpuSession::assemble(const ChainCommand& command) {
+  if (!pool_) return absl::FailedPreconditionError("a chain before setup");
+  Candidate chain;
+  for (const ChainCommand::Step& step : command.steps) {
+    WL_ASSIGN_OR_RETURN(const Candidate* kernel, slot(step.slot));
+    if (!kernel->steps.empty()) return invalid("slot ", step.slot, " is a chain");
+    if (step.arguments.size() > kMaxArguments) return invalid("a step has ", step.arguments.size(), " arguments");
+    for (const ChainCommand::Argument& argument : step.arguments) {
+      const bool in_arena = argument.buffer < 0;
+      if (in_arena ? argument.offset < 0 || argument.offset >= problem_.arena_bytes
+                   : static_cast<size_t>(argument.buffer) >= problem_.buffers.size() || argument.offset != 0)
+        return invalid("no argument ", argument.buffer, " at byte ", argument.offset);
+    }
+    chain.steps.push_back({kernel->launch, step.arguments});
+  }
+  if (chain.steps.empty()) return invalid("a chain without steps");
+  slots_.insert_or_assign(command.slot, std::move(chain));
+  return absl::OkStatus();
+}
+
+void CpuSession::run_steps(const Candidate& chain, const Arguments& arguments) {
+  void* pointers[kMaxArguments + 1];
+  for (const Step& step : chain.steps) {
+    size_t n = 0;
+    for (const ChainCommand::Argument& argument : step.arguments)
+      pointers[n++] = argument.buffer < 0 ? arguments.back().data() + argument.offset
+                                          : arguments[static_cast<size_t>(argument.buffer)].data();
+    pointers[n] = pool_->workspace();
+    if (step.launch.grid > 0) pool_->launch(step.launch, pointers);
+  }
+}
+
 void CpuSession::run(const Candidate& candidate, const Arguments& arguments) {
-  void* pointers[256];
-  const size_t n = std::min<size_t>(arguments.size(), 255);
+  if (!candidate.steps.empty()) return run_steps(candidate, arguments);
+  void* pointers[kMaxArguments + 1];
+  const size_t n = std::min<size_t>(arguments.size(), kMaxArguments);
   for (size_t i = 0; i < n; ++i) pointers[i] = arguments[i].data();
   pointers[n] = pool_->workspace();
   pool_->launch(candidate.launch, pointers);
@@ -148,7 +189,7 @@ void CpuSession::each_page(const BufferSpec& spec, int64_t of_pages, F&& f) {
 }
 
 void CpuSession::poison_outputs(Arguments& arguments, bool other, int64_t of_pages) {
-  for (size_t i = 0; i < arguments.size(); ++i) {
+  for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
     each_page(spec, of_pages, [&](int, int64_t begin, int64_t end) {
@@ -167,16 +208,20 @@ std::string CpuSession::damage() const {
   for (const Arguments& arguments : clones_) {
     for (size_t i = 0; i < arguments.size(); ++i)
       if (const absl::Status status = arguments[i].check_red_zones(); !status.ok())
-        return absl::StrCat("argument ", i, " (", problem_.buffers[i].name, "): ", std::string(status.message()));
+        return absl::StrCat("argument ", i, " (", name_of(i), "): ", std::string(status.message()));
   }
   return "";
+}
+
+std::string CpuSession::name_of(size_t argument) const {
+  return argument < problem_.buffers.size() ? problem_.buffers[argument].name : "the intermediates";
 }
 
 std::vector<CheckAnswer::Unwritten> CpuSession::unwritten(const Candidate& candidate, int64_t of_pages) {
   std::vector<CheckAnswer::Unwritten> found;
   Arguments& arguments = clones_[0];
   bool integers = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
+  for (size_t i = 0; i < problem_.buffers.size(); ++i) {
     const BufferSpec& spec = problem_.buffers[i];
     if (!spec.output) continue;
     std::vector<CheckAnswer::Unwritten> parts(static_cast<size_t>(pool_->threads()));
@@ -298,6 +343,11 @@ void CpuSession::describe_address(const void* address, char* text, size_t size) 
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!arguments[i].covers(address)) continue;
       const long at = static_cast<const char*>(address) - arguments[i].data();
+      if (i >= problem_.buffers.size()) {
+        std::snprintf(text, size, " at byte %ld of the intermediates (%lld bytes)", at,
+                      static_cast<long long>(arguments[i].bytes()));
+        return;
+      }
       std::snprintf(text, size, " at byte %ld of argument %zu (%s, %s, %lld bytes)", at, i,
                     problem_.buffers[i].name.c_str(), problem_.buffers[i].output ? "output" : "read-only input",
                     static_cast<long long>(arguments[i].bytes()));

@@ -18,6 +18,7 @@ class CpuSession final : public Session {
 
   absl::Status setup(const SetupCommand& command) override;
   absl::Status load(const LoadCommand& command) override;
+  absl::Status assemble(const ChainCommand& command) override;
   absl::StatusOr<CheckAnswer> check(const CheckCommand& command) override;
   absl::StatusOr<PeekAnswer> peek(const PeekCommand& command) override;
   absl::StatusOr<TimeAnswer> time(const TimeCommand& command) override;
@@ -26,11 +27,17 @@ class CpuSession final : public Session {
   void describe_address(const void* address, char* text, size_t size) const override;
 
  private:
+  struct Step {
+    Launch launch;
+    std::vector<ChainCommand::Argument> arguments;
+  };
+  // A kernel or a chain of loaded kernels.
   struct Candidate {
     SharedObject object;
     Launch launch;
+    std::vector<Step> steps;  // of a chain
   };
-  using Arguments = std::vector<Buffer>;
+  using Arguments = std::vector<Buffer>;  // and behind them the arena, if there is one
 
   absl::Status allocate(const SetupCommand& command);
   absl::Status fill();
@@ -40,6 +47,8 @@ class CpuSession final : public Session {
   void poison_outputs(Arguments& arguments, bool other, int64_t of_pages);
   absl::StatusOr<Candidate*> slot(int64_t number);
   void run(const Candidate& candidate, const Arguments& arguments);
+  void run_steps(const Candidate& chain, const Arguments& arguments);
+  std::string name_of(size_t argument) const;
   int64_t timed(const Candidate& candidate, int64_t calls);
   void evict();
   int64_t output_bytes() const;

@@ -1,0 +1,117 @@
+// The cover of a job that refines is chosen by kernels' own times, each of which is within what times vary of its
+// rivals. Before it is the answer it is timed whole against simpler covers, whose kernels are searched for a part of
+// the trials first and for the rest of them where they come close. All of it follows from the graph and the stored
+// trials.
+#include <algorithm>
+#include <utility>
+
+#include "server/engine/jobs.h"
+
+namespace wl {
+namespace {
+
+// Adds groups that are searched and launched by no cover of the plan.
+void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
+  for (const PlannedGroup& group : groups) {
+    const auto is_it = [&](const PlannedGroup& known) { return known.key == group.key; };
+    if (!group.searched() || std::any_of(plan.groups.begin(), plan.groups.end(), is_it)) continue;
+    plan.groups.push_back(group);
+    plan.groups.back().fused_count = plan.groups.back().part_count = 0;
+    plan.groups.back().between_count = 1;
+  }
+}
+
+}  // namespace
+
+void Jobs::on_race(int64_t id) {
+  advance(id);
+}
+
+// Whether the job's plan is the one to answer with. False: the job waits for a plan, searches or a race.
+absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
+  const TuneOptions& asked = job.row.options;
+  if (job.whole.decided) return true;
+  std::vector<std::string> names = compiler_->simpler(asked.cover);
+  // Only sessions of CPUs run chains.
+  job.whole.decided = asked.kernels_alone || names.empty() || job.plan->machine.target->is_gpu();
+  if (job.whole.decided) return true;
+  if (!job.whole.simpler) {
+    plan_simpler(job, std::move(names));
+    return false;
+  }
+  std::vector<WholeCover> covers;
+  const auto add = [&](const std::string& name, const JobPlan& plan) {
+    // A cover for which some group has no right kernel is none.
+    if (auto result = assemble(plan, job.records, {}); result.ok()) covers.push_back({name, plan, *std::move(result)});
+  };
+  add(asked.cover, *job.plan);
+  for (const auto& [name, plan] : *job.whole.simpler) add(name, plan);
+  drop_equal(covers);
+  job.whole.decided = covers.size() < 2 || covers.front().name != asked.cover;
+  if (job.whole.decided) return true;
+  WL_ASSIGN_OR_RETURN(const Race* race, races_->join(job.row, chains_of(covers, job.records, asked), floor_of(covers)));
+  if (!race->trials) return false;
+  std::vector<TimedCover> timed = decide(covers, *race->trials);
+  races_->leave(job.row.id);
+  WL_RETURN_IF_ERROR(want_contenders(job, covers, timed));
+  if (busy(job)) return false;
+  const auto chosen = std::find_if(timed.begin(), timed.end(), [](const TimedCover& cover) { return cover.chosen; });
+  JobPlan plan = std::move(covers[static_cast<size_t>(chosen - timed.begin())].plan);
+  add_searched(plan, job.plan->groups);
+  job.plan = std::move(plan);
+  job.whole.timed = std::move(timed);
+  job.whole.decided = true;
+  return true;
+}
+
+void Jobs::plan_simpler(ActiveJob& job, std::vector<std::string> names) {
+  if (std::exchange(job.whole.planning, true)) return;
+  loop_->compute([this, row = job.row, names = std::move(names)] {
+    auto plans = std::make_shared<absl::StatusOr<Simpler>>(Simpler());
+    for (const std::string& name : names) {
+      TuneOptions options = row.options;
+      options.cover = name;
+      auto plan = make_plan(row.graph, options, *row.device, *compiler_);
+      if (plan.ok()) {
+        (*plans)->emplace_back(name, *std::move(plan));
+      } else {
+        *plans = plan.status();
+        break;
+      }
+    }
+    loop_->post([this, id = row.id, plans] { take_simpler(id, std::move(*plans)); });
+  });
+}
+
+void Jobs::take_simpler(int64_t job_id, absl::StatusOr<Simpler> simpler) {
+  const auto found = jobs_.find(job_id);
+  if (found == jobs_.end()) return;
+  ActiveJob& job = found->second;
+  if (job.row.cancelling || job.stopping) return advance(job_id);
+  if (!simpler.ok()) return finish(job, JobState::kFailed, simpler.status());
+  for (const auto& [name, plan] : *simpler) {
+    for (const PlannedGroup& group : plan.groups) {
+      const absl::Status status = want(job, group, group.searched() ? first_trials(job.row.options.trials) : 1);
+      if (!status.ok()) return finish(job, JobState::kFailed, status);
+    }
+    add_searched(*job.plan, plan.groups);
+  }
+  job.whole.simpler = *std::move(simpler);
+  advance(job_id);
+}
+
+// Kernels of simpler covers that come close are searched as long as those of the job's own cover.
+absl::Status Jobs::want_contenders(ActiveJob& job, const std::vector<WholeCover>& covers,
+                                   const std::vector<TimedCover>& timed) {
+  for (size_t i : contenders(timed)) {
+    for (const GroupResult& used : covers[i].result.groups) {
+      if (job.wanted[used.key] >= job.row.options.trials) continue;
+      const std::vector<PlannedGroup>& groups = covers[i].plan.groups;
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.key == used.key; });
+      WL_RETURN_IF_ERROR(want(job, *group, job.row.options.trials));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace wl

@@ -1,0 +1,106 @@
+#include "server/engine/races.h"
+
+#include <utility>
+
+namespace wl {
+namespace {
+
+constexpr int64_t kPhase = 1;  // of a race's batch: what it decides frees the job, as a promotion does
+
+BatchRow row_of(const Race& race, const Batch& batch) {
+  BatchRow row;
+  row.id = cat("s", race.row.id, "/whole");
+  row.search_id = race.row.id;
+  row.phase = kPhase;
+  row.candidates = reported_of(batch);
+  row.size = static_cast<int64_t>(row.candidates.size());
+  return row;
+}
+
+}  // namespace
+
+absl::StatusOr<const Race*> Races::join(const JobRow& job, Batch batch, double floor_ns) {
+  SearchRow wanted;
+  wanted.key = batch.problem.key;
+  wanted.environment = job.device->compiler_versions;
+  wanted.strategy = job.options.strategy;
+  wanted.seed = job.options.seed;
+  wanted.team = job.team;
+  WL_ASSIGN_OR_RETURN(SearchRow row, store_->open_search(job.id, wanted, /*retune=*/false));
+  const auto [at, is_new] = races_.try_emplace(row.id);
+  Race& race = at->second;
+  race.jobs.insert(job.id);
+  if (!is_new) return &race;
+  race.row = std::move(row);
+  const absl::Status status = offer(race, job, std::move(batch), floor_ns);
+  if (status.ok()) return &race;
+  races_.erase(at);
+  return status;
+}
+
+// Unless the store has its trials. A batch that was open when the coordinator ended is the same one.
+absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double floor_ns) {
+  WL_ASSIGN_OR_RETURN(const std::vector<BatchRow> open, store_->open_batches(race.row.id));
+  WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(race.row.id));
+  if (!stored.empty()) {
+    race.trials.emplace();
+    for (const PhaseTrial& item : stored) race.trials->push_back(item.trial);
+    return absl::OkStatus();
+  }
+  BatchRow row = open.empty() ? row_of(race, batch) : open.front();
+  if (open.empty()) WL_RETURN_IF_ERROR(store_->put_round(row, race.row.id, kPhase, {}));
+  batch.id = race.batch_id = row.id;
+  race.device = *job.device;
+  batch.trace = job.trace;
+  Offer offer;
+  offer.batch = std::make_shared<const Batch>(std::move(batch));
+  offer.search_id = race.row.id;
+  offer.device = *job.device;
+  offer.order = {0, job.id, 0};
+  offer.row = std::move(row);
+  offer.floor_ns = floor_ns;
+  offer.team = job.team;
+  offer.rules = options_.rules(job.team);
+  leases_->offer(std::move(offer));
+  return absl::OkStatus();
+}
+
+void Races::leave(int64_t job_id) {
+  for (auto at = races_.begin(); at != races_.end();) {
+    Race& race = at->second;
+    race.jobs.erase(job_id);
+    if (race.jobs.empty() && !race.trials) (void)leases_->take_back(race.batch_id, "", /*leased_too=*/true);
+    at = race.jobs.empty() ? races_.erase(at) : std::next(at);
+  }
+}
+
+void Races::tick() {
+  std::vector<int64_t> stuck;
+  for (const auto& [id, race] : races_) {
+    const bool can = race.trials || leases_->can_be_had(race.batch_id);
+    if (!can && !workers_->names_here(race.device, race.row.team).empty()) stuck.push_back(id);
+  }
+  for (int64_t id : stuck) {
+    const auto at = races_.find(id);
+    if (at != races_.end() && leases_->take_back(at->second.batch_id, "", /*leased_too=*/false)) end(at->second, {});
+  }
+}
+
+void Races::on_trials(int64_t search_id, const std::vector<Trial>& trials) {
+  const auto at = races_.find(search_id);
+  if (at != races_.end() && !at->second.trials) end(at->second, trials);
+}
+
+// The job goes on without it: its cover is as good as its kernels' own times say.
+void Races::on_store_failure(int64_t search_id, const absl::Status& status) {
+  const auto at = races_.find(search_id);
+  if (lasts(status) && at != races_.end() && !at->second.trials) end(at->second, {});
+}
+
+void Races::end(Race& race, std::vector<Trial> trials) {
+  race.trials = std::move(trials);
+  const std::set<int64_t> waiting = race.jobs;  // A job may leave the race, and end it.
+  for (int64_t job : waiting) over_(job);
+}
+
+}  // namespace wl

@@ -1,0 +1,309 @@
+// Covers that are timed whole before one is chosen: by scripted times, with restarts, and with what a batch is made of.
+#include "server/jobs/whole.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <set>
+
+#include "tests/server/scratch.h"
+#include "tests/server/service.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Trial took(int64_t ns) {
+  Trial trial;
+  trial.outcome = Outcome::kCorrect;
+  trial.samples_ns = {ns, ns};
+  return trial;
+}
+
+Trial failed(const std::string& why) {
+  Trial trial;
+  trial.outcome = Outcome::kRuntimeError;
+  trial.message = why;
+  return trial;
+}
+
+// A service whose refined cover, of two kernels, has one of a single kernel and one of three beside it.
+struct WholeService : Service {
+  explicit WholeService(const std::string& file, const std::string& listen = "") : Service(file, 15, listen, 0, true) {
+    compiler.simpler_covers = {"fused", "single"};
+  }
+};
+
+Hooks by_times(std::map<std::string, Trial> times) {
+  return {.whole = [times = std::move(times)](const KernelChain& chain) { return times.at(chain.plan); }};
+}
+
+const TimedCover& chosen(const Job& job) {
+  const auto& covers = job.result->covers;
+  const auto at = std::find_if(covers.begin(), covers.end(), [](const TimedCover& cover) { return cover.chosen; });
+  WL_CHECK(at != covers.end(), "no cover was chosen");
+  return *at;
+}
+
+TuneOptions planned(int64_t n) {
+  TuneOptions options = trials(n);
+  options.cover = "refined";
+  return options;
+}
+
+struct Race {
+  int64_t refined, fused, single;
+  const char* chosen;
+  int64_t kernels;
+};
+
+TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
+  for (const Race& race : {
+           Race{1000, 2000, 3000, "refined", 2}, Race{1500, 1600, 1200, "single", 3},
+           Race{1500, 1100, 1200, "fused", 1},
+           Race{1000, 1009, 2000, "fused", 1},  // within noise of the refined one, with fewer kernels
+           Race{1000, 1020, 2000, "refined", 2}, Race{1000, 3000, 995, "refined", 2},  // no gain for a kernel more
+       }) {
+    Scratch scratch;
+    WholeService service(scratch.path("a.db"));
+    FakeWorker worker(
+        service.channel, "w",
+        by_times({{"refined", took(race.refined)}, {"fused", took(race.fused)}, {"single", took(race.single)}}));
+    const Job job = service.run("r", planned(24));
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    ASSERT_EQ(job.result->covers.size(), 3u);
+    EXPECT_EQ(chosen(job).name, race.chosen) << race.refined << " " << race.fused << " " << race.single;
+    EXPECT_EQ(job.result->kernels, race.kernels);
+    EXPECT_EQ(job.result->steps.size(), static_cast<size_t>(race.kernels));
+    EXPECT_FALSE(chosen(job).why.empty());
+    // The answer is stored with what it was decided by.
+    const auto again = service.create("again", planned(24));
+    EXPECT_TRUE(again->cached);
+    EXPECT_EQ(again->result->covers, job.result->covers);
+  }
+}
+
+TEST(WholeCovers, ACoverThatFailsIsNotChosen) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w",
+                    by_times({{"refined", took(2000)}, {"fused", failed("SIGSEGV")}, {"single", took(2500)}}));
+  const Job job = service.run("r", planned(24));
+  EXPECT_EQ(chosen(job).name, "refined");
+  EXPECT_THAT(job.result->covers[1].why, HasSubstr("SIGSEGV"));
+}
+
+TEST(WholeCovers, WithoutTimesTheKernelsDecide) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  const Trial none = failed("no memory");
+  FakeWorker worker(service.channel, "w", by_times({{"refined", none}, {"fused", none}, {"single", none}}));
+  const Job job = service.run("r", planned(24));
+  ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+  EXPECT_EQ(chosen(job).name, "refined");
+  EXPECT_THAT(chosen(job).why, HasSubstr("no cover was timed"));
+}
+
+// What no machine can reach is not believed, so it wins nothing.
+TEST(WholeCovers, ATimeBelowTheFloorWinsNothing) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w",
+                    by_times({{"refined", took(5000)}, {"fused", took(6000)}, {"single", took(1)}}));
+  const Job job = service.run("r", planned(24));
+  EXPECT_EQ(chosen(job).name, "refined");
+  EXPECT_THAT(job.result->covers[2].why, HasSubstr("not believed"));
+}
+
+TEST(WholeCovers, NoneAreTimedWhereAJobAsksForKernelsAlone) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  FakeWorker worker(service.channel, "w");
+  TuneOptions options = planned(24);
+  options.kernels_alone = true;
+  const Job job = service.run("r", options);
+  EXPECT_THAT(job.result->covers, IsEmpty());
+  for (const MeasuredPlan& item : worker.measured()) EXPECT_THAT(item.batch, ::testing::Not(HasSubstr("whole")));
+  EXPECT_FALSE(service.create("with", planned(24))->cached) << "it is another answer";
+}
+
+// Kernels of simpler covers get a part of the trials, and the rest where their cover comes close.
+TEST(WholeCovers, OnlyThoseThatComeCloseAreSearchedToTheEnd) {
+  for (const auto& [single, wanted] : {std::pair{4000, 8}, std::pair{2100, 32}}) {
+    Scratch scratch;
+    WholeService service(scratch.path("a.db"));
+    FakeWorker worker(service.channel, "w",
+                      by_times({{"refined", took(2000)}, {"fused", took(9000)}, {"single", took(single)}}));
+    const Job job = service.run("r", planned(32));
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    EXPECT_EQ(chosen(job).name, "refined");
+    int64_t asked = 32;
+    for (const GroupProgress& progress : job.progress.groups) {
+      const auto record = service.record(progress.key);
+      if (record.ok() && record->ops == 1) asked = std::min(asked, record->trials_asked);
+    }
+    EXPECT_EQ(asked, wanted) << single;
+  }
+}
+
+// Killed while a worker has the batch, before it and after it: the same covers are compared and the same one is chosen.
+TEST(WholeCovers, ARestartGoesOnWithTheSameRace) {
+  Scratch scratch;
+  for (const int after : {0, 1, 2}) {
+    const std::string file = scratch.path(cat("restarted", after, ".db")), address = "unix:" + scratch.path("socket");
+    auto service = std::make_unique<WholeService>(file, address);
+    std::latch reached{1}, restarted{1};
+    std::atomic<int> races = 0;
+    Hooks hooks = by_times({{"refined", took(2000)}, {"fused", took(2600)}, {"single", took(1900)}});
+    hooks.before = [&](const Batch& batch) {
+      if (batch.chains.empty() || ++races != after) return;
+      reached.count_down();
+      restarted.wait();
+    };
+    FakeWorker worker(dial(address), "w", hooks);
+    ASSERT_TRUE(service->create("r", planned(24)).ok());
+    if (after > 0) {
+      reached.wait();
+      service.reset();
+      service = std::make_unique<WholeService>(file, address);
+      restarted.count_down();
+    }
+    const std::vector<Job> seen = service->watch("jobs/1");
+    ASSERT_FALSE(seen.empty());
+    ASSERT_EQ(seen.back().state, JobState::kSucceeded) << seen.back().error;
+    EXPECT_EQ(chosen(seen.back()).name, "single") << after;
+    std::vector<int64_t> times;
+    for (const TimedCover& cover : seen.back().result->covers) times.push_back(cover.samples_ns.front());
+    EXPECT_EQ(times, (std::vector<int64_t>{2000, 2600, 1900})) << after;
+  }
+}
+
+TEST(WholeCovers, AWorkerThatVanishesLosesNothing) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  const Hooks times = by_times({{"refined", took(2000)}, {"fused", took(2600)}, {"single", took(1900)}});
+  std::latch reached{1}, replaced{1};
+  Hooks first = times;
+  first.before = [&](const Batch& batch) {
+    if (batch.chains.empty()) return;
+    reached.count_down();
+    replaced.wait();
+  };
+  FakeWorker vanishing(service.channel, "w", first);
+  const auto job = service.create("r", planned(24));
+  reached.wait();
+  // Its name is taken over, so its lease is lost at once.
+  FakeWorker other(service.channel, "w", times);
+  const Job end = service.watch(job->name).back();
+  replaced.count_down();
+  EXPECT_EQ(end.state, JobState::kSucceeded) << end.error;
+  EXPECT_EQ(chosen(end).name, "single");
+}
+
+TEST(WholeCovers, ACancelledRaceKeepsTheBestByKernels) {
+  Scratch scratch;
+  WholeService service(scratch.path("a.db"));
+  std::latch reached{1}, cancelled{1};
+  FakeWorker worker(service.channel, "w", {.before = [&](const Batch& batch) {
+                      if (batch.chains.empty()) return;
+                      reached.count_down();
+                      cancelled.wait();
+                    }});
+  const auto job = service.create("r", planned(24));
+  reached.wait();
+  EXPECT_TRUE(service.cancel(job->name));
+  const Job end = service.watch(job->name).back();
+  cancelled.count_down();
+  EXPECT_EQ(end.state, JobState::kCancelled);
+  ASSERT_TRUE(end.result.has_value());
+  EXPECT_THAT(end.result->covers, IsEmpty());
+  EXPECT_EQ(end.result->kernels, 2);
+}
+
+// --- what a batch is made of
+
+constexpr char kInputIsOutput[] = R"(graph {
+  %0 = input "x" : f32[64,32] normal(0,1)
+  %1 = exp %0 : f32[64,32]
+  %2 = tanh %1 : f32[64,32]
+  output "same" %0
+  output "y" %2
+  output "y again" %2
+}
+)";
+
+WholeCover cover_of(const std::string& graph, const std::string& name, Records& records) {
+  const FakeCompiler compiler;
+  TuneOptions options;
+  options.cover = name;
+  auto plan = make_plan(graph, options, fake_device(), compiler);
+  WL_CHECK(plan.ok(), plan.status().ToString());
+  for (const PlannedGroup& group : plan->groups) {
+    KernelRecord& record = records[group.key];
+    record.key = group.key;
+    record.samples_ns = record.default_samples_ns = {100, 100};
+    record.source.entry = "k" + group.key.substr(0, 8);
+    record.source.target = "cpu:avx2";
+    record.digest = sha256_hex(group.key);
+  }
+  auto result = assemble(*plan, records, {});
+  WL_CHECK(result.ok(), result.status().ToString());
+  return {name, *std::move(plan), *std::move(result)};
+}
+
+TEST(Chains, NameEveryValueOnce) {
+  Records records;
+  const Batch batch = chains_of({cover_of(kInputIsOutput, "single", records)}, records, {});
+  ASSERT_EQ(batch.problem.buffers.size(), 2u) << "an input that is an output, and an output of two names";
+  EXPECT_FALSE(batch.problem.buffers[0].output);
+  EXPECT_TRUE(batch.problem.buffers[1].output);
+  ASSERT_EQ(batch.chains.size(), 1u);
+  EXPECT_EQ(batch.chains[0].intermediates, (std::vector<int64_t>{64 * 32 * 4}));
+  ASSERT_EQ(batch.chains[0].steps.size(), 2u);
+  EXPECT_EQ(batch.chains[0].steps[0].arguments, (std::vector<int>{0, 2}));
+  EXPECT_EQ(batch.chains[0].steps[1].arguments, (std::vector<int>{2, 1}));
+}
+
+TEST(Chains, ShareKernelsAndNoNumber) {
+  Records records;
+  const Batch batch = chains_of({cover_of(kGraph, "fused", records), cover_of(kGraph, "single", records)}, records, {});
+  ASSERT_EQ(batch.chains.size(), 2u);
+  EXPECT_EQ(batch.chains[0].steps.size(), 1u);
+  EXPECT_EQ(batch.chains[1].steps.size(), 3u);
+  EXPECT_EQ(batch.candidates.size(), 4u);
+  std::set<int64_t> numbers;
+  for (const KernelChain& chain : batch.chains) EXPECT_TRUE(numbers.insert(chain.trial).second);
+  for (const Candidate& kernel : batch.candidates) EXPECT_TRUE(numbers.insert(kernel.trial).second);
+}
+
+TEST(Chains, AnotherKernelMakesAnotherRace) {
+  Records records;
+  const auto covers = [&] {
+    return std::vector<WholeCover>{cover_of(kGraph, "fused", records), cover_of(kGraph, "single", records)};
+  };
+  const std::vector<WholeCover> before = covers();
+  const std::string key = chains_of(before, records, {}).problem.key;
+  EXPECT_EQ(chains_of(covers(), records, {}).problem.key, key);
+  std::vector<WholeCover> after = before;
+  after[1].result.groups[0].record_digest = sha256_hex("another");
+  EXPECT_NE(chains_of(after, records, {}).problem.key, key);
+  TuneOptions cold;
+  cold.cold = true;
+  EXPECT_NE(chains_of(before, records, cold).problem.key, key);
+}
+
+TEST(Chains, ACoverThatRunsTheSameIsDropped) {
+  Records records;
+  std::vector<WholeCover> covers = {cover_of(kGraph, "fused", records), cover_of(kGraph, "single", records),
+                                    cover_of(kGraph, "fused", records)};
+  drop_equal(covers);
+  ASSERT_EQ(covers.size(), 2u);
+  EXPECT_EQ(covers[0].name, "fused");
+  EXPECT_EQ(covers[1].name, "single");
+}
+
+}  // namespace
+}  // namespace wl
