@@ -46,7 +46,7 @@ struct Engine::Impl {
                        options.stored(trials);
                        loop.post([this, search_id, batch_id, trials, worker] {
                          searches.on_trials(search_id, batch_id, trials, worker);
-                         races.on_trials(search_id, trials);
+                         races.on_trials(search_id, batch_id, trials);
                        });
                      },
                  .split =

@@ -11,9 +11,10 @@
 namespace wl {
 namespace {
 
-constexpr double kSameTime = 1.01;   // least times of whole covers that are this close count as the same
-constexpr double kContender = 1.15;  // what a search of all trials may win over one of the first
-constexpr int64_t kFirstPart = 4;    // of the trials that a job asks for: a quarter
+constexpr double kSameTime = 1.01;         // least times of whole covers that are this close count as the same
+constexpr double kDisturbedRounds = 1.15;  // as far as medians of an idle machine are not above the least times
+constexpr double kContender = 1.15;        // what a search of all trials may win over one of the first
+constexpr int64_t kFirstPart = 4;          // of the trials that a job asks for: a quarter
 
 // What a batch calls the values of an answer: the inputs and outputs of the graph, then the intermediates.
 class ChainValues {
@@ -132,6 +133,31 @@ double floor_of(const std::vector<WholeCover>& covers) {
     least = least > 0 ? std::min(least, sum) : sum;
   }
   return least;
+}
+
+std::vector<Trial> together(const std::vector<Trial>& trials) {
+  std::vector<Trial> sums;
+  for (const Trial& trial : trials) {
+    const auto at = std::find_if(sums.begin(), sums.end(), [&](const Trial& sum) { return sum.plan == trial.plan; });
+    if (at == sums.end()) {
+      sums.push_back(trial);
+    } else if (at->outcome != Outcome::kCorrect || trial.outcome != Outcome::kCorrect) {
+      if (at->outcome == Outcome::kCorrect) *at = trial;  // what fails once is not served
+    } else {
+      at->samples_ns.insert(at->samples_ns.end(), trial.samples_ns.begin(), trial.samples_ns.end());
+    }
+  }
+  return sums;
+}
+
+bool were_disturbed(const std::vector<Trial>& trials) {
+  int disturbed = 0, timed = 0;
+  for (const Trial& trial : together(trials)) {
+    if (trial.outcome != Outcome::kCorrect || trial.samples_ns.empty()) continue;
+    ++timed;
+    disturbed += median_of(trial.samples_ns) > kDisturbedRounds * undisturbed_ns(trial.samples_ns) ? 1 : 0;
+  }
+  return 2 * disturbed > timed;
 }
 
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials) {

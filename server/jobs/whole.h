@@ -30,6 +30,12 @@ Batch chains_of(const std::vector<WholeCover>& covers, const Records& records, c
 // ns that the fastest of the covers takes at least (compiler/model/roofline.h).
 double floor_of(const std::vector<WholeCover>& covers);
 
+// Whether most covers took much longer in most rounds than in the fastest two: other load ran meanwhile, and a cover
+// may have met it in every round. They are timed again then. `trials`: of one batch or of several.
+bool were_disturbed(const std::vector<Trial>& trials);
+// The trials of several batches of the same covers as those of one: samples of one name together.
+std::vector<Trial> together(const std::vector<Trial>& trials);
+
 // What the covers took: one entry each, of which one is chosen. That is the cover that took the least time, unless
 // others took as long within what times vary: of these the one with the fewest kernels, then the fewest bytes. A cover
 // without a time is not chosen, unless none has one: then the first is. `trials`: by name of the cover.

@@ -1,17 +1,21 @@
 #include "server/engine/races.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "server/jobs/whole.h"
 
 namespace wl {
 namespace {
 
-constexpr int64_t kPhase = 1;  // of a race's batch: what it decides frees the job, as a promotion does
+constexpr int64_t kMostRaces = 3;  // batches of a race
 
-BatchRow row_of(const Race& race, const Batch& batch) {
+// The phase of a race's n-th batch is n: what it decides frees the job, as a promotion does.
+BatchRow row_of(const Race& race, const Batch& batch, int64_t phase) {
   BatchRow row;
-  row.id = cat("s", race.row.id, "/whole");
+  row.id = cat("s", race.row.id, "/whole", phase);
   row.search_id = race.row.id;
-  row.phase = kPhase;
+  row.phase = phase;
   row.candidates = reported_of(batch);
   row.size = static_cast<int64_t>(row.candidates.size());
   return row;
@@ -38,29 +42,39 @@ absl::StatusOr<const Race*> Races::join(const JobRow& job, Batch batch, double f
   return status;
 }
 
-// Unless the store has its trials. A batch that was open when the coordinator ended is the same one.
+// Takes over the trials that the store has. A batch that was open when the coordinator ended is the same one.
 absl::Status Races::offer(Race& race, const JobRow& job, Batch batch, double floor_ns) {
   WL_ASSIGN_OR_RETURN(const std::vector<BatchRow> open, store_->open_batches(race.row.id));
   WL_ASSIGN_OR_RETURN(const std::vector<PhaseTrial> stored, store_->trials(race.row.id));
-  if (!stored.empty()) {
-    race.trials.emplace();
-    for (const PhaseTrial& item : stored) race.trials->push_back(item.trial);
+  batch.trace = job.trace;
+  race.offer.batch = std::make_shared<const Batch>(std::move(batch));
+  race.offer.search_id = race.row.id;
+  race.offer.device = *job.device;
+  race.offer.order = {0, job.id, 0};
+  race.offer.floor_ns = floor_ns;
+  race.offer.team = job.team;
+  race.offer.rules = options_.rules(job.team);
+  int64_t phase = 0;
+  for (const PhaseTrial& item : stored) {
+    race.so_far.push_back(item.trial);
+    phase = std::max(phase, item.phase);
+  }
+  if (open.empty() && phase > 0 && (phase >= kMostRaces || !were_disturbed(race.so_far))) {
+    race.trials = together(race.so_far);
     return absl::OkStatus();
   }
-  BatchRow row = open.empty() ? row_of(race, batch) : open.front();
-  if (open.empty()) WL_RETURN_IF_ERROR(store_->put_round(row, race.row.id, kPhase, {}));
-  batch.id = race.batch_id = row.id;
-  race.device = *job.device;
-  batch.trace = job.trace;
-  Offer offer;
+  return offer_next(race, open, phase + 1);
+}
+
+// Offers the batch that is open in the store, or one of a phase.
+absl::Status Races::offer_next(Race& race, const std::vector<BatchRow>& open, int64_t phase) {
+  Batch batch = *race.offer.batch;
+  Offer offer = race.offer;
+  offer.row = open.empty() ? row_of(race, batch, phase) : open.front();
+  if (open.empty()) WL_RETURN_IF_ERROR(store_->put_round(offer.row, race.row.id, phase, {}));
+  batch.id = race.batch_id = offer.row.id;
+  batch.phase = offer.row.phase;
   offer.batch = std::make_shared<const Batch>(std::move(batch));
-  offer.search_id = race.row.id;
-  offer.device = *job.device;
-  offer.order = {0, job.id, 0};
-  offer.row = std::move(row);
-  offer.floor_ns = floor_ns;
-  offer.team = job.team;
-  offer.rules = options_.rules(job.team);
   leases_->offer(std::move(offer));
   return absl::OkStatus();
 }
@@ -78,7 +92,7 @@ void Races::tick() {
   std::vector<int64_t> stuck;
   for (const auto& [id, race] : races_) {
     const bool can = race.trials || leases_->can_be_had(race.batch_id);
-    if (!can && !workers_->names_here(race.device, race.row.team).empty()) stuck.push_back(id);
+    if (!can && !workers_->names_here(race.offer.device, race.row.team).empty()) stuck.push_back(id);
   }
   for (int64_t id : stuck) {
     const auto at = races_.find(id);
@@ -86,9 +100,15 @@ void Races::tick() {
   }
 }
 
-void Races::on_trials(int64_t search_id, const std::vector<Trial>& trials) {
+void Races::on_trials(int64_t search_id, const std::string& batch_id, const std::vector<Trial>& trials) {
   const auto at = races_.find(search_id);
-  if (at != races_.end() && !at->second.trials) end(at->second, trials);
+  if (at == races_.end() || at->second.trials || at->second.batch_id != batch_id) return;
+  Race& race = at->second;
+  const auto count = static_cast<int64_t>(race.offer.batch->chains.size());
+  race.so_far.insert(race.so_far.end(), trials.begin(), trials.end());
+  const int64_t phase = static_cast<int64_t>(race.so_far.size()) / std::max<int64_t>(count, 1);
+  if (phase < kMostRaces && were_disturbed(race.so_far) && offer_next(race, {}, phase + 1).ok()) return;
+  end(race, together(race.so_far));
 }
 
 // The job goes on without it: its cover is as good as its kernels' own times say.
