@@ -29,11 +29,31 @@ const CallValue& Call::value(int index) const {
   return *inputs_[static_cast<size_t>(index)];
 }
 
+namespace {
+
+// The axis along which integers count 0, 1, 2, ..., as those of an iota do; -1: there is none.
+int counted_axis(const Literal& literal) {
+  if (literal.values.size() < 2 || (literal.dtype != DType::i32 && literal.dtype != DType::i64)) return -1;
+  const std::vector<int64_t> strides = row_major_strides(literal.shape);
+  for (size_t axis = 0; axis < literal.shape.size(); ++axis) {
+    if (literal.shape[axis] < 2) continue;
+    bool counts = true;
+    for (size_t i = 0; i < literal.values.size() && counts; ++i)
+      counts = literal.values[i] == static_cast<double>(static_cast<int64_t>(i) / strides[axis] % literal.shape[axis]);
+    if (counts) return static_cast<int>(axis);
+  }
+  return -1;
+}
+
+}  // namespace
+
 T Call::materialise(CallValue& value) {
   if (cache_ && value.node >= 0) return T(this, value.node);
   NodeId id;
   if (value.literal && value.literal->is_splat()) {
     id = builder_.constant(value.literal->values[0], value.dtype, value.shape);
+  } else if (const int axis = value.literal ? counted_axis(*value.literal) : -1; axis >= 0) {
+    id = builder_.iota(value.dtype, value.shape, axis);
   } else {
     id = input(value);
   }

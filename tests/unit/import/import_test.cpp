@@ -74,6 +74,24 @@ TEST(Import, SmallInitializersAreLiteralsLargeOnesAreDrawn) {
   EXPECT_THAT(text, HasSubstr("input \"big\" : f32[20000] normal(3,2)"));
 }
 
+TEST(Import, IntegersThatCountArePlaces) {
+  auto model = empty_model();
+  add_input(model, "x", onnx::TensorProto::INT64, {3, 2});
+  add_initializer(model, "rows", {.type = onnx::TensorProto::INT64, .shape = {3, 1}, .values = {0, 1, 2}});
+  add_initializer(model, "columns", {.type = onnx::TensorProto::INT64, .shape = {3, 2}, .values = {0, 1, 0, 1, 0, 1}});
+  add_initializer(model, "others", {.type = onnx::TensorProto::INT64, .shape = {3, 1}, .values = {0, 1, 3}});
+  add_node(model, "Add", {"x", "rows"}, {"a"});
+  add_node(model, "Mul", {"a", "columns"}, {"b"});
+  add_node(model, "Sub", {"b", "others"}, {"c"});
+  add_output(model, "c");
+  const Imported imported = import_model(model);
+  EXPECT_THAT(imported.weights, ElementsAre("others"));
+  const std::string text = print(imported.graph);
+  EXPECT_THAT(text, HasSubstr("iota axis=[0] : i64[3,1]"));
+  EXPECT_THAT(text, HasSubstr("iota axis=[1] : i64[3,2]"));
+  EXPECT_THAT(text, HasSubstr("literal(0,1,3)"));
+}
+
 TEST(Import, ShapeArithmeticFolds) {
   // The graph computes reshape(x, concat(shape(x)[0:1] * 2, [-1])).
   auto model = empty_model();
