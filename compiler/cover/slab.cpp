@@ -62,12 +62,13 @@ bool reshaped(const Shape& from, const Shape& to, const Cuts& wanted, Cuts& need
 
 class Demand {
  public:
-  Demand(const Graph& group, Slab& slab) : group_(group), slab_(slab) {}
+  Demand(const Graph& group, const CarriedAxis* carried, int64_t turn, Slab& slab)
+      : group_(group), carried_(carried), turn_(turn), slab_(slab) {}
 
   absl::Status run(const Cuts& first) {
     slab_.cuts.resize(group_.nodes.size());
     slab_.needed.assign(group_.nodes.size(), 0);
-    WL_RETURN_IF_ERROR(want(group_.outputs[0].node, first, group_.outputs[0].node));
+    WL_RETURN_IF_ERROR(want(group_.outputs[0].node, first));
     for (size_t i = 1; i < group_.outputs.size(); ++i) WL_RETURN_IF_ERROR(also(group_.outputs[i].node, first));
     for (auto id = static_cast<NodeId>(group_.nodes.size()); id-- > 0;)
       if (slab_.needed[id]) WL_RETURN_IF_ERROR(operands_of(id));
@@ -77,10 +78,7 @@ class Demand {
  private:
   const Shape& shape(NodeId id) const { return group_.nodes[id].shape; }
 
-  absl::Status want(NodeId id, const Cuts& cuts, NodeId reader) {
-    const Node& node = group_.nodes[id];
-    if (node.op == Op::iota && cuts[node.ints[0]].axis >= 0)
-      return invalid(what(group_, reader), ": counts along a dimension that is divided among blocks");
+  absl::Status want(NodeId id, const Cuts& cuts) {
     if (slab_.needed[id] && slab_.cuts[id] != cuts)
       return invalid(what(group_, id), ": one op needs all of it and another only a block's part");
     slab_.needed[id] = 1;
@@ -94,7 +92,7 @@ class Demand {
     const Shape& main = shape(group_.outputs[0].node);
     for (size_t i = 0; i < first.size(); ++i)
       if (first[i].axis >= 0 && shape(id)[i] != main[i]) return absl::OkStatus();
-    return want(id, first, id);
+    return want(id, first);
   }
 
   absl::Status refuse(NodeId id) const {
@@ -113,15 +111,17 @@ class Demand {
         return contracted(id);
       case OpClass::kReduce:
         for (size_t i = 0, kept = 0; i < theirs.size(); ++i)
-          if (!std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))) theirs[i] = mine[kept++];
-        return want(node.operands[0], theirs, id);
+          theirs[i] = std::count(node.ints.begin(), node.ints.end(), static_cast<int64_t>(i))
+                          ? reduced(node.operands[0], i)
+                          : mine[kept++];
+        return want(node.operands[0], theirs);
       case OpClass::kGather:
         theirs = mine;
         theirs[node.ints[0]] = {};
-        WL_RETURN_IF_ERROR(want(node.operands[1], mine, id));
-        return want(node.operands[0], theirs, id);
+        WL_RETURN_IF_ERROR(want(node.operands[1], mine));
+        return want(node.operands[0], theirs);
       default:
-        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
+        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine));
         return absl::OkStatus();
     }
   }
@@ -137,7 +137,7 @@ class Demand {
         break;
       case ViewKind::kJoined:
         if (mine[node.ints[0]].axis >= 0) return refuse(id);
-        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine, id));
+        for (NodeId operand : node.operands) WL_RETURN_IF_ERROR(want(operand, mine));
         return absl::OkStatus();
       case ViewKind::kAxes: {
         const ViewMap map = view_map(node, from);
@@ -153,7 +153,7 @@ class Demand {
         break;
       }
     }
-    return want(node.operands[0], theirs, id);
+    return want(node.operands[0], theirs);
   }
 
   absl::Status contracted(NodeId id) {
@@ -162,14 +162,24 @@ class Demand {
     for (size_t k = 0; k < 2; ++k) {
       const std::string& letters = k == 0 ? einsum.a : einsum.b;
       Cuts theirs = whole(shape(node.operands[k]));
-      for (size_t i = 0; i < letters.size(); ++i)
-        if (const size_t at = einsum.out.find(letters[i]); at != std::string::npos) theirs[i] = slab_.cuts[id][at];
-      WL_RETURN_IF_ERROR(want(node.operands[k], theirs, id));
+      for (size_t i = 0; i < letters.size(); ++i) {
+        const size_t at = einsum.out.find(letters[i]);
+        theirs[i] = at != std::string::npos ? slab_.cuts[id][at] : reduced(node.operands[k], i);
+      }
+      WL_RETURN_IF_ERROR(want(node.operands[k], theirs));
     }
     return absl::OkStatus();
   }
 
+  // The cut of a dimension of an operand that a reduction sums over.
+  Slab::Cut reduced(NodeId operand, size_t dimension) const {
+    if (carried_ == nullptr || carried_->dim[operand] != static_cast<int>(dimension)) return {};
+    return {static_cast<int>(slab_.counts.size()), turn_};
+  }
+
   const Graph& group_;
+  const CarriedAxis* carried_;
+  const int64_t turn_;
   Slab& slab_;
 };
 
@@ -217,6 +227,15 @@ absl::Status build(const Graph& group, Slab& slab) {
       continue;
     }
     if (!slab.needed[id]) continue;
+    if (node.op == Op::iota && cuts[node.ints[0]].axis >= 0) {
+      const int64_t axis = node.ints[0], length = cuts[axis].length;
+      const NodeId counted =
+          add({.op = Op::input, .dtype = node.dtype, .shape = {length}, .text = cat("counted", id)}, id);
+      Node spread{.op = Op::broadcast, .dtype = node.dtype, .shape = node.shape, .operands = {counted}, .ints = {axis}};
+      for (size_t i = 0; i < cuts.size(); ++i) spread.shape[i] = length_of(cuts[i], node.shape[i]);
+      now[id] = add(std::move(spread), id);
+      continue;
+    }
     for (size_t i = 0; i < cuts.size(); ++i) node.shape[i] = length_of(cuts[i], node.shape[i]);
     for (NodeId& operand : node.operands) operand = now[operand];
     now[id] = add(std::move(node), id);
@@ -226,7 +245,8 @@ absl::Status build(const Graph& group, Slab& slab) {
 }
 
 // slab_of() without the graph.
-absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths) {
+absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& lengths,
+                             const CarriedAxis* carried = nullptr, int64_t turn = 0) {
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (lengths.size() != shape.size()) return invalid(lengths.size(), " lengths for ", shape_text(shape));
   Slab slab;
@@ -238,7 +258,8 @@ absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& len
     cuts[i] = {static_cast<int>(slab.counts.size()), lengths[i]};
     slab.counts.push_back(shape[i] / lengths[i]);
   }
-  WL_RETURN_IF_ERROR(Demand(group, slab).run(cuts));
+  if (carried != nullptr) slab.turns = carried->extent / turn;
+  WL_RETURN_IF_ERROR(Demand(group, carried, turn, slab).run(cuts));
   WL_RETURN_IF_ERROR(check_no_repeats(group, slab));
   return slab;
 }
@@ -246,20 +267,29 @@ absl::StatusOr<Slab> divided(const Graph& group, const std::vector<int64_t>& len
 }  // namespace
 
 std::vector<int64_t> Slab::shift(const Graph& group, NodeId node) const {
-  std::vector<int64_t> shift(counts.size(), 0);
+  std::vector<int64_t> shift(counts.size() + (turns > 0 ? 1 : 0), 0);
   const std::vector<int64_t> strides = row_major_strides(group.nodes[node].shape);
   for (size_t i = 0; i < cuts[node].size(); ++i)
     if (cuts[node][i].axis >= 0) shift[cuts[node][i].axis] += cuts[node][i].length * strides[i];
   return shift;
 }
 
-absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths) {
-  WL_ASSIGN_OR_RETURN(Slab slab, divided(group, lengths));
+absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths, const CarriedAxis* carried,
+                             int64_t turn) {
+  WL_ASSIGN_OR_RETURN(Slab slab, divided(group, lengths, carried, turn));
   WL_RETURN_IF_ERROR(build(group, slab));
   return slab;
 }
 
-std::vector<int64_t> least_lengths(const Graph& group) {
+std::vector<int64_t> least_lengths(const Graph& group, bool counts) {
+  const auto may_cut = [&](const std::vector<int64_t>& lengths) {
+    const absl::StatusOr<Slab> slab = divided(group, lengths);
+    if (!slab.ok() || counts) return slab.ok();
+    for (NodeId id = 0; id < static_cast<NodeId>(group.nodes.size()); ++id)
+      if (group.nodes[id].op == Op::iota && slab->needed[id] != 0 && slab->cuts[id][group.nodes[id].ints[0]].axis >= 0)
+        return false;
+    return true;
+  };
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   std::vector<int64_t> least = shape;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -267,7 +297,7 @@ std::vector<int64_t> least_lengths(const Graph& group) {
     for (int64_t length = 1; length < shape[i] && least[i] == shape[i]; ++length) {
       if (shape[i] % length != 0) continue;
       lengths[i] = length;
-      if (divided(group, lengths).ok()) least[i] = length;
+      if (may_cut(lengths)) least[i] = length;
     }
   }
   return least;

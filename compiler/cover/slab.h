@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "compiler/ir/graph.h"
+#include "compiler/cover/carried_axis.h"
 
 namespace wl {
 
@@ -17,22 +17,28 @@ struct Slab {
     int64_t length = 0;
     bool operator==(const Cut&) const = default;
   };
-  std::vector<int64_t> counts;         // blocks along each axis, outermost first
-  Graph graph;                         // of block 0; inputs are whole and are sliced
+  std::vector<int64_t> counts;  // blocks along each axis, outermost first
+  int64_t turns = 0;            // parts of the carried axis, whose number is behind those of the others; 0: none
+  Graph
+      graph;  // of block 0; inputs are whole and are sliced; what is left of an iota that is cut is an input of its own
   std::vector<NodeId> origin;          // of each slab node: the group's node, -1 for slices of inputs
   std::vector<std::vector<Cut>> cuts;  // by node of the group
   std::vector<char> needed;            // whether a block needs the node, by node of the group
-  // The offset in the row-major buffer of a group's node that one step of the block number makes, for each axis.
+  // The offset in the row-major buffer of a group's node that one step of the block number makes, for each axis; then
+  // what a step along the carried axis makes.
   std::vector<int64_t> shift(const Graph& group, NodeId node) const;
 };
 
 // `lengths` are of output 0's dimensions; a dimension's extent means that it is not cut. InvalidArgument, naming the
 // op, when a cut cannot be carried through a view, or when several blocks would compute the same reduction, contraction
 // or output.
-absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths);
+// With `carried` the slab is of one turn: of `turn` elements along that axis; its extent is a multiple of them.
+absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths,
+                             const CarriedAxis* carried = nullptr, int64_t turn = 0);
 
 // For every dimension of output 0, the smallest length to which slab_of() can cut it alone; its extent if there is
 // none.
-std::vector<int64_t> least_lengths(const Graph& group);
+// `counts`: whether a block may count from its own place along a dimension, for an iota.
+std::vector<int64_t> least_lengths(const Graph& group, bool counts = true);
 
 }  // namespace wl

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
+#include "compiler/cover/carried.h"
 #include "compiler/cover/cover.h"
 #include "compiler/cover/packing.h"
 #include "compiler/cover/slab.h"
@@ -15,7 +17,11 @@ namespace wl {
 namespace {
 
 constexpr size_t kMostStages = 6;
+constexpr size_t kMostTurning = 8;  // stages of a block that walks an axis in turns
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
+constexpr int64_t kTurnRows[] = {64, 128, 256};          // of a block that walks an axis in turns,
+constexpr int64_t kTurnLengths[] = {128, 64, 256};       // the elements of a turn,
+constexpr int64_t kOddLengths[] = {32, 96, 80, 48, 16};  // and where none of these divides the axis
 
 // The strides that a part of the node `origin` has in the whole buffer of that node, one for each axis of `part`. The
 // shapes `cut` and `part` may differ in axes of extent 1 only; otherwise the result is empty.
@@ -45,54 +51,136 @@ class Stitcher {
   absl::StatusOr<Stitched> run(int64_t rows) {
     result_.rows = rows;
     result_.counts = slab_.counts;
-    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(slab_.graph, machine_, {.memo = &memo_}));
-    if (cover.groups.size() > kMostStages)
-      return invalid("a block would run ", cover.groups.size(), " loop nests; the most are ", kMostStages);
-    for (const Group& part : cover.groups) WL_RETURN_IF_ERROR(add(part));
+    CarriedParts::Part whole{slab_.graph, {}};
+    for (NodeId id : whole.graph.inputs()) whole.ends[whole.graph.nodes[id].text] = {.input = slab_.origin[id]};
+    for (size_t i = 0; i < whole.graph.outputs.size(); ++i)
+      whole.ends[whole.graph.outputs[i].name] = {.output = static_cast<int>(i)};
+    WL_RETURN_IF_ERROR(add_stages(whole, &slab_.origin));
+    if (result_.stages.size() > kMostStages)
+      return invalid("a block would run ", result_.stages.size(), " loop nests; the most are ", kMostStages);
+    return finish();
+  }
+
+  // The block walks an axis in turns of `length` elements.
+  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis) {
+    result_.rows = rows;
+    result_.counts = slab_.counts;
+    WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_));
+    for (const CarriedValue& value : parts.values)
+      result_.kept.push_back({.name = value.name,
+                              .dtype = value.dtype,
+                              .shape = value.shape,
+                              .start = value.start,
+                              .becomes = value.becomes});
+    if (!parts.before.graph.outputs.empty()) WL_RETURN_IF_ERROR(add_stages(parts.before));
+    const size_t first = result_.stages.size();
+    WL_RETURN_IF_ERROR(add_stages(parts.turn));
+    result_.turns = {length, slab_.turns, first, result_.stages.size()};
+    if (const CarriedLimit limit = carried_limit(group_, axis); limit.row >= 0) {
+      const Slab::Cut cut = slab_.cuts[limit.row][static_cast<size_t>(group_.nodes[limit.row].ints[0])];
+      // The place of the block's last row.
+      if (cut.axis >= 0 && cut.axis < static_cast<int>(slab_.counts.size()) && cut.length + limit.plus > 0)
+        result_.turns.visited = {cut.axis, cut.length - 1 + limit.plus, cut.length};
+    }
+    WL_RETURN_IF_ERROR(add_stages(parts.after));
+    if (result_.stages.size() > kMostTurning)
+      return invalid("a block would run ", result_.stages.size(), " loop nests; the most are ", kMostTurning);
+    for (size_t i = 0; i < parts.values.size(); ++i) result_.kept[i].last = result_.stages.size() - 1;
+    return finish();
+  }
+
+ private:
+  absl::StatusOr<Stitched> finish() {
     if (stored_ != group_.outputs.size()) return invalid("two outputs are the same value");
+    for (StitchKept& kept : result_.kept)
+      if (kept.counts_along >= 0) kept.last = result_.stages.size() - 1;
     WL_RETURN_IF_ERROR(share_memory());
     return std::move(result_);
   }
 
- private:
-  absl::Status add(const Group& part) {
+  // The stages of a part: its greedy cover. `origin`: by node, the group's node; null: they are not the group's.
+  absl::Status add_stages(const CarriedParts::Part& part, const std::vector<NodeId>* origin = nullptr) {
+    kept_.clear();
+    WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(part.graph, machine_, {.memo = &memo_}));
+    for (const Group& group : cover.groups) WL_RETURN_IF_ERROR(add(part, group, origin));
+    return absl::OkStatus();
+  }
+
+  absl::Status add(const CarriedParts::Part& whole, const Group& part, const std::vector<NodeId>* origins) {
     Stage stage;
-    stage.graph = extract(slab_.graph, part);
+    stage.graph = extract(whole.graph, part);
     for (NodeId read : part.reads) {
-      if (slab_.graph.nodes[read].op == Op::input) {
-        const NodeId origin = slab_.origin[read];
-        stage.buffers.push_back({input_number(origin), -1, slab_.shift(group_, origin)});
+      const Node& node = whole.graph.nodes[read];
+      if (node.op == Op::input) {
+        const CarriedEnd& end = whole.ends.at(node.text);
+        if (end.value >= 0)
+          stage.buffers.push_back({-1, end.value, {}});
+        else if (group_.nodes[end.input].op == Op::iota)
+          stage.buffers.push_back({-1, counted(end.input, node), {}});
+        else
+          stage.buffers.push_back({input_number(end.input), -1, slab_.shift(group_, end.input)});
         continue;
       }
       const auto kept = kept_.find(read);
-      if (kept == kept_.end()) return invalid("%", was_[slab_.origin[read]], " is stored as an output and read again");
+      if (kept == kept_.end()) return invalid(named(read, origins), " is stored as an output and read again");
       stage.buffers.push_back({-1, kept->second, {}});
-      result_.kept[kept->second].last = result_.stages.size();
+      result_.kept[kept->second].last = std::max(result_.kept[kept->second].last, result_.stages.size());
     }
     std::vector<std::vector<int64_t>> pitches;
     for (size_t i = 0; i < part.stores.size(); ++i) {
       const NodeId stored = part.stores[i];
-      const Shape& shape = slab_.graph.nodes[stored].shape;
+      const Shape& shape = whole.graph.nodes[stored].shape;
       const Node& own = stage.graph.nodes[stage.graph.outputs[i].node];
       pitches.emplace_back();
-      if (const std::optional<int> output = output_number(stored)) {
+      const CarriedEnd end = end_of(whole, stored);
+      if (end.output >= 0) {
         ++stored_;
-        const NodeId origin = slab_.origin[stored];
-        if (origin < 0) return invalid("output ", *output, " is an input");
+        const NodeId origin = group_.outputs[static_cast<size_t>(end.output)].node;
+        if (is_leaf(group_.nodes[origin]) && group_.nodes[origin].op == Op::input)
+          return invalid("output ", end.output, " is an input");
         const int inputs = static_cast<int>(group_.inputs().size());
-        stage.buffers.push_back({inputs + *output, -1, slab_.shift(group_, origin)});
+        stage.buffers.push_back({inputs + end.output, -1, slab_.shift(group_, origin)});
         pitches.back() = pitches_of(group_, origin, shape, own.shape);
         if (pitches.back().size() != own.shape.size())
           return invalid("%", origin, ": a block's part of this output has other axes");
         continue;
       }
-      kept_[stored] = static_cast<int>(result_.kept.size());
+      kept_[stored] = end.value >= 0 ? end.value : static_cast<int>(result_.kept.size());
       stage.buffers.push_back({-1, kept_[stored], {}});
-      result_.kept.push_back({cat("v", was_[slab_.origin[stored]]), own.dtype, own.shape, result_.stages.size(), 0});
+      if (end.value >= 0) {
+        result_.kept[end.value].first = result_.kept[end.value].start ? 0 : result_.stages.size();
+        continue;
+      }
+      const std::string name =
+          origins != nullptr ? cat("v", was_[(*origins)[stored]]) : cat("turn", result_.kept.size());
+      result_.kept.push_back({name, own.dtype, own.shape, result_.stages.size(), 0});
     }
     WL_ASSIGN_OR_RETURN(stage.domain, analyze(stage.graph, machine_, pitches));
     result_.stages.push_back(std::move(stage));
     return absl::OkStatus();
+  }
+
+  // The value in scratch that holds a block's part of an iota.
+  int counted(NodeId iota, const Node& part) {
+    const Slab::Cut cut = slab_.cuts[iota][static_cast<size_t>(group_.nodes[iota].ints[0])];
+    for (size_t i = 0; i < result_.kept.size(); ++i)
+      if (result_.kept[i].counts_along == cut.axis && result_.kept[i].dtype == part.dtype &&
+          result_.kept[i].shape == part.shape)
+        return static_cast<int>(i);
+    result_.kept.push_back({cat("counted", result_.kept.size()), part.dtype, part.shape});
+    result_.kept.back().counts_along = cut.axis;
+    return static_cast<int>(result_.kept.size()) - 1;
+  }
+
+  std::string named(NodeId node, const std::vector<NodeId>* origins) const {
+    return origins != nullptr ? cat("%", was_[(*origins)[node]]) : cat("a value of a turn");
+  }
+
+  // What an output of a part is.
+  static CarriedEnd end_of(const CarriedParts::Part& part, NodeId stored) {
+    for (const Output& output : part.graph.outputs)
+      if (output.node == stored) return part.ends.at(output.name);
+    return {};
   }
 
   absl::Status share_memory() {
@@ -113,20 +201,14 @@ class Stitcher {
     return static_cast<int>(std::find(inputs.begin(), inputs.end(), input) - inputs.begin());
   }
 
-  std::optional<int> output_number(NodeId stored) const {
-    for (size_t i = 0; i < slab_.graph.outputs.size(); ++i)
-      if (slab_.graph.outputs[i].node == stored) return static_cast<int>(i);
-    return std::nullopt;
-  }
-
   const Graph& group_;
   const std::vector<NodeId>& was_;  // by node of group_: its number in the caller's graph
   Machine machine_;
   const Slab slab_;
   CoverMemo& memo_;
   Stitched result_;
-  std::map<NodeId, int> kept_;
-  size_t stored_ = 0;  // outputs that some stage stores
+  std::map<NodeId, int> kept_;  // by node of the part's graph
+  size_t stored_ = 0;           // outputs that some stage stores
 };
 
 // Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
@@ -186,6 +268,34 @@ bool alike(const Stitched& a, const Stitched& b) {
                     [](const Stage& x, const Stage& y) { return x.domain.cls == y.domain.cls; });
 }
 
+// Blocks that walk a reduced axis in turns, where a correction for what they carry is known.
+void add_turning(const Shareable& made, const Machine& machine, std::vector<int64_t> lengths, size_t row,
+                 CoverMemo& memo, Stitch& found) {
+  const Graph& group = made.graph;
+  const int64_t extent = group.nodes[group.outputs[0].node].shape[row];
+  const int64_t least = least_lengths(group)[row];
+  for (const CarriedAxis& axis : carried_axes(group)) {
+    const size_t before = found.choices.size();
+    const auto divides = [&](int64_t length) { return axis.extent % length == 0 && axis.extent > length; };
+    const bool odd = std::none_of(std::begin(kTurnLengths), std::end(kTurnLengths), divides);
+    for (int64_t length : odd ? std::span<const int64_t>(kOddLengths) : std::span<const int64_t>(kTurnLengths)) {
+      if (!divides(length)) continue;
+      for (int64_t rows : kTurnRows) {
+        lengths[row] = std::min(rows, extent);
+        if (lengths[row] != rows && rows != kTurnRows[0]) continue;
+        if (lengths[row] % least != 0 || extent % lengths[row] != 0) continue;
+        absl::StatusOr<Slab> slab = slab_of(group, lengths, &axis, length);
+        if (!slab.ok()) continue;
+        absl::StatusOr<Stitched> stitched =
+            Stitcher(group, made.was, machine, *std::move(slab), memo).run(lengths[row], length, axis);
+        if (stitched.ok() && (found.choices.size() == before || alike(found.choices[before], *stitched)))
+          found.choices.push_back(*std::move(stitched));
+      }
+    }
+    if (found.choices.size() > before) return;
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverMemo* memo) {
@@ -195,7 +305,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
   if (memo == nullptr) memo = &own;
   const Shape& shape = group.nodes[group.outputs[0].node].shape;
   if (elements(shape) == 0 || shape.empty()) return invalid("an output without a dimension to divide among blocks");
-  std::vector<int64_t> lengths = least_lengths(group);
+  std::vector<int64_t> lengths = least_lengths(group, /*counts=*/!machine.target->is_gpu());
   size_t row = shape.size();  // the dimension that the plan cuts: the one with most parts
   for (size_t i = 0; i < shape.size(); ++i)
     if (lengths[i] < shape[i] && (row == shape.size() || shape[i] / lengths[i] >= shape[row] / lengths[row])) row = i;
@@ -223,6 +333,7 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
   }
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
+  if (!machine.target->is_gpu()) add_turning(made, machine, lengths, row, *memo, *found);
   Domain domain;
   domain.cls = LoopClass::kStitched;
   domain.stitch = std::move(found);

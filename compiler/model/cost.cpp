@@ -282,12 +282,13 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
   for (const Stitched& choice : domain.stitch->choices) {
     const auto blocks = static_cast<double>(choice.blocks());
     double block_us = 0;
-    for (const Stage& stage : choice.stages) {
+    for (size_t k = 0; k < choice.stages.size(); ++k) {
+      const Stage& stage = choice.stages[k];
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
       mine.target = &target;
-      block_us += cost_of(stage.graph, stage.domain, mine, one).micros;
+      block_us += static_cast<double>(choice.turns_of(k)) * cost_of(stage.graph, stage.domain, mine, one).micros;
     }
     const double us = std::ceil(blocks / workers) * block_us;
     if (best_us >= 0 && us >= best_us) continue;

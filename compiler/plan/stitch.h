@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Stage {
   struct Buffer {
     int global = -1;             // of the whole group's buffers, in call order; -1: a value in scratch
     int kept = -1;               // position in Stitched::kept
-    std::vector<int64_t> shift;  // global: elements per step of each axis' block number
+    std::vector<int64_t> shift;  // global: elements per step of each axis' block number, then per turn
   };
   Graph graph;
   Domain domain;
@@ -32,6 +33,10 @@ struct StitchKept {
   DType dtype = DType::f32;
   Shape shape;
   size_t first = 0, last = 0;
+  std::optional<double> start = std::nullopt;  // of every element, before the first stage
+  // Where >= 0: element i is i plus, for each block or turn before this one along that axis, the number of elements.
+  int counts_along = -1;
+  int becomes = -1;  // the kept value that it is copied to at the end of a turn; -1: none
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
 
@@ -40,10 +45,25 @@ struct Stitched {
   std::vector<int64_t> counts;  // blocks along each axis
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
+  // In one pass over a reduced axis: the stages [first, last) run `count` times, each time on the next `length`
+  // elements of the axis, and what they have reduced so far is kept. length 0: no axis is walked so.
+  struct Turns {
+    int64_t length = 0, count = 1;
+    size_t first = 0, last = 0;
+    // Elements of the axis beyond `base` + `step` * the block's number along `axis` count for nothing in this block,
+    // and are not visited. axis -1: all do.
+    struct {
+      int axis = -1;
+      int64_t base = 0, step = 0;
+    } visited = {};
+  };
+  Turns turns = {};
   int64_t blocks() const;  // along all axes
+  int64_t turns_of(size_t stage) const { return turns.first <= stage && stage < turns.last ? turns.count : 1; }
 };
 
-// One for every number of rows that a block may have, all with the same classes of stages. Never empty.
+// One for every number of rows that a block may have, and for every length of a turn: those of length 0 first, all with
+// the same classes of stages, then those of other lengths, likewise. Never empty.
 struct Stitch {
   std::vector<Stitched> choices;
 };

@@ -102,6 +102,8 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
   Schedule current = schedule(point);
   // Where a part is illegal, all points that begin with the same values are illegal too.
   const auto judged = [&] {
+    for (size_t i = 0; matters && i < point.size(); ++i)
+      if (point[i] != 0 && !matters(point, i)) return std::pair(false, i + 1);
     for (const Part& part : parts)
       if (!part.legal(current)) return std::pair(false, part.end);
     return std::pair(!parts.empty() || admits(current, point), axes.size());
@@ -119,6 +121,12 @@ void Space::enumerate(const std::function<bool(const Point&)>& visit) const {
     ++point[i - 1];
     current.set(axes[i - 1], axes[i - 1].values[static_cast<size_t>(point[i - 1])]);
   }
+}
+
+Point Space::settled(Point point) const {
+  for (size_t i = 0; matters && i < point.size(); ++i)
+    if (!matters(point, i)) point[i] = 0;
+  return point;
 }
 
 uint64_t Space::count(uint64_t limit) const {

@@ -44,6 +44,9 @@ struct Space {
   // Which combinations are legal: all for which both say so, where they are set.
   std::function<bool(const Schedule&)> legal;
   std::function<bool(const Point&)> legal_point;
+  // Whether an axis matters under the values of the axes before it; those that do not are at their first values. Empty:
+  // `legal` alone knows.
+  std::function<bool(const Point&, size_t axis)> matters;
   std::function<uint64_t()> counted;  // the number of legal points, where it takes no walk over them
   std::vector<Point> seeds;           // analytic first choices, best first; seeds[0] is the default schedule
   // What a cost model expects of a legal point, up to a constant; it may take a millisecond. Empty: no model.
@@ -59,6 +62,8 @@ struct Space {
   // Calls visit for every legal point in lexicographic order until it returns false.
   void enumerate(const std::function<bool(const Point&)>& visit) const;
   bool is_legal(const Point& point) const;
+  // The point with every axis that does not matter at its first value.
+  Point settled(Point point) const;
   Schedule schedule(const Point& point) const;
   std::string text(const Point& point) const;
   // Whether a plan of kernels of such a kind is of this kind, whatever its target.

@@ -33,7 +33,8 @@ Proposal::Proposal(const Space& space, const std::vector<Observed>& trials, int 
   for (const Observed& trial : trials) seen_.insert(trial.point);
 }
 
-bool Proposal::offer(const Point& point) {
+bool Proposal::offer(const Point& wanted) {
+  const Point point = space_.settled(wanted);
   if (full() || !is_new(point) || !space_.is_legal(point)) return false;
   seen_.insert(point);
   points_.push_back(point);
@@ -74,6 +75,8 @@ std::vector<Point> Proposal::neighbours(const Point& point, bool steps_only) con
       if (distance == 0 || (distance == 1) != steps_only) continue;
       Point other = point;
       other[axis] = value;
+      other = space_.settled(std::move(other));
+      if (other == point) continue;
       for (size_t reset = 0; reset < other.size() && !space_.is_legal(other); ++reset) {
         if (reset == axis) continue;
         other = point;
@@ -101,7 +104,7 @@ Point Proposal::draw() {
     for (int draws = 0; draws < kDraws && !part.legal(space_.schedule(point)); ++draws) draw_axes(begin, part.end);
     begin = part.end;
   }
-  return point;
+  return space_.settled(std::move(point));
 }
 
 std::vector<Point> Proposal::some_legal(int count) {

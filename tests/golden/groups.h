@@ -348,6 +348,24 @@ inline const std::vector<Golden> kGoldens = {
   %17 = reshape %16 : f32[128,768]
   output "y" %17
 })"},
+    {"attention_in_turns",
+     "cpu:avx512",
+     {{"block_rows", 64}, {"turn_length", 128}, {"s1.nv", 2}, {"s1.pack_b", 0}, {"s2.tile_vectors", 4}},
+     R"(graph {
+  %0 = input "q" : f32[2,512,64] normal(0,1)
+  %1 = input "k" : f32[2,512,64] normal(0,1)
+  %2 = input "v" : f32[2,512,64] normal(0,1)
+  %3 = contract %0 %1 "bmk,bnk->bmn" : f32[2,512,512]
+  %4 = reduce_max %3 axes=[2] : f32[2,512]
+  %5 = broadcast %4 dims=[0,1] : f32[2,512,512]
+  %6 = sub %3 %5 : f32[2,512,512]
+  %7 = exp %6 : f32[2,512,512]
+  %8 = reduce_sum %7 axes=[2] : f32[2,512]
+  %9 = broadcast %8 dims=[0,1] : f32[2,512,512]
+  %10 = div %7 %9 : f32[2,512,512]
+  %11 = contract %10 %2 "bmn,bnd->bmd" : f32[2,512,64]
+  output "y" %11
+})"},
     {"layer_norm_gemm",
      "cpu:avx512",
      {},

@@ -69,13 +69,97 @@ absl::Status join_launch(Kernel& whole, const Kernel& stage, size_t number) {
   return absl::OkStatus();
 }
 
+// All elements of a value in scratch, as a tile and where they lie.
+TileId whole_tile(const StitchKept& value, BufferId buffer, Slice& slice, KernelBuilder& out, int lanes) {
+  const int64_t count = elements(value.shape);
+  slice.buffer = buffer;
+  slice.strides = {count, 1};
+  return out.tile(value.dtype, {1, count}, 1, lanes);
+}
+
+// Values that turns carry get what they are before the first one.
+void emit_starts(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const StitchKept& value = choice.kept[i];
+    if (!value.start) continue;
+    Slice slice;
+    Instr fill;
+    fill.op = InstrOp::kMap;
+    fill.result = whole_tile(value, kept[i], slice, out, lanes);
+    fill.expr = {{ExprNode::Kind::kConstant, Op::add, value.dtype, -1, *value.start, {-1, -1, -1}}};
+    const TileId tile = fill.result;
+    out.push(std::move(fill));
+    out.push(store_instr(tile, slice, false));
+  }
+}
+
+// Places along an axis: of all blocks before the first stage, of a turn where it begins.
+void emit_counted(const Stitched& choice, const std::vector<BufferId>& kept, const std::vector<Affine>& places,
+                  bool of_turn, int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const StitchKept& value = choice.kept[i];
+    if (value.counts_along < 0 || (value.counts_along == static_cast<int>(choice.counts.size())) != of_turn) continue;
+    Slice slice;
+    Instr count;
+    count.op = InstrOp::kIota;
+    count.result = whole_tile(value, kept[i], slice, out, lanes);
+    count.axis = 1;
+    count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], elements(value.shape));
+    const TileId tile = count.result;
+    out.push(std::move(count));
+    out.push(store_instr(tile, slice, false));
+  }
+}
+
+// How many turns a block takes: those of the whole axis, or up to the last element that counts.
+std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
+  const Stitched::Turns& turns = choice.turns;
+  std::vector<Affine> trips = {fixed(turns.count)};
+  if (turns.visited.axis < 0) return trips;
+  const Affine last = sum(fixed(turns.visited.base + turns.length), places[static_cast<size_t>(turns.visited.axis)],
+                          turns.visited.step);
+  if (last.terms.empty())
+    trips.push_back(fixed(last.base / turns.length));
+  else
+    trips.push_back(affine(out.derived("turns", {last}, turns.length)));
+  return trips;
+}
+
+void emit_copies(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const StitchKept& value = choice.kept[i];
+    if (value.becomes < 0) continue;
+    Slice from, to;
+    const TileId tile = whole_tile(value, kept[i], from, out, lanes);
+    to = from;
+    to.buffer = kept[static_cast<size_t>(value.becomes)];
+    out.push(load_instr(tile, from));
+    out.push(store_instr(tile, to, false));
+  }
+}
+
 // Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins.
-void emit_stages(std::vector<Kernel> stages, const Stitched& choice, const std::vector<Affine>& places,
+void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
                  const std::vector<BufferId>& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
   const bool gpu = out.kernel().wave > 0;
   int widest = 1;
   for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
+  const Stitched::Turns& turns = choice.turns;
+  const VarId part = turns.length > 0 ? out.loop_var("part") : -1;
+  if (part >= 0) places.push_back(fixed(0));
+  emit_starts(choice, kept, lanes, out);
+  emit_counted(choice, kept, places, false, lanes, out);
   for (size_t k = 0; k < stages.size(); ++k) {
+    if (part >= 0 && k == turns.first) {
+      out.open_loop(part, turns_of_block(choice, places, out));
+      places.back() = affine(part);
+      emit_counted(choice, kept, places, true, lanes, out);
+    }
+    if (part >= 0 && k == turns.last) {
+      emit_copies(choice, kept, lanes, out);
+      out.close_loop();
+      places.back() = fixed(0);
+    }
     const int64_t blocks = stages[k].grid;
     if (blocks == 0) continue;
     // A stage with narrower vectors than another is in a loop of its own, even of one iteration.
@@ -94,9 +178,12 @@ void emit_stages(std::vector<Kernel> stages, const Stitched& choice, const std::
 absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine) {
   const std::vector<Stitched>& choices = domain.stitch->choices;
-  const auto choice = std::find_if(choices.begin(), choices.end(),
-                                   [&](const Stitched& stitched) { return stitched.rows == schedule[kBlockRows]; });
-  if (choice == choices.end()) return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group");
+  const auto choice = std::find_if(choices.begin(), choices.end(), [&](const Stitched& stitched) {
+    return stitched.rows == schedule[kBlockRows] && stitched.turns.length == schedule[kTurnLength];
+  });
+  if (choice == choices.end())
+    return invalid("a block cannot have ", schedule[kBlockRows], " rows of this group, and turns of ",
+                   schedule[kTurnLength], " elements");
   KernelBuilder out(group, machine);
   set_launch(out.kernel(), "stitched", schedule, machine);
   const std::vector<Affine> places = places_of_block(*choice, out);
@@ -110,6 +197,12 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
+  for (Need& need : needs) {  // all that a turn needs is needed until the last one
+    const Stitched::Turns& turns = choice->turns;
+    if (need.last < turns.first || need.first >= turns.last) continue;
+    need.first = std::min(need.first, turns.first);
+    need.last = std::max(need.last, turns.last - 1);
+  }
   place(needs, kernel.wave > 0 ? 128 : 4096);
   std::vector<BufferId> kept;
   for (size_t i = 0; i < choice->kept.size(); ++i) {
@@ -119,7 +212,7 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
   }
   std::vector<int64_t> scratch;
   for (size_t k = 0; k < stages.size(); ++k) scratch.push_back(needs[choice->kept.size() + k].offset);
-  emit_stages(std::move(stages), *choice, places, kept, scratch, out);
+  emit_stages(std::move(stages), *choice, places, machine.target->lanes, kept, scratch, out);
   Kernel whole = out.finish();
   if (whole.wave > 0) {
     insert_barriers(whole);

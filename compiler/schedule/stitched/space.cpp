@@ -51,8 +51,10 @@ struct StageTable {
 
 struct Tables {
   std::vector<Axis> axes;
+  std::vector<std::pair<int, int>> values;  // by choice: of its rows, and of the length of its turns
   std::vector<size_t> shared;               // axes of several stages
   std::vector<std::vector<StageTable>> of;  // by choice and stage
+  std::vector<std::vector<char>> has;       // by choice and axis: whether a stage has it
 
   // The sum over all numbers of rows and all values of the shared axes of the product of each stage's legal schedules.
   uint64_t count() const {
@@ -92,8 +94,33 @@ struct Tables {
     for (size_t place : places) to[place] += weight;
   }
 
+  // The choice that a point names; nothing where blocks have no such rows and turns.
+  std::optional<size_t> choice(const Point& point) const {
+    for (size_t c = 0; c < values.size(); ++c)
+      if (values[c].first == point[0] && (!has_turns() || values[c].second == point[1])) return c;
+    return std::nullopt;
+  }
+  Point start(size_t chosen) const {
+    Point point(axes.size(), 0);
+    point[0] = values[chosen].first;
+    if (has_turns()) point[1] = values[chosen].second;
+    return point;
+  }
+  bool has_turns() const { return axes[1].choice == kTurnLength; }
+
+  // Blocks whose stages lack an axis leave it at its first value.
+  bool matters(const Point& point, size_t axis) const {
+    if (axes[axis].path.empty()) return true;
+    const std::optional<size_t> chosen = choice(point);
+    return chosen && has[*chosen][axis] != 0;
+  }
+
   bool legal(const Point& point) const {
-    const std::vector<StageTable>& stages = of[static_cast<size_t>(point[0])];
+    const std::optional<size_t> chosen = choice(point);
+    if (!chosen) return false;
+    const std::vector<StageTable>& stages = of[*chosen];
+    for (size_t axis = 0; axis < axes.size(); ++axis)
+      if (point[axis] != 0 && !matters(point, axis)) return false;
     return std::all_of(stages.begin(), stages.end(), [&](const StageTable& stage) {
       size_t number = 0;
       for (size_t axis : stage.axes) number = number * axes[axis].values.size() + static_cast<size_t>(point[axis]);
@@ -162,11 +189,11 @@ void place_stage(const Space& space, size_t stage, const Space& own, const Point
   }
 }
 
-void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine) {
+void add_seeds(Space& space, const std::vector<std::vector<Space>>& own, const Stitch& stitch, const Machine& machine,
+               const Tables& tables) {
   for (size_t c : best_first(stitch, machine)) {
     for (size_t seed : {0, 1, 2, 4}) {
-      Point point(space.axes.size(), 0);
-      point[0] = static_cast<int>(c);
+      Point point = tables.start(c);
       for (size_t k = 0; k < own[c].size(); ++k) {
         const std::vector<Point>& seeds = own[c][k].seeds;
         place_stage(space, k, own[c][k], seeds[std::min(seed, seeds.size() - 1)], point);
@@ -185,8 +212,7 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
       if (!has_value(team, threads)) continue;
       const auto wanted =
           static_cast<size_t>(std::find(team.values.begin(), team.values.end(), threads) - team.values.begin());
-      Point point(space.axes.size(), 0);
-      point[0] = static_cast<int>(c);
+      Point point = tables.start(c);
       bool all = true;
       for (const StageTable& table : tables.of[c]) {
         bool placed = false;
@@ -232,11 +258,22 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
   const bool teams = machine.target->is_gpu();
   Space space;
   space.kind = "stitched";
+  auto tables = std::make_shared<Tables>();
   space.axes = {{kBlockRows, {}}};
+  if (std::any_of(stitch.choices.begin(), stitch.choices.end(), [](const Stitched& s) { return s.turns.length > 0; }))
+    space.axes.emplace_back(kTurnLength, std::vector<int64_t>());
+  for (const Stitched& choice : stitch.choices) {
+    const auto number = [](std::vector<int64_t>& values, int64_t value) {
+      const auto at = std::find(values.begin(), values.end(), value);
+      if (at == values.end()) values.push_back(value);
+      return static_cast<int>(std::find(values.begin(), values.end(), value) - values.begin());
+    };
+    const int rows = number(space.axes[0].values, choice.rows);
+    tables->values.emplace_back(rows, space.axes.size() > 1 ? number(space.axes[1].values, choice.turns.length) : 0);
+  }
   space.axes.push_back(teams ? axis(kTeam, {256, 128, 512, 64, 32, 1024}) : threads_axis(machine));
   std::vector<std::vector<Space>> own(stitch.choices.size());
   for (size_t c = 0; c < stitch.choices.size(); ++c) {
-    space.axes[0].values.push_back(stitch.choices[c].rows);
     for (size_t k = 0; k < stitch.choices[c].stages.size(); ++k) {
       const Stage& stage = stitch.choices[c].stages[k];
       Space of_stage = stage_space(stage, machine);
@@ -255,20 +292,25 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
       own[c].push_back(std::move(of_stage));
     }
   }
-  auto tables = std::make_shared<Tables>();
   tables->axes = space.axes;
-  for (size_t i = 1; i < space.axes.size(); ++i)
+  for (size_t i = tables->has_turns() ? 2 : 1; i < space.axes.size(); ++i)
     if (space.axes[i].path.empty()) tables->shared.push_back(i);
   for (const std::vector<Space>& stages : own) {
     tables->of.emplace_back();
-    for (size_t k = 0; k < stages.size(); ++k) tables->of.back().push_back(table_of(space.axes, k, stages[k], teams));
+    tables->has.emplace_back(space.axes.size(), 0);
+    for (size_t k = 0; k < stages.size(); ++k) {
+      tables->of.back().push_back(table_of(space.axes, k, stages[k], teams));
+      for (size_t axis : tables->of.back().back().axes) tables->has.back()[axis] = 1;
+    }
   }
+  if (tables->has_turns())
+    space.matters = [tables](const Point& point, size_t axis) { return tables->matters(point, axis); };
   space.legal_point = [tables](const Point& point) { return tables->legal(point); };
   space.counted = [tables] { return tables->count(); };
   if (teams)
     add_team_seeds(space, stitch, machine, *tables);
   else
-    add_seeds(space, own, stitch, machine);
+    add_seeds(space, own, stitch, machine, *tables);
   return space;
 }
 

@@ -122,6 +122,86 @@ inline constexpr const char* kStoredAndRead = R"(graph {
   output "sum" %5
 })";
 
+// Groups that can be computed in one pass over the keys: turns of 32.
+// Causal, with a mask of positions; rows see themselves and what was before. The division is after the product.
+inline constexpr const char* kCausal = R"(graph {
+  %0 = input "q" : f32[2,64,8] normal(0,1)
+  %1 = input "k" : f32[2,96,8] normal(0,1)
+  %2 = input "v" : f32[2,96,20] normal(0,1)
+  %3 = iota axis=[0] : i64[96]
+  %4 = broadcast %3 dims=[1] : i64[64,96]
+  %5 = iota axis=[0] : i64[64]
+  %6 = broadcast %5 dims=[0] : i64[64,96]
+  %7 = le %4 %6 : b1[64,96]
+  %8 = broadcast %7 dims=[1,2] : b1[2,64,96]
+  %9 = contract %0 %1 "bmk,bnk->bmn" : f32[2,64,96]
+  %10 = constant -1e+09 : f32[2,64,96]
+  %11 = select %8 %9 %10 : f32[2,64,96]
+  %12 = reduce_max %11 axes=[2] : f32[2,64]
+  %13 = broadcast %12 dims=[0,1] : f32[2,64,96]
+  %14 = sub %11 %13 : f32[2,64,96]
+  %15 = exp %14 : f32[2,64,96]
+  %16 = reduce_sum %15 axes=[2] : f32[2,64]
+  %17 = contract %15 %2 "bmn,bnd->bmd" : f32[2,64,20]
+  %18 = broadcast %16 dims=[0,1] : f32[2,64,20]
+  %19 = div %17 %18 : f32[2,64,20]
+  output "y" %19
+})";
+
+// Rows see what was 40 places before them, which is nothing for the first 40: their results are no numbers. Nothing is
+// divided.
+inline constexpr const char* kRowsWithoutKeys = R"(graph {
+  %0 = input "q" : f32[64,8] normal(0,1)
+  %1 = input "k" : f32[64,8] normal(0,1)
+  %2 = input "v" : f32[64,20] normal(0,1)
+  %3 = iota axis=[1] : i32[64,64]
+  %4 = iota axis=[0] : i32[64,64]
+  %5 = constant 40 : i32[64,64]
+  %6 = sub %4 %5 : i32[64,64]
+  %7 = gt %3 %6 : b1[64,64]
+  %8 = contract %0 %1 "mk,nk->mn" : f32[64,64]
+  %9 = constant -inf : f32[64,64]
+  %10 = select %7 %9 %8 : f32[64,64]
+  %11 = reduce_max %10 axes=[1] : f32[64]
+  %12 = broadcast %11 dims=[0] : f32[64,64]
+  %13 = sub %10 %12 : f32[64,64]
+  %14 = exp %13 : f32[64,64]
+  %15 = contract %14 %2 "mn,nd->md" : f32[64,20]
+  output "y" %15
+})";
+
+// Two heads of queries to each head of keys; the scores are scaled, and a mask of positions is added.
+inline constexpr const char* kGroupedHeads = R"(graph {
+  %0 = input "q" : f32[64,4,8] normal(0,1)
+  %1 = input "k" : f32[64,2,8] normal(0,1)
+  %2 = input "v" : f32[64,2,16] normal(0,1)
+  %3 = reshape %0 : f32[64,2,2,8]
+  %4 = contract %3 %1 "mhgk,nhk->hgmn" : f32[2,2,64,64]
+  %5 = constant 0.35 : f32[2,2,64,64]
+  %6 = mul %4 %5 : f32[2,2,64,64]
+  %7 = iota axis=[0] : i32[64,64]
+  %8 = iota axis=[1] : i32[64,64]
+  %9 = ge %7 %8 : b1[64,64]
+  %10 = constant 0 : f32[64,64]
+  %11 = constant -inf : f32[64,64]
+  %12 = select %9 %10 %11 : f32[64,64]
+  %13 = broadcast %12 dims=[2,3] : f32[2,2,64,64]
+  %14 = add %6 %13 : f32[2,2,64,64]
+  %15 = reduce_max %14 axes=[3] : f32[2,2,64]
+  %16 = broadcast %15 dims=[0,1,2] : f32[2,2,64,64]
+  %17 = sub %14 %16 : f32[2,2,64,64]
+  %18 = exp2 %17 : f32[2,2,64,64]
+  %19 = reduce_sum %18 axes=[3] : f32[2,2,64]
+  %20 = rcp %19 : f32[2,2,64]
+  %21 = broadcast %20 dims=[0,1,2] : f32[2,2,64,64]
+  %22 = mul %21 %18 : f32[2,2,64,64]
+  %23 = contract %22 %2 "hgmn,nhd->mhgd" : f32[64,2,2,16]
+  %24 = reshape %23 : f32[64,64]
+  output "y" %24
+})";
+
+inline constexpr const char* kOnePass[] = {kAttention, kCausal, kRowsWithoutKeys, kGroupedHeads};
+
 inline constexpr const char* kStitched[] = {kAttention,       kHeads,     kHeadsOfOneInput, kFeedForward,
                                             kNormThenProduct, kTwoWidths, kTwoAxes,         kStoredAndRead};
 

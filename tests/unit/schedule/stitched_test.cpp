@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "compiler/cover/slab.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/values.h"
@@ -55,6 +57,62 @@ TEST(Stitched, SampledPlansForLanesMeanTheGraph) {
       if (HasFatalFailure()) return;
     }
   std::printf("%d kernels\n", kernels);
+}
+
+// What turns make of -inf, of rows that no key counts for and of keys that are not visited: as the graph says.
+TEST(Stitched, OnePassMeansTheGraph) {
+  int kernels = 0, groups = 0;
+  for (int row : {0, 2})
+    for (const char* text : testing::kOnePass) {
+      const Machine machine = machine_with(row);
+      const Graph group = parsed(text);
+      const Domain domain = analyze_group(group, machine).value();
+      const Space space = space_of(group, domain, machine).value();
+      const Axis* lengths = axis_of(space.axes, kTurnLength);
+      ASSERT_NE(lengths, nullptr) << text;
+      const auto axis = static_cast<size_t>(lengths - space.axes.data());
+      std::set<int> taken;
+      std::vector<Point> chosen;
+      for (const Point& seed : space.seeds)
+        if (seed[axis] > 0) {
+          taken.insert(seed[axis]);
+          chosen.push_back(seed);
+        }
+      EXPECT_EQ(taken.size() + 1, lengths->values.size()) << text;
+      ++groups;
+      testing::expect_meanings(group, domain, space, machine, chosen, &kernels, [](const Kernel&, const Point&) {});
+      if (HasFatalFailure()) return;
+    }
+  for (const char* text : testing::kOnePass) {
+    check_stitched(text, machine_with("cpu:avx2"), 12, &kernels);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(groups, 8);
+  EXPECT_GT(kernels, 60);
+}
+
+// Blocks of the first rows take fewer turns, and none keeps a row of scores.
+TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
+  const Machine machine = machine_with("cpu:avx2");
+  const auto turning = [&](const char* text) {
+    std::vector<Stitched> found;
+    const Domain domain = analyze_group(parsed(text), machine).value();
+    for (const Stitched& choice : domain.stitch->choices)
+      if (choice.turns.length > 0) found.push_back(choice);
+    return found;
+  };
+  for (const Stitched& choice : turning(testing::kCausal)) {
+    EXPECT_EQ(choice.turns.count * choice.turns.length, 96);
+    if (choice.rows == 64) continue;  // one block has all rows, so it needs all keys that any row needs
+    EXPECT_EQ(choice.turns.visited.axis, static_cast<int>(choice.counts.size()) - 1);
+    EXPECT_EQ(choice.turns.visited.base, choice.rows - 1);
+    EXPECT_EQ(choice.turns.visited.step, choice.rows);
+    for (const StitchKept& kept : choice.kept)
+      EXPECT_LE(elements(kept.shape), choice.rows * std::max<int64_t>(choice.turns.length, 20)) << kept.name;
+  }
+  EXPECT_FALSE(turning(testing::kCausal).empty());
+  for (const Stitched& choice : turning(testing::kAttention)) EXPECT_EQ(choice.turns.visited.axis, -1);
+  EXPECT_FALSE(turning(testing::kAttention).empty());
 }
 
 TEST(Stitched, PointsAreCountedWithoutAWalk) {

@@ -1,0 +1,397 @@
+#include "compiler/cover/carried.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ir/build.h"
+#include "compiler/plan/axes.h"
+
+namespace wl {
+namespace {
+
+// Makes the three graphs. In a turn, values along the axis have that dimension first: rows of the result are then
+// neighbours, so reductions over the axis need no sums across vectors, and a contraction reads them without packing.
+class Parts {
+ public:
+  Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab)
+      : group_(group), axis_(axis), slab_(slab), from_(slab.graph) {}
+
+  absl::StatusOr<CarriedParts> run() {
+    mark();
+    WL_RETURN_IF_ERROR(find_function());
+    carry_reduction();
+    for (NodeId id : carried_)
+      if (id != function_.reduction) WL_RETURN_IF_ERROR(carry_sum(id));
+    for (size_t i = 0; i < from_.outputs.size(); ++i) {
+      const std::string name = cat("o", i);
+      made_.after.ends[name] = {.output = static_cast<int>(i)};
+      const NodeId value = after(from_.outputs[i].node);
+      if (value < 0) return refuse(from_.outputs[i].node);
+      after_.output(name, value);
+    }
+    WL_ASSIGN_OR_RETURN(made_.turn.graph, turn_.finish());
+    WL_ASSIGN_OR_RETURN(made_.after.graph, after_.finish());
+    if (prepared_) {
+      WL_ASSIGN_OR_RETURN(made_.before.graph, before_.finish());
+    }
+    for (CarriedParts::Part* part : {&made_.before, &made_.turn, &made_.after})
+      part->graph = prune(part->graph, /*drop_inputs=*/true);
+    return std::move(made_);
+  }
+
+ private:
+  // A value of a turn; `first`: the dimension along the axis is the first one.
+  struct InTurn {
+    NodeId node = -1;
+    bool first = false;
+  };
+  // A factor that sums may be multiplied with, or divided by, after they are made.
+  struct Factor {
+    Op op;
+    NodeId by;  // without a dimension along the axis, or broadcast along it
+  };
+
+  // The group's axis, in the slab.
+  int dim(NodeId id) const {
+    if (from_.nodes[id].op == Op::input) return -1;  // as a whole
+    const NodeId group = slab_.origin[id] >= 0 ? slab_.origin[id] : slab_.origin[from_.nodes[id].operands[0]];
+    return axis_.dim[group];
+  }
+
+  // Whether it is the part of an iota along the axis that a turn sees.
+  bool is_counted(NodeId id) const {
+    const Node& node = from_.nodes[id];
+    if (node.op != Op::input || slab_.origin[id] < 0) return false;
+    const Node& origin = group_.nodes[slab_.origin[id]];
+    return origin.op == Op::iota && axis_.dim[slab_.origin[id]] == origin.ints[0];
+  }
+
+  void mark() {
+    for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes.size()); ++id) {
+      const Node& node = from_.nodes[id];
+      const bool slice = slab_.origin[id] < 0;
+      const bool sums =
+          !slice && std::binary_search(axis_.reductions.begin(), axis_.reductions.end(), slab_.origin[id]);
+      bool moves = (slice && dim(id) >= 0) || is_counted(id), later = sums;
+      for (NodeId operand : node.operands) {
+        moves = moves || moves_[operand];
+        later = later || later_[operand];
+      }
+      moves_.push_back(moves && !sums && !later);
+      later_.push_back(later);
+      if (sums) carried_.push_back(id);
+    }
+  }
+
+  absl::Status find_function() {
+    for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes.size()); ++id) {
+      const std::optional<Corrected> found = corrected(from_, id);
+      if (!found || std::find(carried_.begin(), carried_.end(), found->reduction) == carried_.end()) continue;
+      if (function_.value >= 0) return refuse(id);
+      function_ = *found;
+    }
+    if (function_.value < 0) return invalid("no reduction over this axis has a correction");
+    const Node& reduction = from_.nodes[function_.reduction];
+    if (reduction.dtype != DType::f32 || later_[reduction.operands[0]]) return refuse(function_.reduction);
+    return absl::OkStatus();
+  }
+
+  absl::Status refuse(NodeId id) const {
+    return invalid("%", slab_.origin[id], " ", name_of(from_.nodes[id].op), ": cannot be reduced in parts");
+  }
+
+  int add_value(const std::string& name, const Node& like, std::optional<double> start) {
+    made_.values.push_back({cat(name, made_.values.size()), like.dtype, like.shape, start, -1});
+    return static_cast<int>(made_.values.size()) - 1;
+  }
+  NodeId read(Builder& to, CarriedParts::Part& part, const CarriedEnd& end, const Node& like) {
+    const std::string name = end.value >= 0 ? cat("v", end.value) : cat("i", end.input);
+    part.ends[name] = end;
+    const auto [known, is_new] = read_.try_emplace({&to, name}, -1);
+    if (is_new) known->second = to.input(name, like.dtype, like.shape, like.fill);
+    return known->second;
+  }
+  void write(Builder& to, CarriedParts::Part& part, int value, NodeId node) {
+    const std::string name = cat("w", value);
+    part.ends[name] = {.value = value};
+    to.output(name, node);
+  }
+
+  // The reduction itself, the factor by which sums are corrected, and the function's values.
+  void carry_reduction() {
+    const Node& node = from_.nodes[function_.reduction];
+    const Op combine = combine_of(node.op);
+    const double none = identity_of(combine, node.dtype);
+    const int held = add_value("carried", node, none), next = add_value("next", node, std::nullopt);
+    made_.values[next].becomes = held;
+    value_of_[function_.reduction] = held;
+    const NodeId elements = first(node.operands[0]);
+    const NodeId before = read(turn_, made_.turn, {.value = held}, node);
+    const NodeId now = turn_.elementwise(combine, {before, turn_.reduce(node.op, elements, {0})});
+    write(turn_, made_.turn, next, now);
+    // Where there is nothing yet but elements that count for nothing, 0 is subtracted instead, and the sums are 0.
+    const NodeId is_none = turn_.elementwise(Op::eq, {now, turn_.constant_like(none, now)});
+    const NodeId origin = turn_.elementwise(Op::select, {is_none, turn_.constant_like(0, now), now});
+    const Op function = from_.nodes[function_.value].op;
+    correction_ = turn_.elementwise(function, {turn_.sub(before, origin)});
+    turn_memo_[function_.value] = {turn_.elementwise(function, {turn_.sub(elements, along(origin, elements))}), true};
+  }
+
+  // A value without the dimension along the axis, broadcast along it.
+  NodeId along(NodeId value, NodeId like) {
+    std::vector<int64_t> dims(turn_.node(value).shape.size());
+    std::iota(dims.begin(), dims.end(), 1);
+    return turn_.broadcast(value, turn_.node(like).shape, dims);
+  }
+
+  absl::Status carry_sum(NodeId id) {
+    const Node& node = from_.nodes[id];
+    const bool contracts = node.op == Op::contract;
+    if ((node.op != Op::reduce_sum && !contracts) || node.dtype != DType::f32) return refuse(id);
+    if (!contracts && node.ints.size() != 1) return refuse(id);
+    const size_t position = contracts && !later_[node.operands[0]] ? 1 : 0;
+    std::vector<Factor> factors;
+    const InTurn value = multiple(node.operands[position], factors);
+    if (value.node < 0) return refuse(id);
+    const int held = add_value("carried", node, 0);
+    value_of_[id] = held;
+    const NodeId before = read(turn_, made_.turn, {.value = held}, node);
+    // The dimensions of the reduction, as dimensions of this sum.
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[node.operands[position]].shape.size()); ++i)
+      if (i != dim(node.operands[position])) rows.push_back(i);
+    if (!in_sum(id, position, rows)) return refuse(id);
+    if (contracts) {
+      if (later_[node.operands[1 - position]]) return refuse(id);
+      const NodeId now = contraction(id, position == 0 ? value : InTurn{}, position == 1 ? value : InTurn{}, false);
+      write(turn_, made_.turn, held, turn_.elementwise(Op::fma, {before, spread(turn_, correction_, node, rows), now}));
+    } else {
+      const NodeId now = turn_.reduce(node.op, value.node, {value.first ? 0 : dim(node.operands[0])});
+      const int next = add_value("next", node, std::nullopt);
+      made_.values[next].becomes = held;
+      write(turn_, made_.turn, next, turn_.elementwise(Op::fma, {before, spread(turn_, correction_, node, rows), now}));
+    }
+    return finish_sum(id, held, position, rows, factors);
+  }
+
+  // The value, whose dimensions are the dimensions `dims` of `like`, in the shape of that.
+  static NodeId spread(Builder& to, NodeId value, const Node& like, std::vector<int64_t> dims) {
+    if (!std::is_sorted(dims.begin(), dims.end())) {
+      std::vector<int64_t> perm(dims.size());
+      std::iota(perm.begin(), perm.end(), 0);
+      std::sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
+      std::sort(dims.begin(), dims.end());
+      value = to.transpose(value, perm);
+    }
+    return dims.size() == like.shape.size() ? value : to.broadcast(value, like.shape, dims);
+  }
+
+  // Dimensions of a sum's operand as those of the sum; false where it sums over one of them.
+  bool in_sum(NodeId sum, size_t position, std::vector<int64_t>& dims) const {
+    const Node& node = from_.nodes[sum];
+    for (int64_t& to : dims) {
+      if (node.op != Op::contract) {
+        to -= to > node.ints[0] ? 1 : 0;
+        continue;
+      }
+      const Einsum einsum = parse_einsum(node.text).value();
+      const size_t at = einsum.out.find((position == 0 ? einsum.a : einsum.b)[static_cast<size_t>(to)]);
+      if (at == std::string::npos) return false;
+      to = static_cast<int64_t>(at);
+    }
+    return true;
+  }
+
+  // After the turns: the sum, and what it is multiplied with.
+  absl::Status finish_sum(NodeId id, int held, size_t position, const std::vector<int64_t>& rows,
+                          const std::vector<Factor>& factors) {
+    const Node& node = from_.nodes[id];
+    // NaN where the reduction is infinite or NaN, as function(x - r) is; else 0.
+    const NodeId reduction =
+        read(after_, made_.after, {.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
+    const NodeId nothing = spread(after_, after_.sub(reduction, reduction), node, rows);
+    NodeId value = after_.add(read(after_, made_.after, {.value = held}, node), nothing);
+    for (const Factor& factor : factors) {
+      const NodeId by = spread_factor(id, position, factor.by);
+      if (by < 0) return refuse(id);
+      value = after_.elementwise(factor.op, {value, by});
+    }
+    after_memo_[id] = value;
+    return absl::OkStatus();
+  }
+
+  // A factor of a sum's operand as a factor of the sum.
+  NodeId spread_factor(NodeId sum, size_t position, NodeId by) {
+    const Node& node = from_.nodes[sum];
+    const Node& factor = from_.nodes[by];
+    if (factor.op == Op::constant) return after_.constant(factor.value, factor.dtype, node.shape);
+    const NodeId value = after(factor.operands[0]);
+    if (value < 0) return -1;
+    std::vector<int64_t> dims = factor.ints;
+    return in_sum(sum, position, dims) ? spread(after_, value, node, dims) : -1;
+  }
+
+  // Whether a node is the same all along the axis.
+  bool is_level(NodeId id) const {
+    const Node& node = from_.nodes[id];
+    return node.op == Op::constant || (node.op == Op::broadcast && !moves_[id] && dim(id) >= 0 &&
+                                       std::find(node.ints.begin(), node.ints.end(), dim(id)) == node.ints.end());
+  }
+
+  // A multiple of the function's values, less the factors that sums of it can be multiplied with later.
+  InTurn multiple(NodeId id, std::vector<Factor>& factors) {
+    if (id == function_.value) return turn_memo_[id];
+    const Node& node = from_.nodes[id];
+    if ((node.op != Op::mul && node.op != Op::div) || node.dtype != DType::f32) return {};
+    const std::vector<NodeId>& of = node.operands;
+    const size_t at = node.op == Op::mul && !reaches(of[0]) ? 1 : 0;
+    const InTurn value = multiple(of[at], factors);
+    if (value.node < 0) return {};
+    const NodeId by = of[1 - at];
+    if (is_level(by)) {
+      factors.push_back({node.op, by});
+      return value;
+    }
+    if (later_[by]) return {};
+    return {turn_.elementwise(node.op, {value.node, first(by)}), true};
+  }
+  bool reaches(NodeId id) const {
+    if (id == function_.value) return true;
+    const Node& node = from_.nodes[id];
+    return (node.op == Op::mul || node.op == Op::div) &&
+           std::any_of(node.operands.begin(), node.operands.end(), [&](NodeId o) { return reaches(o); });
+  }
+
+  NodeId first(NodeId id) {
+    const InTurn value = in_turn(id);
+    const int along = dim(id);
+    if (value.first || along <= 0) return value.node;
+    std::vector<int64_t> perm = {along};
+    for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[id].shape.size()); ++i)
+      if (i != along) perm.push_back(i);
+    return turn_.transpose(value.node, perm);
+  }
+  NodeId plain(NodeId id) {
+    const InTurn value = in_turn(id);
+    const int along = dim(id);
+    if (!value.first || along <= 0) return value.node;
+    std::vector<int64_t> perm;
+    for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[id].shape.size()); ++i)
+      perm.push_back(i == along ? 0 : i + (i < along ? 1 : 0));
+    return turn_.transpose(value.node, perm);
+  }
+
+  InTurn in_turn(NodeId id) {
+    if (const auto known = turn_memo_.find(id); known != turn_memo_.end()) return known->second;
+    return turn_memo_[id] = make_in_turn(id);
+  }
+
+  InTurn make_in_turn(NodeId id) {
+    Node node = from_.nodes[id];
+    if (node.op == Op::input) return {read(turn_, made_.turn, {.input = slab_.origin[id]}, node), false};
+    const int along = dim(id);
+    if (!moves_[id] && is_computed(node)) return {prepare(id, {}), false};
+    const auto moved = [&](int64_t i) { return i == along ? 0 : i + (i < along ? 1 : 0); };
+    const bool first_there = along >= 0 && (class_of(node.op) == OpClass::kElementwise || node.op == Op::contract ||
+                                            node.op == Op::constant || node.op == Op::broadcast);
+    if (node.op == Op::contract) return {contraction(id, {}, {}, first_there), first_there};
+    if (first_there) {
+      for (size_t i = 0; i < node.shape.size(); ++i)
+        node.shape[static_cast<size_t>(moved(static_cast<int64_t>(i)))] = from_.nodes[id].shape[i];
+      if (node.op == Op::broadcast) {  // its operand has the dimension along the axis first too, if it has it
+        for (int64_t& to : node.ints) to = moved(to);
+        std::sort(node.ints.begin(), node.ints.end());
+      }
+    }
+    for (NodeId& operand : node.operands) operand = first_there ? first(operand) : plain(operand);
+    return {turn_.add_node(std::move(node)), first_there};
+  }
+
+  static std::string moved_first(std::string letters, int along) {
+    if (along <= 0) return letters;
+    const char letter = letters[static_cast<size_t>(along)];
+    letters.erase(static_cast<size_t>(along), 1);
+    return letter + letters;
+  }
+
+  // Operands that are not given are those of the node.
+  NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first) {
+    const Node& node = from_.nodes[id];
+    Einsum einsum = parse_einsum(node.text).value();
+    for (size_t k = 0; k < 2; ++k) {
+      std::string& letters = k == 0 ? einsum.a : einsum.b;
+      InTurn& value = k == 0 ? a : b;
+      const NodeId operand = node.operands[k];
+      // What no turn changes is prepared once, with its rows as neighbours.
+      std::string summed, kept;
+      for (char letter : letters) (einsum.out.find(letter) == std::string::npos ? summed : kept) += letter;
+      if (out_first && !moves_[operand] && summed + kept != letters && !summed.empty()) {
+        std::vector<int64_t> perm;
+        for (char letter : summed + kept) perm.push_back(static_cast<int64_t>(letters.find(letter)));
+        value = {prepare(operand, perm), false};
+        letters = summed + kept;
+        continue;
+      }
+      if (value.node < 0) value = in_turn(operand);
+      if (value.first) letters = moved_first(letters, dim(operand));
+    }
+    return turn_.contract(
+        a.node, b.node, cat(einsum.a, ",", einsum.b, "->", out_first ? moved_first(einsum.out, dim(id)) : einsum.out));
+  }
+
+  // A value that no turn changes, made before the turns, transposed by `perm`.
+  NodeId prepare(NodeId id, const std::vector<int64_t>& perm) {
+    NodeId value = before(id);
+    if (!perm.empty()) value = before_.transpose(value, perm);
+    const int number = add_value("prepared", before_.node(value), std::nullopt);
+    write(before_, made_.before, number, value);
+    prepared_ = true;
+    return read(turn_, made_.turn, {.value = number}, before_.node(value));
+  }
+  NodeId before(NodeId id) {
+    if (const auto known = before_memo_.find(id); known != before_memo_.end()) return known->second;
+    Node node = from_.nodes[id];
+    if (node.op == Op::input) return before_memo_[id] = read(before_, made_.before, {.input = slab_.origin[id]}, node);
+    for (NodeId& operand : node.operands) operand = before(operand);
+    return before_memo_[id] = before_.add_node(std::move(node));
+  }
+
+  // A value after the turns; -1 where it is of one turn.
+  NodeId after(NodeId id) {
+    if (const auto known = after_memo_.find(id); known != after_memo_.end()) return known->second;
+    Node node = from_.nodes[id];
+    if (moves_[id] || (later_[id] && dim(id) >= 0)) return -1;
+    if (const auto held = value_of_.find(id); held != value_of_.end())
+      return after_memo_[id] = read(after_, made_.after, {.value = held->second}, node);
+    if (node.op == Op::input) return after_memo_[id] = read(after_, made_.after, {.input = slab_.origin[id]}, node);
+    for (NodeId& operand : node.operands) {
+      operand = after(operand);
+      if (operand < 0) return -1;
+    }
+    return after_memo_[id] = after_.add_node(std::move(node));
+  }
+
+  const Graph& group_;
+  const CarriedAxis& axis_;
+  const Slab& slab_;
+  const Graph& from_;
+  CarriedParts made_;
+  Builder before_, turn_, after_;
+  bool prepared_ = false;
+  std::vector<char> moves_, later_;  // by node: differs from turn to turn; needs a carried reduction
+  std::vector<NodeId> carried_;
+  Corrected function_;
+  NodeId correction_ = -1;
+  std::map<std::pair<const Builder*, std::string>, NodeId> read_;
+  std::map<NodeId, int> value_of_;  // of carried reductions
+  std::map<NodeId, InTurn> turn_memo_;
+  std::map<NodeId, NodeId> before_memo_, after_memo_;
+};
+
+}  // namespace
+
+absl::StatusOr<CarriedParts> carried_parts(const Graph& group, const CarriedAxis& axis, const Slab& slab) {
+  return Parts(group, axis, slab).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,126 @@
+// Random groups around a softmax, in turns along the keys: what they compute is what the graph says.
+#include <gtest/gtest.h>
+
+#include "compiler/base/splitmix.h"
+#include "compiler/cover/stitching.h"
+#include "compiler/ir/build.h"
+#include "compiler/plan/stitch.h"
+#include "compiler/schedule/axes.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+// Draws a group: heads, that may share keys; scores, which are scaled, masked or added to; exp or exp2 of them less
+// their maximum; products of these with values; a division, before, after or never.
+class Drawn {
+ public:
+  explicit Drawn(uint64_t seed) : state_(mix(seed)) {}
+
+  Graph graph() {
+    const int64_t heads = 1 + below(3), shared = below(2) == 0 ? 1 : 2;
+    const int64_t rows = 16 << below(4), keys = 16 * (2 + below(7)), depth = 1 + below(9), wide = 1 + below(20);
+    const bool later = below(2) == 0;  // rows before heads in memory
+    shape_ = {heads, shared, rows, keys};
+    const auto q = later ? in("q", {rows, heads, shared, depth}) : in("q", {heads, shared, rows, depth});
+    const auto k = below(2) == 0 ? in("k", {heads, keys, depth}) : in("k", {heads, depth, keys});
+    const bool columns = out_.node(k).shape[1] == depth && depth != keys;
+    scores_ = out_.contract(q, k, cat(later ? "mhgk" : "hgmk", columns ? ",hkn" : ",hnk", "->hgmn"));
+    for (int64_t i = below(3); i > 0; --i) change_scores();
+    const NodeId largest = out_.reduce(Op::reduce_max, scores_, {3});
+    const NodeId powers = out_.elementwise(below(2) == 0 ? Op::exp : Op::exp2, {out_.sub(scores_, along(largest))});
+    const NodeId sum = out_.reduce(Op::reduce_sum, powers, {3});
+    NodeId weights = powers;
+    const int64_t division = below(4);
+    if (division == 0) weights = out_.div(powers, along(sum));
+    if (division == 1) weights = out_.mul(along(out_.elementwise(Op::rcp, {sum})), powers);
+    if (below(4) == 0) weights = out_.mul(weights, along_rows(in("kept", {keys})));
+    const NodeId v = in("v", {heads, keys, wide});
+    NodeId result = out_.contract(weights, v, below(2) == 0 ? "hgmn,hnd->hgmd" : "hgmn,hnd->mhgd");
+    const bool moved = out_.node(result).shape != Shape{heads, shared, rows, wide};
+    if (division == 2 && !moved) result = out_.div(result, out_.broadcast(sum, out_.node(result).shape, {0, 1, 2}));
+    if (below(3) == 0) result = out_.add(result, in("residual", out_.node(result).shape));
+    out_.output("y", result);
+    return out_.finish().value();
+  }
+
+ private:
+  int64_t below(int64_t n) { return static_cast<int64_t>(split_mix(state_) % static_cast<uint64_t>(n)); }
+  NodeId in(const std::string& name, Shape shape) { return out_.input(cat(name, out_.size()), DType::f32, shape); }
+  NodeId along(NodeId rows) { return out_.broadcast(rows, shape_, {0, 1, 2}); }
+  NodeId along_rows(NodeId keys) { return out_.broadcast(keys, shape_, {3}); }
+
+  void change_scores() {
+    switch (below(5)) {
+      case 0:
+        scores_ = out_.mul(scores_, out_.constant_like(0.3, scores_));
+        return;
+      case 1:
+        scores_ = out_.add(scores_, along_rows(in("mask", {shape_[3]})));
+        return;
+      case 2:
+        scores_ = out_.add(scores_, out_.broadcast(in("bias", {shape_[2], shape_[3]}), shape_, {2, 3}));
+        return;
+      default:
+        mask_by_places();
+    }
+  }
+
+  void mask_by_places() {
+    const Shape plane = {shape_[2], shape_[3]};
+    const NodeId row = out_.iota(DType::i32, plane, 0), key = out_.iota(DType::i32, plane, 1);
+    const bool added = below(2) == 0, infinite = below(2) == 0;
+    const int64_t shift = infinite ? below(40) - 20 : below(20);
+    const NodeId last = out_.add(row, out_.constant_like(static_cast<double>(shift), row));
+    const bool seen = below(2) == 0;
+    const NodeId test = out_.elementwise(seen ? (below(2) == 0 ? Op::le : Op::lt) : Op::gt, {key, last});
+    const double never = infinite ? -INFINITY : -1e9;
+    const NodeId mask = out_.broadcast(test, shape_, {2, 3});
+    const NodeId low = out_.constant_like(never, scores_);
+    const NodeId other = added ? out_.constant_like(0, scores_) : scores_;
+    const NodeId chosen = out_.elementwise(Op::select, {mask, seen ? other : low, seen ? low : other});
+    scores_ = added ? out_.add(scores_, chosen) : chosen;
+  }
+
+  uint64_t state_;
+  Shape shape_;
+  NodeId scores_ = -1;
+  Builder out_;
+};
+
+TEST(OnePass, RandomGroupsMeanTheGraph) {
+  const uint64_t first = testing::test_seed(20261125);
+  const auto wanted = static_cast<int>(testing::scaled(150));
+  int groups = 0, kernels = 0, turning = 0, limited = 0;
+  for (uint64_t seed = first; groups < wanted; ++seed, ++groups) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = Drawn(seed).graph();
+    const Machine machine = testing::machine_with(seed % 2 == 0 ? "cpu:avx2" : "cpu:avx512");
+    const auto domain = stitch(graph, machine);
+    if (!domain.ok()) continue;
+    const Space space = space_of(graph, *domain, machine).value();
+    if (axis_of(space.axes, kTurnLength) == nullptr) continue;
+    ++turning;
+    for (const Stitched& choice : domain->stitch->choices) limited += choice.turns.visited.axis >= 0 ? 1 : 0;
+    const size_t step = 1 + seed % 3;
+    int tried = 0;
+    for (size_t i = seed % step; i < space.seeds.size() && tried < 6; i += step) {
+      const Schedule schedule = space.schedule(space.seeds[i]);
+      if (schedule[kTurnLength] == 0) continue;
+      ++tried;
+      const auto kernel = lower(graph, *domain, schedule, machine);
+      ASSERT_TRUE(kernel.ok()) << kernel.status() << "\n" << print(graph) << space.text(space.seeds[i]);
+      ++kernels;
+      const std::string difference = testing::compare(graph, *kernel);
+      ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
+    }
+  }
+  std::printf("%d groups, %d in turns, %d kernels, %d limited\n", groups, turning, kernels, limited);
+  EXPECT_GT(turning, groups / 2);
+  EXPECT_GT(limited, 0);
+}
+
+}  // namespace
+}  // namespace wl
