@@ -50,7 +50,7 @@ void put_search(Store& store, int number, const Graph& graph) {
     trial.trial = static_cast<int64_t>(trials.size());
     trial.plan = plan;
     trial.outcome = Outcome::kCorrect;
-    trial.samples_ns = {plan.find("pack_b=0") != std::string::npos ? 900 : 2000, 5000, 5000};
+    trial.samples_ns = {plan.find("pack_b=1") != std::string::npos ? 900 : 2000, 5000, 5000};
     trial.samples_ns.push_back(trial.samples_ns[0]);
     trials.push_back(trial);
   }
@@ -94,7 +94,7 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   const auto untaught = warploom_compiler().open(other, machine).value();
   const auto liked = [](const std::vector<std::string>& plans) {
     return std::count_if(plans.begin(), plans.end(),
-                         [](const std::string& plan) { return plan.find("pack_b=0") != std::string::npos; });
+                         [](const std::string& plan) { return plan.find("pack_b=1") != std::string::npos; });
   };
   const std::vector<std::string> asked = taught->propose("ranked", {}, 16, 1);
   EXPECT_EQ(asked, taught->propose("ranked", {}, 16, 1));
