@@ -37,4 +37,10 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<DType> sum_of_dot(DType a, DType b) {
+  if (a == DType::bf16 && b == DType::bf16) return DType::f32;
+  if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i32;
+  return std::nullopt;
+}
+
 }  // namespace wl

@@ -65,6 +65,9 @@ class Printer {
   void print_cross(const Instr& instr, const Place&);
   void print_convert(const Instr& instr, const Place&);
   void print_iota(const Instr& instr, const Place& place);
+  void print_words(const Instr& instr, const Place& place);
+  void print_join(const Instr& instr, const Place& place);
+  void print_dot(const Instr& instr, const Place& place);
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
   // The variable that an instruction defines at a place.

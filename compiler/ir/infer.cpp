@@ -272,9 +272,10 @@ absl::Status infer_reduce(const Node& x, Node& node) {
 
 absl::Status infer_contract(const Node& a, const Node& b, Node& node) {
   WL_ASSIGN_OR_RETURN(Einsum e, parse_einsum(node.text));
-  if (a.dtype != b.dtype)
+  const auto is_byte = [](DType dtype) { return dtype == DType::i8 || dtype == DType::u8; };
+  if (a.dtype != b.dtype && !(is_byte(a.dtype) && is_byte(b.dtype)))
     return invalid("operand 1 is ", name_of(b.dtype), ", operand 0 is ", name_of(a.dtype),
-                   "; dtypes must be equal (use cast)");
+                   "; dtypes must be equal (use cast), or be i8 and u8");
   if (a.dtype == DType::b1)
     return invalid("arithmetic on ", name_of(DType::b1), "; cast the operands to a number type");
   std::array<int64_t, 128> extent;
@@ -297,7 +298,7 @@ absl::Status infer_contract(const Node& a, const Node& b, Node& node) {
   }
   node.shape.clear();
   for (char c : e.out) node.shape.push_back(extent[static_cast<size_t>(c)]);
-  node.dtype = a.dtype == DType::i8 || a.dtype == DType::u8 ? DType::i32 : a.dtype;
+  node.dtype = is_byte(a.dtype) ? DType::i32 : a.dtype;
   return check_shape(node.shape);
 }
 

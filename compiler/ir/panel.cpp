@@ -146,6 +146,7 @@ void Panel::gather(const Column& from, const ElementSet& positions, std::span<co
 PanelProduct::PanelProduct(DType dtype, int64_t terms, int64_t padded)
     : dtype_(dtype),
       errors_(dtype, terms),
+      flushed_(dtype == DType::bf16 ? static_cast<double>(terms) * 0x1p-126 : 0),
       padded_(padded),
       multiply_(pick_double_block()),
       multiply_errors_(pick_float_block()) {}
@@ -177,6 +178,8 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
     add_errors(a.spread, i, b.spread, j, rows, columns, squares);
     if (literal_worst()) add_errors(a.worst, i, b.worst, j, rows, columns, worst);
   }
+  // Dot products of bf16 may take denormal factors and sums for zeros.
+  const double flushed = flushed_ * (1 + a.scale + b.scale);
   constexpr double kUp = 1 + 1e-3;  // makes up for sums that were taken in f32
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) {
@@ -188,8 +191,9 @@ void PanelProduct::operator()(const Panel& a, int64_t i, const Panel& b, int64_t
         const double error = a.finite && b.finite ? 0 : std::numeric_limits<double>::infinity();
         out[r][c] = {v, error, error};
       } else {
-        out[r][c] =
-            errors_.result(v, worst[r][c] * kUp, squares[r][c] * kUp, a.scale * b.scale * magnitude[r][c] * kUp);
+        const double zeros = magnitude[r][c] > 0 ? flushed : 0;
+        out[r][c] = errors_.result(v, worst[r][c] * kUp + zeros, squares[r][c] * kUp + zeros * zeros,
+                                   a.scale * b.scale * magnitude[r][c] * kUp);
       }
     }
   }

@@ -51,6 +51,7 @@ class PanelProduct {
                   Doubles& total) const;
   DType dtype_;
   SumErrors errors_;
+  double flushed_;  // what flushing denormals can do to a sum of factors up to 1
   int64_t padded_;
   void (*multiply_)(const double*, const double*, int64_t, int, int, double[2][4]);
   void (*multiply_errors_)(const float*, const float*, int64_t, int, int, float[2][4]);

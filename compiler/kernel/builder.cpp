@@ -184,6 +184,32 @@ Instr cross_instr(TileId result, TileId from, Op combine) {
   return along_axis_1(InstrOp::kCross, result, from, combine);
 }
 
+Instr words_instr(TileId result, DType element, Slice slice) {
+  Instr instr = load_instr(result, std::move(slice));
+  instr.op = InstrOp::kWords;
+  instr.elements[0] = element;
+  return instr;
+}
+
+Instr join_instr(TileId result, DType element, std::vector<TileId> elements) {
+  Instr instr;
+  instr.op = InstrOp::kJoin;
+  instr.result = result;
+  instr.elements[0] = element;
+  instr.args = std::move(elements);
+  return instr;
+}
+
+Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b) {
+  Instr instr;
+  instr.op = InstrOp::kDot;
+  instr.result = sum;
+  instr.elements[0] = a_element;
+  instr.elements[1] = b_element;
+  instr.args = {a, b};
+  return instr;
+}
+
 Instr copy_instr(TileId result, TileId from, DType dtype) {
   Instr out;
   out.op = InstrOp::kMap;

@@ -60,6 +60,9 @@ Instr store_instr(TileId value, Slice slice, bool streaming);
 Instr fill_instr(TileId result, double value);
 Instr fold_instr(TileId into, TileId value, Op combine);    // over axis 1
 Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
+Instr words_instr(TileId result, DType element, Slice slice);
+Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
+Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();

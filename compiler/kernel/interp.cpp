@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compiler/base/fill.h"
 #include "compiler/ir/ops.h"
 #include "compiler/kernel/var_values.h"
 #include "compiler/kernel/verify.h"
@@ -26,6 +27,19 @@ double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
   const double result = info(op).value(x, y, z);
   if (op != Op::cast) return kept(dtype, result);
   return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
+}
+
+// The word of these elements; those that are missing are zero. Words that nothing was stored to are NaN, as all
+// elements of fresh buffers are.
+double word_of(DType dtype, const std::vector<double>& elements) {
+  uint32_t word = 0;
+  for (size_t i = 0; i < elements.size(); ++i) store_element(dtype, &word, i, round_to(dtype, elements[i]));
+  return word;
+}
+double element_of(DType dtype, double word, int index) {
+  if (std::isnan(word)) return word;
+  const auto bits = static_cast<uint32_t>(word);
+  return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
 class Interpreter {
@@ -184,6 +198,44 @@ class Interpreter {
       for (int axis : instr.axes) index[axis] %= from.width(axis);
       double& to = result[flat_of(instr.result, index)];
       to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status words(const Instr& instr) {
+    std::vector<double>& result = tile(instr.result);
+    const DType dtype = instr.elements[0];
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+      std::vector<double> elements;
+      for (int i = 0; i < elements_of_word(dtype); ++i) {
+        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, i));
+        elements.push_back(*from);
+      }
+      result[flat] = word_of(dtype, elements);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status join(const Instr& instr) {
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>&, int64_t flat) {
+      std::vector<double> elements;
+      for (TileId arg : instr.args) elements.push_back(tile(arg)[flat]);
+      result[flat] = word_of(instr.elements[0], elements);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::Status dot(const Instr& instr) {
+    const DType sum = kernel_.tiles[instr.result].dtype;
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
+      const double a = tile(instr.args[0])[flat_of(instr.args[0], index)],
+                   b = tile(instr.args[1])[flat_of(instr.args[1], index)];
+      for (int i = 0; i < elements_of_word(instr.elements[0]); ++i) {
+        const double product = element_of(instr.elements[0], a, i) * element_of(instr.elements[1], b, i);
+        result[flat] = combine(Op::add, sum, result[flat], product);
+      }
       return absl::OkStatus();
     });
   }

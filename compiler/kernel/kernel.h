@@ -122,6 +122,7 @@ struct Instr {
   std::vector<SliceGuard> guards;
   Expr expr;
   Op combine = Op::add;
+  DType elements[2] = {DType::f32, DType::f32};  // of words
   std::vector<int> axes;
   double value = 0;  // fill; of a load where a guard does not hold
   int axis = 0;

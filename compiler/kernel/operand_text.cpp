@@ -125,6 +125,39 @@ struct TextOf<Operand::combine> {
 };
 
 template <>
+struct TextOf<Operand::element> {
+  static std::string print(const Kernel&, const Instr& instr) { return cat(".", name_of(instr.elements[0])); }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    WL_RETURN_IF_ERROR(from.in.expect("."));
+    return from.read_dtype(instr.elements[0]);
+  }
+};
+
+template <>
+struct TextOf<Operand::factors> {
+  static std::string print(const Kernel&, const Instr& instr) {
+    return cat(".", name_of(instr.elements[0]), ".", name_of(instr.elements[1]));
+  }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    for (DType& dtype : instr.elements) {
+      WL_RETURN_IF_ERROR(from.in.expect("."));
+      WL_RETURN_IF_ERROR(from.read_dtype(dtype));
+    }
+    return absl::OkStatus();
+  }
+};
+
+template <>
+struct TextOf<Operand::tiles> : TextOf<Operand::tile> {
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    do {
+      WL_RETURN_IF_ERROR(from.read_tile(instr.args.emplace_back()));
+    } while (from.in.peek() == '%');
+    return absl::OkStatus();
+  }
+};
+
+template <>
 struct TextOf<Operand::axes> {
   static std::string print(const Kernel&, const Instr& instr) {
     return cat(" axes [", absl::StrJoin(instr.axes, ","), "]");

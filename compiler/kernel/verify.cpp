@@ -111,7 +111,8 @@ class Verifier {
     WL_RETURN_IF_ERROR(check_slice(instr, instr.slice));
     const InstrInfo& row = info(instr.op);
     const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
-    if (row.slice != SliceUse::kHints && buffer.dtype != tile_of(space_tile(instr)).dtype)
+    const DType dtype = row.has(Operand::element) ? instr.elements[0] : tile_of(space_tile(instr)).dtype;
+    if (row.slice != SliceUse::kHints && buffer.dtype != dtype)
       return fail(instr, "the tile's dtype is not the buffer's");
     if (row.stores() && buffer.level == Level::kGlobal && !buffer.output) return fail(instr, "stores to an input");
     return absl::OkStatus();
@@ -172,6 +173,18 @@ class Verifier {
     if (!is_combine(instr.combine)) return fail(instr, cat(name_of(instr.combine), " combines no values"));
     return absl::OkStatus();
   }
+  absl::Status operand_element(const Instr& instr) const {
+    if (elements_of_word(instr.elements[0]) == 0)
+      return fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
+    return tile_of(instr.result).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
+  }
+  absl::Status operand_factors(const Instr& instr) const {
+    if (sum_of_dot(instr.elements[0], instr.elements[1]) != tile_of(instr.result).dtype)
+      return fail(instr, cat("no sums of products of ", name_of(instr.elements[0]), " and ", name_of(instr.elements[1]),
+                             " are ", name_of(tile_of(instr.result).dtype)));
+    return absl::OkStatus();
+  }
+  absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of
   absl::Status operand_axes(const Instr& instr) const {
     const int rank = tile_of(instr.args[0]).layout.rank();
     const auto exists = [rank](int axis) { return axis >= 0 && axis < rank; };
@@ -227,6 +240,24 @@ class Verifier {
       return fail(instr, "a fold keeps its lanes");
     return absl::OkStatus();
   }
+  absl::Status check_words(const Instr& instr) const {
+    return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
+  }
+  absl::Status check_join(const Instr& instr) const {
+    if (static_cast<int>(instr.args.size()) > elements_of_word(instr.elements[0]))
+      return fail(instr, "a word has fewer elements");
+    for (TileId arg : instr.args)
+      if (tile_of(arg).dtype != instr.elements[0] || !(tile_of(arg).layout == tile_of(instr.result).layout))
+        return fail(instr, cat("%", arg, " has not the words' elements and layout"));
+    return absl::OkStatus();
+  }
+  absl::Status check_dot(const Instr& instr) const {
+    if (instr.args.size() != 2) return fail(instr, "takes two tiles");
+    for (TileId arg : instr.args)
+      if (tile_of(arg).dtype != DType::u32 || !broadcasts(arg, instr.result))
+        return fail(instr, cat("%", arg, " is no tile of words that broadcasts to the result"));
+    return absl::OkStatus();
+  }
   absl::Status check_cross(const Instr& instr) const {
     if (tile_of(instr.result).layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
     return absl::OkStatus();
@@ -277,7 +308,7 @@ class Verifier {
     const InstrInfo& row = info(instr.op);
     const auto takes = std::count(std::begin(row.operands), std::end(row.operands), Operand::tile) +
                        std::count(std::begin(row.operands), std::end(row.operands), Operand::shape);
-    const bool more = row.has(Operand::expr) || row.has(Operand::otherwise);
+    const bool more = row.has(Operand::expr) || row.has(Operand::otherwise) || row.has(Operand::tiles);
     if (static_cast<int64_t>(instr.args.size()) < takes || (!more && static_cast<int64_t>(instr.args.size()) > takes))
       return fail(instr, cat("takes ", takes, " tiles"));
     for (TileId arg : instr.args) {

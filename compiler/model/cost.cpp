@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "compiler/model/roofline.h"
 #include "compiler/plan/flat.h"
 #include "compiler/plan/group.h"
 #include "compiler/plan/pack.h"
@@ -88,7 +89,7 @@ class Price {
     double ns = 0;
     for (const Node& node : group_.nodes) {
       if (node.op != Op::contract) continue;
-      const double rate = rates_.contract_flops_per_ns * machine_.target->arithmetic.multiply_adds(node.dtype);
+      const double rate = rates_.contract_flops_per_ns * multiply_adds(group_, node, machine_);
       ns += contraction_flops(group_, node) / (rate * share);
     }
     return ns;

@@ -53,14 +53,18 @@ class WorkCounter {
   double& at(CpuTerm term) { return work_.amount[term]; }
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
+  static bool multiplies_and_adds(const Instr& instr) {
+    return instr.op == InstrOp::kDot ||
+           (instr.op == InstrOp::kMap && !instr.expr.empty() && instr.expr.back().op == Op::fma &&
+            instr.expr.back().kind == ExprNode::Kind::kOp && !instr.args.empty() && instr.args.back() == instr.result);
+  }
+
   // Finds the loop over k whose body multiplies and adds; its accumulator is set outside the outermost loop over k.
   void micro_kernel(int loop) {
     const Reuse::Loop& turns = reuse_.loops()[loop];
     if (turns.var < 0 || turns.body == &kernel_.body) return;
     for (const Instr& instr : *turns.body) {
-      if (instr.op != InstrOp::kMap || instr.expr.empty() || instr.expr.back().op != Op::fma ||
-          instr.expr.back().kind != ExprNode::Kind::kOp || instr.args.empty() || instr.args.back() != instr.result)
-        continue;
+      if (!multiplies_and_adds(instr)) continue;
       const Layout& layout = tile(instr.result).layout;
       if (layout.rank() != 2) continue;
       int outer = loop;

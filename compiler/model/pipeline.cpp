@@ -54,7 +54,8 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
-  const double fma_per_ns = rates.slots_per_ns / units * machine.target->arithmetic.multiply_adds(product.dtype);
+  const double fma_per_ns = rates.slots_per_ns / units *
+                            machine.target->arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype);
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;
   const double shared_bytes =

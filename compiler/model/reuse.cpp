@@ -99,7 +99,7 @@ void Reuse::walk(const std::vector<Instr>& body, int loop) {
       loops_[turns].body = &instr.body;
       loops_[turns].instr = &instr;
       walk(instr.body, turns);
-    } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kStore || instr.op == InstrOp::kGather) {
+    } else if (info(instr.op).accesses_memory() && !info(instr.op).is_async_copy()) {
       add_reference(instr, loop);
     }
   }
@@ -110,7 +110,7 @@ void Reuse::add_reference(const Instr& instr, int loop) {
   out.instr = &instr;
   out.loop = loop;
   out.buffer = instr.slice.buffer;
-  out.store = instr.op == InstrOp::kStore;
+  out.store = info(instr.op).stores();
   out.executions = loops_[loop].entries * loops_[loop].trips;
   const Tile& tile = kernel_.tiles[out.store ? instr.args[0] : instr.result];
   const int vector_axis = tile.layout.vector_axis();

@@ -15,6 +15,11 @@ bool may_skip(const Node& node) {
 
 }  // namespace
 
+double multiply_adds(const Graph& group, const Node& product, const Machine& machine) {
+  const auto dtype = [&](int operand) { return group.nodes[product.operands[operand]].dtype; };
+  return machine.target->arithmetic.multiply_adds(dtype(0), dtype(1), product.dtype);
+}
+
 double floor_ns(const Graph& group, const Machine& machine) {
   const Peak& peak = machine.target->peak;
   if (peak.launch_ns == 0) return 0;
@@ -31,7 +36,7 @@ double floor_ns(const Graph& group, const Machine& machine) {
     const bool repeats = std::any_of(node.operands.begin(), node.operands.end(),
                                      [&](NodeId operand) { return group.nodes[operand].op == Op::broadcast; });
     // Products of narrow integers may be several in a lane.
-    const double lanes = is_float(node.dtype) ? machine.target->arithmetic.multiply_adds(node.dtype) : 4;
+    const double lanes = is_float(node.dtype) ? multiply_adds(group, node, machine) : 4;
     if (!repeats) flops += contraction_flops(group, node) / lanes;
   }
   const double threads = std::max(1, machine.target->is_gpu() ? machine.multiprocessors() : machine.threads);
@@ -53,8 +58,7 @@ Roofline roofline(const Graph& group, const Machine& machine) {
     const OpClass cls = class_of(node.op);
     if (cls == OpClass::kElementwise || cls == OpClass::kGather)
       slots += static_cast<double>(elements(node.shape)) * info(node.op).cost;
-    if (cls == OpClass::kContract)
-      slots += contraction_flops(group, node) / 2 / target.arithmetic.multiply_adds(node.dtype);
+    if (cls == OpClass::kContract) slots += contraction_flops(group, node) / 2 / multiply_adds(group, node, machine);
     if (cls == OpClass::kReduce) slots += static_cast<double>(elements(group.nodes[node.operands[0]].shape));
   }
   bound.compute_ns = 2 * slots / (target.arithmetic.flops_per_ns * threads);

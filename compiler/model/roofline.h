@@ -17,6 +17,9 @@ struct Roofline {
 // The bound of one run of the group on all threads, by the nominal rates of the target's row.
 Roofline roofline(const Graph& group, const Machine& machine);
 
+// Multiply-adds of a product of the graph for each of f32, on this machine.
+double multiply_adds(const Graph& graph, const Node& product, const Machine& machine);
+
 // ns of one run of the group on all threads: its compulsory bytes at the peak of L1 where that holds them and of what
 // is behind it otherwise, the multiply-adds of its contractions, and a launch. Counts only what every correct kernel
 // must do. 0: no time of the row is judged.

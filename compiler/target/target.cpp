@@ -29,11 +29,14 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
 // the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
 constexpr Target kTargets[] = {
-    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32}, copy, l2, peak
+    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8}, copy, l2, peak
     {"cpu:avx512", "cpu", 16, 32, true, {120, 0.5, 0.33}, 18, 100, kAvx512Peak},
     {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60, kAvx2Peak},
     {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40, kNarrowPeak},
     {"cpu:generic", "cpu", 4, 16, false, {20, 0.5, 0.2}, 10, 30, kNarrowPeak},
+    // With dot products of words: of u8 with i8, and of bf16.
+    {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
+    {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, features}, {f32 flops/ns, f64, i32}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kF64Functions},
@@ -88,7 +91,13 @@ absl::StatusOr<const Target*> target_named(std::string_view name) {
                  absl::StrJoin(kTargets, ", ", [](std::string* out, const Target& t) { out->append(t.name); }));
 }
 
-double Arithmetic::multiply_adds(DType sum) const {
+double Arithmetic::dots(DType a, DType b) const {
+  if (a == DType::bf16 && b == DType::bf16) return dot_bf16;
+  return (a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8) ? dot_i8 : 0;
+}
+
+double Arithmetic::multiply_adds(DType a, DType b, DType sum) const {
+  if (const double rate = dots(a, b); rate > 0) return rate;
   if (is_float(sum)) return sum == DType::f64 ? f64 : 1;
   return size_of(sum) == 8 ? i32 * kLongProduct : i32;
 }

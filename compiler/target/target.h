@@ -39,8 +39,12 @@ struct Arithmetic {
   double flops_per_ns = 0;  // of f32; a multiply-add counts as two
   double f64 = 0;           // multiply-adds of f64 for each of f32
   double i32 = 0;           // multiply-adds of i32, and of narrower integers, for each of f32
-  // Multiply-adds for each of f32, of sums that are kept as `sum`.
-  double multiply_adds(DType sum) const;
+  // Multiply-adds of dot products of words, of bf16 and of u8 with i8, for each of f32; 0: the target has none.
+  double dot_bf16 = 0, dot_i8 = 0;
+  // Multiply-adds for each of f32, of products of `a` and `b` whose sums are kept as `sum`.
+  double multiply_adds(DType a, DType b, DType sum) const;
+  // Those of dot products of words of `a` and `b`; 0: the target has none.
+  double dots(DType a, DType b) const;
 };
 
 // What no part of the row exceeds, by any means: a time below is no measurement (floor_ns). Per thread of a CPU or unit

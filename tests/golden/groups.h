@@ -241,6 +241,15 @@ inline const std::vector<Golden> kGoldens = {
   %11 = mul %5 %10 : f32[96,80]
   output "y" %11
 })"},
+    {"bf16_product",
+     "cpu:avx512_bf16",
+     {},
+     R"(graph {
+  %0 = input "a" : bf16[96,66] normal(0,1)
+  %1 = input "b" : bf16[66,80] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
+  output "y" %2
+})"},
     {"batched_q_kt",
      "cpu:generic",
      {},

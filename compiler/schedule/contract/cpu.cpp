@@ -9,9 +9,11 @@ namespace wl {
 namespace {
 
 // Whether B is packed: the schedule says so, or B is computed, guarded, or not contiguous along the columns.
-bool packs_right(const Domain& domain, const Schedule& schedule, int lanes) {
+bool packs_right(const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule, int lanes) {
   const Domain::Operand& operand = domain.operands[domain.contract][domain.right_operand()];
-  return schedule[kPackB] != 0 || !operand.is_direct() || (lanes > 1 && operand.access.strides[domain.n.back()] != 1);
+  if (schedule[kPackB] != 0 || !operand.is_direct()) return true;
+  if (dot) return !has_rows_of_words(domain, *dot);
+  return lanes > 1 && operand.access.strides[domain.n.back()] != 1;
 }
 
 }  // namespace
@@ -22,7 +24,8 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       whole_(turned_ ? *turned_ : domain),
       image_(schedule[kCopyImage] != kCopyTaps ? column_image(domain, schedule[kCopyImage] == kCopyWhole)
                                                : std::nullopt),
-      flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, schedule, machine.target->lanes)
+      dot_(image_ || turned_ ? std::nullopt : dot_of(group, domain, machine)),
+      flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, dot_, schedule, machine.target->lanes)
                 ? flat_columns(domain)
                 : std::nullopt),
       zeros_(schedule[kSkipPadding] != 0 && turned_ && image_ ? zeros_around(domain, *image_) : std::nullopt),
@@ -61,17 +64,23 @@ absl::Status CpuContract::prepare() {
   if (turned_ && columns_total_ % nr_ != 0)
     return invalid("turn_tiles where vectors do not fill ", columns_total_, " columns");
 
-  k_inner_ = 1;
-  for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= domain_.atoms[k_atoms_[i]].extent;
-  const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
-  const int64_t kc = schedule_[kKc];
-  k_block_ = std::max<int64_t>(
-      1, kc == 0 || k_inner_ == 0 || (image_ && image_->is_tap(k_atoms_[0])) ? k0 : std::min(k0, kc / k_inner_));
-  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
-  k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
-  k_blocks_ = std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_);
+  prepare_depth();
   prepare_operands();
   return absl::OkStatus();
+}
+
+void CpuContract::prepare_depth() {
+  k_inner_ = 1;
+  for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= turns_of(i);
+  const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
+  const int64_t kc = schedule_[kKc], step = k_atoms_.empty() ? 1 : step_of(0);
+  const auto blocks = [&] { return std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_); };
+  k_block_ = std::max<int64_t>(
+      step, kc == 0 || k_inner_ == 0 || (image_ && image_->is_tap(k_atoms_[0])) ? k0 : std::min(k0, kc / k_inner_));
+  k_blocks_ = blocks();
+  k_block_ = std::max<int64_t>(1, (k0 + k_blocks_ - 1) / k_blocks_);
+  k_block_ = (k_block_ + step - 1) / step * step;
+  k_blocks_ = blocks();
 }
 
 // What is packed, or copied, and the scratch for it.
@@ -82,23 +91,23 @@ void CpuContract::prepare_operands() {
     const Domain::Operand& operand = domain_.operands[domain_.contract][side->position];
     side->direct = operand.is_direct();
     if (side->direct) side->access = operand.access;
+    side->words = dot_ && has_words(domain_, operand, *dot_);
   }
-  a_.packed = schedule_[kPackA] != 0 || !a_.direct;
-  b_.packed = flat_ || packs_right(domain_, schedule_, lanes_);
+  a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words);
+  b_.packed = flat_ || packs_right(domain_, dot_, schedule_, lanes_);
   if (image_) image_side().packed = true;
-  const int64_t depth = k_block_ * k_inner_;
   if (image_) allocate_image();
   if (flat_) {
     // Rows a multiple of 4096 bytes apart would share cache sets.
     pitch_ = columns_per_block_;
-    if (pitch_ * size_of(dtype_) % 4096 == 0) pitch_ += lanes_;
-    b_.buffer = out_.shared("b_rows", dtype_, {depth, pitch_});
+    if (pitch_ * size_of(packed_dtype()) % 4096 == 0) pitch_ += lanes_;
+    b_.buffer = out_.shared("b_rows", packed_dtype(), {depth(), pitch_});
   } else if (b_.packed && b_.buffer < 0) {
     pitch_ = nr_;
-    b_.buffer = out_.shared("b_panels", dtype_, {panels_per_block_, depth, nr_});
+    b_.buffer = out_.shared("b_panels", packed_dtype(), {panels_per_block_, depth(), nr_});
   }
   if (a_.packed && a_.buffer < 0)
-    a_.buffer = out_.shared("a_tiles", dtype_, {tiles_ * outer_rows_per_block_, depth, mr_});
+    a_.buffer = out_.shared("a_tiles", packed_dtype(), {tiles_ * outer_rows_per_block_, depth(), mr_});
   if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_block(), columns_per_block_});
   heavy_ = heavy_epilogue();
   if (heavy_ || turned_ || (image_ && height_ >= 0)) spill_ = out_.shared("tile", dtype_, {mr_, nr_});

@@ -5,6 +5,10 @@
 // high. What follows the contraction is computed on the tile while it is in registers or, where that would need
 // too many registers, in L1.
 //
+// Where the machine multiplies words of narrow elements (dot.h), a turn of the loop over one k atom takes a word of
+// each operand: packed copies are words, and an operand in which the elements of a word are neighbours is read as it
+// is.
+//
 // Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
 // copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
 // each tap inside the copy. The columns of a panel then are neighbours in the copy, so they run on from row to row
@@ -23,6 +27,7 @@
 
 #include "compiler/plan/flat.h"
 #include "compiler/plan/image.h"
+#include "compiler/schedule/contract/dot.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
 
@@ -39,6 +44,7 @@ class CpuContract {
     bool packed = false;
     BufferId buffer = -1;  // packed copy
     bool direct = false;   // an input read as it is
+    bool words = false;    // with dot_: and its words are elements that are neighbours
     Access access;         // when direct
   };
   struct Rows {  // tiles of equal height
@@ -54,6 +60,7 @@ class CpuContract {
   void prepare_operands();
   void place_block();
   void prepare_columns();
+  void prepare_depth();
   void emit_columns();
   void pack_image(const Place& place, int64_t k_extent);
   void prepare_image();
@@ -93,6 +100,17 @@ class CpuContract {
   void store_results(TileExpr expr, TileId value);
   void pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along, int64_t width,
             int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound);
+  // The same with dot_: as words.
+  void pack_words(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                  int64_t width, int lanes, Affine offset, int64_t pitch,
+                  const std::vector<std::vector<Affine>>& bound);
+  void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset);
+  // How far a turn of a loop over k goes along its atom, and how many turns go as far as `extent`.
+  int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
+  int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
+  int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
+  int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // of a packed block
+  DType packed_dtype() const { return dot_ ? DType::u32 : dtype_; }
   // Computes an operand where `expr` is and stores it to its packed copy.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
@@ -113,6 +131,7 @@ class CpuContract {
   std::optional<Domain> turned_;  // with turn_tiles
   const Domain& whole_;
   std::optional<Image> image_;  // with copy_image
+  std::optional<Dot> dot_;      // where products are of words
   std::optional<FlatColumns> flat_;
   std::optional<Guard> zeros_;  // with skip_padding
   const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
@@ -134,7 +153,8 @@ class CpuContract {
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;
-  int64_t k_inner_ = 1, k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]; k_inner_ = product of the others
+  int64_t k_block_ = 1, k_blocks_ = 1;  // along k_atoms_[0]
+  int64_t k_inner_ = 1;                 // turns of the loops over the others
   // With flat_, and with image_ or turned_ where there are rows of an image: a task computes some of them, and a block
   // some of these; they are packed, or copied, as rows.
   AtomId height_ = -1, width_ = -1;

@@ -141,7 +141,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
     out_.open_loop(panel_var_, panel_trips(panels));
     Place at = place;
     place_panel(panels, at);
-    pack(b_, domain_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, k_block_ * k_inner_ * nr_), nr_,
+    pack(b_, domain_, at, k_extent, column_atom_, nr_, lanes_, affine(panel_var_, depth() * nr_), nr_,
          column_bound(panels, at));
     out_.close_loop();
   }
@@ -149,7 +149,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
     each_row_tile(place, [&](const RowTile& tile) {
       const int64_t height = tile.rows.height;
       pack(a_, domain_, tile.at, k_extent, row_atom_, height, height > 1 ? machine_.target->lanes : 1,
-           sum(fixed(0), tile.tile, k_block_ * k_inner_ * mr_), mr_, {});
+           sum(fixed(0), tile.tile, depth() * mr_), mr_, {});
     });
   }
   emit_tiles(place, k_extent, resume, last);
@@ -180,6 +180,7 @@ void CpuContract::emit_tiles(const Place& place, int64_t k_extent, bool resume, 
 // Copies a sliver of an operand, rows or columns of one tile, after the elementwise work on it, with k outermost.
 void CpuContract::pack(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                        int64_t width, int lanes, Affine offset, int64_t pitch, std::vector<std::vector<Affine>> bound) {
+  if (dot_) return pack_words(side, domain, place, k_extent, along, width, lanes, offset, pitch, bound);
   Place at = place;
   const AtomId last = k_atoms_.empty() ? -1 : k_atoms_.back();
   const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
@@ -235,8 +236,7 @@ void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Plac
 void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile,
                               int64_t k_extent, TileId accumulator) {
   Place at = place;
-  const int64_t depth = k_block_ * k_inner_;
-  const auto extent = [&](size_t i) { return i == 0 ? k_extent : domain_.atoms[k_atoms_[i]].extent; };
+  const auto extent = [&](size_t i) { return i == 0 ? turns_of(0, k_extent) : turns_of(i); };
   std::vector<Affine> turns(k_atoms_.size());
   const auto open = [&](size_t i, bool taps) {
     turns[i] = affine(k_vars_[i]);
@@ -244,19 +244,19 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
       turns[i] = open_taps(k_vars_[i], place);
     else
       out_.open_loop(k_vars_[i], {fixed(extent(i))});
-    at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i]);
+    at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
   // A loop whose turns vary is outside of the others, which compilers unroll.
   const auto varies = [&](size_t i) { return zeros_ && k_atoms_[i] == image_->height.tap; };
   for (const bool taps : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if (varies(i) == taps) open(i, taps);
-  Affine linear;  // k within the packed block
-  for (size_t i = 0; i < k_atoms_.size(); ++i)
-    linear = sum(turns[i], linear, i == 0 ? 1 : domain_.atoms[k_atoms_[i]].extent);
-  const auto dtype_of = [&](const Side& side) {
-    return side.packed ? dtype_ : group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+  Affine linear;  // turn within the packed block
+  for (size_t i = 0; i < k_atoms_.size(); ++i) linear = sum(turns[i], linear, i == 0 ? 1 : turns_of(i));
+  const auto operand = [&](const Side& side) {
+    return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   };
+  const auto dtype_of = [&](const Side& side) { return side.packed || dot_ ? packed_dtype() : operand(side); };
   const TileId a = out_.tile(dtype_of(a_), {rows.height, 1}, -1, 1);
   const TileId b = out_.tile(dtype_of(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
                              b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, place));
@@ -268,7 +268,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
     from_a.strides = {1, 0};
   } else if (a_.packed) {
     from_a.buffer = a_.buffer;
-    from_a.offset = sum(sum(fixed(0), tile, depth * mr_), linear, mr_);
+    from_a.offset = sum(sum(fixed(0), tile, depth() * mr_), linear, mr_);
     from_a.strides = {1, 0};
   } else {
     from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
@@ -279,23 +279,31 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
     from_b.strides = {0, 1};
   } else if (b_.packed) {
     from_b.buffer = b_.buffer;
-    from_b.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth * nr_), linear, pitch_);
+    from_b.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth() * nr_), linear, pitch_);
     from_b.strides = {0, 1};
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   }
   if (const int64_t ahead = schedule_[kPrefetch]; ahead > 0 && !b_.packed && !k_atoms_.empty()) {
+    size_t last = k_atoms_.size() - 1;
+    while (last > 0 && turns_of(last) == 1) --last;
     Instr fetch;
     fetch.op = InstrOp::kPrefetch;
     fetch.args = {b};
     fetch.level = 1;
     fetch.slice = from_b;
-    fetch.slice.offset = sum(std::move(fetch.slice.offset), fixed(ahead * b_.access.strides[k_atoms_.back()]));
+    fetch.slice.offset =
+        sum(std::move(fetch.slice.offset), fixed(ahead * step_of(last) * b_.access.strides[k_atoms_[last]]));
     out_.push(std::move(fetch));
   }
-  out_.push(load_instr(b, std::move(from_b)));
-  out_.push(load_instr(a, std::move(from_a)));
-  out_.push(map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));
+  const auto read = [&](const Side& side, TileId result, Slice from) {
+    out_.push(dot_ && !side.packed ? words_instr(result, operand(side), std::move(from))
+                                   : load_instr(result, std::move(from)));
+  };
+  read(b_, b, std::move(from_b));
+  read(a_, a, std::move(from_a));
+  out_.push(dot_ ? dot_instr(accumulator, operand(a_), a, operand(b_), b)
+                 : map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
 }
 

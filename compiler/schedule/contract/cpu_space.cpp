@@ -5,6 +5,7 @@
 #include "compiler/plan/image.h"
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/dot.h"
 
 namespace wl {
 namespace {
@@ -23,12 +24,14 @@ struct Slides {
 // Of the contraction as it is, or turned.
 struct Extents {
   bool turned = false;
-  bool panels = false;                    // the right operand is in panels
-  bool direct = false;                    // the left operand is read as it is
-  bool in_place = false;                  // the right operand may be read as it is
-  bool zeros = false;                     // some rows of the image have taps that are outside of it
-  bool image = false;                     // columns, or rows of a turned contraction, are pixels
-  std::optional<Slides> rows_once, once;  // of a window that slides over an image; by kCopyRows and kCopyWhole
+  bool panels = false;                         // the right operand is in panels
+  bool direct = false;                         // the left operand is read as it is
+  bool in_place = false;                       // the right operand may be read as it is
+  bool zeros = false;                          // some rows of the image have taps that are outside of it
+  bool image = false;                          // columns, or rows of a turned contraction, are pixels
+  std::optional<Slides> rows_once, once;       // of a window that slides over an image; by kCopyRows and kCopyWhole
+  std::optional<Dot> dot;                      // products are of words
+  bool left_words = true, right_words = true;  // with dot: need not be packed
   int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
@@ -38,24 +41,32 @@ std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
 }
 
 // Whether the right operand has the order of packed panels in memory: the columns of a row are neighbours, and the next
-// row follows. There is nothing to pack then.
-bool is_in_panels(const Domain& domain, int64_t widest) {
+// row follows. There is nothing to pack then. Where products are of words, a row is one of words.
+bool is_in_panels(const Domain& domain, const std::optional<Dot>& dot, int64_t widest) {
   if (domain.n.empty() || domain.reduced.empty()) return false;
   const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
-  const int64_t columns = domain.atoms[domain.n.back()].extent;
-  return right.is_direct() && columns <= widest && right.access.strides[domain.n.back()] == 1 &&
-         right.access.strides[domain.reduced.back()] == columns;
+  const int64_t columns = domain.atoms[domain.n.back()].extent, group = dot ? dot->group : 1;
+  if (!right.is_direct() || columns > widest || right.access.strides[domain.n.back()] != group) return false;
+  if (dot && (!has_rows_of_words(domain, *dot) || domain.atoms[dot->k_atom].extent != group)) return false;
+  const auto row = std::find_if(domain.reduced.rbegin(), domain.reduced.rend(),
+                                [&](AtomId atom) { return !dot || atom != dot->k_atom; });
+  return row != domain.reduced.rend() && right.access.strides[*row] == columns * group;
 }
 
-Extents extents_of(const Domain& original, bool turn, const Machine& machine) {
+Extents extents_of(const Graph& group, const Domain& original, bool turn, const Machine& machine) {
   Extents out;
   out.turned = turn;
   const Domain given = turn ? turned(original) : original;
   const int64_t lanes = machine.target->lanes;
-  out.panels = is_in_panels(given, turn ? kWidestPanel : kMostVectors * lanes);
+  if (!turn) out.dot = dot_of(group, original, machine);
+  out.panels = is_in_panels(given, out.dot, turn ? kWidestPanel : kMostVectors * lanes);
   const Domain::Operand& right = given.operands[given.contract][given.right_operand()];
   out.in_place = right.is_direct() && !given.n.empty() && right.access.strides[given.n.back()] == 1;
   out.direct = given.operands[given.contract][1 - given.right_operand()].is_direct();
+  if (out.dot) {
+    out.left_words = has_words(given, given.operands[given.contract][1 - given.right_operand()], *out.dot);
+    out.in_place = out.right_words = has_rows_of_words(given, *out.dot);
+  }
   const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
   const Domain& domain = flat ? flat->domain : given;
   out.image = flat.has_value() || (turn && domain.m.size() > 1);
@@ -159,7 +170,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const bool many = e.outer >= threads;  // batch elements enough for the threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  const int64_t pack_b = e.rows <= 32 || e.panels ? 0 : 1;
+  const int64_t pack_b = (e.rows <= 32 && e.right_words) || e.panels ? 0 : 1;
   // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
   const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
   const int64_t prefetch = e.in_place && pack_b == 0 && (e.turned || !e.once) && is_large ? first(kPrefetch, 64) : 0;
@@ -189,6 +200,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                      {kPackB, e.turned ? 0
                               : e.once ? 1
                                        : pack_b},
+                     {kPackA, e.left_words ? 0 : 1},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},
@@ -239,10 +251,10 @@ void add_contract_seeds(Space& space, const std::vector<Extents>& ways, const Ma
 }
 
 // As it is, and turned where the left operand is in panels, which columns of vectors can be read from.
-std::vector<Extents> ways_of(const Domain& domain, const Machine& machine) {
-  std::vector<Extents> ways = {extents_of(domain, false, machine)};
+std::vector<Extents> ways_of(const Graph& group, const Domain& domain, const Machine& machine) {
+  std::vector<Extents> ways = {extents_of(group, domain, false, machine)};
   if (domain.m.empty() || domain.n.empty()) return ways;
-  const Extents turn = extents_of(domain, true, machine);
+  const Extents turn = extents_of(group, domain, true, machine);
   if (turn.panels && turn.columns % machine.target->lanes == 0) ways.push_back(turn);
   return ways;
 }
@@ -250,7 +262,7 @@ std::vector<Extents> ways_of(const Domain& domain, const Machine& machine) {
 }  // namespace
 
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine) {
-  const std::vector<Extents> ways = ways_of(domain, machine);
+  const std::vector<Extents> ways = ways_of(group, domain, machine);
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
@@ -273,8 +285,10 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
       axis(kNc, {0, 768, 192},
            [&](int64_t n) { return n == 0 || any([&](const Extents& w) { return n < split_extent(w); }); }),
-      e.panels ? axis(kPackB, {0}) : axis(kPackB, {1, 0}),
-      axis(kPackA, {0, 1}),
+      e.panels                           ? axis(kPackB, {0})
+      : e.right_words || ways.size() > 1 ? axis(kPackB, {1, 0})
+                                         : axis(kPackB, {1}),
+      e.left_words || ways.size() > 1 ? axis(kPackA, {0, 1}) : axis(kPackA, {1}),
       axis(kRowTilesOutermost, {1, 0}),
       axis(
           kRowTasks, {1, 2, 4, 8},
@@ -296,7 +310,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   if (ways.size() > 1) space.axes.push_back(axis(kTurnTiles, {0, 1}));
   if (any([](const Extents& w) { return w.zeros; })) space.axes.push_back(axis(kSkipPadding, {0, 1}));
   add_listed_axes(space, machine);
-  const int64_t bytes = size_of(group.nodes[domain.contract].dtype);
+  const Node& product = group.nodes[domain.contract];
+  const int64_t bytes = size_of(e.dot ? group.nodes[product.operands[0]].dtype : product.dtype);
   space.legal = [=](const Schedule& s) {
     return legal_contract(s, ways[static_cast<size_t>(s[kTurnTiles])], machine, bytes);
   };

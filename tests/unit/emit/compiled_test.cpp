@@ -13,6 +13,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/schedule/contractions.h"
+#include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
 #include "tests/unit/schedule/windows.h"
 
@@ -120,6 +121,21 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
       return true;
     });
     EXPECT_GT(seen.size(), 4u) << target;
+  }
+  expect_right(checks);
+}
+
+TEST(Compiled, RandomProductsOfWordsMeanTheirGraphs) {
+  const uint64_t first = testing::test_seed(20261127);
+  const std::vector<std::string> targets = testing::runnable_targets();
+  CompiledChecks checks("compiled_words");
+  Tally tally;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(60)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const auto group = parse(testing::random_product(seed));
+    ASSERT_TRUE(group.ok()) << group.status();
+    add_group(checks, *group, targets, 2, tally, seed);
+    if (HasFatalFailure()) return;
   }
   expect_right(checks);
 }

@@ -21,18 +21,24 @@ TEST(Targets, HaveEveryRate) {
   }
 }
 
-// There are no matrix instructions and no packed products: a narrow float is as fast as f32, no type is faster.
+// There are no matrix instructions: without dot products of words a narrow float is as fast as f32, no type is faster.
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));
     const Arithmetic& arithmetic = target.arithmetic;
-    for (const DType narrow : {DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2, DType::f32})
-      EXPECT_EQ(arithmetic.multiply_adds(narrow), 1);
+    for (const DType narrow : {DType::f16, DType::f8e4m3fn, DType::f8e5m2, DType::f32})
+      EXPECT_EQ(arithmetic.multiply_adds(narrow, narrow, narrow), 1);
+    const double bf16 = arithmetic.multiply_adds(DType::bf16, DType::bf16, DType::bf16);
+    EXPECT_EQ(bf16, arithmetic.dot_bf16 > 0 ? arithmetic.dot_bf16 : 1);
+    const double bytes = arithmetic.multiply_adds(DType::i8, DType::u8, DType::i32);
+    EXPECT_EQ(bytes, arithmetic.dot_i8 > 0 ? arithmetic.dot_i8 : arithmetic.i32);
+    EXPECT_EQ(arithmetic.multiply_adds(DType::u8, DType::u8, DType::i32), arithmetic.i32);
     for (const DType type : {DType::f64, DType::i32, DType::i64, DType::u32, DType::i16}) {
-      EXPECT_GT(arithmetic.multiply_adds(type), 0);
-      EXPECT_LE(arithmetic.multiply_adds(type), 1);
+      EXPECT_GT(arithmetic.multiply_adds(type, type, type), 0);
+      EXPECT_LE(arithmetic.multiply_adds(type, type, type), 1);
     }
-    EXPECT_LT(arithmetic.multiply_adds(DType::i64), arithmetic.multiply_adds(DType::i32));
+    const auto same = [&](DType type) { return arithmetic.multiply_adds(type, type, type); };
+    EXPECT_LT(same(DType::i64), same(DType::i32));
   }
 }
 

@@ -25,12 +25,20 @@ bool has_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
+bool has_avx512_vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni");
+}
+bool has_avx512_bf16() {
+  return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
+}
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 }
 constexpr auto kHasNeon = never;
 #else
 constexpr auto has_avx512 = never;
+constexpr auto has_avx512_vnni = never;
+constexpr auto has_avx512_bf16 = never;
 constexpr auto has_avx2 = never;
 #if defined(__aarch64__)
 constexpr auto kHasNeon = always;
@@ -96,6 +104,12 @@ std::string version_of(const std::string& program) {
 
 const std::vector<CpuTarget>& cpu_targets() {
   static const auto* const kTargets = new std::vector<CpuTarget>{
+      {"cpu:avx512_bf16",
+       has_avx512_bf16,
+       {"-march=x86-64-v4", "-mavx512vnni", "-mavx512bf16", "-mprefer-vector-width=512"},
+       16,
+       64},
+      {"cpu:avx512_vnni", has_avx512_vnni, {"-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"}, 16, 64},
       {"cpu:avx512", has_avx512, {"-march=x86-64-v4", "-mprefer-vector-width=512"}, 16, 64},
       {"cpu:avx2", has_avx2, {"-march=x86-64-v3"}, 8, 32},
       {"cpu:neon", kHasNeon, {"-march=armv8-a"}, 4, 16},

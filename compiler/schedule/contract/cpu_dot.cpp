@@ -1,0 +1,101 @@
+// A contraction of words of narrow elements: what is packed.
+#include <algorithm>
+
+#include "compiler/schedule/contract/cpu.h"
+
+namespace wl {
+
+std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine) {
+  const Node& product = group.nodes[domain.contract];
+  const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;
+  if (!sum_of_dot(a, b)) return std::nullopt;
+  const bool fast = machine.target->arithmetic.dots(a, b) > 0;
+  Dot best;
+  int most = -1;
+  for (const AtomId atom : domain.reduced) {
+    const Dot dot{atom, elements_of_word(a)};
+    if (domain.atoms[atom].extent < dot.group || (!fast && !has_rows_of_words(domain, dot))) continue;
+    int words = 0;  // operands that need not be packed; rows matter most, since few of them are packed in vain
+    for (const int side : {0, 1})
+      if (has_words(domain, domain.operands[domain.contract][side], dot))
+        words += side == domain.right_operand() ? 1 : 2;
+    if (words < most || (words == most && domain.atoms[atom].extent <= domain.atoms[best.k_atom].extent)) continue;
+    best = dot;
+    most = words;
+  }
+  return most >= 0 ? std::optional(best) : std::nullopt;
+}
+
+// Whether the right operand's words are neighbours along the columns.
+bool has_rows_of_words(const Domain& domain, const Dot& dot) {
+  const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
+  return has_words(domain, right, dot) && !domain.n.empty() && right.access.strides[domain.n.back()] == dot.group;
+}
+
+bool has_words(const Domain& domain, const Domain::Operand& operand, const Dot& dot) {
+  return operand.is_direct() && operand.access.strides[dot.k_atom] == 1 &&
+         domain.atoms[dot.k_atom].extent % dot.group == 0;
+}
+
+void CpuContract::pack_words(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
+                             int64_t width, int lanes, Affine offset, int64_t pitch,
+                             const std::vector<std::vector<Affine>>& bound) {
+  Place at = place;
+  size_t along_words = 0;  // the loop along which words are made
+  int64_t stride = pitch, word_stride = pitch;
+  for (size_t i = k_atoms_.size(); i-- > 0;) {
+    if (k_atoms_[i] == dot_->k_atom) {
+      along_words = i;
+      word_stride = stride;
+    } else {
+      out_.open_loop(k_vars_[i], {fixed(i == 0 ? k_extent : turns_of(i))});
+      at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
+      offset = sum(offset, affine(k_vars_[i], stride));
+    }
+    stride *= i == 0 ? turns_of(0, k_block_) : turns_of(i);
+  }
+  const int64_t extent = along_words == 0 ? k_extent : domain_.atoms[dot_->k_atom].extent;
+  const int64_t whole = extent / dot_->group, rest = extent % dot_->group;
+  const auto store = [&](const Affine& turn, int64_t elements) {
+    Place first = at;
+    first[dot_->k_atom] = sum(first[dot_->k_atom], turn, dot_->group);
+    const TileExpr expr{group_, domain, out_, first, -1, along, 1, width, lanes, bound, true, {}, nullptr, {}};
+    store_words(side, expr, elements, sum(offset, turn, word_stride));
+  };
+  if (whole > 0) {
+    out_.open_loop(k_vars_[along_words], {fixed(whole)});
+    store(affine(k_vars_[along_words]), dot_->group);
+    out_.close_loop();
+  }
+  if (rest > 0) store(fixed(whole), rest);
+  for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+// Stores words whose first elements are where `first` is; elements beyond `elements` are zero.
+void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset) {
+  const DType dtype = group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+  const TileId words = first.tile(DType::u32);
+  if (side.words && elements == dot_->group) {
+    const Access& access = first.domain.operands[domain_.contract][side.position].access;
+    out_.push(
+        words_instr(words, dtype, slice_at(out_.input_buffer(access.input), access, first.place, -1, first.axis1)));
+  } else {
+    std::vector<TileId> parts;
+    for (int64_t i = 0; i < elements; ++i) {
+      TileExpr expr = first;
+      expr.place[dot_->k_atom] = sum(expr.place[dot_->k_atom], fixed(i));
+      const absl::StatusOr<TileId> part = expr.operand(domain_.contract, side.position);
+      if (!part.ok()) return fail(part.status());
+      out_.push_all(std::move(expr.code));
+      parts.push_back(*part);
+    }
+    out_.push(join_instr(words, dtype, std::move(parts)));
+  }
+  Slice to;
+  to.buffer = side.buffer;
+  to.offset = std::move(offset);
+  to.strides = {0, 1};
+  out_.push(store_instr(words, std::move(to), false));
+}
+
+}  // namespace wl

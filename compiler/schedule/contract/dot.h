@@ -1,0 +1,25 @@
+// Products of narrow elements, where the machine multiplies words of them (the instruction `dot`).
+#pragma once
+
+#include <optional>
+
+#include "compiler/plan/domain.h"
+
+namespace wl {
+
+struct Dot {
+  AtomId k_atom = -1;  // the elements of a word are neighbours along it
+  int group = 1;       // as many as these
+};
+
+// How the contraction of a domain is computed with words; nullopt where it is not. A machine without such an
+// instruction multiplies words only if the right operand has rows of them, as weights in panels have: unpacking words
+// in registers takes less than packing the operand in every call.
+std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine);
+
+// Whether the right operand has rows of words in memory, so that it need not be packed.
+bool has_rows_of_words(const Domain& domain, const Dot& dot);
+// Whether the elements of an operand's words are neighbours in memory, so that it need not be packed.
+bool has_words(const Domain& domain, const Domain::Operand& operand, const Dot& dot);
+
+}  // namespace wl
