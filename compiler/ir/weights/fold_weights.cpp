@@ -52,7 +52,9 @@ class Cutter {
           WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(weight, &panels));
           WL_ASSIGN_OR_RETURN(copy[weight], read_folded(std::move(folded), weight));
         }
-        copy[i] = to.reshape(to.contract(copy[node.operands[0]], copy[node.operands[1]], panels.einsum), node.shape);
+        NodeId operands[2] = {copy[node.operands[0]], copy[node.operands[1]]};
+        operands[1 - side] = to.reshape(operands[1 - side], panels.other);
+        copy[i] = to.reshape(to.contract(operands[0], operands[1], panels.einsum), node.shape);
       } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
         Node own = node;
         for (NodeId& operand : own.operands) operand = copy[operand];
@@ -116,6 +118,7 @@ class Cutter {
   // Whether all that reads the weight are products that read it in these panels.
   bool only_in(const WeightPanels& panels, NodeId weight) const {
     for (const NodeId user : users_[weight]) {
+      if (is_folded(user)) continue;
       if (user < 0 || graph_.nodes[user].op != Op::contract) return false;
       const auto& operands = graph_.nodes[user].operands;
       const auto same = panels_of(graph_, graph_.nodes[user], operands[0] == weight ? 0 : 1);
@@ -127,6 +130,12 @@ class Cutter {
       if (users_[at].size() > 1) return false;
     }
     return true;
+  }
+
+  // Whether no run computes a value, since all that is made of it is stored.
+  bool is_folded(NodeId id) const {
+    if (id < 0 || !precomputable_[id]) return false;
+    return pays(id) || std::all_of(users_[id].begin(), users_[id].end(), [&](NodeId user) { return is_folded(user); });
   }
 
   // Whether a value is worth storing: computing it takes work, and it is no larger than its operands.

@@ -18,8 +18,8 @@ int64_t panel_columns(int64_t columns) {
   return 0;
 }
 
-char unused_letter(const Einsum& einsum) {
-  for (char letter = 'a'; letter <= 'z'; ++letter)
+char unused_letter(const Einsum& einsum, char after = 'a' - 1) {
+  for (char letter = static_cast<char>(after + 1); letter <= 'z'; ++letter)
     if (!has(einsum.a, letter) && !has(einsum.b, letter)) return letter;
   return 0;
 }
@@ -29,6 +29,14 @@ char column_of(const Einsum& einsum, const std::string& weight, const std::strin
   for (size_t i = einsum.out.size(); i-- > 0;)
     if (has(weight, einsum.out[i]) && !has(other, einsum.out[i])) return einsum.out[i];
   return 0;
+}
+
+// Splits the axis of `letter` into words, whose elements have the letter `element`.
+void split_words(std::string& letters, Shape& shape, char letter, char element, int word) {
+  const size_t axis = letters.find(letter);
+  letters.insert(axis + 1, 1, element);
+  shape[axis] /= word;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, word);
 }
 
 // The letters of the weight that are neither columns nor summed, then those that are summed, in the order in which the
@@ -63,7 +71,9 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   if (!rows || width == 0) return std::nullopt;
 
   std::string split = weight, reads = *rows + column, out = einsum->out;
-  WeightPanels result{.split = shape, .order = {}, .einsum = {}};
+  std::string reads_other = other;
+  WeightPanels result{
+      .split = shape, .order = {}, .einsum = {}, .other = graph.nodes[product.operands[1 - side]].shape};
   if (width == shape[axis]) {
     reads.erase(reads.find('.'), 1);
   } else {
@@ -73,9 +83,19 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
     result.split[axis] = width;
     result.split.insert(result.split.begin() + static_cast<std::ptrdiff_t>(axis), shape[axis] / width);
   }
+  const auto dtype = [&](int operand) { return graph.nodes[product.operands[operand]].dtype; };
+  // Windows slide along what a convolution sums.
+  const bool words = sum_of_dot(dtype(0), dtype(1)) && einsum->out.back() == column;
+  const int word = words ? elements_of_word(dtype(0)) : 1;
+  const char deepest = reads[reads.size() - 2], element = unused_letter(*einsum, panel);
+  if (word > 1 && element != 0 && shape[weight.find(deepest)] % word == 0 && has(other, deepest)) {
+    split_words(split, result.split, deepest, element, word);
+    split_words(reads_other, result.other, deepest, element, word);
+    reads += element;
+  }
   for (const char letter : reads) result.order.push_back(static_cast<int64_t>(split.find(letter)));
   if (std::is_sorted(result.order.begin(), result.order.end())) return std::nullopt;
-  result.einsum = side == 0 ? cat(reads, ",", other, "->", out) : cat(other, ",", reads, "->", out);
+  result.einsum = side == 0 ? cat(reads, ",", reads_other, "->", out) : cat(reads_other, ",", reads, "->", out);
   return result;
 }
 
