@@ -70,7 +70,8 @@ T qlinear_mat_mul(Call& c) {
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
   const int64_t rank = std::max(a.rank(), b.rank());
   const DType wide = wide_of(qa.scale);
-  const T product = matmul(centred(a, on_matrix(qa.zero, -2, a.rank())), centred(b, on_matrix(qb.zero, -1, b.rank())));
+  const T product = integer_matmul(a, is_zero(c, 2) ? T() : on_matrix(qa.zero, -2, a.rank()), b,
+                                   is_zero(c, 5) ? T() : on_matrix(qb.zero, -1, b.rank()));
   const T scale = cast(on_matrix(qa.scale, -2, rank), wide) * cast(on_matrix(qb.scale, -1, rank), wide);
   return store(cast(product, wide) * scale, on_matrix(qy.scale, -2, rank), on_matrix(qy.zero, -2, rank),
                qy.zero.dtype());
@@ -133,9 +134,9 @@ T qlinear_concat(Call& c) {
 T mat_mul_integer_to_float(Call& c) {
   const T a = c.in(0), b = c.in(1);
   const auto zero = [&](int input, int64_t axis, int64_t rank) {
-    return c.has(input) ? on_matrix(c.in(input), axis, rank) : T();
+    return c.has(input) && !is_zero(c, input) ? on_matrix(c.in(input), axis, rank) : T();
   };
-  const T product = matmul(centred(a, zero(4, -2, a.rank())), centred(b, zero(5, -1, b.rank())));
+  const T product = integer_matmul(a, zero(4, -2, a.rank()), b, zero(5, -1, b.rank()));
   const DType wide = c.dtype(2);
   const T y = cast(product, wide) * (on_matrix(c.in(2), -2, product.rank()) * on_matrix(c.in(3), -1, product.rank()));
   return c.has(6) ? y + c.in(6) : y;
@@ -148,8 +149,8 @@ T dynamic_quantize_mat_mul(Call& c) {
   const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
   const T scale = (high - low) / 255.0, safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
   const T zero = zero_point(low, safe);
-  const T product = matmul(centred(store(x, safe, zero, DType::u8), zero),
-                           centred(b, c.has(3) ? on_matrix(c.in(3), -1, b.rank()) : T()));
+  const T product = integer_matmul(store(x, safe, zero, DType::u8), zero, b,
+                                   c.has(3) && !is_zero(c, 3) ? on_matrix(c.in(3), -1, b.rank()) : T());
   const T y = cast(product, x.dtype()) * (scale * on_matrix(c.in(2), -1, product.rank()));
   return c.has(4) ? y + c.in(4) : y;
 }

@@ -54,6 +54,10 @@ T fused_mat_mul(Call& c);
 T gemm(Call& c);
 T einsum(Call& c);
 T matmul(T a, T b);
+// The same of integers of eight bits less their zero points (no tensor: 0), which are shaped to broadcast, in i32: a
+// product of the integers as they are, less what the zero points add to it.
+T integer_matmul(T a, T a_zero, T b, T b_zero);
+bool is_zero(Call& c, int index);  // whether an input is known to be all zeros
 
 // The following row is defined in blocks.cpp.
 T mat_mul_n_bits(Call& c);
