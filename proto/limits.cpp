@@ -34,6 +34,7 @@ constexpr TextRow kTexts[] = {
     {"Source.compiler", TextKind::kWord, kWordBytes},
     {"Source.prelude", TextKind::kText, kPrelude},
     {"Source.text", TextKind::kText, kSource},
+    {"Source.library", TextKind::kWord, kWordBytes},
     {"Source.entry", TextKind::kIdentifier, kWordBytes},
     {"Problem.key", TextKind::kDigest, kWordBytes},
     {"Candidate.plan", TextKind::kText, kMostPlan},
@@ -45,6 +46,7 @@ constexpr TextRow kTexts[] = {
     {"Device.target", TextKind::kWord, kWordBytes},
     {"Device.name", TextKind::kName, kDeviceName},
     {"Device.compilers", TextKind::kWord, kWordBytes},
+    {"Device.libraries", TextKind::kName, kWordBytes},
     {"Device.details", TextKind::kName, 4 * kMostName},
 
     {"KernelRecord.digest", TextKind::kDigest, kWordBytes},
@@ -68,6 +70,7 @@ constexpr TextRow kTexts[] = {
     {"TuneOptions.target", TextKind::kWord, kWordBytes},
     {"TuneOptions.strategy", TextKind::kWord, kWordBytes},
     {"TuneOptions.effort", TextKind::kWord, kWordBytes},
+    {"TuneOptions.libraries", TextKind::kWord, kWordBytes},
     {"TuneOptions.cover", TextKind::kWord, kWordBytes},
     {"CreateTuningJobRequest.request_id", TextKind::kName, kWordBytes},
     {"CreateTuningJobRequest.trace", TextKind::kTrace, 32},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/base/libraries.h"
 #include "compiler/base/names.h"
 #include "proto/limits.h"
 #include "proto/wire.h"
@@ -30,6 +31,7 @@ v1::TuneOptions to_proto(const TuneOptions& options) {
   out.set_retune(options.retune);
   out.set_at_once(options.at_once);
   out.set_kernels_alone(options.kernels_alone);
+  out.set_libraries(options.libraries);
   if (options.device) *out.mutable_device() = to_proto(*options.device);
   return out;
 }
@@ -51,6 +53,9 @@ absl::StatusOr<TuneOptions> convert(const v1::TuneOptions& in) {
   out.retune = in.retune();
   out.at_once = in.at_once();
   out.kernels_alone = in.kernels_alone();
+  if (!in.libraries().empty()) out.libraries = in.libraries();
+  if (out.libraries != kNoLibraries && library_named(out.libraries) == nullptr)
+    return invalid("libraries: expected none or onednn, found \"", out.libraries, "\"");
   if (out.retune && out.require_cached)
     return invalid("retune and require_cached exclude each other: give one of them");
   if (in.has_device()) {

@@ -103,6 +103,7 @@ v1::Source to_proto(const Source& source) {
   out.set_store_bytes(source.store_bytes);
   if (source.passes != 1) out.set_passes(source.passes);
   out.set_work_bytes(source.work_bytes);
+  out.set_library(source.library);
   return out;
 }
 
@@ -118,7 +119,8 @@ absl::StatusOr<Source> convert(const v1::Source& in) {
                 in.load_bytes(),
                 in.store_bytes(),
                 std::max(1, in.passes()),
-                in.work_bytes()};
+                in.work_bytes(),
+                in.library()};
 }
 
 v1::Problem to_proto(const Problem& problem) {
@@ -366,6 +368,7 @@ v1::Device to_proto(const Device& device) {
   for (const std::string& compiler : device.compilers) out.add_compilers(compiler);
   out.set_compiler_versions(device.compiler_versions);
   out.set_details(device.details);
+  out.set_libraries(device.libraries);
   return out;
 }
 
@@ -378,7 +381,8 @@ absl::StatusOr<Device> convert(const v1::Device& in) {
                 in.l3_bytes(),
                 {in.compilers().begin(), in.compilers().end()},
                 in.compiler_versions(),
-                in.details()};
+                in.details(),
+                in.libraries()};
 }
 
 }  // namespace wl

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/base/libraries.h"
 #include "compiler/base/status.h"
 
 namespace wl {
@@ -25,6 +26,18 @@ absl::StatusOr<void*> SharedObject::symbol(const std::string& name) const {
   void* address = dlsym(handle_, name.c_str());
   if (!address) return invalid("the shared object does not define '", name, "'");
   return address;
+}
+
+absl::Status SharedObject::prepare(const std::string& entry, const std::string& library) const {
+  if (library.empty()) return absl::OkStatus();
+  const Library* const known = library_named(library);
+  if (known == nullptr) return invalid("the kernel ", entry, " needs the library ", library, ", which is unknown here");
+  WL_ASSIGN_OR_RETURN(void* const address, symbol(absl::StrCat(entry, "_prepare")));
+  const char* const problem = reinterpret_cast<const char* (*)()>(address)();
+  if (problem == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the kernel ", entry, " needs the library ", library, ": ", problem,
+                                                    "; the Debian package ", std::string(known->package),
+                                                    " has it, and --libraries none makes kernels without it"));
 }
 
 }  // namespace wl

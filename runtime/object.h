@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace wl {
@@ -23,6 +24,9 @@ class SharedObject {
 
   // The address of `name`; InvalidArgument when the object does not define it.
   absl::StatusOr<void*> symbol(const std::string& name) const;
+  // Prepares a kernel that calls a library (Source::library); OK at once when `library` is empty. FailedPrecondition
+  // says which library is missing, and which package has it.
+  absl::Status prepare(const std::string& entry, const std::string& library) const;
 
  private:
   void* handle_ = nullptr;

@@ -61,6 +61,13 @@ std::vector<Finding> compiler_findings(const Device& cpu) {
   return out;
 }
 
+Finding library_finding() {
+  std::string why;
+  const std::string found = usable_library(&why);
+  // Jobs that do not allow a library need none.
+  return {"libraries", Readiness::kOk, found.empty() ? "none: " + why : found, ""};
+}
+
 // Whether every user may profile every kernel: a worker needs no performance counters.
 void check_counters(std::vector<Finding>* findings) {
   std::ifstream file("/proc/driver/nvidia/params");
@@ -139,6 +146,7 @@ MachineCheck check_machine(const std::vector<std::string>& devices, const Measur
   check.findings.push_back(runner_finding(options));
   check.findings.push_back(sandbox_finding(options));
   for (Finding& finding : compiler_findings(cpu)) check.findings.push_back(std::move(finding));
+  check.findings.push_back(library_finding());
   check_host(options, &check.findings);
   if (check.ready()) check_devices(devices, options, cpu, &check);
   return check;

@@ -119,6 +119,8 @@ SetupCommand setup_of(const Batch& batch) {
   for (const Candidate& candidate : batch.candidates)
     if (batch.recipe.threads <= 0 && !for_gpu(batch)) setup.threads = std::max(setup.threads, candidate.source.threads);
   setup.threads = std::clamp(setup.threads, 1, most);
+  for (const Candidate& candidate : batch.candidates)
+    setup.libraries = setup.libraries || !candidate.source.library.empty();
   // A candidate is checked, timed and checked again, and has its deadline for each.
   setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;

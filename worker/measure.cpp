@@ -50,7 +50,8 @@ class Measurement {
                  [this] { report(phase_, judged_count()); },
                  options.sandbox,
                  {},
-                 options.says},
+                 options.says,
+                 setup_of(batch).libraries},
                 setup_of(batch), options.state) {}
 
   absl::StatusOr<Measured> run() {
@@ -146,7 +147,7 @@ class Measurement {
     }
     return device_.load(i,
                         {static_cast<int64_t>(i), std::move(object), source.entry, source.grid, threads,
-                         source.scratch_bytes, source.passes, source.work_bytes},
+                         source.scratch_bytes, source.passes, source.work_bytes, source.library},
                         deadline);
   }
 

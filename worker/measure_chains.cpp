@@ -59,7 +59,8 @@ class ChainMeasurement {
                          [this] { report(phase_); },
                          options_.sandbox,
                          {},
-                         options_.says},
+                         options_.says,
+                         setup.libraries},
                         setup, options_.state);
     if (!device.is_gpu()) device.show(folder.path());
     const absl::Status status = options_.fake ? fake() : measure(device);
@@ -187,7 +188,7 @@ class ChainMeasurement {
       WL_RETURN_IF_ERROR(device.load(k,
                                      {step.kernel, compiled_[k].object, source.entry, source.grid,
                                       batch_.recipe.threads > 0 ? batch_.recipe.threads : source.threads,
-                                      source.scratch_bytes, source.passes, source.work_bytes},
+                                      source.scratch_bytes, source.passes, source.work_bytes, source.library},
                                      deadline));
       ChainCommand::Step& made = command.steps.emplace_back();
       made.slot = step.kernel;

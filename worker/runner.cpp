@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -62,6 +63,9 @@ absl::StatusOr<Runner> Runner::start(const Options& options) {
   // The parent of a program in a box is the first process there.
   spawn.arguments = {options.program, boxed ? "1" : absl::StrCat(getpid()), options.device};
   if (gpus) spawn.environment = device_environment();
+  // Where the loader looks for libraries that candidates call; device_environment() has it already.
+  const char* const folders = std::getenv("LD_LIBRARY_PATH");
+  if (options.libraries && folders != nullptr) spawn.environment.push_back(absl::StrCat("LD_LIBRARY_PATH=", folders));
   spawn.pass_fd = theirs.get();
   if (boxed) {
     std::erase_if(spawn.environment, [](const std::string& entry) { return entry.starts_with("TMPDIR="); });

@@ -28,6 +28,7 @@ class Runner {
     Sandbox sandbox = Sandbox::kNone;
     std::vector<std::string> read = {};  // files and folders that it sees in a box, beside the system
     Says says = {};                      // called with what the runner has to say
+    bool libraries = false;              // whether candidates may call libraries; CPUs only
   };
   // Unavailable when the program cannot be started. The calling thread must outlive the runner: the system ends a
   // runner together with the thread that started it.

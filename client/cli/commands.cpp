@@ -259,11 +259,13 @@ absl::StatusOr<int> targets_command(const Options& options, Local& local) {
                {"threads", device.threads},
                {"compilers", device.compilers},
                {"compiler_versions", device.compiler_versions},
+               {"libraries", device.libraries},
                {"gpus", Json::array()},
                {"missing_gpus", gpus.missing},
                {"targets", Json::array()}};
   std::string text = cat(device.name, ", ", device.threads, " threads; ",
                          device.compilers.empty() ? "no compiler found" : device.compiler_versions, "\n");
+  append(&text, "libraries for --libraries: ", device.libraries.empty() ? "none found" : device.libraries, "\n");
   for (const auto& [name, gpu] : gpus.found) {
     append(&text, name, ": ", gpu.name, ", ", gpu.target, ", ", gpu.threads, " units, L2 ", bytes_text(gpu.l2_bytes),
            "; ", gpu.compiler_versions, "; ", gpu.details, "\n");

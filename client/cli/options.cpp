@@ -6,6 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "client/cli/exit_code.h"
 #include "client/cli/values.h"
+#include "compiler/base/libraries.h"
 #include "proto/trace.h"
 
 namespace wl {
@@ -78,6 +79,16 @@ CLI::Option* add_parsed(CLI::App* sub, const std::string& name, const std::strin
       ->type_name(type);
 }
 
+void add_libraries(CLI::App* sub, Options& options) {
+  std::vector<std::string> names = {std::string(kNoLibraries)};
+  for (const Library& row : kLibraries) names.emplace_back(row.name);
+  sub->add_option("--libraries", options.tune.libraries,
+                  "which library candidates may call: none or onednn. A bundle with a kernel that calls it needs it")
+      ->capture_default_str()
+      ->check(CLI::IsMember(names))
+      ->type_name("L");
+}
+
 void add_graph(CLI::App* sub, Options& options) {
   add_parsed(sub, "--bind", "extent of a symbolic dimension, e.g. batch=8, or several, e.g. n=64,128; repeatable",
              "NAME=N[,N..]",
@@ -103,6 +114,7 @@ void add_graph(CLI::App* sub, Options& options) {
          "warm (default) or cold: whether a kernel finds its data in cache")
       ->check(CLI::IsMember({"cold", "warm"}))
       ->type_name("HOW");
+  add_libraries(sub, options);
 }
 
 void add_search(CLI::App* sub, Options& options) {

@@ -7,6 +7,7 @@
 
 #include "client/cli/table.h"
 #include "client/program/json.h"
+#include "compiler/base/libraries.h"
 #include "compiler/ir/text.h"
 
 namespace wl {
@@ -84,6 +85,8 @@ std::string report_json(const Job& job, const Bind& bind, const std::string& fil
     row["max_error"] = group.max_error;
     row["bound"] = group.bound;
     row["plan"] = group.plan;
+    const Library* const library = library_of_plan(group.plan);
+    row["library"] = library == nullptr ? "" : library->name;
     row["record"] = group.record_digest;
     row["measured_by"] = group.measured_by;
     row["confirmed_by"] = group.confirmed_by;
@@ -257,6 +260,13 @@ std::string report_table(const Job& job, bool colour) {
            absl::StrFormat("%.1f MB, ", static_cast<double>(cover.bytes) / 1e6),
            time_text(undisturbed_ns(cover.samples_ns)), cover.chosen ? "; chosen" : "", cover.why.empty() ? "" : ": ",
            cover.why, "\n");
+  std::map<std::string_view, std::string> won;  // groups by library
+  for (size_t i = 0; i < result.groups.size(); ++i)
+    if (const Library* const library = library_of_plan(result.groups[i].plan))
+      append(&won[library->name], won[library->name].empty() ? "" : ", ", "g", i);
+  for (const auto& [name, groups] : won)
+    append(&text, name, ": was fastest for ", groups, "; whoever runs these kernels needs the Debian package ",
+           library_named(name)->package, "\n");
   // A run in one process has nobody else to ask, and nothing to say.
   const auto confirmed = std::count_if(result.groups.begin(), result.groups.end(),
                                        [](const GroupResult& group) { return !group.confirmed_by.empty(); });

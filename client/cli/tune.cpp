@@ -194,7 +194,9 @@ FetchObject objects_of(Context& context) {
     if (!context.options.build_locally) return context.service.get_blob(record.object_sha256);
     WL_ASSIGN_OR_RETURN(std::string object, context.local.build(record.source));
     const std::string here = context.local.device().compiler_versions;
-    if (sha256_hex(object) == record.object_sha256 || record.environment != here) return object;
+    // A library is part of the environment, but not of an object that calls it.
+    const std::string same = record.device.libraries.empty() ? here : cat(here, "; ", record.device.libraries);
+    if (sha256_hex(object) == record.object_sha256 || record.environment != same) return object;
     return absl::DataLossError(
         cat("the kernel ", record.source.entry, " of key ", record.key,
             ": its object in the store is not what its source compiles to here by the same compilers (", here,

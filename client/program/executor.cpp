@@ -17,6 +17,7 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
   for (const ProgramKernel& kernel : program_->kernels) {
     WL_ASSIGN_OR_RETURN(SharedObject object, SharedObject::open(kernel.object_path));
     WL_ASSIGN_OR_RETURN(void* entry, object.symbol(kernel.source.entry));
+    WL_RETURN_IF_ERROR(object.prepare(kernel.source.entry, kernel.source.library));
     entries_.push_back(reinterpret_cast<BlockFunction>(entry));
     objects_.push_back(std::move(object));
     wanted = std::max(wanted, kernel.source.threads);

@@ -63,6 +63,7 @@ Json to_json(const Program& program, const std::vector<BundleFile>& files) {
                                    {"scratch_bytes", kernel.source.scratch_bytes},
                                    {"passes", kernel.source.passes},
                                    {"work_bytes", kernel.source.work_bytes},
+                                   {"library", kernel.source.library},
                                    {"inputs", kernel.inputs},
                                    {"outputs", kernel.outputs},
                                    {"key", kernel.key},
@@ -162,6 +163,7 @@ absl::StatusOr<Manifest> read_json(const Json& json) {
     kernel.source.scratch_bytes = row.at("scratch_bytes").get<int64_t>();
     kernel.source.passes = row.value("passes", 1);
     kernel.source.work_bytes = row.value("work_bytes", int64_t{0});
+    kernel.source.library = text.check(row.value("library", std::string()), "library", TextKind::kWord);
     kernel.inputs = row.at("inputs").get<int>();
     kernel.outputs = row.at("outputs").get<int>();
     kernel.key = text.at(row, "key", TextKind::kDigest);

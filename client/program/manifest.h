@@ -12,8 +12,9 @@
 
 namespace wl {
 
-// Format 2 of bundles added folded weights, format 3 kernels of several passes.
-inline constexpr int kBundleFormat = 3;
+// Format 2 of bundles added folded weights, format 3 kernels of several passes, format 4 kernels that
+// call a library.
+inline constexpr int kBundleFormat = 4;
 
 struct BundleFile {
   std::string path;  // path relative to the bundle's folder

@@ -19,6 +19,7 @@ void add(Encoder& out, const Device& device) {
   if (!device.details.empty())
     out.text(device.details);  // left out where empty, so that digests of CPU records stay
                                // as they were before GPUs
+  if (!device.libraries.empty()) out.text(device.libraries);  // likewise
 }
 
 void add(Encoder& out, const Problem& problem) {
@@ -40,6 +41,7 @@ void add(Encoder& out, const Source& source) {
   if (source.passes != 1 || source.work_bytes != 0)
     out.integer(source.passes).integer(source.work_bytes);  // left out for one pass, so that digests of older records
                                                             // stay valid
+  if (!source.library.empty()) out.text(source.library);    // likewise
 }
 
 }  // namespace

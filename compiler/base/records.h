@@ -58,6 +58,10 @@ struct Source {
   // of the pass, an int.
   int passes = 1;
   int64_t work_bytes = 0;
+  // A library (compiler/base/libraries.h) that the kernel opens when it is loaded; empty: none. Such a kernel has one
+  // more function, `extern "C" const char* ENTRY_prepare()`, which must be called once before the first launch, and
+  // returns what is wrong, or null.
+  std::string library = {};
   bool operator==(const Source&) const = default;
 };
 
@@ -204,6 +208,9 @@ struct Device {
   // For a GPU `threads` counts units (SMs, CUs), l1 is a unit's shared memory and l3 is 0. `details` is provenance and
   // no part of the identity: memory, driver, clocks, MIG, power limit, as "name=value" separated by spaces.
   std::string details = {};
+  // A library that candidates may call, with its version: "onednn=2.6.3"; empty: none. Part of the environment, and of
+  // the keys of a job whose device has it.
+  std::string libraries = {};
   std::string fingerprint() const;                         // returns "target|name|threads|caches"
   std::string detail(std::string_view detail_name) const;  // returns the value of a detail; "" when it has none
   bool operator==(const Device&) const = default;

@@ -49,6 +49,7 @@ inline constexpr int64_t kVaries = INT64_MIN;
 inline constexpr int64_t kGcc = 0, kClang = 1;                                       // kCompiler
 inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                              // kKeep
 inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;               // kCopyImage
+inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;   // kDivided
 inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // kRowStorage
 
 const ChoiceInfo& info(Choice choice);

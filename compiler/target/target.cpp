@@ -121,6 +121,7 @@ absl::StatusOr<Machine> machine_of(const Device& device) {
   };
   machine.gcc = has("gcc");
   machine.clang = has("clang");
+  machine.library = library_named(library_in(device.libraries));
   return machine;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/base/libraries.h"
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
 
@@ -82,8 +83,9 @@ struct Machine {
   const Target* target = nullptr;
   int threads = 1;
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  bool gcc = true, clang = false;  // compilers for kernels that are C++
-  int units = 0;                   // of a GPU: SMs or CUs; 0: as many as the target's row has
+  bool gcc = true, clang = false;    // compilers for kernels that are C++
+  const Library* library = nullptr;  // that candidates may call; null: none
+  int units = 0;                     // of a GPU: SMs or CUs; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
   // A reduction is divided among blocks only if each then has at least this many elements: combining the parts takes
   // another pass.

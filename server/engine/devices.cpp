@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "compiler/base/libraries.h"
 #include "compiler/target/target.h"
 
 namespace wl {
@@ -48,10 +49,18 @@ std::optional<Device> device_as(const Device& device, const std::string& target)
   return narrower;
 }
 
+std::optional<Device> device_with(const Device& device, const std::string& libraries) {
+  Device allowed = device;
+  if (libraries == kNoLibraries) allowed.libraries.clear();
+  if (libraries != kNoLibraries && library_in(device.libraries) != libraries) return std::nullopt;
+  return allowed;
+}
+
 bool serves(const Device& worker, const Device& wanted) {
   const auto device = device_as(worker, wanted.target);
   return device && device->fingerprint() == wanted.fingerprint() &&
-         device->compiler_versions == wanted.compiler_versions;
+         device->compiler_versions == wanted.compiler_versions &&
+         (wanted.libraries.empty() || device->libraries == wanted.libraries);
 }
 
 }  // namespace wl

@@ -80,7 +80,8 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
 int64_t Searches::most_rounds(const Search& search) {
   if (search.at_once > 0) return search.at_once;
   const auto [at, is_new] = rounds_each_.try_emplace(
-      cat(search.device.fingerprint(), search.device.compiler_versions, "\n", search.row.team), 1);
+      cat(search.device.fingerprint(), search.device.compiler_versions, search.device.libraries, "\n", search.row.team),
+      1);
   if (!is_new) return at->second;
   const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
     return item.second.end == Search::End::kOpen && !item.second.promoting() && !item.second.background &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/base/libraries.h"
 #include "compiler/target/target.h"
 #include "server/engine/devices.h"
 
@@ -10,6 +11,12 @@ namespace {
 
 constexpr auto kForgotten = std::chrono::hours(1);
 constexpr auto kAway = std::chrono::seconds(10);  // who measures renews its lease every third of a term
+
+// The Debian package of the library that a job asks for.
+std::string package_of(const TuneOptions& asked) {
+  const Library* const library = library_named(asked.libraries);
+  return library == nullptr ? asked.libraries : std::string(library->package);
+}
 
 }  // namespace
 
@@ -104,7 +111,11 @@ void Workers::forget_dead() {
 
 absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::string& team) const {
   if (asked.device) {
-    if (auto device = device_as(*asked.device, asked.target)) return *device;
+    const auto device = device_as(*asked.device, asked.target);
+    if (const auto allowed = device ? device_with(*device, asked.libraries) : std::nullopt) return *allowed;
+    if (device)
+      return invalid("libraries ", asked.libraries, ": the given device has it not; install ", package_of(asked),
+                     " there");
     return invalid("target ", asked.target, ": the given device is a ", asked.device->target);
   }
   std::vector<Device> known;
@@ -120,9 +131,17 @@ absl::StatusOr<Device> Workers::device_for(const TuneOptions& asked, const std::
   }
   WL_ASSIGN_OR_RETURN(std::vector<Device> stored, store_->devices());
   known.insert(known.end(), stored.begin(), stored.end());
+  bool lacks_library = false;
   for (const Device& device : known) {
-    if (auto found = device_as(device, asked.target)) return *found;
+    const auto found = device_as(device, asked.target);
+    if (!found) continue;
+    if (const auto allowed = device_with(*found, asked.libraries)) return *allowed;
+    lacks_library = true;
   }
+  if (lacks_library)
+    return absl::FailedPreconditionError(cat("no worker for target ", asked.target, " has the library ",
+                                             asked.libraries, "; install the Debian package ", package_of(asked),
+                                             " on one and start its worker again, or ask with --libraries none"));
   return absl::NotFoundError(cat("no worker for target ", asked.target, " has registered yet; start one"));
 }
 

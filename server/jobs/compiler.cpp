@@ -4,8 +4,10 @@
 #include <deque>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "compiler/cover/stitching.h"
 #include "compiler/cover/table/covers.h"
 #include "compiler/emit/emit.h"
@@ -13,6 +15,7 @@
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
+#include "compiler/library/library.h"
 #include "compiler/plan/stitch.h"
 #include "compiler/schedule/lower/lower.h"
 #include "compiler/search/analytic_seeds.h"
@@ -60,6 +63,7 @@ class RealGroup : public GroupCompiler {
         machine_(machine),
         domain_(std::move(domain)),
         space_(std::move(space)),
+        library_(library_group(graph_, domain_, machine_)),
         ranker_(std::move(ranker)) {
     if (ranker_->forests.empty()) return;
     const auto first = features(space_.seeds.front());
@@ -71,8 +75,13 @@ class RealGroup : public GroupCompiler {
   }
 
   std::vector<std::string> seeds() const override {
+    // Kernels of a library take turns with the others, so that the first round, which may be the only one, has both.
+    const std::vector<std::string> of_library = untried_of_library({}, static_cast<int>(space_.seeds.size()));
     std::vector<std::string> plans;
-    for (const Point& point : space_.seeds) plans.push_back(space_.text(point));
+    for (size_t i = 0; i < space_.seeds.size(); ++i) {
+      plans.push_back(space_.text(space_.seeds[i]));
+      if (i < of_library.size()) plans.push_back(of_library[i]);
+    }
     return plans;
   }
 
@@ -90,15 +99,19 @@ class RealGroup : public GroupCompiler {
       observed.push_back({*std::move(point), trial.correct, trial.ns, trial.code});
     }
     std::vector<std::string> plans;
-    for (const Point& point : (*row)->propose(space_, observed, n, seed)) {
+    const std::vector<std::string> of_library = untried_of_library(trials, n / 2);
+    const int own = n - static_cast<int>(of_library.size());
+    for (const Point& point : (*row)->propose(space_, observed, own, seed)) {
       if (seen.insert(point).second) plans.push_back(space_.text(point));
     }
+    plans.insert(plans.end(), of_library.begin(), of_library.end());
     return plans;
   }
 
   std::string current(const std::string& plan) const override {
-    const absl::StatusOr<Point> point = space_.parse(plan);
-    return point.ok() ? space_.text(*point) : plan;
+    const Space& space = space_of_plan(plan);
+    const absl::StatusOr<Point> point = space.parse(plan);
+    return point.ok() ? space.text(*point) : plan;
   }
 
   std::vector<std::string> nearest(const std::vector<KnownPlan>& known, int n) const override {
@@ -108,20 +121,55 @@ class RealGroup : public GroupCompiler {
   }
 
   absl::StatusOr<Source> generate(const std::string& plan) const override {
+    if (of_library(plan)) {
+      WL_ASSIGN_OR_RETURN(const Point point, library_->space.parse(plan));
+      return library_source(graph_, domain_, *library_, library_->space.schedule(point), machine_);
+    }
     WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
     return emit(kernel, machine_);
   }
 
   absl::StatusOr<Check> check(uint64_t seed) const override { return make_check(graph_, seed); }
 
-  std::string space_text() const override { return cat(space_.count(), " legal points\n", axes_text(space_)); }
+  std::string space_text() const override {
+    std::string text = cat(space_.count(), " legal points\n", axes_text(space_));
+    if (library_)
+      append(&text, library_->space.count(), " legal points of ", library_->space.kind, "\n",
+             axes_text(library_->space));
+    return text;
+  }
 
   absl::StatusOr<std::string> kernel_text(const std::string& plan) const override {
+    if (of_library(plan)) {
+      WL_ASSIGN_OR_RETURN(const Source source, generate(plan));
+      return source.text;
+    }
     WL_ASSIGN_OR_RETURN(const Kernel kernel, kernel_of(plan));
     return print(kernel);
   }
 
  private:
+  // Whether a plan is of a kernel of the library.
+  bool of_library(const std::string& plan) const {
+    return library_ && absl::StartsWith(plan, cat(library_->space.prefix, " "));
+  }
+  const Space& space_of_plan(const std::string& plan) const { return of_library(plan) ? library_->space : space_; }
+
+  // A library has a handful of kernels for a group. All are tried, in the first rounds, beside what a strategy
+  // proposes, which is not told of them.
+  std::vector<std::string> untried_of_library(const std::vector<PlanOutcome>& trials, int n) const {
+    std::vector<std::string> plans;
+    if (!library_) return plans;
+    library_->space.enumerate([&](const Point& point) {
+      if (static_cast<int>(plans.size()) >= n) return false;
+      const std::string plan = library_->space.text(point);
+      const auto is_same = [&](const PlanOutcome& trial) { return trial.plan == plan; };
+      if (std::none_of(trials.begin(), trials.end(), is_same)) plans.push_back(plan);
+      return true;
+    });
+    return plans;
+  }
+
   absl::StatusOr<Kernel> kernel_of(const std::string& plan) const {
     WL_ASSIGN_OR_RETURN(const Point point, space_.parse(plan));
     return lower(graph_, domain_, space_.schedule(point), machine_);
@@ -136,6 +184,7 @@ class RealGroup : public GroupCompiler {
   Machine machine_;
   Domain domain_;
   Space space_;
+  std::optional<LibraryGroup> library_;
   std::shared_ptr<const Ranker> ranker_;
 };
 

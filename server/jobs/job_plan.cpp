@@ -98,16 +98,15 @@ std::string name_for_people(const Graph& group) {
 }
 
 std::string problem_key(const Graph& group, const Device& device, const TuneOptions& options) {
-  return Encoder("warploom.problem", kKeyVersion)
-      .text(graph_hash(group))
-      .text(device.fingerprint())
-      .text(kProducts)
-      .text(options.cold ? "cold" : "warm")
-      .hash();
+  Encoder key("warploom.problem", kKeyVersion);
+  key.text(graph_hash(group)).text(device.fingerprint()).text(kProducts).text(options.cold ? "cold" : "warm");
+  // Left out where empty, so that records without libraries keep their keys.
+  if (!device.libraries.empty()) key.text(device.libraries);
+  return key.hash();
 }
 
 std::string environment_of(const Device& device) {
-  return device.compiler_versions;
+  return device.libraries.empty() ? device.compiler_versions : cat(device.compiler_versions, "; ", device.libraries);
 }
 
 std::string result_key(const std::string& graph_text, const Device& device, const TuneOptions& options,

@@ -119,6 +119,11 @@ def unknown_cover(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)
 
 
+@case("warploom tune scalar.graph --libraries cudnn")
+def unknown_library(scratch):
+    write_graph(scratch, "scalar.graph", graphs.SCALAR)
+
+
 @case("warploom inspect scalar.graph --why")
 def why_of_what(scratch):
     write_graph(scratch, "scalar.graph", graphs.SCALAR)

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "compiler/base/sha256.h"
 #include "compiler/ir/text.h"
+#include "server/engine/devices.h"
 #include "server/jobs/job_plan.h"
 #include "tests/server/fakes.h"
 #include "tests/unit/fuzz.h"
@@ -40,6 +42,37 @@ TEST(Keys, AreThoseOfExistingStores) {
   }
 }
 
+// What calls a library is of other keys and of another environment, whichever version it is.
+TEST(Keys, OfJobsWithALibraryDiffer) {
+  const Graph graph =
+      parse("graph {\n  %0 = input \"x\" : f32[4]\n  %1 = exp %0 : f32[4]\n  output \"y\" %1\n}\n").value();
+  Device device = fake_device();
+  std::set<std::string> keys, environments;
+  for (const char* const libraries : {"", "onednn=2.6.3", "onednn=2.7.0"}) {
+    device.libraries = libraries;
+    keys.insert(problem_key(graph, device, {}));
+    environments.insert(environment_of(device));
+  }
+  EXPECT_EQ(keys.size(), 3u);
+  EXPECT_EQ(environments.size(), 3u);
+}
+
+TEST(Devices, HaveALibraryForJobsThatAllowIt) {
+  Device device = fake_device();
+  EXPECT_TRUE(device_with(device, "none"));
+  EXPECT_FALSE(device_with(device, "onednn"));
+  device.libraries = "onednn=2.6.3";
+  EXPECT_EQ(device_with(device, "none")->libraries, "");
+  EXPECT_EQ(device_with(device, "onednn")->libraries, "onednn=2.6.3");
+  EXPECT_FALSE(device_with(device, "another"));
+  // Who has it works for jobs of both kinds; who lacks it, or has another version, for those without.
+  const Device without = *device_with(device, "none");
+  Device older = device;
+  older.libraries = "onednn=2.5.0";
+  EXPECT_TRUE(serves(device, device) && serves(device, without) && serves(without, without));
+  EXPECT_FALSE(serves(without, device) || serves(older, device));
+}
+
 struct Posed {
   Graph graph;
   Device device;
@@ -58,6 +91,7 @@ std::string meaning_of(const Posed& posed) {
   const Device& d = posed.device;
   std::string device;
   for (const std::string& part : {d.target, d.name}) append(&device, part.size(), ":", part);
+  append(&device, d.libraries.size(), ":", d.libraries, " ");
   append(&device, d.threads, " ", d.l1_bytes, " ", d.l2_bytes, " ", d.l3_bytes);
   return cat(print(graph), "\n", device, "\n", posed.cold);
 }
@@ -66,7 +100,7 @@ std::string meaning_of(const Posed& posed) {
 // nullopt: the text says no graph.
 std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
   Posed other = posed;
-  switch (draw.below(10)) {
+  switch (draw.below(11)) {
     case 0:
       other.cold = !other.cold;
       return other;
@@ -81,6 +115,9 @@ std::optional<Posed> neighbour(const Posed& posed, testing::Random& draw) {
     }
     case 3:
       other.device.threads += static_cast<int>(1 + draw.below(64));
+      return other;
+    case 4:
+      other.device.libraries = cat("onednn=2.", draw.below(8));
       return other;
     default:
       break;

@@ -82,6 +82,7 @@ void walk(V& v, SetupCommand& m) {
   v.field(m.arena_bytes);
   v.field(m.cpu_s);
   v.field(m.trace);
+  v.field(m.libraries);
 }
 
 template <typename V>
@@ -94,6 +95,7 @@ void walk(V& v, LoadCommand& m) {
   v.field(m.scratch_bytes);
   v.field(m.passes);
   v.field(m.work_bytes);
+  v.field(m.library);
 }
 
 template <typename V>

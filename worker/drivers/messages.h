@@ -21,6 +21,7 @@ struct SetupCommand {
   std::string trace;        // of the job that candidates are measured for; empty: unknown
   int64_t arena_bytes = 0;  // memory for the intermediates of chains; CPUs only
   int64_t cpu_s = 3600;     // CPU time that all candidates may take together, beside their deadlines; CPUs only
+  bool libraries = false;   // whether candidates may call libraries that make code at run time; CPUs only
 };
 
 // Loads a candidate as `slot`. The answer is empty.
@@ -33,6 +34,7 @@ struct LoadCommand {
   int64_t scratch_bytes = 0;
   int passes = 1;
   int64_t work_bytes = 0;
+  std::string library = {};  // as in Source
 };
 
 // Makes loaded candidates a chain that is checked and timed as `slot`. The answer is empty.

@@ -44,11 +44,11 @@ void enter_sandbox(pid_t parent, bool runs_foreign_code) {
   if (!runs_foreign_code) (void)allow_only(Permitted::kDriver);
 }
 
-void seal(int64_t cpu_s) {
+void seal(int64_t cpu_s, bool libraries) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   set_limit(RLIMIT_CPU, static_cast<rlim_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec + cpu_s + 1));
-  (void)allow_only(Permitted::kCandidate);
+  (void)allow_only(libraries ? Permitted::kLibrary : Permitted::kCandidate);
 }
 
 void limit_memory(int64_t bytes) {

@@ -16,8 +16,8 @@ namespace wl {
 void enter_sandbox(pid_t parent, bool runs_foreign_code);
 
 // From here on this process has the system calls of a candidate only, no new threads, and about `cpu_s` seconds of CPU
-// time.
-void seal(int64_t cpu_s);
+// time. `libraries`: with what libraries need that make code at run time.
+void seal(int64_t cpu_s, bool libraries);
 // Limits this process to about `bytes` of private memory in all (heap and anonymous), so that a kernel that allocates
 // without end gets a null pointer before the machine runs out of memory.
 void limit_memory(int64_t bytes);

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
@@ -151,8 +152,8 @@ class Filter {
   explicit Filter(Permitted permitted) : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM)), seccomp_release) {
     if (!context_) return;
     for (const char* name : kForAll) allow(name);
-    if (permitted == Permitted::kCandidate) {
-      allow_candidate();
+    if (permitted == Permitted::kCandidate || permitted == Permitted::kLibrary) {
+      allow_candidate(permitted == Permitted::kLibrary);
     } else {
       for (const char* name : kForCompilers) allow(name);
       // Threads and processes, but in the same namespaces. The flags of clone3 lie in memory, which a filter cannot
@@ -188,13 +189,15 @@ class Filter {
 
  private:
   // Whoever runs a candidate has started its threads and knows its limits.
-  void allow_candidate() {
+  void allow_candidate(bool makes_code) {
     constexpr uint64_t kWrites = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE;
     allow("open", {masked(1, kWrites, O_RDONLY)});
     allow("openat", {masked(2, kWrites, O_RDONLY)});
     // Private memory counts against the limit; memory that is shared, or grows like a stack, would not. Nothing is
-    // writable and executable at once.
-    for (const uint64_t protection : {0, PROT_WRITE, PROT_EXEC}) {
+    // writable and executable at once, but where a library makes code.
+    std::vector<uint64_t> protections = {0, PROT_WRITE, PROT_EXEC};
+    if (makes_code) protections.push_back(PROT_WRITE | PROT_EXEC);
+    for (const uint64_t protection : protections) {
       const scmp_arg_cmp kind = masked(2, PROT_WRITE | PROT_EXEC, protection);
       allow("mmap", {kind, masked(3, MAP_SHARED | MAP_GROWSDOWN | MAP_HUGETLB, 0)});
       allow("mprotect", {kind});

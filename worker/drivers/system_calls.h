@@ -9,6 +9,7 @@ namespace wl {
 
 enum class Permitted {
   kCandidate,  // memory, clocks, reading files: no process, no thread, no file is made, no other process reached
+  kLibrary,    // the same, and memory that is writable and executable: for libraries that make code at run time
   kCompiler,   // also processes and files, for compilers
   kDriver,     // also what drivers of GPUs use
 };

@@ -29,6 +29,7 @@
 #include "client/program/bundle.h"
 #include "client/program/files.h"
 #include "client/program/json.h"
+#include "compiler/base/libraries.h"
 #include "compiler/base/sha256.h"
 #include "proto/backoff.h"
 
@@ -99,10 +100,15 @@ std::string request_id_of(const std::string& batch, const BatchRun& run, const T
   Encoder encoder("warploom.batch", 1);
   encoder.text(batch).text(run.name).text(file.text).integer(again);
   encoder.text(options.target).integer(options.trials).real(options.budget_s).text(options.strategy);
-  encoder.text(options.effort).text(options.cover).integer(options.cold).integer(options.retune);
+  encoder.text(options.effort)
+      .text(options.cover)
+
+      .integer(options.cold)
+      .integer(options.retune);
   encoder.integer(static_cast<int64_t>(options.seed)).integer(options.at_once);
   if (options.kernels_alone) encoder.text("kernels alone");
   encoder.text(options.device ? options.device->fingerprint() : "");
+  if (options.libraries != kNoLibraries) encoder.text(options.libraries);
   std::string hash = encoder.hash();
   hash[12] = '4';
   for (const size_t at : {8, 13, 18, 23}) hash.insert(at, "-");

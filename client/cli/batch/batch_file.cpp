@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/options.h"
 #include "client/cli/values.h"
+#include "compiler/base/libraries.h"
 #include "compiler/base/names.h"
 
 namespace wl {
@@ -114,6 +115,12 @@ absl::Status read_bind(const toml::node& node, std::map<std::string, std::vector
   return absl::OkStatus();
 }
 
+absl::Status read_libraries(const toml::node& node, std::string* libraries) {
+  std::vector<std::string> names = {std::string(kNoLibraries)};
+  for (const Library& row : kLibraries) names.emplace_back(row.name);
+  return read_word(node, names, libraries);
+}
+
 absl::Status read_measure(const toml::node& node, bool* cold) {
   std::string how;
   WL_RETURN_IF_ERROR(read_word(node, {"warm", "cold"}, &how));
@@ -140,6 +147,8 @@ constexpr Key kKeys[] = {
        return read_word(node, {"quick", "default", "thorough"}, &row.options.effort);
      }},
     {"strategy", true, [](const toml::node& node, ModelRow& row) { return read_text(node, &row.options.strategy); }},
+    {"libraries", true,
+     [](const toml::node& node, ModelRow& row) { return read_libraries(node, &row.options.libraries); }},
     {"cover", true, [](const toml::node& node, ModelRow& row) { return read_text(node, &row.options.cover); }},
     {"measure", true, [](const toml::node& node, ModelRow& row) { return read_measure(node, &row.options.cold); }},
     {"seed", true,

@@ -10,6 +10,9 @@ namespace wl {
 // -std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math, never -ffast-math. Static storage.
 std::string_view cpu_prelude();
 
+// The text before kernels that call oneDNN, in the same C++ and without includes either.
+std::string_view onednn_prelude();
+
 // The preludes of GPUs: the target's own half and what they all share. The text before defines WL_LANES (elements of a
 // thread's vector: 1, 2, 4, 8 or 16) and WL_WAVE (lanes that run together).
 std::string_view cuda_prelude();  // for NVRTC; flags: see cuda.h

@@ -48,6 +48,7 @@ struct Looking {
 absl::Status look_at(Store& store, const RecordRow& row, Looking& looking, Found& found) {
   const KernelRecord& record = row.record;
   const std::string environment = environment_of(looking.device);
+  if (!record.device.libraries.empty()) return absl::OkStatus();
   if (!serves_team(looking.team, row.team) || !same_machine(looking.device, record.device)) return absl::OkStatus();
   if (!is_of(record.device.target, looking.target)) return absl::OkStatus();
   if (!looking.seen.emplace(row.team, record.key).second || record.environment == environment) return absl::OkStatus();
@@ -86,8 +87,10 @@ JobRow job_for(const Device& device, const std::string& team, const std::vector<
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> Engine::Impl::queue_winners(const Device& device, const std::string& team,
+absl::StatusOr<std::vector<std::string>> Engine::Impl::queue_winners(const Device& of_worker, const std::string& team,
                                                                      const std::string& target, bool again) {
+  // What a library won is of the keys of its version, and searched anew under another.
+  const Device device = *device_with(of_worker, std::string(kNoLibraries));
   Looking looking{.device = device, .team = team, .target = target, .known = {}, .seen = {}};
   WL_ASSIGN_OR_RETURN(looking.known, store->verified_in(environment_of(device), again));
   Found found;

@@ -177,7 +177,7 @@ TEST_F(BundleTest, ManifestsOfAnyBytesNeverCrash) {
   EXPECT_FALSE(parse_manifest("").ok());
   EXPECT_FALSE(parse_manifest("[]").ok());
   EXPECT_EQ(parse_manifest("{\"format\": 99}").status().message(),
-            "bundle format 99 is newer than 3, which this program knows; use a newer warploom");
+            "bundle format 99 is newer than 4, which this program knows; use a newer warploom");
 }
 
 }  // namespace

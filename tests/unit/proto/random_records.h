@@ -67,12 +67,22 @@ inline Source random_source(Random& r) {
           static_cast<int>(r.below(64)),
           r.below(1 << 20),
           static_cast<int>(r.below(17)),
-          static_cast<int>(r.below(17))};
+          static_cast<int>(r.below(17)),
+          1,
+          0,
+          r.flip() ? r.word() : ""};
 }
 inline Device random_device(Random& r) {
-  return {"cpu" + r.word(), r.text(),         1 + static_cast<int>(r.below(64)), r.below(1 << 20),
-          r.below(1 << 20), r.below(1 << 20), r.list([&] { return r.word(); }),  r.text(),
-          r.text()};
+  return {"cpu" + r.word(),
+          r.text(),
+          1 + static_cast<int>(r.below(64)),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.below(1 << 20),
+          r.list([&] { return r.word(); }),
+          r.text(),
+          r.text(),
+          r.flip() ? r.text() : ""};
 }
 inline CodeFacts random_code(Random& r) {
   const auto small = [&] { return static_cast<int>(r.below(100)); };
@@ -187,6 +197,7 @@ inline TuneOptions random_options(Random& r) {
   out.cover = "c" + r.word();
   out.cold = r.flip();
   out.kernels_alone = r.flip();
+  out.libraries = r.flip() ? "onednn" : "none";
   out.retune = r.flip();
   out.require_cached = !out.retune && r.flip();
   if (r.flip()) out.device = random_device(r);

@@ -149,6 +149,9 @@ TEST(Wire, NonsenseIsRefusedAndSaysWhere) {
   v1::TuneOptions options;
   options.set_effort("heroic");
   EXPECT_FALSE(from_proto(options).ok());
+  options.set_effort("quick");
+  options.set_libraries("cudnn");
+  EXPECT_THAT(std::string(from_proto(options).status().message()), ::testing::HasSubstr("libraries"));
   Random r(19);
   Batch batch = random_batch(r);
   batch.checks.push_back({1, {{99, 0, 0, 0}}});

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/libraries.h"
 #include "compiler/base/status.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
@@ -87,6 +88,10 @@ class Compilation {
       twin_[i] = i;
       if (!cpu_runs(source.target)) {
         reject(i, absl::StrCat("this machine cannot run code for '", source.target, "'"));
+        continue;
+      }
+      if (!source.library.empty() && library_in(usable_library()) != source.library) {
+        reject(i, absl::StrCat("this machine has no library '", source.library, "'"));
         continue;
       }
       if (!usable.contains(source.compiler)) usable[source.compiler] = usable_compiler(source.compiler);

@@ -18,6 +18,10 @@ namespace wl {
 // Describes this machine: the best row it can run, its caches, the threads this process may use, the compilers on PATH.
 Device describe_cpu();
 
+// The library that candidates may call on this machine, with its version: "onednn=2.6.3"; empty: there is none that
+// they can use. `why`, unless null, is set to what was found wrong.
+std::string usable_library(std::string* why = nullptr);
+
 // Whether this machine can run code compiled for `target`, e.g. "cpu:avx2".
 bool cpu_runs(std::string_view target);
 

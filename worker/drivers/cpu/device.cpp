@@ -167,6 +167,7 @@ Device describe_cpu() {
     absl::StrAppend(&device.compiler_versions, device.compiler_versions.empty() ? "" : "; ", row.name, "=", version,
                     ", ", version_of(cpu_linker()), ", build ", build_digest(row));
   }
+  device.libraries = usable_library();
   return device;
 }
 

@@ -117,10 +117,11 @@ absl::Status CpuSession::load(const LoadCommand& command) {
   if (!pool_) return absl::FailedPreconditionError("load before setup");
   WL_RETURN_IF_ERROR(pool_->reserve_scratch(command.scratch_bytes));
   WL_RETURN_IF_ERROR(pool_->reserve_work(command.work_bytes));
-  if (!std::exchange(sealed_, true)) seal(problem_.cpu_s * (pool_->threads() + 1));
+  if (!std::exchange(sealed_, true)) seal(problem_.cpu_s * (pool_->threads() + 1), problem_.libraries);
   Candidate candidate;
   WL_ASSIGN_OR_RETURN(candidate.object, SharedObject::open(command.object));
   WL_ASSIGN_OR_RETURN(void* entry, candidate.object.symbol(command.entry));
+  WL_RETURN_IF_ERROR(candidate.object.prepare(command.entry, command.library));
   candidate.launch = {reinterpret_cast<BlockFunction>(entry), command.grid, command.threads, command.scratch_bytes,
                       command.passes};
   slots_.insert_or_assign(command.slot, std::move(candidate));

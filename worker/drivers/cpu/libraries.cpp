@@ -1,0 +1,57 @@
+// Which libraries of compiler/base/libraries.h are here.
+#include "compiler/base/libraries.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "worker/drivers/cpu/cpu.h"
+
+namespace wl {
+namespace {
+
+// What dnnl_version() of oneDNN 2 and 3 returns.
+struct OneDnnVersion {
+  int major, minor, patch;
+  const char* hash;
+  unsigned cpu_runtime, gpu_runtime;
+};
+constexpr int kMajor = 2;
+constexpr unsigned kSequential = 1, kOpenMp = 2;  // of cpu_runtime
+
+// The version, or "" and why the library cannot be used.
+std::string version_of_onednn(void* handle, std::string* why) {
+  const auto version = reinterpret_cast<const OneDnnVersion* (*)()>(dlsym(handle, "dnnl_version"));
+  const OneDnnVersion* const is = version == nullptr ? nullptr : version();
+  if (is == nullptr) {
+    *why = "it does not say its version";
+  } else if (is->major != kMajor) {
+    *why = absl::StrCat("it is of version ", is->major, ".", is->minor, "; kernels call version ", kMajor);
+  } else if (is->cpu_runtime != kSequential && is->cpu_runtime != kOpenMp) {
+    *why = "it is built for threads other than OpenMP's";
+  } else {
+    return absl::StrCat(is->major, ".", is->minor, ".", is->patch);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string usable_library(std::string* why) {
+  std::string reason;
+  for (const Library& row : kLibraries) {
+    // It stays loaded: its OpenMP does not bear to be unloaded.
+    void* const handle = dlopen(std::string(row.file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      reason = absl::StrCat(std::string(row.file), " is not found; the Debian package ", std::string(row.package),
+                            " has it");
+      continue;
+    }
+    const std::string version = version_of_onednn(handle, &reason);
+    if (!version.empty()) return absl::StrCat(std::string(row.name), "=", version);
+    reason = absl::StrCat(std::string(row.file), " cannot be used: ", reason);
+  }
+  if (why != nullptr) *why = reason;
+  return "";
+}
+
+}  // namespace wl
