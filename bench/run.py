@@ -11,6 +11,7 @@ multiply-adds or of exp and erf.
     bench/run.py --only sgemm ...   some workloads
     bench/run.py --parts            the memory-bound parts of models
     bench/run.py --products         products alone: matrices, constant weights, convolutions, attention; --only 'conv_*'
+    bench/run.py --libraries onednn     and Warploom with that library's kernels as candidates: where they win, and by how much
 """
 
 import argparse
@@ -38,6 +39,7 @@ WORK = ROOT / "build" / "bench"
 BIN = pathlib.Path(os.environ.get("WARPLOOM_BIN_DIR", ROOT / "build" / "release" / "bin"))
 LIMIT = "limit"
 WARPLOOM = "warploom"
+WITH_LIBRARY = "with_library"
 
 
 class Limit:
@@ -102,21 +104,21 @@ class Warploom:
 
     title = "Warploom"
 
-    def __init__(self, workload, options):
-        folder = WORK / workload.name
+    def __init__(self, workload, options, libraries="none"):
+        folder = WORK / (workload.name if libraries == "none" else f"{workload.name}.{libraries}")
         folder.mkdir(parents=True, exist_ok=True)
         model = folder / "model.onnx"
         onnx.save(workload.model(), model)
         self.bundle = folder / "bundle"
         # The benchmark has its own store, so that it neither reads nor fills the user's.
-        tune = [str(model), "--store", str(WORK / "store.db"), "--out", str(self.bundle), "--trials", str(options.trials)]
+        tune = [str(model), "--store", str(WORK / "store.db"), "--out", str(self.bundle), "--trials", str(options.trials), "--libraries", libraries]
         start = time.perf_counter()
         report = warploom("tune", *tune, "--json", "-")
         self.facts = {
             "version": report["environment"]["warploom"],
             "prepare_s": round(time.perf_counter() - start, 2),
             "groups": [
-                {key: group[key] for key in ("kernels", "best_ns", "default_ns", "trials", "plan")} for group in report["groups"]
+                {key: group[key] for key in ("kernels", "best_ns", "default_ns", "trials", "plan", "library")} for group in report["groups"]
             ],
         }
         self.calls = max(3, min(300, int(options.seconds * 1e9 / max(1.0, report["totals"]["best_ns"]))))
@@ -187,6 +189,8 @@ def start_contenders(workload, options):
     makers = {LIMIT: lambda: Limit(workload, options)}
     if "warploom" in options.contenders:
         makers[WARPLOOM] = lambda: Warploom(workload, options)
+    if options.libraries != "none":
+        makers[WITH_LIBRARY] = lambda: Warploom(workload, options, options.libraries)
     for name in peers.PEERS:
         if name in options.contenders:
             makers[name] = lambda name=name: Peer(name, workload, options)
@@ -265,7 +269,7 @@ def print_row(row):
     print(f"\n{row['title']}: limit {rate(row, limit['median_ns'])} ({limit['kind']}, median), {limit['median_ns'] / 1e6:.3f} ms")
     print(f"  {'':14}{'median ms':>11}{'min ms':>11}{'rate':>13}{'of limit':>10}{'minima':>8}")
     for name, figures in row["contenders"].items():
-        title = peers.TITLES.get(name, Warploom.title)
+        title = peers.TITLES.get(name, {WITH_LIBRARY: "with library"}.get(name, Warploom.title))
         print(
             f"  {title:14}{figures['median_ns'] / 1e6:11.3f}{figures['min_ns'] / 1e6:11.3f}"
             f"{rate(row, figures['median_ns']):>13}{figures['fraction']:10.2f}{figures['fraction_of_minima']:8.2f}"
@@ -282,12 +286,26 @@ def print_summary(rows):
         print(f"| {row['title']} | " + " | ".join(cells) + " |")
 
 
+def print_won(rows):
+    """Prints where kernels of a library were fastest, and how much faster the workload is with them, by medians and by least samples."""
+    print("\nWith kernels of the library as candidates\n| workload | generated, ms | with the library, ms | medians | minima | won by |\n|---|---|---|---|---|---|")
+    for row in rows:
+        own, other = (row["contenders"].get(name) for name in (WARPLOOM, WITH_LIBRARY))
+        if own is None or other is None:
+            continue
+        won = sorted({group["library"] or "generated" for group in other["groups"]})
+        ratios = [f"{own[what] / other[what]:.2f}" for what in ("median_ns", "min_ns")]
+        cells = [row["title"], f"{own['median_ns'] / 1e6:.3f}", f"{other['median_ns'] / 1e6:.3f}", *ratios, ", ".join(won)]
+        print("| " + " | ".join(cells) + " |")
+
+
 def print_ratios(rows):
     """Prints the ratio to the best of the other frameworks, for each part and as a geometric mean."""
     ratios = []
     for row in rows:
         figures = {name: c["median_ns"] for name, c in row["contenders"].items()}
         own = figures.pop(WARPLOOM, None)
+        figures.pop(WITH_LIBRARY, None)
         if own is None or not figures:
             continue
         best = min(figures, key=figures.get)
@@ -313,6 +331,7 @@ def main():
     parser.add_argument("--only", nargs="+", metavar="WORKLOAD", help="names, or patterns such as 'conv_*'")
     parser.add_argument("--contenders", nargs="+", metavar="NAME", choices=[WARPLOOM, *peers.PEERS])
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--libraries", default="none", choices=["none", "onednn"], help="a library whose kernels are candidates of one more contender")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3, help="per contender and round")
     parser.add_argument("--gap", type=float, default=0.15, help="seconds between contenders")
@@ -340,6 +359,8 @@ def main():
         sys.stdout.flush()
     print_summary(rows)
     print_ratios(rows)
+    if options.libraries != "none":
+        print_won(rows)
     now = datetime.datetime.now(datetime.timezone.utc)
     result = {
         "date": now.isoformat(timespec="seconds"),
