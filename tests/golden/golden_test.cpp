@@ -20,7 +20,7 @@
 namespace wl {
 namespace {
 
-const std::string kFolder = WARPLOOM_SOURCE_DIR "/tests/golden/";
+const std::string kFolder = WARPLOOM_SOURCE_DIR "/tests/golden/kernels/";
 
 // A machine like no other: what is in the files must not depend on the one that runs the test.
 Machine fixed_machine(std::string_view target) {
