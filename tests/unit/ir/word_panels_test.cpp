@@ -1,0 +1,53 @@
+// Weights of narrow elements in panels of words, and what else is made of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/ir/weights/fold_weights.h"
+
+namespace wl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+WeightFolding folded(const std::string& text) {
+  return fold_weights(parse(text).value(), {"w"}, WeightOrder::kPanels).value();
+}
+
+std::string product(const std::string& x, const std::string& w, const std::string& sum, int k) {
+  return cat("graph {\n  %0 = input \"x\" : ", x, "[3,", k, "] normal(0,1)\n  %1 = input \"w\" : ", w, "[", k,
+             ",128] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : ", sum, "[3,128]\n  output \"y\" %2\n}\n");
+}
+
+TEST(WordPanels, ProductsReadWords) {
+  EXPECT_THAT(print(folded(product("bf16", "bf16", "bf16", 6)).graph), HasSubstr("bf16[2,3,64,2]"));
+  EXPECT_THAT(print(folded(product("u8", "i8", "i32", 8)).graph), HasSubstr("i8[2,2,64,4]"));
+  EXPECT_THAT(print(folded(product("i8", "u8", "i32", 8)).graph), HasSubstr("u8[2,2,64,4]"));
+}
+
+TEST(WordPanels, OtherProductsReadPanelsOfElements) {
+  EXPECT_THAT(print(folded(product("bf16", "bf16", "bf16", 5)).graph), HasSubstr("bf16[2,5,64]")) << "no whole words";
+  EXPECT_THAT(print(folded(product("u8", "u8", "i32", 8)).graph), HasSubstr("u8[2,8,64]")) << "nothing multiplies them";
+  EXPECT_THAT(print(folded(product("f16", "f16", "f16", 8)).graph), HasSubstr("f16[2,8,64]"));
+}
+
+// The sum over the weight is computed when it is loaded, so nothing reads the weight in its own order in a run.
+TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
+  const WeightFolding folding = folded(R"(graph {
+  %0 = input "x" : u8[3,8] uniform(0,255)
+  %1 = input "w" : i8[8,128] uniform(-128,127)
+  %2 = contract %0 %1 "mk,kn->mn" : i32[3,128]
+  %3 = cast %1 : i32[8,128]
+  %4 = reduce_sum %3 axes=[0] : i32[128]
+  %5 = broadcast %4 dims=[1] : i32[3,128]
+  %6 = sub %2 %5 : i32[3,128]
+  output "y" %6
+})");
+  EXPECT_THAT(folding.weights, ElementsAre("w:panels", "w:folded"));
+  EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
+}
+
+}  // namespace
+}  // namespace wl
