@@ -179,6 +179,20 @@ TEST(Measure, ColdRunsRotateTheirData) {
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
 }
 
+// Each candidate goes on with the copy of the data after the one that the candidate before it used last.
+TEST(Measure, ColdRunsOfManyCandidatesAreAllJudgedByWhatTheyWrote) {
+  Batch batch = add_batch(kElements);
+  batch.recipe.cold = true;
+  batch.recipe.budget_ns = 1;  // so few calls that no candidate uses all copies
+  const std::string slow = absl::StrCat("if (i == 0) for (volatile int n = 0; n < 100000; ++n) {}", kAdd);
+  for (int i = 0; i < 6; ++i) batch.candidates.push_back(candidate(i, slow));
+  batch.candidates.push_back(candidate(6, absl::StrCat("if (i != 3) ", kAdd)));
+  const Measured measured = run(batch);
+  ASSERT_EQ(measured.trials.size(), 7u);
+  for (const Trial& trial : measured.trials)
+    EXPECT_EQ(trial.outcome, trial.trial == 6 ? Outcome::kWrongResult : Outcome::kCorrect) << trial.message;
+}
+
 TEST(Measure, EmptyTensorsAndEmptyGridsSimplyWork) {
   Batch batch = add_batch(0);
   batch.candidates = {candidate(0, kAdd)};

@@ -86,7 +86,7 @@ absl::Status CpuSession::allocate(const SetupCommand& command) {
     }
     clones_.push_back(std::move(arguments));
   }
-  next_clone_ = 0;
+  next_clone_ = judged_ = 0;
   return absl::OkStatus();
 }
 
@@ -272,6 +272,7 @@ absl::StatusOr<CheckAnswer> CpuSession::check(const CheckCommand& command) {
   alive_(command.slot);
   pool_->spoil_scratch();
   const int64_t of_pages = command.thorough || output_bytes() <= kLargeOutputs ? 1 : kOfCheckedPages;
+  judged_ = 0;
   poison_outputs(clones_[0], false, of_pages);
   run(*candidate, clones_[0]);
   CheckAnswer answer;
@@ -289,7 +290,7 @@ absl::StatusOr<PeekAnswer> CpuSession::peek(const PeekCommand& command) {
         place.index >= problem_.buffers[b].elements())
       return invalid("no element ", place.index, " in argument ", place.buffer);
     answer.values.push_back(
-        load_element(problem_.buffers[b].dtype, clones_[0][b].data(), static_cast<uint64_t>(place.index)));
+        load_element(problem_.buffers[b].dtype, clones_[judged_][b].data(), static_cast<uint64_t>(place.index)));
   }
   return answer;
 }
@@ -327,7 +328,8 @@ absl::StatusOr<TimeAnswer> CpuSession::time(const TimeCommand& command) {
   }
   // The values that the worker reads afterwards must come from a timed run, not from the check. For large outputs it is
   // enough to poison a sample of the pages, which saves a pass over memory.
-  poison_outputs(clones_[0], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
+  judged_ = next_clone_;  // the one that the first call uses; there may be too few calls for all of them
+  poison_outputs(clones_[judged_], false, output_bytes() <= kLargeOutputs ? 1 : kOfTimedPages);
   TimeAnswer answer;
   answer.slots = time_slots(command.recipe, static_cast<int>(candidates.size()), [&](int index, int64_t calls) {
     const auto i = static_cast<size_t>(index);

@@ -58,8 +58,8 @@ class CpuSession final : public Session {
   Alive alive_;
   std::unique_ptr<Pool> pool_;
   SetupCommand problem_;
-  std::vector<Arguments> clones_;  // several when cold, so that no run finds its data in a cache
-  size_t next_clone_ = 0;
+  std::vector<Arguments> clones_;       // several when cold, so that no run finds its data in a cache
+  size_t next_clone_ = 0, judged_ = 0;  // the one that the next cold run uses, and the one whose values are read
   std::map<int64_t, Candidate> slots_;
   std::vector<char> eviction_, canary_;
   bool sealed_ = false;  // set before the first candidate is loaded
