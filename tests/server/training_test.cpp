@@ -98,8 +98,8 @@ TEST(Training, LearnsFromAllGroupsOfAStore) {
   };
   const std::vector<std::string> asked = taught->propose("ranked", {}, 16, 1);
   EXPECT_EQ(asked, taught->propose("ranked", {}, 16, 1));
-  EXPECT_GE(liked(asked), 12);
-  EXPECT_LT(liked(untaught->propose("ranked", {}, 16, 1)), 12);
+  EXPECT_GE(liked(asked), 8) << liked(untaught->propose("ranked", {}, 16, 1));
+  EXPECT_LT(liked(untaught->propose("ranked", {}, 16, 1)), 4);
   EXPECT_EQ(taught->propose("random", {}, 16, 1), untaught->propose("random", {}, 16, 1));
   EXPECT_EQ(taught->seeds(), untaught->seeds());
 }
