@@ -64,18 +64,9 @@ T Call::materialise(CallValue& value) {
 
 NodeId Call::input(const CallValue& value) {
   const ElementType type{value.dtype, value.per_byte};
-  const Shape stored = type.stored_shape(value.shape);
   Fill fill = value.fill;
-  if (value.literal && type.per_byte == 1) {
-    fill.literal = value.literal->values;
-  } else if (value.literal) {
-    fill.literal.assign(static_cast<size_t>(elements(stored)), 0);
-    for (int64_t i = 0; i < elements(value.shape); ++i) {
-      const auto bits = static_cast<uint64_t>(value.literal->int_at(i)) & 15;
-      fill.literal[static_cast<size_t>(i / 2)] += static_cast<double>(i % 2 == 0 ? bits : bits << 4);
-    }
-  }
-  const NodeId id = builder_.input(value.name, type.stored_dtype(), stored, std::move(fill));
+  if (value.literal) fill.literal = stored_values(type, *value.literal);
+  const NodeId id = builder_.input(value.name, type.stored_dtype(), type.stored_shape(value.shape), std::move(fill));
   if (type.per_byte == 1) return id;
   const T all = unpacked(checked(id), value.dtype);
   return reshape(slice_axis(all, all.rank() - 1, 0, 1, std::min(all.extent(all.rank() - 1), elements(value.shape))),

@@ -41,14 +41,11 @@ absl::Status embed(onnx::TensorProto& tensor, const ExternalData& read, std::str
                          "'), which cannot be read here; save the model with its data inside "
                          "(onnx.save_model without save_as_external_data)");
   }
-  WL_ASSIGN_OR_RETURN(const ElementType type, element_type_of(tensor.data_type(), what));
-  const Shape whole(tensor.dims().begin(), tensor.dims().end());
-  WL_RETURN_IF_ERROR(check_shape(whole, what));
-  const DType dtype = type.stored_dtype();
-  const Shape shape = type.stored_shape(whole);
-  const int64_t bytes = elements(shape) * size_of(dtype);
+  WL_ASSIGN_OR_RETURN(const StoredType type, stored_type_of(tensor, what));
+  const int64_t bytes = elements(type.shape) * size_of(type.dtype);
   if (length >= 0 && length != bytes) {
-    return invalid(what, ": ", type_text(dtype, shape), " needs ", bytes, " bytes, its external data has ", length);
+    return invalid(what, ": ", type_text(type.dtype, type.shape), " needs ", bytes, " bytes, its external data has ",
+                   length);
   }
   auto values = bytes == 0 ? std::string() : read(location, offset, bytes);
   if (!values.ok()) return absl::Status(values.status().code(), cat(what, ": ", values.status().message()));

@@ -174,6 +174,23 @@ absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what
   return ElementType{dtype};
 }
 
+std::vector<double> stored_values(const ElementType& type, const Literal& literal) {
+  if (type.per_byte == 1) return literal.values;
+  std::vector<double> bytes(static_cast<size_t>(elements(type.stored_shape(literal.shape))), 0);
+  for (int64_t i = 0; i < elements(literal.shape); ++i) {
+    const auto bits = static_cast<uint64_t>(literal.int_at(i)) & 15;
+    bytes[static_cast<size_t>(i / 2)] += static_cast<double>(i % 2 == 0 ? bits : bits << 4);
+  }
+  return bytes;
+}
+
+absl::StatusOr<StoredType> stored_type_of(const TensorProto& tensor, std::string_view what) {
+  WL_ASSIGN_OR_RETURN(const ElementType type, element_type_of(tensor.data_type(), what));
+  const Shape shape(tensor.dims().begin(), tensor.dims().end());
+  WL_RETURN_IF_ERROR(check_shape(shape, what));
+  return StoredType{type.stored_dtype(), type.stored_shape(shape)};
+}
+
 Shape ElementType::stored_shape(const Shape& shape) const {
   if (per_byte == 1) return shape;
   if (shape.empty() || shape.back() % per_byte != 0) return {(elements(shape) + per_byte - 1) / per_byte};

@@ -46,6 +46,15 @@ struct ElementType {
   Shape stored_shape(const Shape& shape) const;
 };
 absl::StatusOr<ElementType> element_type_of(int onnx_type, std::string_view what);
+// The values of such a literal as they are stored, all of them.
+std::vector<double> stored_values(const ElementType& type, const Literal& literal);
+
+// What a tensor is as it is stored. Errors: those of element_type_of() and check_shape().
+struct StoredType {
+  DType dtype;
+  Shape shape;
+};
+absl::StatusOr<StoredType> stored_type_of(const onnx::TensorProto& tensor, std::string_view what);
 
 // Fails unless every extent is at least 0 and there are at most kMaxElements elements.
 absl::Status check_shape(const Shape& shape, std::string_view what);

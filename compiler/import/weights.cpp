@@ -26,11 +26,9 @@ std::string bytes_of(DType dtype, const Field& field) {
 
 absl::Status visit_one(TensorProto& tensor, const WeightVisitor& visit, const ExternalData& external) {
   const std::string what = cat("initializer ", tensor.name());
-  WL_ASSIGN_OR_RETURN(const auto type, onnx_import::element_type_of(tensor.data_type(), what));
-  const Shape whole(tensor.dims().begin(), tensor.dims().end());
-  WL_RETURN_IF_ERROR(onnx_import::check_shape(whole, what));
-  const DType dtype = type.stored_dtype();
-  const Shape shape = type.stored_shape(whole);
+  WL_ASSIGN_OR_RETURN(const auto type, onnx_import::stored_type_of(tensor, what));
+  const DType dtype = type.dtype;
+  const Shape& shape = type.shape;
   WL_RETURN_IF_ERROR(onnx_import::embed(tensor, external, what));
   std::string typed;
   if (!tensor.has_raw_data()) {
