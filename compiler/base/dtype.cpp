@@ -39,7 +39,7 @@ std::optional<DType> dtype_named(std::string_view name) {
 
 std::optional<DType> sum_of_dot(DType a, DType b) {
   if (a == DType::bf16 && b == DType::bf16) return DType::f32;
-  if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i32;
+  if (is_byte(a) && is_byte(b) && a != b) return DType::i32;
   return std::nullopt;
 }
 

@@ -33,13 +33,16 @@ inline bool is_float(DType dtype) {
 }
 // Whether conversions to `dtype` saturate, as those to eight-bit floats do: a finite number beyond the largest becomes
 // the largest, and so does infinity where the dtype has none.
+inline bool is_byte(DType dtype) {  // an integer of eight bits
+  return dtype == DType::u8 || dtype == DType::i8;
+}
 inline bool saturates(DType dtype) {
   return dtype == DType::f8e4m3fn || dtype == DType::f8e5m2;
 }
 // A word is a u32 that holds neighbouring narrow elements, as instructions that multiply several in a lane take them.
 // How many elements of a dtype it has; 0: words have none of it.
 inline int elements_of_word(DType dtype) {
-  return dtype == DType::bf16 ? 2 : dtype == DType::u8 || dtype == DType::i8 ? 4 : 0;
+  return dtype == DType::bf16 ? 2 : is_byte(dtype) ? 4 : 0;
 }
 // The dtype in which products of the elements of two words are added up; nullopt: no instruction multiplies these.
 std::optional<DType> sum_of_dot(DType a, DType b);

@@ -272,7 +272,6 @@ absl::Status infer_reduce(const Node& x, Node& node) {
 
 absl::Status infer_contract(const Node& a, const Node& b, Node& node) {
   WL_ASSIGN_OR_RETURN(Einsum e, parse_einsum(node.text));
-  const auto is_byte = [](DType dtype) { return dtype == DType::i8 || dtype == DType::u8; };
   if (a.dtype != b.dtype && !(is_byte(a.dtype) && is_byte(b.dtype)))
     return invalid("operand 1 is ", name_of(b.dtype), ", operand 0 is ", name_of(a.dtype),
                    "; dtypes must be equal (use cast), or be i8 and u8");

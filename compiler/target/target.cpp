@@ -92,8 +92,8 @@ absl::StatusOr<const Target*> target_named(std::string_view name) {
 }
 
 double Arithmetic::dots(DType a, DType b) const {
-  if (a == DType::bf16 && b == DType::bf16) return dot_bf16;
-  return (a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8) ? dot_i8 : 0;
+  const std::optional<DType> sum = sum_of_dot(a, b);
+  return !sum ? 0 : is_float(*sum) ? dot_bf16 : dot_i8;
 }
 
 double Arithmetic::multiply_adds(DType a, DType b, DType sum) const {

@@ -171,47 +171,6 @@ T mat_mul(Call& c) {
   return matmul(c.in(0), c.in(1));
 }
 
-bool is_zero(Call& c, int index) {
-  const Literal* literal = c.literal(index);
-  return literal != nullptr && literal->is_splat() && literal->at(0) == 0;
-}
-
-T integer_matmul(T a, T a_zero, T b, T b_zero) {
-  const auto is_byte = [](T x) { return x.dtype() == DType::u8 || x.dtype() == DType::i8; };
-  const auto wide = [](T x) { return cast(x, DType::i32); };
-  if (!is_byte(a) || !is_byte(b) || a.rank() < 2 || b.rank() < 2) {
-    const auto centred = [&](T x, T zero) { return zero.valid() ? wide(x) - wide(zero) : wide(x); };
-    return matmul(centred(a, a_zero), centred(b, b_zero));
-  }
-  if (a_zero.valid()) a_zero = wide(a_zero);
-  if (b_zero.valid()) b_zero = wide(b_zero);
-  if (a.dtype() == b.dtype()) {
-    // Machines multiply u8 with i8: one operand moves by 128, and so does its zero point.
-    const double by = a.dtype() == DType::u8 ? -128 : 128;
-    T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
-    moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);
-    zero = zero.valid() ? zero + by : a.call().constant(by, DType::i32, {});
-  }
-  const auto sums = [&](T x, int64_t axis) { return reduce(Op::reduce_sum, wide(x), {axis}, true); };
-  const auto depth = static_cast<double>(a.extent(a.rank() - 1));
-  T y = matmul(a, b);
-  if (a_zero.valid()) y = y - a_zero * sums(b, b.rank() - 2);
-  if (!b_zero.valid()) return y;
-  const T rows = sums(a, a.rank() - 1);
-  return y - b_zero * (a_zero.valid() ? rows - a_zero * depth : rows);
-}
-
-T mat_mul_integer(Call& c) {
-  // A zero point is one number, or one per row of A and one per column of B.
-  const auto zero = [&](int operand, int index) {
-    if (!c.has(index) || is_zero(c, index)) return T();
-    T point = c.in(index);
-    if (operand == 0 && point.rank() == 1 && c.rank(0) >= 2 && point.extent(0) != 1) point = unsqueeze(point, {1});
-    return point;
-  };
-  return integer_matmul(c.in(0), zero(0, 2), c.in(1), zero(1, 3));
-}
-
 T fused_mat_mul(Call& c) {
   if (c.attr("transBatchA", 0) != 0 || c.attr("transBatchB", 0) != 0) {
     c.missing("attributes transBatchA and transBatchB are not supported");

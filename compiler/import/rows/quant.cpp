@@ -59,19 +59,63 @@ T centred(T x, T zero) {
   return zero.valid() ? wide - cast(zero, DType::i32) : wide;
 }
 
+bool is_zero(Call& c, int input) {
+  const Literal* literal = c.literal(input);
+  return literal != nullptr && literal->is_splat() && literal->at(0) == 0;
+}
+
+// The zero point of an operand of a matrix product, as on_matrix() has it; no tensor where it is absent or 0.
+T matrix_zero(Call& c, int input, int64_t axis, int64_t rank) {
+  return c.has(input) && !is_zero(c, input) ? on_matrix(c.in(input), axis, rank) : T();
+}
+
+// A product of integers less their zero points (no tensor: 0), which are shaped to broadcast, in i32. That of bytes is
+// a product of the bytes as they are, less what the zero points add to it.
+T integer_matmul(T a, T a_zero, T b, T b_zero) {
+  const auto wide = [](T x) { return cast(x, DType::i32); };
+  if (!is_byte(a.dtype()) || !is_byte(b.dtype()) || a.rank() < 2 || b.rank() < 2)
+    return matmul(centred(a, a_zero), centred(b, b_zero));
+  if (a_zero.valid()) a_zero = wide(a_zero);
+  if (b_zero.valid()) b_zero = wide(b_zero);
+  if (a.dtype() == b.dtype()) {
+    // Machines multiply u8 with i8: one operand moves by 128, and so does its zero point.
+    const double by = a.dtype() == DType::u8 ? -128 : 128;
+    T &moved = by < 0 ? b : a, &zero = by < 0 ? b_zero : a_zero;
+    moved = cast(wide(moved) + by, by < 0 ? DType::i8 : DType::u8);
+    zero = zero.valid() ? zero + by : a.call().constant(by, DType::i32, {});
+  }
+  const auto sums = [&](T x, int64_t axis) { return reduce(Op::reduce_sum, wide(x), {axis}, true); };
+  const auto depth = static_cast<double>(a.extent(a.rank() - 1));
+  T y = matmul(a, b);
+  if (a_zero.valid()) y = y - a_zero * sums(b, b.rank() - 2);
+  if (!b_zero.valid()) return y;
+  const T rows = sums(a, a.rank() - 1);
+  return y - b_zero * (a_zero.valid() ? rows - a_zero * depth : rows);
+}
+
 DType wide_of(T scale) {
   return scale.dtype() == DType::f64 ? DType::f64 : DType::f32;
 }
 
 }  // namespace
 
+T mat_mul_integer(Call& c) {
+  // A zero point is one number, or one per row of A and one per column of B.
+  const auto zero = [&](int operand, int index) {
+    if (!c.has(index) || is_zero(c, index)) return T();
+    T point = c.in(index);
+    if (operand == 0 && point.rank() == 1 && c.rank(0) >= 2 && point.extent(0) != 1) point = unsqueeze(point, {1});
+    return point;
+  };
+  return integer_matmul(c.in(0), zero(0, 2), c.in(1), zero(1, 3));
+}
+
 T qlinear_mat_mul(Call& c) {
   const T a = c.in(0), b = c.in(3);
   const Quantised qa = quantised(c, 1, 2), qb = quantised(c, 4, 5), qy = quantised(c, 6, 7);
   const int64_t rank = std::max(a.rank(), b.rank());
   const DType wide = wide_of(qa.scale);
-  const T product = integer_matmul(a, is_zero(c, 2) ? T() : on_matrix(qa.zero, -2, a.rank()), b,
-                                   is_zero(c, 5) ? T() : on_matrix(qb.zero, -1, b.rank()));
+  const T product = integer_matmul(a, matrix_zero(c, 2, -2, a.rank()), b, matrix_zero(c, 5, -1, b.rank()));
   const T scale = cast(on_matrix(qa.scale, -2, rank), wide) * cast(on_matrix(qb.scale, -1, rank), wide);
   return store(cast(product, wide) * scale, on_matrix(qy.scale, -2, rank), on_matrix(qy.zero, -2, rank),
                qy.zero.dtype());
@@ -133,10 +177,7 @@ T qlinear_concat(Call& c) {
 
 T mat_mul_integer_to_float(Call& c) {
   const T a = c.in(0), b = c.in(1);
-  const auto zero = [&](int input, int64_t axis, int64_t rank) {
-    return c.has(input) && !is_zero(c, input) ? on_matrix(c.in(input), axis, rank) : T();
-  };
-  const T product = integer_matmul(a, zero(4, -2, a.rank()), b, zero(5, -1, b.rank()));
+  const T product = integer_matmul(a, matrix_zero(c, 4, -2, a.rank()), b, matrix_zero(c, 5, -1, b.rank()));
   const DType wide = c.dtype(2);
   const T y = cast(product, wide) * (on_matrix(c.in(2), -2, product.rank()) * on_matrix(c.in(3), -1, product.rank()));
   return c.has(6) ? y + c.in(6) : y;
@@ -149,8 +190,7 @@ T dynamic_quantize_mat_mul(Call& c) {
   const T low = apply(Op::min, {reduce(Op::reduce_min, x, axes, false), 0.0});
   const T scale = (high - low) / 255.0, safe = select(apply(Op::eq, {scale, 0.0}), 1.0, scale);
   const T zero = zero_point(low, safe);
-  const T product = integer_matmul(store(x, safe, zero, DType::u8), zero, b,
-                                   c.has(3) && !is_zero(c, 3) ? on_matrix(c.in(3), -1, b.rank()) : T());
+  const T product = integer_matmul(store(x, safe, zero, DType::u8), zero, b, matrix_zero(c, 3, -1, b.rank()));
   const T y = cast(product, x.dtype()) * (scale * on_matrix(c.in(2), -1, product.rank()));
   return c.has(4) ? y + c.in(4) : y;
 }

@@ -49,15 +49,10 @@ T skip_rms_norm(Call& c);
 
 // The following rows are defined in contract.cpp.
 T mat_mul(Call& c);
-T mat_mul_integer(Call& c);
 T fused_mat_mul(Call& c);
 T gemm(Call& c);
 T einsum(Call& c);
 T matmul(T a, T b);
-// The same of integers of eight bits less their zero points (no tensor: 0), which are shaped to broadcast, in i32: a
-// product of the integers as they are, less what the zero points add to it.
-T integer_matmul(T a, T a_zero, T b, T b_zero);
-bool is_zero(Call& c, int index);  // whether an input is known to be all zeros
 
 // The following row is defined in blocks.cpp.
 T mat_mul_n_bits(Call& c);
@@ -154,6 +149,7 @@ T determinant(Call& c);
 T count_ngrams(Call& c);
 
 // The following rows are defined in quant.cpp.
+T mat_mul_integer(Call& c);
 T qlinear_mat_mul(Call& c);
 T qlinear_conv(Call& c);
 T conv_integer(Call& c);
