@@ -210,6 +210,14 @@ Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b
   return instr;
 }
 
+Instr constant_instr(TileId result, DType dtype, double value) {
+  Instr out;
+  out.op = InstrOp::kMap;
+  out.result = result;
+  out.expr = {{ExprNode::Kind::kConstant, Op::add, dtype, -1, value, {-1, -1, -1}}};
+  return out;
+}
+
 Instr copy_instr(TileId result, TileId from, DType dtype) {
   Instr out;
   out.op = InstrOp::kMap;

@@ -63,6 +63,7 @@ Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
+Instr constant_instr(TileId result, DType dtype, double value);
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();
 Instr commit_instr();

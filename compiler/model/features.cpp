@@ -76,8 +76,7 @@ class FactCounter {
         const auto trips = static_cast<double>(std::max<int64_t>(0, vars_.smallest(instr.trips)));
         facts_.turns += times * trips;
         body(instr.body, times * trips);
-      } else if (instr.op == InstrOp::kLoad || instr.op == InstrOp::kWords || instr.op == InstrOp::kGather ||
-                 instr.op == InstrOp::kStore || instr.op == InstrOp::kAsyncLoad) {
+      } else if (info(instr.op).accesses_memory()) {
         move(instr, times);
       } else if (instr.op == InstrOp::kMap) {
         map(instr, times * repeats(kernel_.tiles[instr.result]));

@@ -110,11 +110,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
   if (k_blocks_ > 1) {
     // Partial results start from zero.
     const TileId zero = out_.tile(dtype_, {rows_per_block(), columns_per_block_}, 1, lanes_);
-    Instr fill;
-    fill.op = InstrOp::kMap;
-    fill.result = zero;
-    fill.expr = {{ExprNode::Kind::kConstant, Op::add, dtype_, -1, 0, {-1, -1, -1}}};
-    out_.push(std::move(fill));
+    out_.push(constant_instr(zero, dtype_, 0));
     Slice all;
     all.buffer = partial_;
     all.strides = {columns_per_block_, 1};
@@ -340,26 +336,14 @@ void CpuContract::emit_stores(const Rows& rows, Stored part, TileId accumulator)
     value = out_.tile(dtype_, {height, part.width}, lanes_ > 1 ? 1 : -1, lanes_, part.bound);
     out_.push(load_instr(value, slice));
   }
-  store_results({group_,
-                 domain_,
-                 out_,
-                 part.at,
-                 row_atom_,
-                 column_atom_,
-                 height,
-                 part.width,
-                 lanes_,
-                 part.bound,
-                 false,
-                 {},
-                 nullptr,
-                 {}},
-                value);
+  store_results(part.at, height, part.width, part.bound, value);
   if (heavy_) out_.close_loop();
 }
 
-// Stores what follows from the accumulators' values; the expression is of their tile.
-void CpuContract::store_results(TileExpr expr, TileId value) {
+void CpuContract::store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
+                                TileId value, std::function<Layout(bool, bool)> layout) {
+  TileExpr expr{group_, domain_,          out_,  at, row_atom_, column_atom_, height,           width,
+                lanes_, std::move(bound), false, {}, nullptr,   {},           std::move(layout)};
   if (const DType dtype = group_.nodes[domain_.contract].dtype; dtype != dtype_) {
     const TileId result = out_.like(value, dtype);
     expr.code.push_back(copy_instr(result, value, dtype));

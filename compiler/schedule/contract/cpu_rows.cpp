@@ -82,22 +82,7 @@ void CpuContract::emit_turned(const Rows& rows, const Panels& panels, Place plac
   convert.args = {computed};
   const TileId value = convert.result;
   out_.push(std::move(convert));
-  store_results({group_,
-                 domain_,
-                 out_,
-                 place,
-                 row_atom_,
-                 column_atom_,
-                 rows.height,
-                 lanes_,
-                 lanes_,
-                 {},
-                 false,
-                 {},
-                 nullptr,
-                 {},
-                 layout},
-                value);
+  store_results(place, rows.height, lanes_, {}, value, layout);
   out_.close_loop();
 }
 

@@ -83,12 +83,8 @@ void emit_starts(const Stitched& choice, const std::vector<BufferId>& kept, int 
     const StitchKept& value = choice.kept[i];
     if (!value.start) continue;
     Slice slice;
-    Instr fill;
-    fill.op = InstrOp::kMap;
-    fill.result = whole_tile(value, kept[i], slice, out, lanes);
-    fill.expr = {{ExprNode::Kind::kConstant, Op::add, value.dtype, -1, *value.start, {-1, -1, -1}}};
-    const TileId tile = fill.result;
-    out.push(std::move(fill));
+    const TileId tile = whole_tile(value, kept[i], slice, out, lanes);
+    out.push(constant_instr(tile, value.dtype, *value.start));
     out.push(store_instr(tile, slice, false));
   }
 }
