@@ -35,8 +35,7 @@ struct Extents {
   int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
-std::optional<Slides> slides_of(const Domain& domain, bool along_rows) {
-  const std::optional<Image> image = column_image(domain, along_rows);
+std::optional<Slides> slides_of(const std::optional<Image>& image) {
   return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
 }
 
@@ -70,10 +69,10 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, const 
   const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
   const Domain& domain = flat ? flat->domain : given;
   out.image = flat.has_value() || (turn && domain.m.size() > 1);
-  out.rows_once = slides_of(original, false);
-  out.once = slides_of(original, true);
-  if (const std::optional<Image> image = column_image(original, true))
-    out.zeros = turn && zeros_around(original, *image);
+  out.rows_once = slides_of(column_image(original, false));
+  const std::optional<Image> image = column_image(original, true);
+  out.once = slides_of(image);
+  out.zeros = turn && image && zeros_around(original, *image);
   // Without taps along a row both are the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };

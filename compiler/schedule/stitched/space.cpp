@@ -112,15 +112,16 @@ struct Tables {
   bool matters(const Point& point, size_t axis) const {
     if (axes[axis].path.empty()) return true;
     const std::optional<size_t> chosen = choice(point);
-    return chosen && has[*chosen][axis] != 0;
+    return chosen && matters(*chosen, axis);
   }
+  bool matters(size_t chosen, size_t axis) const { return axes[axis].path.empty() || has[chosen][axis] != 0; }
 
   bool legal(const Point& point) const {
     const std::optional<size_t> chosen = choice(point);
     if (!chosen) return false;
     const std::vector<StageTable>& stages = of[*chosen];
     for (size_t axis = 0; axis < axes.size(); ++axis)
-      if (point[axis] != 0 && !matters(point, axis)) return false;
+      if (point[axis] != 0 && !matters(*chosen, axis)) return false;
     return std::all_of(stages.begin(), stages.end(), [&](const StageTable& stage) {
       size_t number = 0;
       for (size_t axis : stage.axes) number = number * axes[axis].values.size() + static_cast<size_t>(point[axis]);
@@ -264,9 +265,9 @@ Space space_stitched(const Domain& domain, const Machine& machine) {
     space.axes.emplace_back(kTurnLength, std::vector<int64_t>());
   for (const Stitched& choice : stitch.choices) {
     const auto number = [](std::vector<int64_t>& values, int64_t value) {
-      const auto at = std::find(values.begin(), values.end(), value);
-      if (at == values.end()) values.push_back(value);
-      return static_cast<int>(std::find(values.begin(), values.end(), value) - values.begin());
+      const auto at = std::find(values.begin(), values.end(), value) - values.begin();
+      if (at == std::ssize(values)) values.push_back(value);
+      return static_cast<int>(at);
     };
     const int rows = number(space.axes[0].values, choice.rows);
     tables->values.emplace_back(rows, space.axes.size() > 1 ? number(space.axes[1].values, choice.turns.length) : 0);
