@@ -24,6 +24,10 @@ bool runs_code_of(std::string_view device, std::string_view code) {
 
 }  // namespace
 
+std::string class_of(const Device& device, const std::string& team) {
+  return cat(device.fingerprint(), "\n", device.compiler_versions, "\n", device.libraries, "\n", team);
+}
+
 bool any_serves(const std::vector<Device>& worker, const Device& wanted) {
   return std::any_of(worker.begin(), worker.end(), [&](const Device& own) { return serves(own, wanted); });
 }

@@ -13,6 +13,8 @@ namespace wl {
 // if the job uses one, under the same target or under one that the machine can run as well.
 bool serves(const Device& worker, const Device& wanted);
 bool any_serves(const std::vector<Device>& worker, const Device& wanted);
+// Devices of one class serve the same batches of a team.
+std::string class_of(const Device& device, const std::string& team);
 // Whether a worker of one team, "" for none, serves jobs of the other.
 bool serves_team(const std::string& worker, const std::string& wanted);
 // The device as a job sees it that allows these libraries, a value of TuneOptions::libraries: without what it does not

@@ -10,11 +10,6 @@ namespace {
 // Several leases share one commit of the store.
 constexpr int kAnswerThreads = 4;
 
-// Devices of one class serve the same batches of a team (devices.h).
-std::string class_of(const Device& device, const std::string& team) {
-  return cat(device.fingerprint(), "\n", device.compiler_versions, "\n", device.libraries, "\n", team);
-}
-
 std::string class_of(const std::vector<Device>& devices, const std::string& team) {
   std::string out;
   for (const Device& device : devices) append(&out, class_of(device, team), "\n\n");

@@ -1,6 +1,7 @@
 // Rounds of a search: prepared in the pool, offered as batches, taken back.
 #include <algorithm>
 
+#include "server/engine/devices.h"
 #include "server/engine/searches.h"
 
 namespace wl {
@@ -79,9 +80,7 @@ double Searches::due_of(const Search& search, const BatchRow& row) const {
 // A search is given as many rounds at once as there are workers for it. Searches for one device share its workers.
 int64_t Searches::most_rounds(const Search& search) {
   if (search.at_once > 0) return search.at_once;
-  const auto [at, is_new] = rounds_each_.try_emplace(
-      cat(search.device.fingerprint(), search.device.compiler_versions, search.device.libraries, "\n", search.row.team),
-      1);
+  const auto [at, is_new] = rounds_each_.try_emplace(class_of(search.device, search.row.team), 1);
   if (!is_new) return at->second;
   const int64_t searches = std::count_if(searches_.begin(), searches_.end(), [&](const auto& item) {
     return item.second.end == Search::End::kOpen && !item.second.promoting() && !item.second.background &&

@@ -74,6 +74,16 @@ double time_of(const TimedCover& cover) {
   return undisturbed_ns(cover.samples_ns);
 }
 
+// The least of their times; 0 where none has one.
+double least_time(const std::vector<TimedCover>& timed) {
+  double least = 0;
+  for (const TimedCover& cover : timed) {
+    const double ns = time_of(cover);
+    if (ns > 0 && (least == 0 || ns < least)) least = ns;
+  }
+  return least;
+}
+
 }  // namespace
 
 int64_t first_trials(int64_t trials) {
@@ -162,7 +172,6 @@ bool were_disturbed(const std::vector<Trial>& trials) {
 
 std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std::vector<Trial>& trials) {
   std::vector<TimedCover> timed;
-  double least = 0;
   for (const WholeCover& cover : covers) {
     TimedCover& out = timed.emplace_back();
     out.name = cover.name;
@@ -178,16 +187,15 @@ std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std:
       continue;
     }
     out.samples_ns = trial->samples_ns;
-    const double ns = time_of(out);
-    if (ns > 0 && (least == 0 || ns < least)) least = ns;
   }
+  const double least = least_time(timed);
   TimedCover* best = nullptr;
   int close = 0;
   for (TimedCover& cover : timed) {
     const double ns = time_of(cover);
     if (!(ns > 0) || ns > least * kSameTime) continue;
     ++close;
-    const auto rank = [](const TimedCover& c) { return std::tuple(c.kernels, c.bytes, undisturbed_ns(c.samples_ns)); };
+    const auto rank = [](const TimedCover& c) { return std::tuple(c.kernels, c.bytes, time_of(c)); };
     if (best == nullptr || rank(cover) < rank(*best)) best = &cover;
   }
   if (best == nullptr) {
@@ -202,11 +210,7 @@ std::vector<TimedCover> decide(const std::vector<WholeCover>& covers, const std:
 }
 
 std::vector<size_t> contenders(const std::vector<TimedCover>& timed) {
-  double least = 0;
-  for (const TimedCover& cover : timed) {
-    const double ns = time_of(cover);
-    if (ns > 0 && (least == 0 || ns < least)) least = ns;
-  }
+  const double least = least_time(timed);
   std::vector<size_t> close;
   for (size_t i = 0; i < timed.size(); ++i)
     if (time_of(timed[i]) > 0 && time_of(timed[i]) <= least * kContender) close.push_back(i);
