@@ -116,14 +116,28 @@ SetupCommand setup_of(const Batch& batch) {
   setup.trace = batch.trace;
   setup.cache_bytes = last_level_cache_bytes();
   setup.threads = batch.recipe.threads;
-  for (const Candidate& candidate : batch.candidates)
+  for (const Candidate& candidate : batch.candidates) {
     if (batch.recipe.threads <= 0 && !for_gpu(batch)) setup.threads = std::max(setup.threads, candidate.source.threads);
-  setup.threads = std::clamp(setup.threads, 1, most);
-  for (const Candidate& candidate : batch.candidates)
     setup.libraries = setup.libraries || !candidate.source.library.empty();
+  }
+  setup.threads = std::clamp(setup.threads, 1, most);
   // A candidate is checked, timed and checked again, and has its deadline for each.
   setup.cpu_s = 3 * (batch.recipe.deadline_ns / 1'000'000'000 + 2) * static_cast<int64_t>(batch.candidates.size() + 1);
   return setup;
+}
+
+LoadCommand load_of(const Batch& batch, size_t candidate, std::string object) {
+  const Source& source = batch.candidates[candidate].source;
+  const int threads = batch.recipe.threads > 0 && !for_gpu(batch) ? batch.recipe.threads : source.threads;
+  return {static_cast<int64_t>(candidate),
+          std::move(object),
+          source.entry,
+          source.grid,
+          threads,
+          source.scratch_bytes,
+          source.passes,
+          source.work_bytes,
+          source.library};
 }
 
 absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,

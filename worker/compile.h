@@ -17,6 +17,9 @@ std::string device_of(const Batch& batch, const MeasureOptions& options);
 // Returns the setup command for the arguments of a batch's problem; the caller sets the seed.
 SetupCommand setup_of(const Batch& batch);
 
+// Returns the command that loads a candidate of the batch from its object, as the slot of its number.
+LoadCommand load_of(const Batch& batch, size_t candidate, std::string object);
+
 // Compiles every candidate with the compilers of its family. Candidates whose GPU code is not worth running are
 // kRejected.
 absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const MeasureOptions& options,

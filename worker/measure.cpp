@@ -138,17 +138,12 @@ class Measurement {
   uint64_t seed_of(size_t check) const { return check < batch_.checks.size() ? batch_.checks[check].seed : 1; }
 
   absl::Status load(size_t i, int64_t deadline) {
-    const Source& source = batch_.candidates[i].source;
-    const int threads = recipe_.threads > 0 && !device_.is_gpu() ? recipe_.threads : source.threads;
     // The runner of a GPU outlives this batch, so it cannot see the batch's folder.
     std::string object = compiled_[i].object;
     if (device_.is_gpu()) {
       WL_ASSIGN_OR_RETURN(object, PrivateFolder::read(object));
     }
-    return device_.load(i,
-                        {static_cast<int64_t>(i), std::move(object), source.entry, source.grid, threads,
-                         source.scratch_bytes, source.passes, source.work_bytes, source.library},
-                        deadline);
+    return device_.load(i, load_of(batch_, i, std::move(object)), deadline);
   }
 
   // Reads at most `most` of the sampled elements and judges them. Returns false if the candidate is wrong and now

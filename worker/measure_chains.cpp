@@ -184,12 +184,7 @@ class ChainMeasurement {
     command.slot = slot_of(i);
     for (const ChainStep& step : chain.steps) {
       const auto k = static_cast<size_t>(step.kernel);
-      const Source& source = batch_.candidates[k].source;
-      WL_RETURN_IF_ERROR(device.load(k,
-                                     {step.kernel, compiled_[k].object, source.entry, source.grid,
-                                      batch_.recipe.threads > 0 ? batch_.recipe.threads : source.threads,
-                                      source.scratch_bytes, source.passes, source.work_bytes, source.library},
-                                     deadline));
+      WL_RETURN_IF_ERROR(device.load(k, load_of(batch_, k, compiled_[k].object), deadline));
       ChainCommand::Step& made = command.steps.emplace_back();
       made.slot = step.kernel;
       for (int argument : step.arguments) {
