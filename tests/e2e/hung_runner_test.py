@@ -15,11 +15,15 @@ STOPS = 5 if WHOLE else 2
 
 def descendants_of(pid):
     """Returns the pids of a process's children, whichever of its threads started them, and of theirs: a runner's sandbox has
-    two processes above it."""
+    two processes above it. Processes and threads that end meanwhile are left out."""
     found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found  # the process has ended
+    for thread in threads:
         try:
-            found += map(int, task.read_text().split())
+            found += map(int, pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
         except OSError:
             pass  # the thread has ended
     return found + [inner for child in found for inner in descendants_of(child)]
@@ -35,6 +39,15 @@ def is_measuring(pid):
     return command[0].endswith(b"warploom-runner") and command[2:3] == [b"cpu"] and state not in "TZX"
 
 
+def stop(pid):
+    """Stops a process; returns whether it was still there."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def stop_a_runner(worker, tune):
     """Stops a runner of the worker; returns its pid, or None if the job has ended."""
 
@@ -42,8 +55,7 @@ def stop_a_runner(worker, tune):
         if tune.poll() is not None:
             return "over"
         for pid in descendants_of(worker.pid):
-            if is_measuring(pid):
-                os.kill(pid, signal.SIGSTOP)
+            if is_measuring(pid) and stop(pid):
                 return pid
         return None
 
