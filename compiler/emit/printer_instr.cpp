@@ -343,29 +343,29 @@ void Printer::print_cross(const Instr& instr, const Place&) {
   }
 }
 
-// Vectors move from one axis to another: square blocks of vectors are transposed in registers.
+// Vectors move from one axis to another: square blocks of vectors are transposed in registers. Behind the last row or
+// the last element of a square, any value will do.
 void Printer::print_convert(const Instr& instr, const Place&) {
   if (kernel_.wave > 0) return print_team_convert(instr);
   const Layout& from = tile_of(instr.args[0]).layout;
   const Layout& to = tile_of(instr.result).layout;
   const int a = from.vector_axis(), b = to.vector_axis(), lanes = from.lanes();
-  if (a < 0 || b < 0 || a == b || to.lanes() != lanes || from.shape[a] % lanes != 0)
-    return fail("convert moves full vectors from one axis to another and nothing else");
+  if (a < 0 || b < 0 || a == b || to.lanes() != lanes)
+    return fail("convert moves vectors from one axis to another and nothing else");
   const std::string type = spell_type(tile_of(instr.result).dtype, lanes);
   for (int64_t i = 0; i * lanes < from.shape[b]; ++i) {
-    for (int64_t j = 0; j < from.shape[a] / lanes; ++j) {
+    for (int64_t j = 0; j * lanes < from.shape[a]; ++j) {
       const std::string block = cat("q", temporary_++);
       std::vector<std::string> rows;
       std::vector<int64_t> repeat(from.rank(), 0);
       for (int r = 0; r < lanes; ++r) {
         repeat[b] = i * lanes + r;
         repeat[a] = j;
-        // Behind the last row of a square, any value will do.
         rows.push_back(repeat[b] < from.shape[b] ? element_name(instr.args[0], repeat) : cat(type, "{}"));
       }
       out_.line(cat(type, " ", block, "[", lanes, "] = {", absl::StrJoin(rows, ", "), "};"));
       out_.line(cat("wl_transpose(", block, ");"));
-      for (int r = 0; r < lanes; ++r) {
+      for (int r = 0; r < lanes && j * lanes + r < from.shape[a]; ++r) {
         repeat[a] = j * lanes + r;
         repeat[b] = i;
         define(instr.result, element_name(instr.result, repeat), cat(block, "[", r, "]"));

@@ -5,17 +5,20 @@
 namespace wl {
 namespace {
 
-// Columns of a panel: those of the widest micro-kernels, or half of them where a weight has no multiple of that.
-constexpr int64_t kPanelColumns[] = {64, 32};
+// Columns of a panel: those of the widest micro-kernels, or the first of the others that divide those of a weight.
+constexpr int64_t kPanelColumns[] = {64, 32, 48};
+constexpr int64_t kLeastColumns = 8;  // fewer do not fill a vector
 
 bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
+// A weight that no panels divide is one panel; 0: it is left alone.
 int64_t panel_columns(int64_t columns) {
+  if (columns < kLeastColumns) return 0;
   for (const int64_t width : kPanelColumns)
     if (columns % width == 0) return width;
-  return 0;
+  return columns;
 }
 
 char unused_letter(const Einsum& einsum, char after = 'a' - 1) {

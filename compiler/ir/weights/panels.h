@@ -21,8 +21,9 @@ struct WeightPanels {
 };
 
 // Returns how the operand `side` (0 or 1) of a product can be read in panels, where that is another order than its own.
-// The columns are the last axis of the result that is this operand's alone, and must be a multiple of a panel's.
-// nullopt: the operand has no such columns, is different for each of a batch of products, or is in panels already.
+// The columns are the last axis of the result that is this operand's alone; where no width of panels divides them, they
+// are one panel. nullopt: the operand has no such columns, has fewer than a vector, is different for each of a batch of
+// products, or is in panels already.
 std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side);
 
 }  // namespace wl

@@ -61,9 +61,8 @@ absl::Status CpuContract::prepare() {
   if (turned_ && lanes_ != machine_.target->lanes) return invalid("turn_tiles with one column");
   WL_RETURN_IF_ERROR(prepare_rows());
   prepare_columns();
-  if (turned_ && columns_total_ % nr_ != 0)
-    return invalid("turn_tiles where vectors do not fill ", columns_total_, " columns");
-
+  if (turned_ && columns_total_ % lanes_ != 0 && (panels_ != panels_per_column_atom_ || panels_ != panels_per_block_))
+    return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill vectors");
   prepare_depth();
   prepare_operands();
   return absl::OkStatus();
@@ -131,6 +130,10 @@ void CpuContract::prepare_columns() {
                         : image_rows_per_block_ * image_width_);
     return;
   }
+  // Columns that are read where they lie can be split at any vector.
+  if (panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && (turned_ || !image_) &&
+      !packs_right(domain_, dot_, schedule_, lanes_))
+    return split_whole_row();
   panel_groups_ = {{nr_, 0, panels_per_block_}};
   columns_per_block_ = panels_per_block_ * nr_;
 }
@@ -158,6 +161,15 @@ void CpuContract::split_panels(int64_t columns) {
   panel_groups_.push_back({base * lanes_, more * (base + 1) * lanes_, panels_per_block_ - more});
   nr_ = panel_groups_[0].width;
   columns_per_block_ = vectors * lanes_;
+}
+
+// The same of all columns. If the last vector is not full, its panel stands alone, so that others need no bound.
+void CpuContract::split_whole_row() {
+  split_panels(columns_total_);
+  Panels& last = panel_groups_.back();
+  if (columns_total_ % lanes_ == 0 || last.count == 1) return;
+  --last.count;
+  panel_groups_.push_back({last.width, last.first_column + last.count * last.width, 1});
 }
 
 // Whether the work after the contraction needs registers that the accumulators take.

@@ -96,7 +96,8 @@ class CpuContract {
   void emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator);
   Stored open_image_row(const Panels& panels, const Place& place);
   void emit_stores(const Rows& rows, Stored part, TileId accumulator);
-  void emit_turned(const Rows& rows, const Panels& panels, Place place);
+  void emit_turned(const Rows& rows, const Panels& panels, const Place& place);
+  void emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place);
   // Stores what follows from the accumulators' values, which are `height` x `width` at a place; `layout`: as in
   // TileExpr.
   void store_results(const Place& at, int64_t height, int64_t width, std::vector<std::vector<Affine>> bound,
@@ -117,6 +118,7 @@ class CpuContract {
   // Computes an operand where `expr` is and stores it to its packed copy.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
+  void split_whole_row();
   std::vector<Affine> panel_trips(const Panels& panels) const;
   Affine column_of(const Panels& panels) const { return affine(panel_var_, panels.width, panels.first_column); }
   void place_panel(const Panels& panels, Place& place);
@@ -168,7 +170,7 @@ class CpuContract {
   int64_t pitch_ = 1;        // of a packed B, from one k to the next
   int64_t image_pitch_ = 1;  // of a copied image, from plane to plane
   std::vector<Rows> row_groups_;
-  std::vector<Panels> panel_groups_;  // of a block; with image rows one or two, else one
+  std::vector<Panels> panel_groups_;  // of a block; several where its columns are split evenly
   int64_t columns_per_block_ = 1;     // of all its panels
   Side a_, b_;
   BufferId partial_ = -1, spill_ = -1;

@@ -57,6 +57,10 @@ void CpuContract::place_panel(const Panels& panels, Place& place) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
     return;
   }
+  if (panel_groups_.size() > 1) {
+    place[column_atom_] = column_of(panels);
+    return;
+  }
   const Affine panel = sum(first_panel_, affine(panel_var_));
   int64_t inside = panels_per_column_atom_;
   const bool alone = domain_.n.size() <= 1;
@@ -81,6 +85,7 @@ std::vector<std::vector<Affine>> CpuContract::column_bound(const Panels& panels,
     return {{}, std::move(left)};
   }
   if (column_atom_ < 0 || columns_total_ % nr_ == 0) return {};
+  if (panel_groups_.size() > 1 && panels.first_column + panels.count * panels.width <= columns_total_) return {};
   return {{}, {sum(fixed(columns_total_), place[column_atom_], -1)}};
 }
 

@@ -62,18 +62,29 @@ void CpuContract::each_row_tile(const Place& place, const std::function<void(con
 }
 
 // Stores what follows from a tile in scratch, transposed, a vector of columns at a time.
-void CpuContract::emit_turned(const Rows& rows, const Panels& panels, Place place) {
-  const VarId vector = out_.loop_var("vector");
-  out_.open_loop(vector, {fixed(panels.width / lanes_)});
-  place[column_atom_] = sum(std::move(place[column_atom_]), affine(vector), lanes_);
+void CpuContract::emit_turned(const Rows& rows, const Panels& panels, const Place& place) {
+  const int64_t columns = std::min(panels.width, columns_total_ - panels.first_column);
+  const int64_t full = columns / lanes_, rest = columns % lanes_;
+  if (full > 0) {
+    const VarId vector = out_.loop_var("vector");
+    out_.open_loop(vector, {fixed(full)});
+    emit_turned_vector(rows.height, lanes_, affine(vector, lanes_), place);
+    out_.close_loop();
+  }
+  if (rest > 0) emit_turned_vector(rows.height, rest, fixed(full * lanes_), place);
+}
+
+// The same of `columns` from the tile's column `first` on, which are neighbours in one vector.
+void CpuContract::emit_turned_vector(int64_t height, int64_t columns, const Affine& first, Place place) {
+  place[column_atom_] = sum(std::move(place[column_atom_]), first);
   Slice slice;
   slice.buffer = spill_;
-  slice.offset = affine(vector, lanes_);
+  slice.offset = first;
   slice.strides = {nr_, 1};
-  const TileId computed = out_.tile(dtype_, {rows.height, lanes_}, 1, lanes_);
+  const TileId computed = out_.tile(dtype_, {height, columns}, 1, lanes_);
   out_.push(load_instr(computed, std::move(slice)));
-  const auto layout = [height = rows.height, lanes = lanes_](bool along_rows, bool along_columns) {
-    return cpu_layout({along_rows ? height : 1, along_columns ? lanes : 1}, along_rows ? 0 : -1,
+  const auto layout = [=, lanes = lanes_](bool along_rows, bool along_columns) {
+    return cpu_layout({along_rows ? height : 1, along_columns ? columns : 1}, along_rows ? 0 : -1,
                       along_rows ? lanes : 1);
   };
   Instr convert;
@@ -82,8 +93,7 @@ void CpuContract::emit_turned(const Rows& rows, const Panels& panels, Place plac
   convert.args = {computed};
   const TileId value = convert.result;
   out_.push(std::move(convert));
-  store_results(place, rows.height, lanes_, {}, value, layout);
-  out_.close_loop();
+  store_results(place, height, columns, {}, value, layout);
 }
 
 }  // namespace wl

@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kScratchLimit = 64 << 20;
 // Vectors across the columns of the widest micro-kernels.
 constexpr int64_t kMostVectors = 4;
-// Columns of the widest panels that weights are put into; a turned contraction may read a part of their columns.
-constexpr int64_t kWidestPanel = 64;
+// The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
+constexpr int64_t kWidestPanel = 1024;
 
 struct Slides {
   Slide width, height;
@@ -111,6 +111,13 @@ bool divides_rows(const Extents& e, int64_t tasks) {
   return e.rows % tasks == 0 && e.rows / tasks >= 4;
 }
 
+// Whether tiles may have so many vectors. Those of the only panel are split evenly, so that some numbers mean another.
+bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
+  const int64_t vectors = vectors_of(e, machine), tiles = (vectors + nv - 1) / nv;
+  if (!e.panels) return nv <= vectors;
+  return e.outer_columns > 1 ? vectors % nv == 0 : (vectors + tiles - 1) / tiles == nv;
+}
+
 // Elements of a thread's scratch.
 int64_t scratch_of(const Schedule& s, const Extents& e) {
   const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
@@ -136,7 +143,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   if (mr * nv + nv + 1 > registers) return false;
   // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
   if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
-  if (nv > vectors || (e.panels && vectors % nv != 0)) return false;
+  if (!fits_columns(e, nv, machine)) return false;
   if (s[kNc] != 0 && s[kNc] >= split_extent(e)) return false;
   if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
   if (s[kColumnTasks] > vectors * e.outer_columns) return false;
@@ -144,6 +151,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   if (e.turned) {
     if (s[kPackB] || (s[kCopyImage] && s[kPackA])) return false;
     if (!e.direct && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
+    if (s[kColumnTasks] > 1 && e.columns % machine.target->lanes != 0) return false;
   } else {
     if (s[kMr] > e.rows) return false;
     if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
@@ -166,6 +174,12 @@ std::vector<Point> legal_ones(const Space& space, const std::vector<Point>& poin
 void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_t bytes) {
   const int64_t threads = machine.threads;
   const auto first = [&](Choice choice, int64_t wanted) { return largest_up_to(values_of(space, choice), wanted); };
+  const auto vectors = [&](int64_t wanted) {
+    int64_t most = 1;  // an axis may have values for the other way
+    for (const int64_t nv : values_of(space, kNv))
+      if (nv <= wanted && nv > most && fits_columns(e, nv, machine)) most = nv;
+    return most;
+  };
   const bool many = e.outer >= threads;  // batch elements enough for the threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
@@ -187,13 +201,14 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
       if (!e.turned && mr == 8 && nv == 2) continue;
+      if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // those of two vectors may be higher
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the second cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
       const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
       const int64_t nc = !e.image ? 0 : in_block * bytes <= machine.l2_bytes ? 768 : 192;
       Chosen seed = {{kMr, first(kMr, mr)},
-                     {kNv, first(kNv, nv)},
+                     {kNv, vectors(nv)},
                      {kKc, kc},
                      {kNc, e.image && nc < split_extent(e) ? nc : 0},
                      {kPackB, e.turned ? 0
@@ -254,7 +269,9 @@ std::vector<Extents> ways_of(const Graph& group, const Domain& domain, const Mac
   std::vector<Extents> ways = {extents_of(group, domain, false, machine)};
   if (domain.m.empty() || domain.n.empty()) return ways;
   const Extents turn = extents_of(group, domain, true, machine);
-  if (turn.panels && turn.columns % machine.target->lanes == 0) ways.push_back(turn);
+  const int64_t lanes = machine.target->lanes;
+  if (turn.panels && turn.columns * 2 >= lanes && (turn.columns % lanes == 0 || turn.outer_columns == 1))
+    ways.push_back(turn);
   return ways;
 }
 
@@ -275,12 +292,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
              return any([&](const Extents& w) { return m <= w.rows || (w.turned && below < w.rows); });
            }),
       axis(kNv, {1, 2, 3, 4},
-           [&](int64_t n) {
-             return any([&](const Extents& w) {
-               const int64_t vectors = vectors_of(w, machine);
-               return n <= vectors && (!w.panels || vectors % n == 0);
-             });
-           }),
+           [&](int64_t n) { return any([&](const Extents& w) { return fits_columns(w, n, machine); }); }),
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
       axis(kNc, {0, 768, 192},
            [&](int64_t n) { return n == 0 || any([&](const Extents& w) { return n < split_extent(w); }); }),

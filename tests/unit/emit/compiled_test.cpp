@@ -84,7 +84,7 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   Tally tally;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(60)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const auto group = parse(testing::ConvolutionText(seed, seed % 3 == 0 ? 16 : 0).text());
+    const auto group = parse(testing::ConvolutionText(seed, seed % 3 == 0 ? 16 + seed % 7 : 0).text());
     ASSERT_TRUE(group.ok()) << group.status();
     add_group(checks, *group, {targets[seed % targets.size()]}, 0, tally, seed);
     if (HasFatalFailure()) return;
@@ -93,34 +93,35 @@ TEST(Compiled, RandomConvolutionsMeanTheirGraphs) {
   expect_right(checks);
 }
 
-// Tiles of every height, down to one row of pixels by a vector of filters.
+// Tiles of every height, down to one row of pixels by a vector of filters, of which some may be left over.
 TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   CompiledChecks checks("compiled_turned");
-  const Graph group = parse(R"(graph {
-  %0 = input "x" : f32[5,3,7] normal(0,1)
-  %1 = input "w" : f32[2,5,3,3,32] normal(0,1)
-  %2 = input "bias" : f32[2,32] normal(0,1)
+  for (const int64_t filters : {32, 24, 77}) {
+    const std::string shape = cat("f32[", filters == 32 ? 2 : 1, ",", filters);
+    const std::string weights = cat("f32[", filters == 32 ? 2 : 1, ",5,3,3,", filters);
+    const Graph group =
+        parse(cat("graph {\n  %0 = input \"x\" : f32[5,3,7] normal(0,1)\n  %1 = input \"w\" : ", weights,
+                  "] normal(0,1)\n  %2 = input \"bias\" : ", shape, R"(] normal(0,1)
   %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[5,5,9]
   %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[5,3,7,3,3]
-  %5 = contract %4 %1 "kmoli,nkliu->numo" : f32[2,32,3,7]
-  %6 = broadcast %2 dims=[0,1] : f32[2,32,3,7]
-  %7 = add %5 %6 : f32[2,32,3,7]
-  output "y" %7
-})")
-                          .value();
-  const int64_t number = checks.group(group).value();
-  for (const std::string& target : testing::runnable_targets()) {
-    const Machine machine = testing::machine_named(target);
-    const Domain domain = analyze(group, machine).value();
-    const Space space = space_of(group, domain, machine).value();
-    std::set<std::pair<int64_t, int64_t>> seen;
-    space.enumerate([&](const Point& point) {
-      const Schedule s = space.schedule(point);
-      if (s[kTurnTiles] == 0 || !seen.emplace(s[kMr], s[kNv]).second) return true;
-      checks.add(number, emit(lower(group, domain, s, machine).value(), machine).value(), space.text(point));
-      return true;
-    });
-    EXPECT_GT(seen.size(), 4u) << target;
+  %5 = contract %4 %1 "kmoli,nkliu->numo" : )",
+                  shape, ",3,7]\n  %6 = broadcast %2 dims=[0,1] : ", shape, ",3,7]\n  %7 = add %5 %6 : ", shape,
+                  ",3,7]\n  output \"y\" %7\n}"))
+            .value();
+    const int64_t number = checks.group(group).value();
+    for (const std::string& target : testing::runnable_targets()) {
+      const Machine machine = testing::machine_named(target);
+      const Domain domain = analyze(group, machine).value();
+      const Space space = space_of(group, domain, machine).value();
+      std::set<std::pair<int64_t, int64_t>> seen;
+      space.enumerate([&](const Point& point) {
+        const Schedule s = space.schedule(point);
+        if (s[kTurnTiles] == 0 || !seen.emplace(s[kMr], s[kNv]).second) return true;
+        checks.add(number, emit(lower(group, domain, s, machine).value(), machine).value(), space.text(point));
+        return true;
+      });
+      EXPECT_GT(seen.size(), 4u) << target << " " << filters;
+    }
   }
   expect_right(checks);
 }

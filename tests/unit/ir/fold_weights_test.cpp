@@ -200,16 +200,31 @@ TEST(WeightPanels, AProductReadsColumnsThatAreNeighbours) {
 }
 
 TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
-  const std::map<char, int64_t> extents = {{'b', 2}, {'m', 3}, {'k', 5}, {'n', 64}, {'p', 40}, {'q', 96}};
+  const std::map<char, int64_t> extents = {{'b', 2}, {'m', 3}, {'k', 5}, {'n', 64}, {'p', 7}, {'q', 96}};
   for (const char* einsum : {"bmk,bnk->bmn",  // a batch of products
-                             "mk,pk->mp",     // no multiple of a panel
-                             "mk,pk->pm",     // and its columns are not the result's last axis
+                             "mk,pk->mp",     // fewer columns than a vector
+                             "mk,pk->pm",     // and they are not the result's last axis
                              "mk,kn->mn"})    // one panel already
     EXPECT_THAT(names_of(InPanels(einsum, extents).folding), IsEmpty()) << einsum;
   const InPanels half("mk,qk->mq", extents);
   ASSERT_THAT(names_of(half.folding), ElementsAre("w:panels"));
   EXPECT_THAT(print(half.folding.graph), HasSubstr("f32[3,5,32]"));
   EXPECT_THAT(names_of({fold_weights(half.graph, {"w"}).value()}), IsEmpty()) << "they are for those who ask";
+}
+
+TEST(WeightPanels, AnyNumberOfColumnsIsInPanels) {
+  const std::map<char, int64_t> extents = {{'m', 3}, {'k', 5}, {'l', 2}, {'a', 8}, {'b', 40}, {'c', 144}, {'d', 1000}};
+  const auto shape_of = [&](const char* einsum) {
+    const InPanels in(einsum, extents);
+    expect_same_values(in.graph, in.folding, 7);
+    return in.folding.folded.empty() ? Shape{} : in.folding.folded[0].from.nodes.back().shape;
+  };
+  EXPECT_THAT(shape_of("mk,ak->ma"), ElementsAre(5, 8));
+  EXPECT_THAT(shape_of("mk,bk->mb"), ElementsAre(5, 40));
+  EXPECT_THAT(shape_of("mlk,bkl->bm"), ElementsAre(2, 5, 40));
+  EXPECT_THAT(shape_of("mk,ck->mc"), ElementsAre(3, 5, 48));
+  EXPECT_THAT(shape_of("mk,dk->md"), ElementsAre(5, 1000));
+  EXPECT_THAT(shape_of("mk,kd->md"), IsEmpty()) << "one panel already";
 }
 
 TEST(WeightPanels, ProductsShareThem) {

@@ -29,6 +29,9 @@ inline std::string random_product(uint64_t seed) {
   };
   switch (below(5)) {
     case 0:  // panels of words
+      if (below(2) == 0)
+        return product(input(0, a, cat(m, ",", k, ",", word)) + input(1, b, cat(k, ",", n, ",", word)), "%0",
+                       "mkj,kqj->mq", cat(m, ",", n));
       return product(input(0, a, cat(m, ",", k, ",", word)) + input(1, b, cat("2,", k, ",32,", word)), "%0",
                      "mkj,pkqj->mpq", cat(m, ",2,32"));
     case 1:

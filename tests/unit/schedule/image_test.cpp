@@ -65,12 +65,14 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
 
 // Weights in panels: pixels by vectors of filters, and vectors of pixels by the filters of one panel after another.
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
-  int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0;
+  int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0, uneven = 0;
   const uint64_t first = testing::test_seed(20261126);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
+    // Panels of whole vectors and of other numbers of filters.
     const bool wide = seed % 2 == 0;
-    const Graph group = parsed(testing::ConvolutionText(seed, wide ? 32 : 16).text());
+    static constexpr int64_t kWide[] = {32, 24, 40, 8}, kNarrow[] = {16, 6, 3, 13};
+    const Graph group = parsed(testing::ConvolutionText(seed, (wide ? kWide : kNarrow)[seed / 2 % 4]).text());
     const Machine machine = machine_with(wide ? 0 : 2);  // the rows with 16 and with 4 lanes
     const auto domain = analyze(group, machine);
     ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
@@ -82,6 +84,7 @@ TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
       copied += space.schedule(point)[kCopyImage] != 0;
       packed += space.schedule(point)[kPackA] != 0;
       skipped += space.schedule(point)[kSkipPadding] != 0;
+      uneven += seed / 2 % 4 != 0;
     };
     testing::expect_meanings(group, *domain, space, machine, making(kTurnTiles, space, 5), &kernels, count);
     if (HasFatalFailure()) return;
@@ -92,13 +95,14 @@ TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
                              [](const Kernel&, const Point&) {});
     if (HasFatalFailure()) return;
   }
-  std::printf("%d kernels of %d graphs, %d copy the image, %d pack it, %d skip padding\n", kernels, turned, copied,
-              packed, skipped);
+  std::printf("%d kernels of %d graphs, %d copy the image, %d pack it, %d skip padding, %d have masks\n", kernels,
+              turned, copied, packed, skipped, uneven);
   if (testing::scaled(120) >= 100) {
     EXPECT_GT(turned, 60);
     EXPECT_GT(copied, 60);
     EXPECT_GT(packed, 30);
     EXPECT_GT(skipped, 30);
+    EXPECT_GT(uneven, 60);
   }
 }
 

@@ -13,7 +13,8 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters.
+  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters;
+  // in a single one where they do not fill vectors.
   explicit ConvolutionText(uint64_t seed, int64_t panels = 0) : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
     type_ = draw(4) == 0 ? kTypes[draw(3)] : "f32";
@@ -21,7 +22,7 @@ class ConvolutionText {
     const int64_t batch = 1 + draw(2), groups = draw(3) == 0 ? 2 : 1, channels = 1 + draw(5), outputs = 2 + draw(13);
     std::vector<int64_t> image = {batch, groups, channels}, padded = image, low = {0, 0, 0}, high = low;
     std::vector<int64_t> filters = {groups, outputs};
-    if (panels > 0) filters = {groups, 1 + outputs / 6, panels};
+    if (panels > 0) filters = {groups, panels % 16 == 0 ? 1 + outputs / 6 : 1, panels};
     std::vector<int64_t> windows = image, weights(filters.begin(), filters.end() - (panels > 0)), result = {batch};
     weights.push_back(channels);
     result.insert(result.end(), filters.begin(), filters.end());
