@@ -48,9 +48,10 @@ absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& reco
     WL_ASSIGN_OR_RETURN(const OpenShape open, open_shape(shape, recording.machine));
     for (const RecordedPoint& point : recorded.points) {
       if (point.samples_ns.empty()) continue;
-      WL_ASSIGN_OR_RETURN(const Point parsed, open.space.parse(point.plan));
+      const auto parsed = open.space.parse(point.plan);
+      if (!parsed.ok()) continue;  // the space has changed since, and nobody would choose it now
       WL_ASSIGN_OR_RETURN(const Kernel kernel,
-                          lower(open.graph, open.domain, open.space.schedule(parsed), open.machine));
+                          lower(open.graph, open.domain, open.space.schedule(*parsed), open.machine));
       judged.points.push_back(judged_point(point.plan, undisturbed_ns(point.samples_ns), kernel, open.machine));
     }
     if (!judged.points.empty()) out.push_back(std::move(judged));

@@ -12,6 +12,7 @@
 #include "compiler/ir/eval.h"
 #include "compiler/ir/text.h"
 #include "compiler/schedule/lower/lower.h"
+#include "compiler/search/analytic_seeds.h"
 #include "nlohmann/json.hpp"
 #include "runtime/runtime.h"
 #include "worker/drivers/cpu/cpu.h"
@@ -79,6 +80,17 @@ std::vector<Point> recorded_points(const OpenShape& open) {
   if (shape.height > 0) return points;
   std::mt19937_64 random(kDraw);
   for (size_t i = points.size(); i > 1; --i) std::swap(points[i - 1], points[random() % i]);
+  if (shape.seeds) {
+    Space space = open.space;
+    std::vector<Point> first = space.seeds;
+    order_seeds(open.graph, open.domain, open.machine, space);
+    first.insert(first.end(), space.seeds.begin(), space.seeds.end());
+    std::sort(first.begin(), first.end());
+    first.erase(std::unique(first.begin(), first.end()), first.end());
+    const auto seeded = [&](const Point& point) { return std::binary_search(first.begin(), first.end(), point); };
+    points.erase(std::remove_if(points.begin(), points.end(), seeded), points.end());
+    points.insert(points.begin(), first.begin(), first.end());
+  }
   points.resize(std::min<size_t>(points.size(), static_cast<size_t>(shape.points)));
   return points;
 }

@@ -10,7 +10,7 @@ namespace {
 // Numbers of recorded schedules of every ranked shape and every calibration shape. Only the first kFitted of a
 // calibration shape are fitted. The others serve to judge a new term of the model before it is applied to the ranked
 // shapes.
-constexpr int kRanked = 150, kCalibrating = 20;
+constexpr int kRanked = 150, kCalibrating = 20, kOfWeights = 32;
 
 enum Tail { kPlain, kBias, kBiasRelu, kBiasGelu };
 
@@ -63,18 +63,33 @@ CpuShape batched(std::string name, int64_t batch, int64_t m, int64_t n, int64_t 
   return {std::move(name), text.finish(c, type, kPlain, "", 0)};
 }
 
-// `window` x `window` taps, padded so that stride 1 keeps the size.
+// Of a weight in panels of 64 columns.
+CpuShape linear(std::string name, int64_t m, int64_t n, int64_t k, Tail tail = kBias) {
+  constexpr int64_t kPanel = 64;
+  Text text;
+  const int a = text.input(cat(m, ",", k)), b = text.input(cat(n / kPanel, ",", k, ",", kPanel));
+  const int c = text.add(cat("contract %", a, " %", b, " \"mk,pkq->mpq\""), cat(m, ",", n / kPanel, ",", kPanel));
+  const std::string type = cat(m, ",", n);
+  return {std::move(name), text.finish(text.add(cat("reshape %", c), type), type, tail, cat(n), 1)};
+}
+
+// `window` x `window` taps, padded so that stride 1 keeps the size. panel: the weights are in panels of so many
+// filters; 0: in their own order.
 CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t window, int64_t stride = 1,
-              int64_t dilation = 1) {
+              int64_t dilation = 1, int64_t panel = 0) {
   Text text;
   const int64_t reach = (window - 1) * dilation, padded = size + reach, out = (padded - reach - 1) / stride + 1;
   const std::string type = cat(to, ",", out, ",", out);
+  const std::string product = panel > 0 ? cat(to / panel, ",", panel, ",", out, ",", out) : type;
   int image = text.input(cat(from, ",", size, ",", size)), result = -1;
   if (window == 1 && stride == 1) {
-    const int weights = text.input(cat(to, ",", from));
-    result = text.add(cat("contract %", image, " %", weights, " \"kmo,nk->nmo\""), type);
+    const int weights = text.input(panel > 0 ? cat(to / panel, ",", from, ",", panel) : cat(to, ",", from));
+    result = text.add(cat("contract %", image, " %", weights, panel > 0 ? " \"kmo,nku->numo\"" : " \"kmo,nk->nmo\""),
+                      product);
   } else {
-    const int weights = text.input(cat(to, ",", from, ",", window, ",", window));
+    const std::string taps = cat(window, ",", window);
+    const int weights =
+        text.input(panel > 0 ? cat(to / panel, ",", from, ",", taps, ",", panel) : cat(to, ",", from, ",", taps));
     if (reach > 0) {
       const int64_t low = reach / 2;
       image = text.add(cat("pad %", image, " low=[0,", low, ",", low, "] high=[0,", low, ",", low, "] value=0"),
@@ -85,9 +100,44 @@ CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t 
     image = text.add(cat("window %", image, " axes=[2,3] params=[", one, ",", one, "]"),
                      cat("1,", from, ",", out, ",", out, ",", window, ",", window));
     image = text.add(cat("reshape %", image), cat(from, ",", out, ",", out, ",", window, ",", window));
-    result = text.add(cat("contract %", image, " %", weights, " \"kmoli,nkli->nmo\""), type);
+    result =
+        text.add(cat("contract %", image, " %", weights, panel > 0 ? " \"kmoli,nkliu->numo\"" : " \"kmoli,nkli->nmo\""),
+                 product);
   }
+  if (panel > 0) result = text.add(cat("reshape %", result), type);
   return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), 0)};
+}
+
+// Weights in panels, whose spaces have turned tiles.
+std::vector<CpuShape> shapes_of_weights() {
+  const auto in_panels = [](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
+                            int64_t stride = 1) {
+    return conv(std::move(name), from, to, size, window, stride, 1, 64);
+  };
+  std::vector<CpuShape> out = {in_panels("panels_resnet_stem", 3, 64, 224, 7, 2),
+                               in_panels("panels_resnet_56_3", 64, 64, 56, 3),
+                               in_panels("panels_resnet_28_3", 128, 128, 28, 3),
+                               in_panels("panels_resnet_14_3", 256, 256, 14, 3),
+                               in_panels("panels_resnet_7_3", 512, 512, 7, 3),
+                               in_panels("panels_resnet_56_3_s2", 128, 128, 56, 3, 2),
+                               in_panels("panels_resnet_28_3_s2", 256, 256, 28, 3, 2),
+                               in_panels("panels_resnet_14_3_s2", 512, 512, 14, 3, 2),
+                               in_panels("panels_resnet_56_1", 64, 256, 56, 1),
+                               in_panels("panels_resnet_28_1", 512, 128, 28, 1),
+                               in_panels("panels_resnet_14_1", 1024, 256, 14, 1),
+                               in_panels("panels_resnet_7_1", 512, 2048, 7, 1),
+                               in_panels("panels_resnet_7_1_down", 2048, 512, 7, 1),
+                               in_panels("panels_resnet_14_1_s2", 1024, 2048, 14, 1, 2),
+                               linear("panels_bert_projection", 512, 768, 768),
+                               linear("panels_bert_ffn_up", 512, 3072, 768, kBiasGelu),
+                               linear("panels_rows_64", 64, 768, 3072),
+                               linear("panels_rows_16", 16, 768, 3072),
+                               linear("panels_rows_8", 8, 4096, 4096)};
+  for (CpuShape& shape : out) {
+    shape.points = kOfWeights;
+    shape.seeds = true;
+  }
+  return out;
 }
 
 }  // namespace
@@ -143,6 +193,7 @@ std::vector<CpuShape> ranked_shapes() {
                                gemm("llama_down", 128, 1024, 2816),
                                conv("resnet_28_1", 512, 128, 28, 1)};
   for (CpuShape& shape : out) shape.points = kRanked;
+  for (CpuShape& shape : shapes_of_weights()) out.push_back(std::move(shape));
   return out;
 }
 

@@ -13,6 +13,7 @@ struct CpuShape {
   int points = 0;     // number of schedules that are recorded of this shape
   // Micro-kernels only: every schedule has this height and width. 0: schedules are drawn from the whole space.
   int height = 0, vectors = 0;
+  bool seeds = false;  // begin with the seeds of the space, its own and the model's, before what is drawn
 };
 
 std::vector<CpuShape> micro_kernels();  // returns contractions whose operands fit in the first-level cache

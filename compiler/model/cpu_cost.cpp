@@ -31,6 +31,9 @@ constexpr std::array<CpuTermInfo, kCpuTerms> kTable = {{{"micro", "ns of the tab
 // size.
 constexpr int64_t kL3Shares[] = {1, 2, 4};
 
+// Of the rate at which the second cache is copied, what a micro-kernel gets between its multiply-adds.
+constexpr double kL2Share = 0.6;
+
 class WorkCounter {
  public:
   WorkCounter(const Kernel& kernel, const Machine& machine) : kernel_(kernel), machine_(machine), reuse_(kernel) {}
@@ -108,15 +111,18 @@ class WorkCounter {
     return turns[1] / (turns[0] + turns[1]);
   }
 
-  // The number of vectors with columns in the second iteration, for tiles whose columns are bounded by this loop
-  // variable.
+  // The number of vectors with columns in the second iteration, for tiles of as many whose columns are bounded by this
+  // loop variable.
   int vectors_in_second_turn(VarId var, int lanes, int vectors) const {
-    int64_t columns = int64_t{vectors} * lanes;
-    for (const Tile& each : kernel_.tiles)
-      for (const std::vector<Affine>& axis : each.bound)
-        for (const Affine& affine : axis)
-          for (const auto& [by, coefficient] : affine.terms)
-            if (by == var) columns = std::min(columns, affine.base + coefficient);
+    const int64_t width = int64_t{vectors} * lanes;
+    int64_t columns = width;
+    for (const Tile& each : kernel_.tiles) {
+      const int axis = each.layout.vector_axis();
+      if (axis < 0 || axis >= static_cast<int>(each.bound.size()) || each.layout.shape[axis] != width) continue;
+      for (const Affine& affine : each.bound[axis])
+        for (const auto& [by, coefficient] : affine.terms)
+          if (by == var) columns = std::min(columns, affine.base + coefficient);
+    }
     return static_cast<int>((std::max<int64_t>(columns, 0) + lanes - 1) / lanes);
   }
 
@@ -173,7 +179,7 @@ class WorkCounter {
       if (!reference.store) add_runs(reuse_.touched(r, reference.loop), third);
     } else if (reference.loop == calls_[call].innermost) {
       if (layout.vector_axis() >= 0)
-        at(kFromL2) += line * reuse_.misses(r, {machine_.l1_bytes, 0}) / machine_.target->l2_bytes_per_ns;
+        at(kFromL2) += line * reuse_.misses(r, {machine_.l1_bytes, 0}) / (machine_.target->l2_bytes_per_ns * kL2Share);
       at(kFromL3) += line * second;
       add_runs(reuse_.touched(r, calls_[call].around), third);
       if (masks_every_load(reference, layout)) at(kMasked) += third;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr int64_t kPage = 4096;
 constexpr int kLaunchLoop = 0;  // the loop that repeats the launch
+// Prefetchers follow rows that are at most so many bytes apart, as in a panel of four lines: they are one run.
+constexpr int64_t kFollowed = 4 * kLineBytes;
 // A mean is taken over at most this many combinations of iterations; if there are more, all loops are at their first.
 constexpr int64_t kMostTurns = 4096;
 // Two references are taken to touch the same data if the smaller count of elements is at least this share of the
@@ -45,7 +47,8 @@ Reuse::Reuse(const Kernel& kernel) : kernel_(kernel), digit_(kernel.vars.size(),
 
 int Reuse::add_loop(VarId var, int parent, double trips) {
   const double entries = parent < 0 ? 1 : loops_[parent].entries * loops_[parent].trips;
-  loops_.push_back({var, parent, &kernel_.body, nullptr, trips, entries});
+  const auto most = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(trips)));
+  loops_.push_back({var, parent, &kernel_.body, nullptr, trips, entries, most});
   return static_cast<int>(loops_.size()) - 1;
 }
 
@@ -93,9 +96,13 @@ void Reuse::add_digits() {
 void Reuse::walk(const std::vector<Instr>& body, int loop) {
   for (const Instr& instr : body) {
     if (instr.op == InstrOp::kLoop) {
-      const double trips =
-          mean(instr.trips, loop, [](int64_t n) { return static_cast<double>(std::max<int64_t>(0, n)); });
+      int64_t most = 1;
+      const double trips = mean(instr.trips, loop, [&](int64_t n) {
+        most = std::max(most, n);
+        return static_cast<double>(std::max<int64_t>(0, n));
+      });
       const int turns = add_loop(instr.var, loop, trips);
+      loops_[turns].most = most;
       loops_[turns].body = &instr.body;
       loops_[turns].instr = &instr;
       walk(instr.body, turns);
@@ -117,11 +124,15 @@ void Reuse::add_reference(const Instr& instr, int loop) {
   out.lanes = tile.layout.lanes();
   for (int axis = 0; axis < tile.layout.rank(); ++axis) {
     const int64_t extent = tile.layout.shape[axis], lanes = axis == vector_axis ? tile.layout.lanes() : 1;
+    int64_t most = 1;
     const auto vectors = [&](int64_t n) {
-      return std::ceil(static_cast<double>(std::clamp<int64_t>(n, 0, extent)) / static_cast<double>(lanes));
+      const int64_t here = std::clamp<int64_t>(n, 0, extent);
+      most = std::max(most, here);
+      return std::ceil(static_cast<double>(here) / static_cast<double>(lanes));
     };
     const bool bound = axis < static_cast<int>(tile.bound.size()) && !tile.bound[axis].empty();
     out.vectors *= bound ? mean(tile.bound[axis], loop, vectors) : vectors(extent);
+    out.extents.push_back(most);
   }
   references_.push_back(out);
 }
@@ -156,37 +167,56 @@ int64_t Reuse::value(const Affine& affine, int loop, const std::vector<int64_t>&
   return sum;
 }
 
+// The loops that `of` depends on, and those that their trips depend on.
+std::vector<int> Reuse::turning(const std::vector<Affine>& of, int loop) const {
+  std::vector<int> found;
+  const auto add = [&](const std::vector<Affine>& list, int inside) {
+    for (const Affine& affine : list)
+      for (const auto& term : affine.terms) sources(term.first, inside, found);
+  };
+  add(of, loop);
+  for (size_t i = 0; i < found.size(); ++i)
+    if (const Loop& turns = loops_[found[i]]; turns.instr != nullptr) add(turns.instr->trips, turns.parent);
+  return found;
+}
+
 template <typename F>
 double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
-  std::vector<int> turning;
-  for (const Affine& affine : of)
-    for (const auto& term : affine.terms) sources(term.first, loop, turning);
+  const std::vector<int> loops = turning(of, loop);
   int64_t combinations = 1;
-  for (int t : turning) combinations *= std::max<int64_t>(1, static_cast<int64_t>(std::ceil(loops_[t].trips)));
+  for (int t : loops) combinations *= loops_[t].most;
   if (combinations > kMostTurns) combinations = 1;
   std::vector<int64_t> at(loops_.size(), 0);
   double sum = 0;
+  int64_t count = 0;
   for (int64_t flat = 0; flat < combinations; ++flat) {
     int64_t rest = flat;
-    for (int t : turning) {
-      const int64_t trips = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(loops_[t].trips)));
-      at[t] = rest % trips;
-      rest /= trips;
+    for (int t : loops) {
+      at[t] = rest % loops_[t].most;
+      rest /= loops_[t].most;
     }
-    int64_t least = value(of[0], loop, at);
-    for (const Affine& affine : of) least = std::min(least, value(affine, loop, at));
-    sum += f(least);
+    // Some loops turn less often in some turns of the loops around them.
+    const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {
+      return loops_[t].instr == nullptr || at[t] < least(loops_[t].instr->trips, t, at);
+    });
+    if (!happens) continue;
+    sum += f(least(of, loop, at));
+    ++count;
   }
-  return sum / static_cast<double>(combinations);
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+int64_t Reuse::least(const std::vector<Affine>& of, int loop, const std::vector<int64_t>& at) const {
+  int64_t out = std::numeric_limits<int64_t>::max();
+  for (const Affine& affine : of) out = std::min(out, value(affine, loop, at));
+  return out;
 }
 
 double Reuse::trips(int loop, int outer, int64_t turn) const {
   if (loops_[loop].instr == nullptr) return loops_[loop].trips;
   std::vector<int64_t> at(loops_.size(), 0);
   at[outer] = turn;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (const Affine& affine : loops_[loop].instr->trips) least = std::min(least, value(affine, loop, at));
-  return static_cast<double>(std::max<int64_t>(0, least));
+  return static_cast<double>(std::max<int64_t>(0, least(loops_[loop].instr->trips, loop, at)));
 }
 
 double Reuse::reach(VarId var, int loop, int stop) const {
@@ -209,10 +239,9 @@ double Reuse::reach(VarId var, int loop, int stop) const {
 // previous stride extends the rows of that stride; any other adds rows. Gaps smaller than a granule count as touched.
 Reuse::Box Reuse::box(const Reference& reference, int stop, int64_t granule) const {
   const Slice& slice = reference.instr->slice;
-  const Tile& tile = kernel_.tiles[reference.store ? reference.instr->args[0] : reference.instr->result];
   std::vector<Stride> strides;
   for (size_t axis = 0; axis < slice.strides.size(); ++axis)
-    strides.push_back({std::abs(slice.strides[axis]), static_cast<double>(tile.layout.shape[axis])});
+    strides.push_back({std::abs(slice.strides[axis]), static_cast<double>(reference.extents[axis])});
   for (const auto& [var, coefficient] : slice.offset.terms)
     strides.push_back({std::abs(coefficient), reach(var, reference.loop, stop)});
   std::erase_if(strides, [](const Stride& s) { return s.step == 0 || s.count <= 1; });
@@ -241,12 +270,13 @@ Touched Reuse::measure(int index, int stop) const {
     const int64_t granule = std::max<int64_t>(1, bytes / size_of(buffer.dtype));
     const Box b = box(reference, stop, granule);
     bool aligned = reference.instr->slice.offset.base % granule == 0;
-    double n = 1;
+    double n = 1, apart = 1;
     for (const Stride& row : b.rows) {
       aligned = aligned && row.step % granule == 0;
       n *= row.count;
+      if (row.step * size_of(buffer.dtype) > kFollowed) apart *= row.count;
     }
-    if (bytes == kLineBytes) runs = n;
+    if (bytes == kLineBytes) runs = apart;
     const double unit = static_cast<double>(granule);
     n *= aligned ? std::ceil(b.run / unit) : (b.run - 1) / unit + 1;
     return std::min(n, std::ceil(all / unit));

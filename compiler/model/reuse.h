@@ -32,7 +32,7 @@ struct Touched {
   double elements = 0;
   double lines = 0;
   double pages = 0;
-  double runs = 0;  // runs of contiguous lines
+  double runs = 0;  // runs of lines that are contiguous, or so close that prefetchers follow them
 };
 
 class Reuse {
@@ -45,6 +45,7 @@ class Reuse {
     const Instr* instr = nullptr;              // for loop 0 and digits: none
     double trips = 1;                          // mean number of iterations of one entry
     double entries = 1;                        // entries in one launch
+    int64_t most = 1;                          // iterations of the longest entry
   };
   // A load, store or gather.
   struct Reference {
@@ -52,10 +53,11 @@ class Reuse {
     int loop = 0;  // innermost loop around it
     BufferId buffer = -1;
     bool store = false;
-    double executions = 1;  // of one launch
-    double lanes = 1;       // vector lanes of its tile
-    double vectors = 1;     // vectors (or scalars) of one execution; a partial vector counts as one
-    int earlier = -1;       // an earlier reference that touches the same data; -1: none
+    double executions = 1;              // of one launch
+    double lanes = 1;                   // vector lanes of its tile
+    double vectors = 1;                 // vectors (or scalars) of one execution; a partial vector counts as one
+    std::vector<int64_t> extents = {};  // of its tile, as far as bounds let it reach
+    int earlier = -1;                   // an earlier reference that touches the same data; -1: none
   };
 
   // The kernel must outlive this object and must be one for a CPU (wave 0).
@@ -99,6 +101,8 @@ class Reuse {
   void sources(VarId var, int loop, std::vector<int>& found) const;
   int64_t value(VarId var, int loop, const std::vector<int64_t>& at) const;
   int64_t value(const Affine& affine, int loop, const std::vector<int64_t>& at) const;
+  int64_t least(const std::vector<Affine>& of, int loop, const std::vector<int64_t>& at) const;
+  std::vector<int> turning(const std::vector<Affine>& of, int loop) const;
   // The mean of f over all iterations of the loops that `of` depends on. The argument of f is the minimum of `of`.
   template <typename F>
   double mean(const std::vector<Affine>& of, int loop, F f) const;

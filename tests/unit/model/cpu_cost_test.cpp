@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "compiler/model/polydl.h"
 #include "compiler/model/reuse.h"
 #include "compiler/schedule/lower/lower.h"
@@ -76,25 +78,45 @@ TEST(CpuCost, TheSecondOfTwoTurnsCountsForWhatItHolds) {
 // Tiles of seven pixels by two vectors of filters compute nothing that is dropped; of three rows of taps, the first row
 // of the image and the last one need two.
 TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
-  constexpr const char* kImage = R"(graph {
-    %0 = input "x" : f32[24,7,7] normal(0,1)
-    %1 = input "w" : f32[2,24,3,3,32] normal(0,1)
-    %2 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[24,9,9]
-    %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : f32[24,7,7,3,3]
-    %4 = contract %3 %1 "kmoli,nkliu->numo" : f32[2,32,7,7]
-    output "y" %4
-  })";
-  for (const int64_t skip : {0, 1}) {
-    const CpuWork work = cpu_work(kernel_of(kImage, cat("mr=8 nv=2 kc=0 nc=0 pack_b=0 compiler=gcc prefetch=0 ",
-                                                        "copy_image=whole turn_tiles=1 skip_padding=", skip)),
-                                  one_thread());
-    double lanes = 0;
-    for (const auto& [micro, steps] : work.micro) {
-      EXPECT_EQ(micro.height, 7);
-      lanes += steps * micro.height * micro.vectors * 16;
+  // An image of 15 rows is copied in blocks of 12 and of 3 of them.
+  for (const auto& [side, nc, tiles] : {std::tuple{7, 0, 1}, {15, 192, 2}})
+    for (const int64_t skip : {0, 1}) {
+      const std::string size = cat(side, ",", side), padded = cat(side + 2, ",", side + 2);
+      const std::string text =
+          cat("graph {\n  %0 = input \"x\" : f32[24,", size,
+              "] normal(0,1)\n  %1 = input \"w\" : f32[2,24,3,3,32] normal(0,1)\n",
+              "  %2 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[24,", padded,
+              "]\n  %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : f32[24,", size,
+              ",3,3]\n  %4 = contract %3 %1 \"kmoli,nkliu->numo\" : f32[2,32,", size, "]\n  output \"y\" %4\n}");
+      const std::string choices = cat("mr=8 nv=2 kc=0 nc=", nc,
+                                      " pack_b=0 compiler=gcc prefetch=0 copy_image=whole turn_tiles=1 skip_padding=");
+      const CpuWork work = cpu_work(kernel_of(text.c_str(), cat(choices, skip)), one_thread());
+      double lanes = 0;
+      for (const auto& [micro, steps] : work.micro) lanes += steps * micro.height * micro.vectors * 16;
+      EXPECT_NEAR(lanes, 64 * side * 24 * 3 * (skip == 1 ? side * 3 - 2 : side * 3), 1e-6) << side;
+      EXPECT_EQ(work.amount[kCall], side * tiles * 2);
     }
-    EXPECT_NEAR(lanes, 64 * 7 * 24 * 3 * (skip == 1 ? 7 * 3 - 2 : 7 * 3), 1e-6);
-    EXPECT_EQ(work.amount[kCall], 7 * 2);
+}
+
+// Two of the four vectors of a panel's rows, which are four lines apart, and the same of rows that are eight apart.
+TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
+  for (const int columns : {64, 128}) {
+    const std::string text =
+        cat("graph {\n  %0 = input \"a\" : f32[8,96] normal(0,1)\n  %1 = input \"b\" : f32[96,", columns,
+            "] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : f32[8,", columns, "]\n  output \"y\" %2\n}");
+    const Kernel kernel = kernel_of(text.c_str(), "mr=8 nv=2 kc=0 nc=0 pack_b=0 compiler=gcc prefetch=0");
+    const Reuse reuse(kernel);
+    int found = 0;
+    for (size_t r = 0; r < reuse.references().size(); ++r) {
+      const Reuse::Reference& reference = reuse.references()[r];
+      if (reference.store || reference.lanes == 1) continue;
+      const Touched rows =
+          reuse.touched(static_cast<int>(r), reuse.loops()[static_cast<size_t>(reference.loop)].parent);
+      EXPECT_EQ(rows.lines, 96 * 2);
+      EXPECT_EQ(rows.runs, columns == 64 ? 1 : 96);
+      ++found;
+    }
+    EXPECT_EQ(found, 1) << print(kernel);
   }
 }
 
