@@ -36,7 +36,8 @@ class Convolution:
 
     @property
     def name(self):
-        return f"conv_{self.channels}x{self.side}_{self.filters}_{self.window}x{self.window}_{self.stride}" + ("_dw" if self.groups > 1 else "")
+        groups = "" if self.groups == 1 else "_dw" if self.groups == self.channels else f"_g{self.groups}"
+        return f"conv_{self.channels}x{self.side}_{self.filters}_{self.window}x{self.window}_{self.stride}{groups}"
 
     @property
     def flops(self):
@@ -75,12 +76,38 @@ RESNET50 = (
     Convolution(2048, 7, 512, 1),
     Convolution(512, 7, 512, 3),
 )
-DEPTHWISE = (Convolution(128, 56, 128, 3, 1, 128), Convolution(512, 28, 512, 3, 1, 512))
-CONVOLUTIONS = {one.name: one for one in (*RESNET50, *DEPTHWISE)}
+DEPTHWISE = (
+    Convolution(128, 56, 128, 3, 1, 128),
+    Convolution(512, 28, 512, 3, 1, 512),
+    Convolution(144, 56, 144, 3, 2, 144),
+    Convolution(240, 28, 240, 5, 1, 240),
+    Convolution(672, 14, 672, 5, 2, 672),
+)
+# Of EfficientNet-B0 and MobileNetV3: numbers of filters that are no multiple of 32.
+UNEVEN = (
+    Convolution(96, 56, 24, 1),
+    Convolution(144, 28, 40, 1),
+    Convolution(240, 14, 80, 1),
+    Convolution(480, 14, 112, 1),
+    Convolution(112, 14, 112, 3),
+    Convolution(72, 7, 72, 3),
+)
+# Of ResNeXt-50: 32 groups of 4 to 32 channels.
+GROUPED = (
+    Convolution(128, 56, 128, 3, 1, 32),
+    Convolution(256, 28, 256, 3, 1, 32),
+    Convolution(512, 14, 512, 3, 1, 32),
+    Convolution(1024, 7, 1024, 3, 1, 32),
+    Convolution(256, 56, 256, 3, 2, 32),
+)
+CONVOLUTIONS = {one.name: one for one in (*RESNET50, *UNEVEN, *GROUPED, *DEPTHWISE)}
 
 # Depth and columns of the weights of BERT base and of LLaMA-7B.
 WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (4096, 11008), (11008, 4096))
 ROWS = (1, 8, 16, 32, 128)
+# Rows, depth and columns of linear layers as PyTorch's are, by a transposed weight, and no multiple of 32 columns:
+# classifiers of images, 196 patches and a class, the vocabulary of GPT-2.
+LAYERS = ((1, 2048, 1000), (16, 2048, 1000), (128, 1280, 1000), (64, 768, 197), (8, 768, 50257))
 HEADS, HEAD_SIZE = 12, 64
 TOKENS = (512, 2048, 8192)
 
@@ -88,6 +115,12 @@ TOKENS = (512, 2048, 8192)
 def linear(rows, depth, columns):
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     return lambda: model([node], [tensor("x", rows, depth), tensor("w", depth, columns)], [tensor("y", rows, columns)], ["w"])
+
+
+def layer(rows, depth, columns):
+    node = helper.make_node("Gemm", ["x", "w", "bias"], ["y"], transB=1)
+    inputs = [tensor("x", rows, depth), tensor("w", columns, depth), tensor("bias", columns)]
+    return lambda: model([node], inputs, [tensor("y", rows, columns)], ["w", "bias"])
 
 
 def linear_gelu(rows, depth, columns):
@@ -131,10 +164,14 @@ PRODUCTS = (
         for k, n in WEIGHTS
         for m in ROWS
     ),
+    *(
+        Workload(f"layer_{m}x{k}x{n}", f"{m} rows times {k}x{n}, plus a bias", layer(m, k, n), "read" if m == 1 else "fma", flops=2 * m * k * n)
+        for m, k, n in LAYERS
+    ),
     Workload("linear_512x768x3072", "512 rows times 768x3072", linear(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
     Workload("linear_gelu_512x768x3072", "the same + bias + GELU(erf)", linear_gelu(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
-    *(Workload(one.name, f"convolution {one.name[5:]}", one.model, "fma", flops=one.flops) for one in RESNET50),
-    *(Workload(one.name, f"depthwise {one.channels}x{one.side}x{one.side}, 3x3", one.model, "copy", flops=one.flops) for one in DEPTHWISE),
+    *(Workload(one.name, f"convolution {one.name[5:]}", one.model, "fma", flops=one.flops) for one in (*RESNET50, *UNEVEN, *GROUPED)),
+    *(Workload(one.name, f"depthwise {one.channels}x{one.side}x{one.side}, {one.window}x{one.window}", one.model, "copy", flops=one.flops) for one in DEPTHWISE),
     *(Workload(f"attention_{s}", f"attention, {s} tokens", attention(s, False), "fma", flops=attention_flops(s)) for s in TOKENS),
     *(
         Workload(f"causal_{s}", f"causal attention, {s} tokens", attention(s, True), "fma", flops=attention_flops(s) // 2)
@@ -158,6 +195,7 @@ def torch_functions():
         return {
             "sgemm": lambda _, a, b: a @ b,
             "linear": lambda w, x: x @ w.w,
+            "layer": lambda w, x: F.linear(x, w.w, w.bias),
             "attention": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v),
             "causal": lambda _, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
         }[kind]
@@ -188,6 +226,7 @@ def jax_functions(w):
         return {
             "sgemm": lambda a, b: jnp.matmul(a, b),
             "linear": lambda x: x @ w["w"],
+            "layer": lambda x: x @ w["w"].T + w["bias"],
             "attention": lambda q, k, v: attention(q, k, v, False),
             "causal": lambda q, k, v: attention(q, k, v, True),
         }[kind]
