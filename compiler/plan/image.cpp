@@ -35,7 +35,9 @@ class Sliding {
     const Slide across = along_rows ? slide(width, -1) : still(width);
     const Slide down = height >= 0 ? slide(height, across.tap) : Slide();
     if (across.tap < 0 && down.tap < 0) return std::nullopt;
-    Image image{domain_, across, down};
+    Image image{domain_, position_, across, down};
+    for (const AtomId atom : domain_.reduced)
+      if (!image.is_tap(atom) && contiguous_along(atom)) image.channel = atom;
     for (const Slide& slide : {across, down}) apply(slide, image.domain);
     return image;
   }
@@ -50,6 +52,21 @@ class Sliding {
   void add(const Access& access) {
     if (!access.strides.empty()) movements_.push_back(access.strides);
     for (const Guard& guard : access.guards) movements_.push_back(guard.strides);
+  }
+
+  bool contiguous_along(AtomId atom) const {
+    bool found = false, all = true;
+    const auto visit = [&](const Access& access) {
+      if (access.input < 0) return;
+      found = found || access.strides[atom] == 1;
+      all = all && (access.strides[atom] == 0 || access.strides[atom] == 1);
+    };
+    each(domain_, [&](const Domain::Operand& operand) {
+      if (operand.pieces.empty() && operand.source < 0) visit(operand.access);
+      for (const Piece& piece : operand.pieces)
+        if (!piece.constant && piece.source < 0) visit(piece.access);
+    });
+    return found && all;
   }
 
   // Stride and dilation in lowest terms; {0, 0} where they are not the same everywhere.
@@ -137,8 +154,12 @@ std::optional<Image> column_image(const Domain& domain, bool along_rows) {
   return Sliding(domain, domain.right_operand()).run(domain.n.back(), height, along_rows);
 }
 
+std::optional<Image> row_image(const Domain& domain, bool along_rows) {
+  return column_image(turned(domain), along_rows);
+}
+
 std::optional<Guard> zeros_around(const Domain& domain, const Image& image) {
-  const std::vector<Piece>& pieces = domain.operands[domain.contract][domain.right_operand()].pieces;
+  const std::vector<Piece>& pieces = domain.operands[domain.contract][static_cast<size_t>(image.operand)].pieces;
   const AtomId output = image.height.output, tap = image.height.tap;
   if (output < 0 || tap < 0 || pieces.size() != 2 || pieces[0].constant || !pieces[1].constant || pieces[1].value != 0)
     return std::nullopt;

@@ -321,6 +321,24 @@ inline const std::vector<Golden> kGoldens = {
   %11 = max %9 %10 : f32[2,32,7,7]
   output "y" %11
 })"},
+    {"convolution_channels_last",
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[7,7,24] normal(0,1)
+  %1 = input "w" : f32[24,3,3,64] normal(0,1)
+  %2 = input "bias" : f32[64] normal(0,1)
+  %3 = input "residual" : f32[7,7,64] normal(0,1)
+  %4 = pad %0 low=[1,1,0] high=[1,1,0] value=0 : f32[9,9,24]
+  %5 = window %4 axes=[0,1] params=[3,1,1,3,1,1] : f32[7,7,24,3,3]
+  %6 = contract %5 %1 "mokli,klin->mon" : f32[7,7,64]
+  %7 = broadcast %2 dims=[2] : f32[7,7,64]
+  %8 = add %6 %7 : f32[7,7,64]
+  %9 = add %8 %3 : f32[7,7,64]
+  %10 = constant 0 : f32[7,7,64]
+  %11 = max %9 %10 : f32[7,7,64]
+  output "y" %11
+})"},
     {"concat_add",
      "cpu:avx2",
      {},

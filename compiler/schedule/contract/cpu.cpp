@@ -8,6 +8,14 @@
 namespace wl {
 namespace {
 
+// The image that is copied: of the right operand, or else of the left one.
+std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule) {
+  if (schedule[kCopyImage] == kCopyTaps) return std::nullopt;
+  const bool along_rows = schedule[kCopyImage] == kCopyWhole;
+  std::optional<Image> image = column_image(domain, along_rows);
+  return image || schedule[kTurnTiles] != 0 ? image : row_image(domain, along_rows);
+}
+
 // Whether B is packed: the schedule says so, or B is computed, guarded, or not contiguous along the columns.
 bool packs_right(const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule, int lanes) {
   const Domain::Operand& operand = domain.operands[domain.contract][domain.right_operand()];
@@ -22,13 +30,13 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
     : group_(group),
       turned_(schedule[kTurnTiles] != 0 ? std::optional(turned(domain)) : std::nullopt),
       whole_(turned_ ? *turned_ : domain),
-      image_(schedule[kCopyImage] != kCopyTaps ? column_image(domain, schedule[kCopyImage] == kCopyWhole)
-                                               : std::nullopt),
+      image_(copied_image(domain, schedule)),
+      slides_on_rows_(image_ && image_->operand != domain.right_operand()),
       dot_(image_ || turned_ ? std::nullopt : dot_of(group, domain, machine)),
       flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, dot_, schedule, machine.target->lanes)
                 ? flat_columns(domain)
                 : std::nullopt),
-      zeros_(schedule[kSkipPadding] != 0 && turned_ && image_ ? zeros_around(domain, *image_) : std::nullopt),
+      zeros_(schedule[kSkipPadding] != 0 && rows_are_pixels() && image_ ? zeros_around(domain, *image_) : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
       machine_(machine),
@@ -53,7 +61,7 @@ absl::Status CpuContract::prepare() {
   } else if (image_) {
     prepare_image();
   }
-  if (turned_ && domain_.m.size() > 1) {
+  if (rows_are_pixels() && domain_.m.size() > 1) {
     height_ = domain_.m[domain_.m.size() - 2];
     width_ = row_atom_;
   }
@@ -109,7 +117,7 @@ void CpuContract::prepare_operands() {
     a_.buffer = out_.shared("a_tiles", packed_dtype(), {tiles_ * outer_rows_per_block_, depth(), mr_});
   if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_block(), columns_per_block_});
   heavy_ = heavy_epilogue();
-  if (heavy_ || turned_ || (image_ && height_ >= 0)) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
+  if (heavy_ || turned_ || (image_ && columns_are_pixels())) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
 }
 
 void CpuContract::prepare_columns() {
@@ -142,14 +150,14 @@ void CpuContract::prepare_columns() {
 void CpuContract::prepare_image_rows() {
   image_width_ = whole_.atoms[width_].extent;
   image_height_ = whole_.atoms[height_].extent;
-  int64_t& tasks = turned_ ? row_tasks_ : column_tasks_;
-  tasks = std::min(schedule_[turned_ ? kRowTasks : kColumnTasks], image_height_);
+  int64_t& tasks = rows_are_pixels() ? row_tasks_ : column_tasks_;
+  tasks = std::min(schedule_[rows_are_pixels() ? kRowTasks : kColumnTasks], image_height_);
   image_rows_per_task_ = (image_height_ + tasks - 1) / tasks;
   tasks = (image_height_ + image_rows_per_task_ - 1) / image_rows_per_task_;
   const int64_t nc = schedule_[kNc];
   image_rows_per_block_ =
       nc == 0 ? image_rows_per_task_ : std::clamp<int64_t>(nc / image_width_, 1, image_rows_per_task_);
-  if (turned_) outer_rows_per_block_ = image_rows_per_block_;
+  if (rows_are_pixels()) outer_rows_per_block_ = image_rows_per_block_;
 }
 
 // Splits the columns of a block of an image evenly, as rows are, so that no panel has vectors without columns.
@@ -203,7 +211,7 @@ void CpuContract::place_block() {
   (outer_row_atom_ >= 0 ? first_outer_row_ : first_row_) =
       sum(fixed(0), row_task, outer_row_atom_ >= 0 ? outer_rows_per_task_ : rows_per_task_);
   first_panel_ = sum(fixed(0), column_task, panels_per_task_);
-  first_image_row_ = sum(fixed(0), turned_ ? row_task : column_task, image_rows_per_task_);
+  first_image_row_ = sum(fixed(0), rows_are_pixels() ? row_task : column_task, image_rows_per_task_);
 }
 
 absl::StatusOr<Kernel> CpuContract::run() {

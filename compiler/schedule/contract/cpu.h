@@ -14,6 +14,9 @@
 // each tap inside the copy. The columns of a panel then are neighbours in the copy, so they run on from row to row
 // through the halo; what is computed there is dropped when the tile is stored, row by row.
 //
+// Where the left operand is such a window, its image is copied in the same way. Tiles then are neighbours of one row of
+// the image. If the image has its channels innermost, so has the copy, and a step to the next pixel is one over them.
+//
 // With turn_tiles the window is on the rows' side: a tile is neighbours of one row of the image by vectors of what the
 // other operand is contiguous along, so no lane is empty whatever the width of the image. It goes through scratch and
 // is transposed in registers, a vector of columns at a time, before the work after the contraction.
@@ -66,6 +69,7 @@ class CpuContract {
   void prepare_image();
   void allocate_image();
   void copy_image(const Place& place, int64_t k_extent);
+  void open_planes(const Place& place, int64_t k_extent, Place& at, Affine& offset);
   Affine tap_in_image(const std::vector<Affine>& turns);
   Affine open_taps(VarId var, const Place& place);
   std::vector<Affine> image_rows_left() const;
@@ -124,8 +128,11 @@ class CpuContract {
   void place_panel(const Panels& panels, Place& place);
   std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
-  bool columns_are_pixels() const { return height_ >= 0 && !turned_; }
-  Side& image_side() { return turned_ ? a_ : b_; }
+  // Whether rows of an image, or the rows that are copied of one, are on the rows' side.
+  bool rows_are_pixels() const { return turned_.has_value() || slides_on_rows_; }
+  bool columns_are_pixels() const { return height_ >= 0 && !rows_are_pixels(); }
+  Side& image_side() { return rows_are_pixels() ? a_ : b_; }
+  int64_t turns_in_image(size_t k) const;
   // Rows of a block, in all turns of the loop around the last row atom.
   int64_t rows_per_block() const { return rows_per_task_ * outer_rows_per_block_; }
   void fail(absl::Status status) {
@@ -135,8 +142,9 @@ class CpuContract {
   const Graph& group_;
   std::optional<Domain> turned_;  // with turn_tiles
   const Domain& whole_;
-  std::optional<Image> image_;  // with copy_image
-  std::optional<Dot> dot_;      // where products are of words
+  std::optional<Image> image_;   // with copy_image
+  bool slides_on_rows_ = false;  // image_ is of the left operand, and nothing is turned
+  std::optional<Dot> dot_;       // where products are of words
   std::optional<FlatColumns> flat_;
   std::optional<Guard> zeros_;  // with skip_padding
   const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
@@ -163,12 +171,14 @@ class CpuContract {
   // With flat_, and with image_ or turned_ where there are rows of an image: a task computes some of them, and a block
   // some of these; they are packed, or copied, as rows.
   AtomId height_ = -1, width_ = -1;
-  int64_t row_pitch_ = 1;  // of a copied image
+  // Of a copied image: from one position of a row to the next, from row to row, and for each k atom from plane to
+  // plane.
+  int64_t position_pitch_ = 1, row_pitch_ = 1;
+  std::vector<int64_t> plane_pitches_;
   int64_t image_width_ = 1, image_height_ = 1, image_rows_per_task_ = 1, image_rows_per_block_ = 1;
   Affine first_image_row_;
   VarId image_row_var_ = -1;
-  int64_t pitch_ = 1;        // of a packed B, from one k to the next
-  int64_t image_pitch_ = 1;  // of a copied image, from plane to plane
+  int64_t pitch_ = 1;  // of a packed B, from one k to the next
   std::vector<Rows> row_groups_;
   std::vector<Panels> panel_groups_;  // of a block; several where its columns are split evenly
   int64_t columns_per_block_ = 1;     // of all its panels

@@ -1,5 +1,6 @@
 // A contraction one of whose operands is read as taps of an image in scratch.
 #include <algorithm>
+#include <utility>
 
 #include "compiler/schedule/contract/cpu.h"
 
@@ -12,73 +13,112 @@ void CpuContract::prepare_image() {
   if (height_ < 0) return;
   width_ = width.output;
   row_pitch_ = width.positions;
-  if (turned_) return;
+  if (rows_are_pixels()) return;
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-void CpuContract::allocate_image() {
-  const int64_t halo = image_->width.halo();
-  const int64_t columns = turned_ ? rows_per_task_ : columns_per_block_;
-  if (height_ >= 0)
-    image_pitch_ = (image_rows_per_block_ + image_->height.halo()) * row_pitch_;
-  else
-    image_pitch_ = row_pitch_ = columns + halo;
-  // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
-  const int64_t line = machine_.target->lanes;
-  image_pitch_ = (image_pitch_ + line - 1) / line * line;
-  if (image_pitch_ * size_of(dtype_) % 4096 == 0) image_pitch_ += line;
-  int64_t planes = 1;
-  for (size_t i = 0; i < k_atoms_.size(); ++i)
-    planes *= i == 0 && !image_->is_tap(k_atoms_[0]) ? k_block_ : image_->domain.atoms[k_atoms_[i]].extent;
-  // The last panel may read beyond the last plane.
-  const int64_t reach = columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
-  image_side().buffer = out_.shared(turned_ ? "a_image" : "b_image", dtype_,
-                                    {(planes - 1) * image_pitch_ + std::max(image_pitch_, reach)});
+// How many planes, or channels, of a k atom the copy has.
+int64_t CpuContract::turns_in_image(size_t k) const {
+  return k == 0 && !image_->is_tap(k_atoms_[0]) ? k_block_ : image_->domain.atoms[k_atoms_[k]].extent;
 }
 
-// Copies what this block reads of the image, plane by plane, after the elementwise work on it.
+void CpuContract::allocate_image() {
+  const int64_t halo = image_->width.halo(), line = machine_.target->lanes;
+  const int64_t columns = rows_are_pixels() ? rows_per_task_ : columns_per_block_;
+  const int64_t positions = height_ >= 0 ? image_->width.positions : columns + halo;
+  const int64_t rows = height_ >= 0 ? image_rows_per_block_ + image_->height.halo() : 1;
+  int64_t pitch = 1;
+  plane_pitches_.assign(k_atoms_.size(), 0);
+  const auto put = [&](const auto& which) {
+    for (size_t i = k_atoms_.size(); i-- > 0;) {
+      if (plane_pitches_[i] != 0 || !which(k_atoms_[i])) continue;
+      plane_pitches_[i] = pitch;
+      pitch *= turns_in_image(i);
+    }
+  };
+  if (!slides_on_rows_) image_->channel = -1;
+  if (image_->channel >= 0) {
+    put([&](AtomId atom) { return atom == image_->channel; });
+    put([&](AtomId atom) { return !image_->is_tap(atom); });
+    // Pixels a multiple of 512 bytes apart would share few cache sets.
+    if (pitch * size_of(dtype_) % 512 == 0) pitch += line;
+  }
+  position_pitch_ = pitch;
+  row_pitch_ = positions * position_pitch_;
+  // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
+  pitch = (rows * row_pitch_ + line - 1) / line * line;
+  if (pitch * size_of(dtype_) % 4096 == 0) pitch += line;
+  const int64_t plane = pitch;
+  put([](AtomId) { return true; });
+  // The last panel may read beyond the last plane.
+  const int64_t reach =
+      rows_are_pixels() ? 0 : columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
+  image_side().buffer =
+      out_.shared(rows_are_pixels() ? "a_image" : "b_image", dtype_, {pitch + std::max<int64_t>(0, reach - plane)});
+}
+
+// Opens loops over what the copy has of the k atoms, without the one whose elements are neighbours in it.
+void CpuContract::open_planes(const Place& place, int64_t k_extent, Place& at, Affine& offset) {
+  at = place;
+  for (size_t i = 0; i < k_atoms_.size(); ++i) {
+    const AtomId atom = k_atoms_[i];
+    if (atom == image_->channel) continue;
+    const bool blocked = i == 0 && !image_->is_tap(atom);
+    out_.open_loop(k_vars_[i], {fixed(blocked ? k_extent : image_->domain.atoms[atom].extent)});
+    at[atom] = sum(at[atom], affine(k_vars_[i]));
+  }
+  for (size_t i = k_atoms_.size(); i-- > 0;)
+    if (k_atoms_[i] != image_->channel) offset = sum(offset, affine(k_vars_[i], plane_pitches_[i]));
+}
+
+// Copies what this block reads of the image after the elementwise work on it: plane by plane, or row by row where
+// channels are innermost.
 void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   const Domain& domain = image_->domain;
-  Place at = place;
+  Place at;
   Affine offset;
-  int64_t stride = image_pitch_;
-  const auto blocked = [&](size_t i) { return i == 0 && !image_->is_tap(k_atoms_[i]); };
-  for (size_t i = k_atoms_.size(); i-- > 0;) {
-    offset = sum(offset, affine(k_vars_[i], stride));
-    stride *= blocked(i) ? k_block_ : domain.atoms[k_atoms_[i]].extent;
-  }
-  for (size_t i = 0; i < k_atoms_.size(); ++i) {
-    out_.open_loop(k_vars_[i], {fixed(blocked(i) ? k_extent : domain.atoms[k_atoms_[i]].extent)});
-    at[k_atoms_[i]] = sum(at[k_atoms_[i]], affine(k_vars_[i]));
-  }
-  const AtomId width = image_->width.output;
-  std::vector<std::vector<Affine>> bound;
+  open_planes(place, k_extent, at, offset);
+  const AtomId width = image_->width.output, channel = image_->channel;
+  std::vector<Affine> left;  // rows of the image, or positions where there are no rows
   int64_t rows = 1;
+  at[width] = height_ >= 0 ? fixed(0) : rows_are_pixels() ? first_row_ : sum(fixed(0), first_panel_, nr_);
   if (height_ >= 0) {
     rows = image_rows_per_block_ + image_->height.halo();
     at[height_] = first_image_row_;
-    at[width] = fixed(0);
-    if (image_rows_left().size() > 1) bound = {{sum(fixed(image_->height.positions), first_image_row_, -1)}, {}};
+    if (image_rows_left().size() > 1) left = {sum(fixed(image_->height.positions), first_image_row_, -1)};
   } else {
-    at[width] = turned_ ? first_row_ : sum(fixed(0), first_panel_, nr_);
-    bound = {{}, {sum(fixed(image_->width.positions), at[width], -1)}};
+    left = {sum(fixed(image_->width.positions), at[width], -1)};
   }
+  const bool each_row = channel >= 0 && height_ >= 0;
+  if (each_row) {
+    left.push_back(fixed(rows));
+    out_.open_loop(image_row_var_, std::exchange(left, {}));
+    at[height_] = sum(at[height_], affine(image_row_var_));
+    offset = sum(offset, affine(image_row_var_, row_pitch_));
+  }
+  const int64_t positions = row_pitch_ / position_pitch_;
+  const int64_t channels = channel == k_atoms_[0] ? k_extent : channel >= 0 ? domain.atoms[channel].extent : 1;
+  const int64_t across = channel >= 0 ? channels : positions, down = channel >= 0 ? positions : rows;
+  std::vector<std::vector<Affine>> bound;
+  if (!left.empty()) bound = (channel >= 0 || height_ >= 0) ? std::vector{left, {}} : std::vector{{}, left};
   TileExpr expr{group_,
                 domain,
                 out_,
                 at,
-                height_,
-                width,
-                rows,
-                row_pitch_,
-                row_pitch_ > 1 ? machine_.target->lanes : 1,
+                channel >= 0 ? width : height_,
+                channel >= 0 ? channel : width,
+                down,
+                across,
+                across > 1 ? machine_.target->lanes : 1,
                 std::move(bound),
                 true,
                 {},
                 nullptr,
                 {}};
-  store_packed(image_side(), std::move(expr), std::move(offset), row_pitch_);
-  for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
+  store_packed(image_side(), std::move(expr), std::move(offset), channel >= 0 ? position_pitch_ : row_pitch_);
+  if (each_row) out_.close_loop();
+  for (const AtomId atom : k_atoms_)
+    if (atom != channel) out_.close_loop();
 }
 
 // Opens a loop over those taps of a row of outputs that are inside of the image; returns which tap a turn is.
@@ -96,29 +136,26 @@ Affine CpuContract::open_taps(VarId var, const Place& place) {
   return sum(std::move(first), affine(var));
 }
 
-// Where the copy has the first column's element for the turns of the loops over k.
+// Where the copy has the first pixel's element for the turns of the loops over k.
 Affine CpuContract::tap_in_image(const std::vector<Affine>& turns) {
   Affine out;
-  int64_t stride = image_pitch_;
   for (size_t i = k_atoms_.size(); i-- > 0;) {
     const AtomId k = k_atoms_[i];
     const Affine& turn = turns[i];
     if (!image_->is_tap(k)) {
-      out = sum(out, turn, stride);
-      stride *= i == 0 ? k_block_ : domain_.atoms[k].extent;
+      out = sum(out, turn, plane_pitches_[i]);
       continue;
     }
     const Slide& slide = k == image_->width.tap ? image_->width : image_->height;
-    const int64_t step = slide.step * (k == image_->width.tap ? 1 : row_pitch_);
+    const int64_t step = slide.step * (k == image_->width.tap ? position_pitch_ : row_pitch_);
     if (slide.planes == slide.taps) {
-      out = sum(out, turn, stride);
+      out = sum(out, turn, plane_pitches_[i]);
     } else if (slide.planes == 1) {
       out = sum(out, turn, step);
     } else {
-      out = sum(out, affine(out_.derived("plane", {turn}, 1, slide.planes)), stride);
+      out = sum(out, affine(out_.derived("plane", {turn}, 1, slide.planes)), plane_pitches_[i]);
       out = sum(out, affine(out_.derived("position", {turn}, slide.planes)), step);
     }
-    stride *= slide.planes;
   }
   return out;
 }

@@ -23,7 +23,7 @@ void CpuContract::emit_columns() {
   panel_var_ = out_.loop_var("panel");
   tile_var_ = out_.loop_var("tile");
   if (height_ >= 0) image_row_var_ = out_.loop_var("image_row");
-  if (outer_row_atom_ >= 0) outer_row_var_ = turned_ ? image_row_var_ : out_.loop_var("outer_row");
+  if (outer_row_atom_ >= 0) outer_row_var_ = rows_are_pixels() ? image_row_var_ : out_.loop_var("outer_row");
   emit_k_blocks(block_place_);
   if (count > 1) out_.close_loop();
 }
@@ -137,7 +137,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
   if (image_) copy_image(place, k_extent);
   if (flat_) {
     pack_image(place, k_extent);
-  } else if (b_.packed && (!image_ || turned_)) {
+  } else if (b_.packed && (!image_ || rows_are_pixels())) {
     const Panels& panels = panel_groups_[0];
     out_.open_loop(panel_var_, panel_trips(panels));
     Place at = place;
@@ -146,7 +146,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
          column_bound(panels, at));
     out_.close_loop();
   }
-  if (a_.packed && !(image_ && turned_)) {
+  if (a_.packed && !(image_ && rows_are_pixels())) {
     each_row_tile(place, [&](const RowTile& tile) {
       const int64_t height = tile.rows.height;
       pack(a_, domain_, tile.at, k_extent, row_atom_, height, height > 1 ? machine_.target->lanes : 1,
@@ -262,11 +262,12 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   const TileId b = out_.tile(dtype_of(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
                              b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, place));
   Slice from_a, from_b;
-  if (image_ && turned_) {
+  if (image_ && rows_are_pixels()) {
     from_a.buffer = a_.buffer;
-    from_a.offset = sum(affine(tile_var_, rows.height, rows.first_row), tap_in_image(turns));
+    from_a.offset =
+        sum(affine(tile_var_, rows.height * position_pitch_, rows.first_row * position_pitch_), tap_in_image(turns));
     if (height_ >= 0) from_a.offset.add(image_row_var_, row_pitch_);
-    from_a.strides = {1, 0};
+    from_a.strides = {position_pitch_, 0};
   } else if (a_.packed) {
     from_a.buffer = a_.buffer;
     from_a.offset = sum(sum(fixed(0), tile, depth() * mr_), linear, mr_);
@@ -274,7 +275,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   } else {
     from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
   }
-  if (image_ && !turned_) {
+  if (image_ && !rows_are_pixels()) {
     from_b.buffer = b_.buffer;
     from_b.offset = sum(column_of(panels), tap_in_image(turns));
     from_b.strides = {0, 1};
@@ -316,7 +317,7 @@ void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Pl
     out_.push(store_instr(accumulator, slice, false));
   }
   if (turned_) return emit_turned(rows, panels, place);
-  if (!image_ || height_ < 0)
+  if (!image_ || !columns_are_pixels())
     return emit_stores(rows, {place, fixed(0), panels.width, column_bound(panels, place)}, accumulator);
   emit_stores(rows, open_image_row(panels, place), accumulator);
   out_.close_loop();

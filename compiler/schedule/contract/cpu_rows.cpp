@@ -31,7 +31,7 @@ absl::Status CpuContract::prepare_rows() {
 
 // How often the loop around the last row atom turns in this block: the least of these.
 std::vector<Affine> CpuContract::outer_rows_left() const {
-  if (turned_) return image_rows_left();
+  if (rows_are_pixels()) return image_rows_left();
   std::vector<Affine> rows = {fixed(outer_rows_per_task_)};
   if (outer_rows_ % outer_rows_per_task_ != 0) rows.push_back(sum(fixed(outer_rows_), first_outer_row_, -1));
   return rows;
@@ -43,7 +43,7 @@ void CpuContract::each_row_tile(const Place& place, const std::function<void(con
   Place at = place;
   if (loops) {
     out_.open_loop(outer_row_var_, outer_rows_left());
-    at[outer_row_atom_] = sum(turned_ ? first_image_row_ : first_outer_row_, affine(outer_row_var_));
+    at[outer_row_atom_] = sum(rows_are_pixels() ? first_image_row_ : first_outer_row_, affine(outer_row_var_));
   }
   int64_t tiles = 0;
   for (const Rows& rows : row_groups_) {

@@ -29,6 +29,7 @@ struct Extents {
   bool in_place = false;                       // the right operand may be read as it is
   bool zeros = false;                          // some rows of the image have taps that are outside of it
   bool image = false;                          // columns, or rows of a turned contraction, are pixels
+  bool left_image = false;                     // the window is the left operand, and nothing is turned
   std::optional<Slides> rows_once, once;       // of a window that slides over an image; by kCopyRows and kCopyWhole
   std::optional<Dot> dot;                      // products are of words
   bool left_words = true, right_words = true;  // with dot: need not be packed
@@ -70,9 +71,13 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, const 
   const Domain& domain = flat ? flat->domain : given;
   out.image = flat.has_value() || (turn && domain.m.size() > 1);
   out.rows_once = slides_of(column_image(original, false));
-  const std::optional<Image> image = column_image(original, true);
+  std::optional<Image> image = column_image(original, true);
+  if (!image && !turn && !out.dot) {
+    image = row_image(original, true);  // all of it: its pixels need no lanes of their own
+    out.left_image = image.has_value();
+  }
   out.once = slides_of(image);
-  out.zeros = turn && image && zeros_around(original, *image);
+  out.zeros = (turn || out.left_image) && image && zeros_around(original, *image);
   // Without taps along a row both are the same.
   if (out.once && out.once->width.tap < 0) out.rows_once.reset();
   const auto extent = [&](AtomId a) { return domain.atoms[a].extent; };
@@ -100,9 +105,17 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
-// The extent that nc splits: pixels where there are some.
+// Whether rows are pixels of an image, of which a block has some rows.
+bool blocks_have_rows(const Schedule& s, const Extents& e) {
+  return (e.turned && e.image) || (e.left_image && s[kCopyImage] && e.once->height.output >= 0);
+}
+
+// The extents that nc may split: pixels where there are some.
+int64_t split_extent(const Extents& e, bool rows) {
+  return rows ? e.rows * e.outer_rows : e.columns * e.outer_columns;
+}
 int64_t split_extent(const Extents& e) {
-  return e.turned && e.image ? e.rows * e.outer_rows : e.columns * e.outer_columns;
+  return split_extent(e, (e.turned && e.image) || (e.left_image && e.once->height.output >= 0));
 }
 
 // Into how many tasks the rows can be divided.
@@ -124,14 +137,12 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
   int64_t columns = share(e.columns * e.outer_columns, s[kColumnTasks]);
   int64_t rows = e.outer_rows > 1 ? e.rows * share(e.outer_rows, s[kRowTasks]) : e.rows / s[kRowTasks];
-  int64_t& split = e.turned && e.image ? rows : columns;
+  int64_t& split = blocks_have_rows(s, e) ? rows : columns;
   if (s[kNc] != 0) split = std::min(split, s[kNc]);
   const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
   int64_t elements = s[kPackA] ? rows * kc : 0;
-  if (s[kCopyImage])
-    elements += image_elements(*image, e.turned ? rows : columns, kc);
-  else if (s[kPackB])
-    elements += columns * kc;
+  if (s[kCopyImage]) elements += image_elements(*image, e.turned || e.left_image ? rows : columns, kc);
+  if (s[kPackB] && (!s[kCopyImage] || e.left_image)) elements += columns * kc;
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
@@ -144,14 +155,15 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
   if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
   if (!fits_columns(e, nv, machine)) return false;
-  if (s[kNc] != 0 && s[kNc] >= split_extent(e)) return false;
+  if (s[kNc] != 0 && s[kNc] >= split_extent(e, blocks_have_rows(s, e))) return false;
   if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
   if (s[kColumnTasks] > vectors * e.outer_columns) return false;
   if (s[kSkipPadding] && !(e.zeros && s[kCopyImage])) return false;
-  if (e.turned) {
-    if (s[kPackB] || (s[kCopyImage] && s[kPackA])) return false;
+  if (e.turned && s[kPackB]) return false;
+  if (e.turned || e.left_image) {
+    if (s[kCopyImage] && s[kPackA]) return false;
     if (!e.direct && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
-    if (s[kColumnTasks] > 1 && e.columns % machine.target->lanes != 0) return false;
+    if (e.turned && s[kColumnTasks] > 1 && e.columns % machine.target->lanes != 0) return false;
   } else {
     if (s[kMr] > e.rows) return false;
     if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
@@ -186,7 +198,9 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const int64_t pack_b = (e.rows <= 32 && e.right_words) || e.panels ? 0 : 1;
   // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
   const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
-  const int64_t prefetch = e.in_place && pack_b == 0 && (e.turned || !e.once) && is_large ? first(kPrefetch, 64) : 0;
+  const bool copies = e.once && !(e.left_image && e.direct);
+  const bool left = e.turned || e.left_image;  // what is copied, if anything is
+  const int64_t prefetch = e.in_place && pack_b == 0 && (left || !e.once) && is_large ? first(kPrefetch, 64) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
                                {14, 2},
@@ -200,29 +214,29 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                                {2, 1},
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
-      if (!e.turned && mr == 8 && nv == 2) continue;
+      if (!left && mr == 8 && nv == 2) continue;
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // those of two vectors may be higher
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
       // A packed or copied image should stay in the second cache.
       const int64_t depth = std::min(e.depth, int64_t{1024});
       const int64_t in_block = e.once ? image_elements(*e.once, 768, depth) : depth * 768;
-      const int64_t nc = !e.image ? 0 : in_block * bytes <= machine.l2_bytes ? 768 : 192;
+      const int64_t nc = !e.image && !(e.left_image && copies) ? 0 : in_block * bytes <= machine.l2_bytes ? 768 : 192;
       Chosen seed = {{kMr, first(kMr, mr)},
                      {kNv, vectors(nv)},
                      {kKc, kc},
-                     {kNc, e.image && nc < split_extent(e) ? nc : 0},
-                     {kPackB, e.turned ? 0
-                              : e.once ? 1
-                                       : pack_b},
+                     {kNc, nc < split_extent(e) ? nc : 0},
+                     {kPackB, e.turned          ? 0
+                              : e.once && !left ? 1
+                                                : pack_b},
                      {kPackA, e.left_words ? 0 : 1},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},
                      {kThreads, threads}};
-      if (e.once) seed.emplace_back(kCopyImage, kCopyWhole);
+      if (copies) seed.emplace_back(kCopyImage, kCopyWhole);
+      if (copies && e.zeros) seed.emplace_back(kSkipPadding, 1);
       if (e.turned) {
         seed.emplace_back(kTurnTiles, 1);
-        if (e.zeros) seed.emplace_back(kSkipPadding, 1);
         if (!e.direct && !e.once) seed.emplace_back(kPackA, 1);
       }
       add_seed(space, seed);
@@ -234,7 +248,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
 double used_lanes(const Extents& e, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
   int64_t used = e.columns, all = e.columns;
-  if (e.once && !e.turned && e.once->height.output >= 0) {
+  if (e.once && !e.turned && !e.left_image && e.once->height.output >= 0) {
     used = e.once->width.outputs * e.once->height.outputs;
     all = e.once->width.positions * (e.once->height.outputs - 1) + e.once->width.outputs;
   }
@@ -282,14 +296,15 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   const bool parallel = machine.threads > 1;
   const auto any = [&](const auto& admits) { return std::any_of(ways.begin(), ways.end(), admits); };
   const Extents& e = ways[0];
-  int64_t covers = 1;  // a turned contraction may compute a whole row of an image with the first mr that is as large
+  int64_t covers = 1;  // a whole row of an image may be computed with the first mr that is as large
   Space space;
   space.kind = "contract";
   space.axes = {
       axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14},
            [&](int64_t m) {
              const int64_t below = std::exchange(covers, m);
-             return any([&](const Extents& w) { return m <= w.rows || (w.turned && below < w.rows); });
+             return any(
+                 [&](const Extents& w) { return m <= w.rows || ((w.turned || w.left_image) && below < w.rows); });
            }),
       axis(kNv, {1, 2, 3, 4},
            [&](int64_t n) { return any([&](const Extents& w) { return fits_columns(w, n, machine); }); }),

@@ -84,6 +84,33 @@ TEST(Image, KnowsWhereItIsZeroForWholeRows) {
   EXPECT_FALSE(zeros(domain_of(14, 3, 1, 1, 1, 0.5)).has_value()) << "it is not zero outside";
 }
 
+// The same convolution of pixels that have their channels as neighbours, or as planes.
+Graph on_the_rows(bool channels_last) {
+  const std::string shape = channels_last ? "[14,14,4]" : "[4,14,14]",
+                    padded = channels_last ? "[16,16,4]" : "[4,16,16]";
+  const std::string pad = channels_last ? "[1,1,0]" : "[0,1,1]", axes = channels_last ? "[0,1]" : "[1,2]";
+  const std::string windows = channels_last ? "[14,14,4,3,3]" : "[4,14,14,3,3]", in = channels_last ? "mokli" : "kmoli";
+  return graph_of(cat("graph {\n%0 = input \"x\" : f32", shape,
+                      "\n%1 = input \"w\" : f32[4,3,3,32]\n%2 = pad %0 low=", pad, " high=", pad, " value=0 : f32",
+                      padded, "\n%3 = window %2 axes=", axes, " params=[3,1,1,3,1,1] : f32", windows,
+                      "\n%4 = contract %3 %1 \"", in, ",klin->mon\" : f32[14,14,32]\noutput \"y\" %4\n}\n"));
+}
+
+TEST(Image, OnTheRowsKnowsWhetherItsChannelsAreNeighbours) {
+  for (const bool channels_last : {false, true}) {
+    const Domain domain = analyze(on_the_rows(channels_last), test_machine()).value();
+    EXPECT_FALSE(column_image(domain, true).has_value());
+    const std::optional<Image> image = row_image(domain, true);
+    EXPECT_EQ(both(image), "3 taps in 1 planes of 16 by 1");
+    ASSERT_TRUE(image.has_value());
+    EXPECT_EQ(image->operand, 0);
+    EXPECT_EQ(image->channel >= 0, channels_last);
+    EXPECT_TRUE(zeros_around(domain, *image).has_value());
+    if (!channels_last) continue;
+    EXPECT_EQ(domain.atoms[static_cast<size_t>(image->channel)].extent, 4);
+  }
+}
+
 TEST(Image, APlaneThatEndsEarlierIsGuardedOnce) {
   // With padding a guard along the axis is there already.
   EXPECT_EQ(first_guards(*convolution(28, 3, 2, 1, 1)).size(), 2u);

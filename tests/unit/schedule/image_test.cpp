@@ -63,6 +63,44 @@ TEST(Image, RandomConvolutionsMeanTheirGraphs) {
   }
 }
 
+// The same with channels innermost: the window is on the rows' side.
+TEST(Image, RandomConvolutionsOfChannelsLastMeanTheirGraphs) {
+  int kernels = 0, windows = 0, inner = 0, rows = 0, planes = 0, skipped = 0;
+  const uint64_t first = testing::test_seed(20261127);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const int64_t panels = seed % 3 == 0 ? 0 : 16;
+    const Graph group = parsed(testing::ConvolutionText(seed, panels, true).text());
+    for (int row : {0, 2}) {  // the rows with 16 and with 4 lanes
+      const Machine machine = machine_with(row);
+      const auto domain = analyze(group, machine);
+      ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+      if (domain->cls != LoopClass::kContract) continue;
+      const auto image = row_image(*domain, true);
+      if (!image || column_image(*domain, true)) continue;
+      const Space space = space_of(group, *domain, machine).value();
+      ASSERT_NE(axis_of(space.axes, kCopyImage), nullptr);
+      ++windows;
+      inner += image->channel >= 0;
+      rows += image->height.output >= 0;
+      planes += image->width.planes > 1 || image->height.planes > 1;
+      testing::expect_meanings(
+          group, *domain, space, machine, making(kCopyImage, space, 6), &kernels,
+          [&](const Kernel&, const Point& point) { skipped += space.schedule(point)[kSkipPadding] != 0; });
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels of %d windows, %d of channels, %d with rows, %d with planes, %d skip padding\n", kernels,
+              windows, inner, rows, planes, skipped);
+  if (testing::scaled(150) >= 100) {
+    EXPECT_GT(inner, 40);
+    EXPECT_GT(rows, 40);
+    EXPECT_GT(windows - rows, 5);
+    EXPECT_GT(planes, 20);
+    EXPECT_GT(skipped, 20);
+  }
+}
+
 // Weights in panels: pixels by vectors of filters, and vectors of pixels by the filters of one panel after another.
 TEST(TurnedTiles, RandomConvolutionsMeanTheirGraphs) {
   int kernels = 0, turned = 0, copied = 0, packed = 0, skipped = 0, uneven = 0;

@@ -13,19 +13,24 @@ namespace wl::testing {
 
 class ConvolutionText {
  public:
-  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters;
-  // in a single one where they do not fill vectors.
-  explicit ConvolutionText(uint64_t seed, int64_t panels = 0) : state_(seed * kGolden + 1) {
+  // Of 1 to 3 axes, and of any type of float. panels: the weights are in panels of this many filters; in a single one
+  // where they do not fill vectors. channels_last: the image and the result have their channels as their innermost axes.
+  explicit ConvolutionText(uint64_t seed, int64_t panels = 0, bool channels_last = false) : state_(seed * kGolden + 1) {
     static constexpr const char* kTypes[] = {"f16", "bf16", "f64"};
     type_ = draw(4) == 0 ? kTypes[draw(3)] : "f32";
     const int64_t rank = 1 + draw(3), most = rank == 1 ? 90 : rank == 2 ? 19 : 8;
     const int64_t batch = 1 + draw(2), groups = draw(3) == 0 ? 2 : 1, channels = 1 + draw(5), outputs = 2 + draw(13);
-    std::vector<int64_t> image = {batch, groups, channels}, padded = image, low = {0, 0, 0}, high = low;
+    std::vector<int64_t> image = {batch}, padded = image, low = {0}, high = low;
+    const auto add_channels = [&] {
+      for (std::vector<int64_t>* shape : {&image, &padded}) shape->insert(shape->end(), {groups, channels});
+      for (std::vector<int64_t>* amounts : {&low, &high}) amounts->insert(amounts->end(), {0, 0});
+    };
+    if (!channels_last) add_channels();
     std::vector<int64_t> filters = {groups, outputs};
     if (panels > 0) filters = {groups, panels % 16 == 0 ? 1 + outputs / 6 : 1, panels};
-    std::vector<int64_t> windows = image, weights(filters.begin(), filters.end() - (panels > 0)), result = {batch};
+    std::vector<int64_t> weights(filters.begin(), filters.end() - (panels > 0)), result = {batch};
     weights.push_back(channels);
-    result.insert(result.end(), filters.begin(), filters.end());
+    if (!channels_last) result.insert(result.end(), filters.begin(), filters.end());
     std::vector<int64_t> axes, params;
     std::string spatial, taps;
     for (int64_t i = 0; i < rank; ++i) {
@@ -38,15 +43,22 @@ class ConvolutionText {
       high.push_back(after);
       result.push_back((padded.back() - reach) / stride + 1);
       weights.push_back(size);
-      axes.push_back(3 + i);
+      axes.push_back((channels_last ? 1 : 3) + i);
       params.insert(params.end(), {size, stride, dilation});
       spatial += static_cast<char>('o' + i);
       taps += static_cast<char>('r' + i);
     }
     if (panels > 0) weights.push_back(panels);
+    std::vector<int64_t> windows = {batch};
+    if (channels_last) add_channels();
+    if (!channels_last) windows.insert(windows.end(), {groups, channels});
     windows.insert(windows.end(), result.end() - rank, result.end());
+    if (channels_last) windows.insert(windows.end(), {groups, channels});
+    if (channels_last) result.insert(result.end(), filters.begin(), filters.end());
     for (int64_t i = 0; i < rank; ++i) windows.push_back(params[static_cast<size_t>(3 * i)]);
-    const std::string out = cat(panels > 0 ? "ngam" : "ngm", spatial);
+    const std::string columns = panels > 0 ? "gam" : "gm";
+    const std::string out = channels_last ? cat("n", spatial, columns) : cat("n", columns, spatial);
+    const std::string in = channels_last ? cat("n", spatial, "gc", taps) : cat("ngc", spatial, taps);
     const std::string read = panels > 0 ? cat("gac", taps, "m") : cat("gmc", taps);
     int value = add(cat("input \"x\""), image, " normal(0,1)");
     const int w = add(cat("input \"w\""), weights, " normal(0,1)");
@@ -55,11 +67,13 @@ class ConvolutionText {
           add(cat("pad %", value, list(" low", low), list(" high", high), " value=", draw(3) == 0 ? 0.5 : 0), padded);
     value = add(cat("window %", value, list(" axes", axes), list(" params", params)), windows);
     if (padded == image && draw(2) == 0) value = add(cat("tanh %", value), windows);
-    value = add(cat("contract %", value, " %", w, " \"ngc", spatial, taps, ",", read, "->", out, "\""), result);
+    value = add(cat("contract %", value, " %", w, " \"", in, ",", read, "->", out, "\""), result);
     if (draw(2) == 0) {
       const int bias = add("input \"bias\"", filters, " normal(0,1)");
-      const char* dims = panels > 0 ? " dims=[1,2,3]" : " dims=[1,2]";
-      value = add(cat("add %", value, " %", add(cat("broadcast %", bias, dims), result)), result);
+      std::vector<int64_t> dims;
+      for (size_t i = 0; i < filters.size(); ++i)
+        dims.push_back(static_cast<int64_t>(i) + (channels_last ? 1 + rank : 1));
+      value = add(cat("add %", value, " %", add(cat("broadcast %", bias, list(" dims", dims)), result)), result);
     }
     if (draw(3) == 0) value = add(cat("add %", value, " %", add("input \"residual\"", result, " normal(0,1)")), result);
     if (draw(3) == 0) value = add(cat(draw(2) == 0 ? "erf" : "abs", " %", value), result);
