@@ -103,7 +103,7 @@ void add_graph(CLI::App* sub, Options& options) {
       ->capture_default_str()
       ->type_name("T");
   sub->add_option("--cover", options.tune.cover, "which ops share a kernel at most:"
-#define WL_COVER(function, name, refines, above_greedy, simpler, most_ops, says) "\n" name ": " says
+#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) "\n" name ": " says
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
                   )

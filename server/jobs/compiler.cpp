@@ -12,6 +12,7 @@
 #include "compiler/cover/table/covers.h"
 #include "compiler/emit/emit.h"
 #include "compiler/ir/eval.h"
+#include "compiler/ir/layout/channels_last.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/text.h"
 #include "compiler/kernel/verify.h"
@@ -192,6 +193,12 @@ class RealCompiler : public Compiler {
  public:
   explicit RealCompiler(Ranker ranker = {}) : ranker_(std::make_shared<const Ranker>(std::move(ranker))) {}
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
+  absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& cover) const override {
+    WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
+    if (row->layout == CoverLayout::kOwn) return graph;
+    WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(graph));
+    return wl::simplify(stored);
+  }
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& cover,
                                             const CoverPrices& prices) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));

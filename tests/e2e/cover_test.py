@@ -8,7 +8,7 @@ import re
 import graphs
 from harness import WHOLE, Scratch, expect
 
-COVERS = ("stitched", "greedy", "planned", "contractions-alone", "one-per-op")
+COVERS = ("stitched", "greedy", "planned", "channels-last", "contractions-alone", "one-per-op")
 TUNED = COVERS if WHOLE else ("stitched", "planned")
 
 
@@ -57,9 +57,23 @@ def main():
         expect(packed["totals"]["cover_rounds"] > 0, f"products: nothing was chosen by measured times: {packed}")
         result = scratch.run("warploom", "run", bundle, "--check", "--json", "-").json()
         expect(result["correct"], f"products: {result}")
+        channels_last(scratch, file.with_name("convolutions.graph"))
         if WHOLE:
             thorough(scratch, file)
         expect(kernels["one-per-op"] >= kernels["contractions-alone"] > kernels["stitched"], str(kernels))
+
+
+def channels_last(scratch, file):
+    """A planned cover is timed whole against one that stores values channels last, whose steps make the graph as well."""
+    file.write_text(graphs.CONVOLUTIONS)
+    timed = scratch.run("warploom", "tune", file, "--cover", "planned", "--trials", 2, "--json", "-").json()["covers"]
+    expect("channels-last" in [one["name"] for one in timed], f"timed whole: {timed}")
+    bundle = scratch.path("convolutions")
+    scratch.run("warploom", "tune", file, "--cover", "channels-last", "--trials", 2, "--out", bundle)
+    for how in ("whole", "steps"):
+        result = scratch.run("warploom", "run", bundle, "--check", "--check-by", how, "--json", "-").json()
+        expect(result["correct"], f"channels last, checked by {how}: {result}")
+    expect(result["steps_make_graph"], f"channels last: {result}")
 
 
 def thorough(scratch, file):

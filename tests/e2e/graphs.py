@@ -65,6 +65,23 @@ PRODUCTS = """graph {
 }
 """
 
+# Two convolutions with weights in panels, an activation between them, and a mean of the pixels.
+CONVOLUTIONS = """graph {
+  %0 = input "x" : f32[16,9,9] normal(0,1)
+  %1 = input "w" : f32[16,3,3,32] normal(0,1)
+  %2 = input "v" : f32[32,32] normal(0,1)
+  %3 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[16,11,11]
+  %4 = window %3 axes=[1,2] params=[3,1,1,3,1,1] : f32[16,9,9,3,3]
+  %5 = contract %4 %1 "kmoli,klin->nmo" : f32[32,9,9]
+  %6 = constant 0 : f32[32,9,9]
+  %7 = max %5 %6 : f32[32,9,9]
+  %8 = contract %7 %2 "kmo,kn->nmo" : f32[32,9,9]
+  output "y" %8
+  %9 = reduce_sum %7 axes=[1,2] : f32[32]
+  output "sums" %9
+}
+"""
+
 SCALAR = """graph {
   %0 = input "x" : f32[] normal(0,1)
   %1 = input "y" : f32[] normal(0,1)

@@ -9,8 +9,8 @@ namespace wl {
 namespace {
 
 constexpr CoverRow kCovers[] = {
-#define WL_COVER(function, name, refines, above_greedy, simpler, most_ops, says) \
-  {name, says, refines, above_greedy, simpler, most_ops, make_##function},
+#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) \
+  {name, says, CoverLayout::layout, refines, above_greedy, simpler, most_ops, make_##function},
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
 };

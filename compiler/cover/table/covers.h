@@ -23,8 +23,13 @@ struct CoverRequest {
   std::function<absl::StatusOr<std::shared_ptr<const ColumnPool>>()> pool;
 };
 
+// How the values between the kernels of a cover are stored: as the graph has them, or with channels innermost
+// (compiler/ir/layout).
+enum class CoverLayout { kOwn, kChannelsLast };
+
 struct CoverRow {
   std::string_view name, says;
+  CoverLayout layout;
   bool refines, above_greedy, simpler;
   int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
@@ -36,7 +41,7 @@ std::vector<std::string> simpler_covers(const CoverRow& row);
 // ResourceExhausted when the graph has more ops than the cover takes.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
-#define WL_COVER(function, name, refines, above_greedy, simpler, most_ops, says) \
+#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) \
   absl::StatusOr<Cover> make_##function(const CoverRequest& request);
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "tests/unit/fuzz.h"
+#include "tests/unit/ir/windows.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/groups.h"
-#include "tests/unit/schedule/windows.h"
 
 namespace wl {
 namespace {
