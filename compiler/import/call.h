@@ -184,7 +184,8 @@ inline T operator-(T a) {
 inline T select(T condition, Arg yes, Arg no) {
   return apply(Op::select, {condition, yes, no});
 }
-T cast(T x, DType dtype);  // as in ONNX: to integers towards zero, to bool "not zero"
+T cast(T x, DType dtype);        // as in ONNX: to integers towards zero, to bool "not zero"
+T cast_whole(T x, DType dtype);  // the same of floats without a fraction
 
 // Ops that change shapes and order of elements.
 Shape broadcast_shape(const Call& call, const std::vector<Shape>& shapes);

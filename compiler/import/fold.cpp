@@ -48,7 +48,7 @@ std::optional<std::vector<Call::Result>> fold(const Row& row, const onnx::NodePr
     return value == nullptr ||
            (value->literal && (value->literal->is_splat() || elements(value->shape) <= kFoldElements));
   };
-  if (inputs.empty() || !std::all_of(inputs.begin(), inputs.end(), known)) return std::nullopt;
+  if (!row.folds || inputs.empty() || !std::all_of(inputs.begin(), inputs.end(), known)) return std::nullopt;
   Builder alone;
   auto results = build(row, node, version, inputs, alone, /*cache=*/false);
   if (!results.ok()) return std::nullopt;

@@ -21,6 +21,8 @@ struct Row {
   T (*build)(Call&);
   int until = kAnyLater;  // last opset version for which the function holds
   std::string_view domain = "";
+  // Whether known inputs are computed with while importing. Weights that stay bytes can be multiplied as bytes.
+  bool folds = true;
 };
 
 std::span<const Row> rows();  // returns kRows

@@ -85,6 +85,10 @@ T cast(T x, DType dtype) {
   if (is_float(x.dtype()) && !is_float(dtype)) {
     x = select(apply(Op::lt, {x, 0.0}), apply(Op::ceil, {x}), apply(Op::floor, {x}));
   }
+  return cast_whole(x, dtype);
+}
+
+T cast_whole(T x, DType dtype) {
   return x.call().checked(x.call().builder().cast(x.id(), dtype));
 }
 

@@ -241,6 +241,30 @@ inline const std::vector<Golden> kGoldens = {
   %11 = mul %5 %10 : f32[96,80]
   output "y" %11
 })"},
+    {"byte_product",  // quantised: bytes to bytes, scaled by column
+     "cpu:avx512_vnni",
+     {},
+     R"(graph {
+  %0 = input "a" : u8[96,16,4] uniform(0,255)
+  %1 = input "w" : i8[2,16,32,4] uniform(-128,127)
+  %2 = input "sums" : i32[2,32] uniform(-9999,9999)
+  %3 = input "scale" : f32[2,32] normal(0,1)
+  %4 = contract %0 %1 "mkj,pkqj->mpq" : i32[96,2,32]
+  %5 = broadcast %2 dims=[1,2] : i32[96,2,32]
+  %6 = sub %4 %5 : i32[96,2,32]
+  %7 = cast %6 : f32[96,2,32]
+  %8 = broadcast %3 dims=[1,2] : f32[96,2,32]
+  %9 = mul %7 %8 : f32[96,2,32]
+  %10 = round %9 : f32[96,2,32]
+  %11 = constant 7 : f32[96,2,32]
+  %12 = add %10 %11 : f32[96,2,32]
+  %13 = constant 0 : f32[96,2,32]
+  %14 = max %12 %13 : f32[96,2,32]
+  %15 = constant 255 : f32[96,2,32]
+  %16 = min %14 %15 : f32[96,2,32]
+  %17 = cast %16 : u8[96,2,32]
+  output "y" %17
+})"},
     {"bf16_product",
      "cpu:avx512_bf16",
      {},

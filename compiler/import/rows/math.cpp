@@ -210,7 +210,7 @@ T quantize(Call& c) {
   const double high = std::ldexp(1, is_signed ? bits - 1 : bits) - 1;
   T scaled = apply(Op::round, {x / cast(per_axis(c, c.in(1), x), x.dtype())});
   if (c.has(2)) scaled = scaled + cast(per_axis(c, c.in(2), x), x.dtype());
-  return cast(apply(Op::min, {apply(Op::max, {scaled, low}), high}), dtype);
+  return cast_whole(apply(Op::min, {apply(Op::max, {scaled, low}), high}), dtype);
 }
 
 }  // namespace wl::onnx_import

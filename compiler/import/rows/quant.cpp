@@ -39,13 +39,13 @@ T store(T x, T scale, T zero, DType dtype) {
   // The rest is computed in integers, which are exact. A clamp to twice the largest range loses nothing.
   const double most = 2 * (high - low);
   T y = apply(Op::round, {x / cast(scale, x.dtype())});
-  y = cast(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
+  y = cast_whole(apply(Op::min, {apply(Op::max, {y, -most}), most}), DType::i32);
   if (zero.valid()) y = y + cast(zero, DType::i32);
   return cast(apply(Op::min, {apply(Op::max, {y, low}), high}), dtype);
 }
 
 T zero_point(T low, T scale) {
-  return cast(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / scale}), 0.0}), 255.0}), DType::u8);
+  return cast_whole(apply(Op::min, {apply(Op::max, {apply(Op::round, {-low / scale}), 0.0}), 255.0}), DType::u8);
 }
 
 T real(T x, const Quantised& q, DType dtype) {

@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
     {"Clip", 6, clip},
     {"Cos", 7, one<Op::cos>},
     {"Cosh", 9, [](Call& c) { return (exp(c.in(0)) + exp(-c.in(0))) * 0.5; }},
-    {"DequantizeLinear", 10, dequantize},
+    {"DequantizeLinear", 10, dequantize, kAnyLater, "", /*folds=*/false},
     {"Div", 1, two<Op::div>},
     {"Dropout", 7, dropout},
     {"DynamicQuantizeLinear", 11, dynamic_quantize},

@@ -54,5 +54,6 @@ Result contract_letters(Builder& to, const Node& node);
 Result scale_product(Builder& to, const Node& node);
 Result scale_scale(Builder& to, const Node& node);
 Result scale_contract(Builder& to, const Node& node);
+Result byte_products(Builder& to, const Node& node);
 
 }  // namespace wl::rule

@@ -50,6 +50,8 @@ constexpr Rule kRules[] = {
     {"sigmoid", "1 / (1 + exp(-x)) -> sigmoid(x)", rule::sigmoid},
     {"scale-product", "(x * 2^k) * y -> (x * y) * 2^k", rule::scale_product},
     {"scale-scale", "(x * c) * d -> x * (c * d)", rule::scale_scale},
+    {"byte-products", "contract((a - za) * s, (b - zb) * t), of bytes -> (contract(a, b) - sums of them) * (s * t)",
+     rule::byte_products},
     {"scale-contract", "contract(x * c, y) -> contract(x, y) * c", rule::scale_contract},
     {"hoist-broadcast", "f(broadcast a, broadcast b) -> broadcast f(a, b)", rule::hoist_broadcast},
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",
@@ -188,6 +190,17 @@ absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, s
     if (!rewrite.changed()) return current;
   }
   return current;
+}
+
+absl::StatusOr<Graph> with_byte_products(const Graph& graph) {
+  // The others show it what is constant.
+  const std::set<std::string, std::less<>> wanted = {"commute",       "add-zero",      "cast-same",    "fold-constants",
+                                                     "view-constant", "identity-view", "byte-products"};
+  std::set<std::string, std::less<>> disabled, fired;
+  for (const Rule& rule : kRules)
+    if (!wanted.contains(rule.name)) disabled.emplace(rule.name);
+  WL_ASSIGN_OR_RETURN(Graph changed, simplify(graph, disabled, &fired));
+  return fired.contains("byte-products") ? std::move(changed) : graph;
 }
 
 }  // namespace wl

@@ -31,4 +31,7 @@ std::span<const Rule> rules();  // returns kRules
 absl::StatusOr<Graph> simplify(const Graph& graph, const std::set<std::string, std::less<>>& disabled = {},
                                std::set<std::string, std::less<>>* fired = nullptr, int* rounds = nullptr);
 
+// Applies the rule byte-products, and no other to a graph without such products.
+absl::StatusOr<Graph> with_byte_products(const Graph& graph);
+
 }  // namespace wl

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/rules/rules.h"
 #include "compiler/ir/weights/factors.h"
 #include "compiler/ir/weights/panels.h"
 
@@ -227,7 +228,9 @@ absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputRead
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            WeightOrder order) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
-  WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(graph, weights));
+  // What products of bytes ask of the weights is known only once they are products of bytes.
+  WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
+  WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
   return Cutter(moved, weights, order).run();
 }
 

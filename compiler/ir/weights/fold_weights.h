@@ -1,7 +1,8 @@
 // Values that a model computes from its weights alone are computed once, before the first run. The graph is cut into a
-// part that every run computes and a part that computes its folded weights. Before the cut, a factor per slice of a
-// product (such as a batch norm after a convolution) moves into the product's weights, past any adds and views between.
-// Weights can be put into the order in which the micro-kernels of products read them (panels.h).
+// part that every run computes and a part that computes its folded weights. Before the cut, products of dequantised
+// integers become products of the integers, and a factor per slice of a product (such as a batch norm after a
+// convolution) moves into the product's weights, past any adds and views between. Weights can be put into the order in
+// which the micro-kernels of products read them (panels.h).
 #pragma once
 
 #include <optional>

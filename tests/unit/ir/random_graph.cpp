@@ -168,8 +168,31 @@ class Generator {
     }
   }
 
+  // Returns what integers of eight bits stand for: scale * (bytes - zero), sometimes with a scale per column, or
+  // padded.
+  NodeId dequantised(Shape shape, DType dtype) {
+    const bool is_signed = chance(50);
+    NodeId x = input(shape, is_signed ? DType::i8 : DType::u8, {.low = is_signed ? -3 : 0, .high = 5});
+    if (x < 0) return -1;
+    x = add({.op = Op::cast, .dtype = dtype, .operands = {x}});
+    if (chance(70)) x = apply(Op::sub, {x, splat(static_cast<double>(below(3)), x)});
+    const NodeId scales = is_float(dtype) && chance(50) ? input({shape.back()}, dtype) : -1;
+    if (scales >= 0) x = apply(Op::mul, {x, broadcast(scales, shape, 1)});
+    if (scales < 0 && is_float(dtype)) x = apply(Op::mul, {x, splat(0.25, x)});
+    const int64_t low = below(3);
+    return chance(50) ? x : add({.op = Op::pad, .operands = {x}, .ints = {low, 0}, .ints2 = {2 - low, 0}});
+  }
+  void dequantised_product() {
+    const DType dtype = chance(70) ? DType::f32 : DType::i32;
+    const int64_t k = 1 + below(4);
+    const NodeId a = dequantised({1 + below(4), k}, dtype), b = dequantised({k, 1 + below(4)}, dtype);
+    const std::string wanted[] = {"mk,kn->mn", "mk,kn->nm", "km,kn->mn", "mk,nk->mn"};
+    if (a >= 0 && b >= 0) add({.op = Op::contract, .operands = {a, b}, .text = wanted[below(4)]});
+  }
+
   void any_node() {
     if (chance(8)) return idiom();
+    if (chance(2)) return dequantised_product();
     const OpInfo& row = ops()[static_cast<size_t>(below(static_cast<int64_t>(ops().size())))];
     switch (chance(35) ? OpClass::kView : row.cls) {
       case OpClass::kLeaf:

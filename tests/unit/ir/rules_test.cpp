@@ -221,6 +221,18 @@ const Case kCases[] = {
      "%1 = constant 1.5 : f32[4,6]\n%2 = mul %0 %1 : f32[4,6]\n"},
     {"scale-contract", [](Builder& b, NodeId x) { return b.contract(b.mul(x, splat(b, 3)), x, "mk,nk->mn"); },
      "%1 = contract %0 %0 \"mk,nk->mn\" : f32[4,4]\n%2 = constant 3 : f32[4,4]\n%3 = mul %1 %2 : f32[4,4]\n"},
+    {"byte-products",
+     [](Builder& b, NodeId x) {
+       const NodeId a = b.input("a", DType::u8, {5, 4}), w = b.input("w", DType::i8, {4, 6});
+       const NodeId numbers = b.mul(b.sub(b.cast(a, DType::f32), splat(b, 7)), splat(b, 0.5));
+       const NodeId scales = b.reduce(Op::reduce_max, x, {0});
+       return b.contract(numbers, b.mul(b.cast(w, DType::f32), b.broadcast(scales, {4, 6}, {1})), "mk,kn->mn");
+     },
+     "%1 = input \"a\" : u8[5,4] uniform(0,2)\n%2 = input \"w\" : i8[4,6] uniform(0,2)\n%3 = reduce_max %0 axes=[0] : "
+     "f32[6]\n%4 = contract %1 %2 \"mk,kn->mn\" : i32[5,6]\n%5 = cast %2 : i32[4,6]\n%6 = reduce_sum %5 axes=[0] : "
+     "i32[6]\n%7 = constant 7 : i32[6]\n%8 = mul %6 %7 : i32[6]\n%9 = broadcast %8 dims=[1] : i32[5,6]\n%10 = sub %4 "
+     "%9 : i32[5,6]\n%11 = cast %10 : f32[5,6]\n%12 = constant 0.5 : f32[6]\n%13 = mul %3 %12 : f32[6]\n%14 = "
+     "broadcast %13 dims=[1] : f32[5,6]\n%15 = mul %11 %14 : f32[5,6]\n"},
     {"one-over", [](Builder& b, NodeId x) { return b.div(splat(b, 1), x); }, "%1 = rcp %0 : f32[4,6]\n"},
     {"rcp-sqrt", [](Builder& b, NodeId x) { return b.elementwise(Op::rcp, {b.elementwise(Op::sqrt, {x})}); },
      "%1 = rsqrt %0 : f32[4,6]\n"},
