@@ -265,6 +265,18 @@ inline const std::vector<Golden> kGoldens = {
   %17 = cast %16 : u8[96,2,32]
   output "y" %17
 })"},
+    {"byte_convolution",  // an image that is copied in words of four channels, its zero point around it
+     "cpu:avx512_vnni",
+     {{"turn_tiles", 1}, {"copy_image", 2}, {"mr", 14}, {"nv", 2}, {"pack_b", 0}, {"pack_a", 0}},
+     R"(graph {
+  %0 = input "x" : u8[8,12,14] uniform(0,255)
+  %1 = input "w" : i8[2,3,3,32,4] uniform(-128,127)
+  %2 = pad %0 low=[0,1,1] high=[0,1,1] value=3 : u8[8,14,16]
+  %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : u8[8,12,14,3,3]
+  %4 = reshape %3 : u8[2,4,12,14,3,3]
+  %5 = contract %4 %1 "kjhwrs,krsqj->qhw" : i32[32,12,14]
+  output "y" %5
+})"},
     {"bf16_product",
      "cpu:avx512_bf16",
      {},

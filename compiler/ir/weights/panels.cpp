@@ -73,6 +73,9 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   const int64_t width = panel_columns(shape[axis]);
   if (!rows || width == 0) return std::nullopt;
 
+  const size_t first = rows->find('.') + 1;
+  // Neighbours in words are the channels of a convolution, since windows slide along what it sums after them.
+  const char deepest = einsum->out.back() == column ? rows->back() : (*rows)[first];
   std::string split = weight, reads = *rows + column, out = einsum->out;
   std::string reads_other = other;
   WeightPanels result{
@@ -87,10 +90,8 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
     result.split.insert(result.split.begin() + static_cast<std::ptrdiff_t>(axis), shape[axis] / width);
   }
   const auto dtype = [&](int operand) { return graph.nodes[product.operands[operand]].dtype; };
-  // Windows slide along what a convolution sums.
-  const bool words = sum_of_dot(dtype(0), dtype(1)) && einsum->out.back() == column;
-  const int word = words ? elements_of_word(dtype(0)) : 1;
-  const char deepest = reads[reads.size() - 2], element = unused_letter(*einsum, panel);
+  const int word = sum_of_dot(dtype(0), dtype(1)) ? elements_of_word(dtype(0)) : 1;
+  const char element = unused_letter(*einsum, panel);
   if (word > 1 && element != 0 && shape[weight.find(deepest)] % word == 0 && has(other, deepest)) {
     split_words(split, result.split, deepest, element, word);
     split_words(reads_other, result.other, deepest, element, word);

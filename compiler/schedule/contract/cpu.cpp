@@ -32,7 +32,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       whole_(turned_ ? *turned_ : domain),
       image_(copied_image(domain, schedule)),
       slides_on_rows_(image_ && image_->operand != domain.right_operand()),
-      dot_(image_ || turned_ ? std::nullopt : dot_of(group, domain, machine)),
+      dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, image_)),
       flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, dot_, schedule, machine.target->lanes)
                 ? flat_columns(domain)
                 : std::nullopt),

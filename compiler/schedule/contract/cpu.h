@@ -69,6 +69,7 @@ class CpuContract {
   void prepare_image();
   void allocate_image();
   void copy_image(const Place& place, int64_t k_extent);
+  bool is_inner(AtomId atom) const;
   void open_planes(const Place& place, int64_t k_extent, Place& at, Affine& offset);
   Affine tap_in_image(const std::vector<Affine>& turns);
   Affine open_taps(VarId var, const Place& place);
@@ -112,7 +113,8 @@ class CpuContract {
   void pack_words(const Side& side, const Domain& domain, const Place& place, int64_t k_extent, AtomId along,
                   int64_t width, int lanes, Affine offset, int64_t pitch,
                   const std::vector<std::vector<Affine>>& bound);
-  void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset);
+  void each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body);
+  void store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch);
   // How far a turn of a loop over k goes along its atom, and how many turns go as far as `extent`.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }

@@ -5,7 +5,8 @@
 
 namespace wl {
 
-std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine) {
+std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine,
+                          const std::optional<Image>& copied) {
   const Node& product = group.nodes[domain.contract];
   const DType a = group.nodes[product.operands[0]].dtype, b = group.nodes[product.operands[1]].dtype;
   if (!sum_of_dot(a, b)) return std::nullopt;
@@ -14,7 +15,9 @@ std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machin
   int most = -1;
   for (const AtomId atom : domain.reduced) {
     const Dot dot{atom, elements_of_word(a)};
-    if (domain.atoms[atom].extent < dot.group || (!fast && !has_rows_of_words(domain, dot))) continue;
+    const int64_t least = copied ? dot.group / 2 + 1 : dot.group;
+    if (domain.atoms[atom].extent < least || (!fast && !has_rows_of_words(domain, dot))) continue;
+    if (copied && copied->is_tap(atom)) continue;
     int words = 0;  // operands that need not be packed; rows matter most, since few of them are packed in vain
     for (const int side : {0, 1})
       if (has_words(domain, domain.operands[domain.contract][side], dot))
@@ -55,24 +58,29 @@ void CpuContract::pack_words(const Side& side, const Domain& domain, const Place
     stride *= i == 0 ? turns_of(0, k_block_) : turns_of(i);
   }
   const int64_t extent = along_words == 0 ? k_extent : domain_.atoms[dot_->k_atom].extent;
-  const int64_t whole = extent / dot_->group, rest = extent % dot_->group;
-  const auto store = [&](const Affine& turn, int64_t elements) {
+  each_word(k_vars_[along_words], extent, [&](const Affine& turn, int64_t elements) {
     Place first = at;
     first[dot_->k_atom] = sum(first[dot_->k_atom], turn, dot_->group);
     const TileExpr expr{group_, domain, out_, first, -1, along, 1, width, lanes, bound, true, {}, nullptr, {}};
-    store_words(side, expr, elements, sum(offset, turn, word_stride));
-  };
-  if (whole > 0) {
-    out_.open_loop(k_vars_[along_words], {fixed(whole)});
-    store(affine(k_vars_[along_words]), dot_->group);
-    out_.close_loop();
-  }
-  if (rest > 0) store(fixed(whole), rest);
+    store_words(side, expr, elements, sum(offset, turn, word_stride), 0);
+  });
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
 }
 
-// Stores words whose first elements are where `first` is; elements beyond `elements` are zero.
-void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset) {
+// Calls the body for every word of so many elements, inside a loop over the whole ones, and with how many it has.
+void CpuContract::each_word(VarId var, int64_t elements, const std::function<void(const Affine&, int64_t)>& body) {
+  const int64_t whole = elements / dot_->group, rest = elements % dot_->group;
+  if (whole > 0) {
+    out_.open_loop(var, {fixed(whole)});
+    body(affine(var), dot_->group);
+    out_.close_loop();
+  }
+  if (rest > 0) body(fixed(whole), rest);
+}
+
+// Stores words whose first elements are where `first` is; elements beyond `elements` are zero. `pitch`: as in
+// store_packed.
+void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t elements, Affine offset, int64_t pitch) {
   const DType dtype = group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
   const TileId words = first.tile(DType::u32);
   if (side.words && elements == dot_->group) {
@@ -94,7 +102,7 @@ void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t e
   Slice to;
   to.buffer = side.buffer;
   to.offset = std::move(offset);
-  to.strides = {0, 1};
+  to.strides = {pitch, 1};
   out_.push(store_instr(words, std::move(to), false));
 }
 

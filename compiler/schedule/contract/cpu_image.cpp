@@ -17,9 +17,10 @@ void CpuContract::prepare_image() {
   columns_total_ = (image_->height.outputs - 1) * row_pitch_ + width.outputs;
 }
 
-// How many planes, or channels, of a k atom the copy has.
+// How many planes, or channels, of a k atom the copy has: words of them where there are words.
 int64_t CpuContract::turns_in_image(size_t k) const {
-  return k == 0 && !image_->is_tap(k_atoms_[0]) ? k_block_ : image_->domain.atoms[k_atoms_[k]].extent;
+  if (k == 0 && !image_->is_tap(k_atoms_[0])) return turns_of(0, k_block_);
+  return turns_of(k, image_->domain.atoms[k_atoms_[k]].extent);
 }
 
 void CpuContract::allocate_image() {
@@ -41,34 +42,39 @@ void CpuContract::allocate_image() {
     put([&](AtomId atom) { return atom == image_->channel; });
     put([&](AtomId atom) { return !image_->is_tap(atom); });
     // Pixels a multiple of 512 bytes apart would share few cache sets.
-    if (pitch * size_of(dtype_) % 512 == 0) pitch += line;
+    if (pitch * size_of(packed_dtype()) % 512 == 0) pitch += line;
   }
   position_pitch_ = pitch;
   row_pitch_ = positions * position_pitch_;
   // Planes begin at cache lines, and not a multiple of 4096 bytes apart, which would share cache sets.
   pitch = (rows * row_pitch_ + line - 1) / line * line;
-  if (pitch * size_of(dtype_) % 4096 == 0) pitch += line;
+  if (pitch * size_of(packed_dtype()) % 4096 == 0) pitch += line;
   const int64_t plane = pitch;
   put([](AtomId) { return true; });
   // The last panel may read beyond the last plane.
   const int64_t reach =
       rows_are_pixels() ? 0 : columns + (height_ >= 0 ? image_->height.halo() * row_pitch_ : 0) + halo;
-  image_side().buffer =
-      out_.shared(rows_are_pixels() ? "a_image" : "b_image", dtype_, {pitch + std::max<int64_t>(0, reach - plane)});
+  image_side().buffer = out_.shared(rows_are_pixels() ? "a_image" : "b_image", packed_dtype(),
+                                    {pitch + std::max<int64_t>(0, reach - plane)});
 }
 
-// Opens loops over what the copy has of the k atoms, without the one whose elements are neighbours in it.
+// Whether elements along an atom are neighbours in the copy, so that no loop goes over them.
+bool CpuContract::is_inner(AtomId atom) const {
+  return atom == image_->channel || (dot_ && atom == dot_->k_atom);
+}
+
+// Opens loops over what the copy has of the k atoms, without those whose elements are neighbours in it.
 void CpuContract::open_planes(const Place& place, int64_t k_extent, Place& at, Affine& offset) {
   at = place;
   for (size_t i = 0; i < k_atoms_.size(); ++i) {
     const AtomId atom = k_atoms_[i];
-    if (atom == image_->channel) continue;
+    if (is_inner(atom)) continue;
     const bool blocked = i == 0 && !image_->is_tap(atom);
     out_.open_loop(k_vars_[i], {fixed(blocked ? k_extent : image_->domain.atoms[atom].extent)});
     at[atom] = sum(at[atom], affine(k_vars_[i]));
   }
   for (size_t i = k_atoms_.size(); i-- > 0;)
-    if (k_atoms_[i] != image_->channel) offset = sum(offset, affine(k_vars_[i], plane_pitches_[i]));
+    if (!is_inner(k_atoms_[i])) offset = sum(offset, affine(k_vars_[i], plane_pitches_[i]));
 }
 
 // Copies what this block reads of the image after the elementwise work on it: plane by plane, or row by row where
@@ -101,24 +107,37 @@ void CpuContract::copy_image(const Place& place, int64_t k_extent) {
   const int64_t across = channel >= 0 ? channels : positions, down = channel >= 0 ? positions : rows;
   std::vector<std::vector<Affine>> bound;
   if (!left.empty()) bound = (channel >= 0 || height_ >= 0) ? std::vector{left, {}} : std::vector{{}, left};
-  TileExpr expr{group_,
-                domain,
-                out_,
-                at,
-                channel >= 0 ? width : height_,
-                channel >= 0 ? channel : width,
-                down,
-                across,
-                across > 1 ? machine_.target->lanes : 1,
-                std::move(bound),
-                true,
-                {},
-                nullptr,
-                {}};
-  store_packed(image_side(), std::move(expr), std::move(offset), channel >= 0 ? position_pitch_ : row_pitch_);
+  const int lanes = across > 1 ? machine_.target->lanes : 1;
+  const auto part = [&](Place first) {
+    return TileExpr{group_,
+                    domain,
+                    out_,
+                    std::move(first),
+                    channel >= 0 ? width : height_,
+                    channel >= 0 ? channel : width,
+                    down,
+                    across,
+                    lanes,
+                    bound,
+                    true,
+                    {},
+                    nullptr,
+                    {}};
+  };
+  if (dot_) {
+    const size_t words = static_cast<size_t>(std::ranges::find(k_atoms_, dot_->k_atom) - k_atoms_.begin());
+    const int64_t elements = words == 0 ? k_extent : domain.atoms[dot_->k_atom].extent;
+    each_word(k_vars_[words], elements, [&](const Affine& turn, int64_t full) {
+      Place first = at;
+      first[dot_->k_atom] = sum(first[dot_->k_atom], turn, dot_->group);
+      store_words(image_side(), part(std::move(first)), full, sum(offset, turn, plane_pitches_[words]), row_pitch_);
+    });
+  } else {
+    store_packed(image_side(), part(at), std::move(offset), channel >= 0 ? position_pitch_ : row_pitch_);
+  }
   if (each_row) out_.close_loop();
   for (const AtomId atom : k_atoms_)
-    if (atom != channel) out_.close_loop();
+    if (!is_inner(atom)) out_.close_loop();
 }
 
 // Opens a loop over those taps of a row of outputs that are inside of the image; returns which tap a turn is.

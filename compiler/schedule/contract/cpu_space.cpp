@@ -58,7 +58,7 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, const 
   out.turned = turn;
   const Domain given = turn ? turned(original) : original;
   const int64_t lanes = machine.target->lanes;
-  if (!turn) out.dot = dot_of(group, original, machine);
+  out.dot = dot_of(group, given, machine);
   out.panels = is_in_panels(given, out.dot, turn ? kWidestPanel : kMostVectors * lanes);
   const Domain::Operand& right = given.operands[given.contract][given.right_operand()];
   out.in_place = right.is_direct() && !given.n.empty() && right.access.strides[given.n.back()] == 1;
@@ -162,7 +162,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
-    if (!e.direct && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
+    if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
     if (e.turned && s[kColumnTasks] > 1 && e.columns % machine.target->lanes != 0) return false;
   } else {
     if (s[kMr] > e.rows) return false;
@@ -228,7 +228,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                      {kPackB, e.turned          ? 0
                               : e.once && !left ? 1
                                                 : pack_b},
-                     {kPackA, e.left_words ? 0 : 1},
+                     {kPackA, e.left_words || (e.turned && e.once) ? 0 : 1},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compiler/plan/domain.h"
+#include "compiler/plan/image.h"
 
 namespace wl {
 
@@ -14,8 +15,10 @@ struct Dot {
 
 // How the contraction of a domain is computed with words; nullopt where it is not. A machine without such an
 // instruction multiplies words only if the right operand has rows of them, as weights in panels have: unpacking words
-// in registers takes less than packing the operand in every call.
-std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine);
+// in registers takes less than packing the operand in every call. `copied`: an operand is copied as an image, whose
+// elements through one tap are words; channels that fill most of a word are then filled up with zeros.
+std::optional<Dot> dot_of(const Graph& group, const Domain& domain, const Machine& machine,
+                          const std::optional<Image>& copied = std::nullopt);
 
 // Whether the right operand has rows of words in memory, so that it need not be packed.
 bool has_rows_of_words(const Domain& domain, const Dot& dot);

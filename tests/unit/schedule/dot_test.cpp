@@ -7,6 +7,7 @@
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/windows.h"
 
 namespace wl {
 namespace {
@@ -42,7 +43,8 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
       const auto dot = dot_of(group, *domain, machine);
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
-                                 const bool words = dot && space.schedule(point)[kTurnTiles] == 0;
+                                 const bool turn = space.schedule(point)[kTurnTiles] != 0;
+                                 const bool words = (turn ? dot_of(group, turned(*domain), machine) : dot).has_value();
                                  EXPECT_EQ(dots_in(kernel.body) > 0, words);
                                  (dot ? dots : without) += 1;
                                  panels += dot && machine.target->name == "cpu:generic";
@@ -57,6 +59,48 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
   if (testing::scaled(200) >= 50) {
     EXPECT_GT(dots, 50);
     EXPECT_GT(without, 20);
+    EXPECT_GT(panels, 4);
+  }
+}
+
+// Images are copied in words, turned or not, with strides, and with channels that do not fill a word.
+TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
+  int kernels = 0, dots = 0, copied = 0, turns = 0, panels = 0;
+  const uint64_t first = testing::test_seed(20261127);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group =
+        parsed(testing::ConvolutionText(seed, seed % 4 == 0 ? 0 : 32, /*channels_last=*/false, /*bytes=*/true).text());
+    for (const char* target : {"cpu:avx512_vnni", "cpu:generic"}) {
+      const Machine machine = machine_with(std::string_view(target));
+      const auto domain = analyze(group, machine);
+      ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+      if (domain->cls != LoopClass::kContract) continue;
+      const Space space = space_of(group, *domain, machine).value();
+      std::vector<Point> points, all;
+      space.enumerate([&](const Point& point) {
+        if (space.schedule(point)[kCompiler] == 0) all.push_back(point);
+        return true;
+      });
+      uint64_t state = seed;
+      for (int i = 0; i < 6 && !all.empty(); ++i) points.push_back(all[split_mix(state) % all.size()]);
+      testing::expect_meanings(group, *domain, space, machine, points, &kernels,
+                               [&](const Kernel& kernel, const Point& point) {
+                                 if (dots_in(kernel.body) == 0) return;
+                                 const Schedule s = space.schedule(point);
+                                 ++dots;
+                                 copied += s[kCopyImage] != 0;
+                                 turns += s[kTurnTiles] != 0;
+                                 panels += machine.target->name == "cpu:generic";
+                               });
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels, %d with words: %d of copied images, %d of turned tiles, %d on any machine\n", kernels, dots,
+              copied, turns, panels);
+  if (testing::scaled(150) >= 30) {
+    EXPECT_GT(copied, 20);
+    EXPECT_GT(turns, 20);
     EXPECT_GT(panels, 4);
   }
 }
