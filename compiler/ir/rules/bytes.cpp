@@ -1,4 +1,5 @@
-// The rule that multiplies quantised integers as they are, instead of the numbers that they stand for.
+// Rules of quantised integers: they are multiplied as they are, instead of the numbers that they stand for, and those
+// that are quantised again with the scale that they have stay what they are.
 #include <algorithm>
 #include <cmath>
 
@@ -265,6 +266,30 @@ Result byte_products(Builder& to, const Node& node) {
   if (!einsum.ok()) return std::nullopt;
   Product product(to, node, *std::move(einsum));
   return product.is_plain() ? product.run() : std::nullopt;
+}
+
+// The quotient is so near to the integer that it is rounded to that.
+Result requantise(Builder& to, const Node& node) {
+  if (node.op != Op::cast || !is_byte(node.dtype)) return std::nullopt;
+  const double low = node.dtype == DType::i8 ? -128 : 0, high = low + 255;
+  NodeId at = node.operands[0];
+  // Steps to the first operand of this op, whose other one is a constant; returns that, or `otherwise`.
+  const auto step = [&](Op op, double otherwise) {
+    const Node& x = to.node(at);
+    if (x.op != op || to.node(x.operands[1]).op != Op::constant) return otherwise;
+    at = x.operands[0];
+    return to.node(x.operands[1]).value;
+  };
+  if (step(Op::min, high) < high || step(Op::max, low) > low) return std::nullopt;
+  const double zero = step(Op::add, 0);
+  if (to.node(at).op != Op::round) return std::nullopt;
+  at = to.node(at).operands[0];
+  const double by = step(Op::div, 1), scale = step(Op::mul, 1);
+  if (by != scale || !is_moderate(scale) || step(Op::add, 0) != -zero) return std::nullopt;
+  const Node& wide = to.node(at);
+  if (wide.op != Op::cast || !is_scaled(wide.dtype) || zero != std::floor(zero) || std::fabs(zero) > 255)
+    return std::nullopt;
+  return to.node(wide.operands[0]).dtype == node.dtype ? Result(wide.operands[0]) : std::nullopt;
 }
 
 }  // namespace wl::rule

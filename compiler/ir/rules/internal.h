@@ -55,5 +55,6 @@ Result scale_product(Builder& to, const Node& node);
 Result scale_scale(Builder& to, const Node& node);
 Result scale_contract(Builder& to, const Node& node);
 Result byte_products(Builder& to, const Node& node);
+Result requantise(Builder& to, const Node& node);
 
 }  // namespace wl::rule

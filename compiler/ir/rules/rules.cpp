@@ -52,6 +52,7 @@ constexpr Rule kRules[] = {
     {"scale-scale", "(x * c) * d -> x * (c * d)", rule::scale_scale},
     {"byte-products", "contract((a - za) * s, (b - zb) * t), of bytes -> (contract(a, b) - sums of them) * (s * t)",
      rule::byte_products},
+    {"requantise", "round((x - z) * s / s) + z, clamped to the bytes that x has -> x", rule::requantise},
     {"scale-contract", "contract(x * c, y) -> contract(x, y) * c", rule::scale_contract},
     {"hoist-broadcast", "f(broadcast a, broadcast b) -> broadcast f(a, b)", rule::hoist_broadcast},
     {"take-elementwise", "take_along of f(a, b) -> f(take_along a, take_along b), when that takes fewer elements",

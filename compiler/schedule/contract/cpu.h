@@ -6,8 +6,8 @@
 // too many registers, in L1.
 //
 // Where the machine multiplies words of narrow elements (dot.h), a turn of the loop over one k atom takes a word of
-// each operand: packed copies are words, and an operand in which the elements of a word are neighbours is read as it
-// is.
+// each operand: packed copies, and copied images, are words, and an operand in which the elements of a word are
+// neighbours is read as it is.
 //
 // Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
 // copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads

@@ -190,9 +190,24 @@ class Generator {
     if (a >= 0 && b >= 0) add({.op = Op::contract, .operands = {a, b}, .text = wanted[below(4)]});
   }
 
+  void requantised() {
+    const bool is_signed = chance(50);
+    const auto zero = static_cast<double>(below(3)), scale = below(2) ? 0.3 : 3.0;
+    const NodeId bytes =
+        input(random_shape(), is_signed ? DType::i8 : DType::u8, {.low = is_signed ? -3 : 0, .high = 5});
+    NodeId x = add({.op = Op::cast, .dtype = DType::f32, .operands = {bytes}});
+    x = apply(Op::mul, {apply(Op::add, {x, splat(-zero, x)}), splat(scale, x)});
+    x = apply(Op::round, {apply(Op::div, {x, splat(below(9) ? scale : 2, x)})});
+    x = apply(Op::add, {x, splat(below(9) ? zero : 4, x)});
+    x = apply(Op::max, {x, splat(is_signed ? -128 : below(9) ? 0 : 1, x)});
+    x = apply(Op::min, {x, splat(is_signed ? 127 : 255, x)});
+    add({.op = Op::cast, .dtype = node(bytes).dtype, .operands = {x}});
+  }
+
   void any_node() {
     if (chance(8)) return idiom();
-    if (chance(2)) return dequantised_product();
+    if (!options_.f32_only && chance(2)) return dequantised_product();
+    if (!options_.f32_only && chance(1)) return requantised();
     const OpInfo& row = ops()[static_cast<size_t>(below(static_cast<int64_t>(ops().size())))];
     switch (chance(35) ? OpClass::kView : row.cls) {
       case OpClass::kLeaf:

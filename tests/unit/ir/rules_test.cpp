@@ -233,6 +233,15 @@ const Case kCases[] = {
      "i32[6]\n%7 = constant 7 : i32[6]\n%8 = mul %6 %7 : i32[6]\n%9 = broadcast %8 dims=[1] : i32[5,6]\n%10 = sub %4 "
      "%9 : i32[5,6]\n%11 = cast %10 : f32[5,6]\n%12 = constant 0.5 : f32[6]\n%13 = mul %3 %12 : f32[6]\n%14 = "
      "broadcast %13 dims=[1] : f32[5,6]\n%15 = mul %11 %14 : f32[5,6]\n"},
+    {"requantise",
+     [](Builder& b, NodeId) {
+       const NodeId q = b.input("q", DType::u8, {5, 4});
+       NodeId x = b.mul(b.add(b.cast(q, DType::f32), splat(b, -7)), splat(b, 0.3));
+       x = b.add(b.elementwise(Op::round, {b.div(x, splat(b, 0.3))}), splat(b, 7));
+       x = b.elementwise(Op::min, {b.elementwise(Op::max, {x, splat(b, 0)}), splat(b, 255)});
+       return b.cast(x, DType::u8);
+     },
+     "%1 = input \"q\" : u8[5,4] uniform(0,2)\n"},
     {"one-over", [](Builder& b, NodeId x) { return b.div(splat(b, 1), x); }, "%1 = rcp %0 : f32[4,6]\n"},
     {"rcp-sqrt", [](Builder& b, NodeId x) { return b.elementwise(Op::rcp, {b.elementwise(Op::sqrt, {x})}); },
      "%1 = rsqrt %0 : f32[4,6]\n"},

@@ -27,6 +27,20 @@ TEST(WordPanels, ProductsReadWords) {
   EXPECT_THAT(print(folded(product("i8", "u8", "i32", 8)).graph), HasSubstr("u8[2,2,64,4]"));
 }
 
+// Neighbours in a word are channels, which stand before the taps.
+TEST(WordPanels, ConvolutionsReadWordsOfChannels) {
+  const auto convolution = [](int channels) {
+    return print(
+        folded(cat("graph {\n  %0 = input \"x\" : u8[", channels, ",9,9] uniform(0,255)\n  %1 = input \"w\" : i8[64,",
+                   channels, ",3,3] uniform(-128,127)\n  %2 = window %0 axes=[1,2] params=[3,1,1,3,1,1] : u8[",
+                   channels,
+                   ",7,7,3,3]\n  %3 = contract %2 %1 \"khwij,nkij->nhw\" : i32[64,7,7]\n  output \"y\" %3\n}\n"))
+            .graph);
+  };
+  EXPECT_THAT(convolution(8), HasSubstr("i8[2,3,3,64,4]"));
+  EXPECT_THAT(convolution(6), HasSubstr("i8[6,3,3,64]")) << "no whole words";
+}
+
 TEST(WordPanels, OtherProductsReadPanelsOfElements) {
   EXPECT_THAT(print(folded(product("bf16", "bf16", "bf16", 5)).graph), HasSubstr("bf16[2,5,64]")) << "no whole words";
   EXPECT_THAT(print(folded(product("u8", "u8", "i32", 8)).graph), HasSubstr("u8[2,8,64]")) << "nothing multiplies them";
@@ -47,6 +61,24 @@ TEST(WordPanels, ASumThatIsFoldedKeepsNoWeightInItsOrder) {
 })");
   EXPECT_THAT(folding.weights, ElementsAre("w:panels", "w:folded"));
   EXPECT_THAT(print(folding.graph), Not(HasSubstr("reduce_sum")));
+}
+
+// What products of bytes ask of the weights is folded, whatever the importer wrote.
+TEST(WordPanels, DequantisedProductsReadWords) {
+  const WeightFolding folding = folded(R"(graph {
+  %0 = input "x" : u8[3,8] uniform(0,255)
+  %1 = cast %0 : f32[3,8]
+  %2 = constant 7 : f32[3,8]
+  %3 = sub %1 %2 : f32[3,8]
+  %4 = input "w" : i8[8,128] uniform(-128,127)
+  %5 = cast %4 : f32[8,128]
+  %6 = constant 0.5 : f32[8,128]
+  %7 = mul %5 %6 : f32[8,128]
+  %8 = contract %3 %7 "mk,kn->mn" : f32[3,128]
+  output "y" %8
+})");
+  EXPECT_THAT(folding.weights, ElementsAre("w:panels", "w:folded"));
+  EXPECT_THAT(print(folding.graph), HasSubstr("i8[2,2,64,4]"));
 }
 
 }  // namespace
