@@ -106,6 +106,7 @@ class Agent {
       if (!answer.ok()) {
         // The coordinator is gone, or it does not know this process: it has restarted.
         registered_ = false;
+        state_.rest();
         if (idle_too_long()) return absl::OkStatus();
         if (!absl::IsFailedPrecondition(answer.status())) back_off();
         continue;
@@ -115,6 +116,7 @@ class Agent {
         WL_RETURN_IF_ERROR(work(lease));
         worked_ = Clock::now();
       }
+      if (answer->leases().empty()) state_.rest();
       // A job that waits for its checks counts as work too, but a worker without a lease need not wait for it.
       if (answer->leases().empty() && idle_too_long()) return absl::OkStatus();
     }

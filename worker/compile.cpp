@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "compiler/base/batch_id.h"
 #include "compiler/base/status.h"
 #include "runtime/gpu_device.h"
 #include "runtime/pool.h"
@@ -106,6 +107,12 @@ std::string device_of(const Batch& batch, const MeasureOptions& options) {
     if (related == nullptr && gpu.device.target.starts_with(family)) related = &gpu;
   }
   return related != nullptr ? related->name : "none";
+}
+
+std::string serves_of(const Batch& batch, const std::string& device) {
+  if (for_gpu(batch)) return device;
+  if (batch.promotion() || !batch.chains.empty()) return "";
+  return absl::StrCat(device, " ", search_of(batch.id), " ", batch.trace);
 }
 
 SetupCommand setup_of(const Batch& batch) {

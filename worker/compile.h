@@ -14,6 +14,11 @@ namespace wl {
 // Returns "cpu", or the name of the GPU that a batch's candidates are for; "none" when that GPU is not in options.gpus.
 std::string device_of(const Batch& batch, const MeasureOptions& options);
 
+// Returns what a runner serves that is started for this batch: batches of the same answer may share it. A GPU's serves
+// all batches of its device. A CPU's shares its process with what it runs, so it serves the rounds of one search.
+// Empty: this batch alone, as a promotion is.
+std::string serves_of(const Batch& batch, const std::string& device);
+
 // Returns the setup command for the arguments of a batch's problem; the caller sets the seed.
 SetupCommand setup_of(const Batch& batch);
 

@@ -8,17 +8,42 @@ namespace {
 
 constexpr int kStopsAtSetup = 8;  // of runners in a row that are being set up
 constexpr int64_t kSetupDeadline = 120'000'000'000, kHealthDeadline = 30'000'000'000;
+// Of one runner of a CPU, whose CPU time has a limit from its first candidate on.
+constexpr int kMostBatches = 16;
 
 }  // namespace
 
-DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state)
-    : options_(std::move(options)), setup_(std::move(setup)), state_(state) {}
+void ReusedState::rest() {
+  if (!home) return;
+  runner = Runner();
+  home.reset();
+}
+
+DeviceRunner::DeviceRunner(Runner::Options options, SetupCommand setup, ReusedState* state, std::string serves)
+    : options_(std::move(options)), setup_(std::move(setup)), state_(state), serves_(std::move(serves)) {
+  if (keeps()) setup_.cpu_s *= kMostBatches;
+}
 
 DeviceRunner::~DeviceRunner() {
-  if (state_ == nullptr || !is_gpu() || !runner_.running()) return;
+  if (!keeps() || !runner_.running()) return;
   runner_.watch(nullptr, nullptr, nullptr);  // the flag and the listeners end with this measurement
   state_->runner = std::move(runner_);
-  state_->device = options_.device;
+  state_->serves = serves_;
+  state_->batches = served_ + 1;
+}
+
+absl::StatusOr<PrivateFolder> DeviceRunner::make_folder(const std::string& work_dir) {
+  if (is_gpu()) return PrivateFolder::make(work_dir);  // code reaches its runner by the socket
+  const bool goes_on =
+      keeps() && state_->runner.running() && state_->serves == serves_ && state_->batches < kMostBatches;
+  if (state_ != nullptr && !goes_on) state_->rest();
+  if (keeps() && !goes_on) {
+    WL_ASSIGN_OR_RETURN(PrivateFolder home, PrivateFolder::make(work_dir));
+    state_->home.emplace(std::move(home));
+  }
+  WL_ASSIGN_OR_RETURN(PrivateFolder folder, PrivateFolder::make(keeps() ? state_->home->path() : work_dir));
+  options_.read.push_back(keeps() ? state_->home->path() : folder.path());
+  return folder;
 }
 
 absl::Status DeviceRunner::quarantine(const absl::Status& status) const {
@@ -29,12 +54,16 @@ absl::Status DeviceRunner::quarantine(const absl::Status& status) const {
 absl::Status DeviceRunner::start() {
   if (state_ != nullptr && state_->runner.running()) {
     Runner old = std::move(state_->runner);
-    if (state_->device == options_.device) {
+    if (keeps() && state_->serves == serves_) {
+      inherited_ = true;
+      served_ = state_->batches;
       runner_ = std::move(old);
       runner_.watch(options_.cancel, options_.alive, options_.says);
       return absl::OkStatus();
     }
   }
+  inherited_ = false;
+  served_ = 0;
   WL_ASSIGN_OR_RETURN(runner_, Runner::start(options_));
   if (!is_gpu()) return absl::OkStatus();
   const absl::Status healthy = runner_.canary(monotonic_ns() + kHealthDeadline).status();
@@ -62,13 +91,13 @@ absl::Status DeviceRunner::ready(uint64_t seed) {
   // A runner kept from an earlier batch may be corrupted too, so only a failure in a fresh one counts.
   // Nor does one count whose runner somebody stopped: no candidate was loaded yet, so it was none of theirs.
   int excuses = kStopsAtSetup;
-  for (bool again = state_ != nullptr && state_->runner.running();; again = false) {
+  for (;;) {
     WL_RETURN_IF_ERROR(start());
     const absl::Status status = runner_.setup(setup_, monotonic_ns() + kSetupDeadline);
     set_up_ = status.ok();
     if (status.ok() || absl::IsCancelled(status)) return status;
     WL_RETURN_IF_ERROR(retire());
-    if (again || (runner_.was_stopped() && excuses-- > 0)) continue;
+    if (inherited_ || (runner_.was_stopped() && excuses-- > 0)) continue;
     return absl::Status(
         absl::IsResourceExhausted(status) ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
         absl::StrCat("cannot set up the buffers of the problem: ", std::string(status.message())));

@@ -52,15 +52,14 @@ class Measurement {
                  {},
                  options.says,
                  setup_of(batch).libraries},
-                setup_of(batch), options.state) {}
+                setup_of(batch), options.state, serves_of(batch, device_of(batch, options))) {}
 
   absl::StatusOr<Measured> run() {
-    WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
+    WL_ASSIGN_OR_RETURN(const PrivateFolder folder, device_.make_folder(options_.work_dir));
     WL_RETURN_IF_ERROR(compile(folder.path()));
-    if (!device_.is_gpu()) device_.show(folder.path());
     const absl::Status status = batch_.recipe.interleave ? measure_in_rounds() : measure_in_turn();
     if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
-    if (!device_.is_gpu()) WL_RETURN_IF_ERROR(device_.retire());
+    WL_RETURN_IF_ERROR(device_.finish());
     Measured measured;
     measured.cancelled = absl::IsCancelled(status);
     for (size_t i = 0; i < trials_.size(); ++i) {
@@ -202,6 +201,8 @@ class Measurement {
       while (!judged_[i]) {
         if (cancelled()) return absl::CancelledError("cancelled");
         WL_RETURN_IF_ERROR(measure_one(i));
+        // What an earlier batch has done to the runner is not held against this candidate: it is tried in another one.
+        if (judged_[i] && trials_[i].outcome != Outcome::kCorrect && in_damaged_) judged_[i] = false;
       }
     }
     return absl::OkStatus();
@@ -212,6 +213,7 @@ class Measurement {
     const Check& check = batch_.checks.empty() ? kNone : batch_.checks[0];
     phase_ = "check";
     WL_RETURN_IF_ERROR(device_.ready(seed_of(0)));
+    in_damaged_ = device_.may_be_damaged();
     const int64_t begin = monotonic_ns();
     const int64_t deadline = begin + recipe_.deadline_ns;
     const absl::StatusOr<bool> passed = passes(i, check, deadline);
@@ -370,6 +372,7 @@ class Measurement {
   DeviceRunner device_;
   int remeasured_ = 0;
   int stops_left_ = kMostStops;
+  bool in_damaged_ = false;  // the candidate that was measured last had a runner of earlier batches
   std::vector<Compiled> compiled_;
   std::vector<Trial> trials_;
   std::vector<bool> judged_;

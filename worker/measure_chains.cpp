@@ -49,8 +49,6 @@ class ChainMeasurement {
   }
 
   absl::StatusOr<Measured> run() {
-    WL_ASSIGN_OR_RETURN(const PrivateFolder folder, PrivateFolder::make(options_.work_dir));
-    WL_RETURN_IF_ERROR(compile(folder.path()));
     SetupCommand setup = setup_of(batch_);
     setup.arena_bytes = arena_bytes_;
     DeviceRunner device({options_.runner,
@@ -61,11 +59,12 @@ class ChainMeasurement {
                          {},
                          options_.says,
                          setup.libraries},
-                        setup, options_.state);
-    if (!device.is_gpu()) device.show(folder.path());
+                        setup, options_.state, serves_of(batch_, device_of(batch_, options_)));
+    WL_ASSIGN_OR_RETURN(const PrivateFolder folder, device.make_folder(options_.work_dir));
+    WL_RETURN_IF_ERROR(compile(folder.path()));
     const absl::Status status = options_.fake ? fake() : measure(device);
     if (!absl::IsCancelled(status)) WL_RETURN_IF_ERROR(status);
-    if (!device.is_gpu()) WL_RETURN_IF_ERROR(device.retire());
+    WL_RETURN_IF_ERROR(device.finish());
     Measured measured;
     measured.cancelled = absl::IsCancelled(status);
     for (size_t i = 0; i < trials_.size(); ++i)

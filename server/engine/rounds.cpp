@@ -1,6 +1,7 @@
 // Rounds of a search: prepared in the pool, offered as batches, taken back.
 #include <algorithm>
 
+#include "compiler/base/batch_id.h"
 #include "server/engine/devices.h"
 #include "server/engine/searches.h"
 
@@ -32,7 +33,7 @@ CodeLimits limits_of(const Device& device) {
 
 BatchRow new_batch_row(const Search& search, const Round& round) {
   BatchRow row;
-  row.id = cat("s", search.row.id, "/p", round.phase, "/t", round.candidates.front().trial);
+  row.id = batch_id(search.row.id, round.phase, round.candidates.front().trial);
   row.search_id = search.row.id;
   row.phase = round.phase;
   row.first_trial = round.candidates.front().trial;

@@ -62,6 +62,7 @@ class CpuSession final : public Session {
   size_t next_clone_ = 0, judged_ = 0;  // the one that the next cold run uses, and the one whose values are read
   std::map<int64_t, Candidate> slots_;
   std::vector<char> eviction_, canary_;
+  bool filled_ = false;  // the inputs are those of the problem's seed
   bool sealed_ = false;  // set before the first candidate is loaded
 };
 
