@@ -10,6 +10,8 @@ namespace {
 
 // ns of timing per candidate while searching: enough to rank. The finalists are timed for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
+constexpr int kSearchRepeats =
+    3;  // of kernels that take as long as that; the least time that two samples confirm counts
 
 Recipe recipe_for(const Search& search, bool promotion) {
   Recipe recipe;
@@ -17,6 +19,7 @@ Recipe recipe_for(const Search& search, bool promotion) {
   recipe.interleave = promotion;
   if (promotion) return recipe;
   recipe.budget_ns = kSearchBudget;
+  recipe.min_repeats = kSearchRepeats;
   recipe.best_ns = static_cast<int64_t>(search.tally.best_ns);
   return recipe;
 }

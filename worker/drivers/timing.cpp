@@ -7,12 +7,18 @@
 namespace wl {
 namespace {
 
-constexpr int64_t kShort = 20'000;       // ns; a shorter single call is disturbed by the clock and the launch
-constexpr int64_t kSample = 60'000;      // ns that an inner loop should take
-constexpr int64_t kWarm = 2'000'000;     // ns of warming up, unless one call takes longer
-constexpr double kClearlyBehind = 1.25;  // times the best; more samples cannot change the ranking
+constexpr int64_t kShort = 20'000;    // ns; a shorter single call is disturbed by the clock and the launch
+constexpr int64_t kSample = 60'000;   // ns that an inner loop should take
+constexpr int64_t kWarm = 2'000'000;  // ns of warming up, unless one call takes longer
 constexpr double kMedianKnown = 0.015;
 constexpr double kClockMoved = 0.05;
+
+// A candidate has lost when all of so many samples exceed the best time by so much: other load makes some samples
+// longer but not all of them, and the finalists are timed again side by side.
+constexpr struct {
+  size_t samples;
+  double factor;
+} kLost[] = {{2, 1.5}, {3, 1.25}, {5, 1.1}};
 
 // Warms the slot up and returns the number of calls per sample.
 int64_t warm_up(int slot, const TimedRun& run) {
@@ -39,11 +45,22 @@ struct Clocked {
   const std::function<int()>& clock_mhz;
 };
 
-void take_sample(int index, Slot& slot, const Clocked& timed) {
-  const int64_t ns = timed.run(index, slot.calls);
+void add_sample(int64_t ns, Slot& slot, const Clocked& timed) {
   slot.spent += ns;
   slot.result.samples_ns.push_back((ns + slot.calls / 2) / slot.calls);
   if (timed.clock_mhz) slot.result.clocks_mhz.push_back(timed.clock_mhz());
+}
+
+void take_sample(int index, Slot& slot, const Clocked& timed) {
+  add_sample(timed.run(index, slot.calls), slot, timed);
+}
+
+// Makes a slot that is timed alone ready. It has just run for its check, so a first call that takes as long as warming
+// up is a sample already.
+void begin_alone(Slot& slot, const Clocked& timed) {
+  const int64_t first = std::max<int64_t>(timed.run(0, 1), 1);
+  if (first >= kWarm) return add_sample(first, slot, timed);
+  slot.calls = warm_up(0, timed.run);
 }
 
 bool is_moved(int clock, int median) {
@@ -67,10 +84,14 @@ void repeat_at_median_clock(int index, Slot& slot, const Clocked& timed) {
 bool finished(const Recipe& recipe, Slot& slot) {
   const std::vector<int64_t>& samples = slot.result.samples_ns;
   const auto n = static_cast<int>(samples.size());
-  // A few samples are enough to give a candidate up, since their least is what counts.
-  const double behind = recipe.best_ns > 0 ? undisturbed_ns(samples) / static_cast<double>(recipe.best_ns) : 0;
-  if (n >= 2 && behind > recipe.hopeless_factor) slot.result.hopeless = true;
-  if (slot.result.hopeless || (n >= 3 && behind > kClearlyBehind)) return true;
+  if (recipe.best_ns > 0) {
+    const double behind =
+        static_cast<double>(*std::min_element(samples.begin(), samples.end())) / static_cast<double>(recipe.best_ns);
+    if (n >= 2 && behind > recipe.hopeless_factor) slot.result.hopeless = true;
+    if (slot.result.hopeless) return true;
+    for (const auto& lost : kLost)
+      if (samples.size() >= lost.samples && behind > lost.factor) return true;
+  }
   if (n < std::max(1, recipe.min_repeats)) return false;
   return n >= recipe.max_repeats || slot.spent >= recipe.budget_ns || median_is_known(samples, kMedianKnown);
 }
@@ -104,11 +125,11 @@ std::vector<Samples> time_slots(const Recipe& recipe, int slots, const TimedRun&
   std::vector<int> order;
   for (int i = 0; i < slots; ++i) {
     order.push_back(i);
-    state[static_cast<size_t>(i)].calls = warm_up(i, run);
+    if (slots > 1) state[static_cast<size_t>(i)].calls = warm_up(i, run);
   }
   if (slots == 1) {
-    do take_sample(0, state[0], timed);
-    while (!finished(recipe, state[0]));
+    begin_alone(state[0], timed);
+    while (state[0].result.samples_ns.empty() || !finished(recipe, state[0])) take_sample(0, state[0], timed);
   } else {
     // All slots get the same number of rounds: a median over fewer rounds would describe other conditions.
     for (int64_t spent = 0, round = 0;; ++round) {

@@ -48,6 +48,7 @@ TEST(Timing, SlowKernelStillGetsItsMinimum) {
   Recipe recipe;
   recipe.min_repeats = 5;
   EXPECT_EQ(time_slots(recipe, 1, machine.run())[0].samples_ns.size(), 5u);
+  EXPECT_EQ(machine.calls, 5);  // it was run for its check, and needs no other call to be warm
 }
 
 TEST(Timing, FastKernelIsAveragedOverALoop) {
@@ -101,10 +102,34 @@ TEST(Timing, HopelessStopsAfterTwo) {
   const std::vector<Samples> result = time_slots(recipe, 1, machine.run());
   EXPECT_TRUE(result[0].hopeless);
   EXPECT_EQ(result[0].samples_ns.size(), 2u);
-  machine.costs = {1'900'000};  // behind but not hopeless: three samples are enough
-  const std::vector<Samples> behind = time_slots(recipe, 1, machine.run(100'000));
-  EXPECT_FALSE(behind[0].hopeless);
-  EXPECT_EQ(behind[0].samples_ns.size(), 3u);
+}
+
+TEST(Timing, TheNearerToTheBestTheMoreSamplesUntilACandidateHasLost) {
+  Recipe recipe;
+  recipe.best_ns = 1'000'000;
+  const struct {
+    int64_t cost;
+    size_t samples;
+  } kRows[] = {{1'900'000, 2}, {1'400'000, 3}, {1'200'000, 5}, {1'050'000, 7}};
+  for (const auto& row : kRows) {
+    Machine machine{{row.cost}, {}};
+    const Samples samples = time_slots(recipe, 1, machine.run())[0];
+    EXPECT_FALSE(samples.hopeless);
+    EXPECT_EQ(samples.samples_ns.size(), row.samples) << row.cost;
+  }
+}
+
+// Other load may make any sample longer, but it does not take a good one away.
+TEST(Timing, OneUndisturbedSampleKeepsACandidate) {
+  Recipe recipe;
+  recipe.best_ns = 3'000'000;
+  for (size_t undisturbed = 0; undisturbed < 2; ++undisturbed) {
+    size_t calls = 0;
+    const TimedRun run = [&](int, int64_t n) { return n * (calls++ == undisturbed ? 3'000'000 : 9'000'000); };
+    const Samples samples = time_slots(recipe, 1, run)[0];
+    EXPECT_FALSE(samples.hopeless);
+    EXPECT_GE(samples.samples_ns.size(), 7u);
+  }
 }
 
 TEST(Timing, RoundsAreFairAndAlternate) {
