@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/object.h"
@@ -60,6 +62,26 @@ TEST(Compile, SharesUnitsAndEqualSources) {
   EXPECT_EQ(objects.size(), 2u);
   EXPECT_EQ((*compiled)[10].object, (*compiled)[0].object);
   EXPECT_EQ((*compiled)[10].seconds, 0);
+}
+
+// Two cores compile as long as the longer one of two units, so a long text is not given short ones beside it.
+TEST(Compile, UnitsHaveTextsOfAboutEqualLength) {
+  std::vector<Candidate> candidates = {candidate(0, absl::StrCat(kAdd, "//", std::string(10'000, 'x'), "\n"))};
+  for (int t = 1; t < 6; ++t) candidates.push_back(candidate(t, kAdd));
+  // A unit has at most so many candidates, however short.
+  for (const auto& [most, beside] : {std::pair{8, 0}, std::pair{4, 1}}) {
+    CompileOptions options;
+    const Scratch scratch;
+    options.folder = scratch.path("");
+    options.jobs = 2;
+    options.unit = most;
+    const auto compiled = compile_cpu(candidates, options);
+    ASSERT_TRUE(compiled.ok());
+    const auto with_the_long_one = std::count_if(compiled->begin() + 1, compiled->end(), [&](const Compiled& one) {
+      return one.object == compiled->front().object;
+    });
+    EXPECT_EQ(with_the_long_one, beside);
+  }
 }
 
 // A kernel that says where it was compiled, in another folder, batch and order.

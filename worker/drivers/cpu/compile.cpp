@@ -105,16 +105,36 @@ class Compilation {
     }
     for (const auto& [key, members] : groups) {
       const size_t most = static_cast<size_t>(std::max(1, options_.unit));
-      // Units have equal sizes, and there is at least one per job, since a unit is compiled serially.
+      // There is at least one unit per job, since a unit is compiled serially.
       const size_t wanted = std::max((members.size() + most - 1) / most,
                                      std::min(members.size(), static_cast<size_t>(most == 1 ? 1 : options_.jobs)));
-      for (size_t u = 0; u < wanted; ++u) {
-        Unit unit{target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), {}};
-        for (size_t m = u * members.size() / wanted; m < (u + 1) * members.size() / wanted; ++m)
-          unit.members.push_back(members[m]);
-        if (!unit.members.empty()) queue_.push_back(std::move(unit));
-      }
+      for (std::vector<size_t>& share : shares_of(members, wanted, most))
+        queue_.push_back(
+            {target_named(std::get<0>(key)), usable[std::get<1>(key)], std::get<2>(key), std::move(share)});
     }
+    // The longest comes first (from the back), so that no core waits long for the last one.
+    std::stable_sort(queue_.begin(), queue_.end(),
+                     [&](const Unit& a, const Unit& b) { return text_bytes(a.members) < text_bytes(b.members); });
+  }
+
+  size_t text_bytes(const std::vector<size_t>& members) const {
+    size_t bytes = 0;
+    for (size_t member : members) bytes += candidates_[member].source.text.size();
+    return bytes;
+  }
+
+  // Deals the members out into `n` parts of about equal texts and of at most `most` members, the longest text first.
+  std::vector<std::vector<size_t>> shares_of(std::vector<size_t> members, size_t n, size_t most) const {
+    std::stable_sort(members.begin(), members.end(), [&](size_t a, size_t b) {
+      return candidates_[a].source.text.size() > candidates_[b].source.text.size();
+    });
+    std::vector<std::vector<size_t>> shares(n);
+    for (size_t member : members)
+      std::min_element(shares.begin(), shares.end(), [&](const auto& a, const auto& b) {
+        return std::tuple(a.size() >= most, text_bytes(a), a.size()) <
+               std::tuple(b.size() >= most, text_bytes(b), b.size());
+      })->push_back(member);
+    return shares;
   }
 
   static const CpuTarget* target_named(std::string_view name) {
