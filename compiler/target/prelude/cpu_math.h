@@ -56,19 +56,21 @@ alignas(64) static const f32 wl_exp_table[16] = {
     1.41421354f, 1.47682619f, 1.54221082f, 1.61049032f, 1.68179286f, 1.75625217f, 1.8340081f,  1.91520655f};
 #endif
 // Of sixteen lanes n is in sixteenths, whose powers one permute looks up (the sum's last bits count them), so that half
-// of the polynomial is enough; wl_scale drops its fraction.
+// of the polynomial is enough; wl_scale drops its fraction, and makes of any n what is right for a positive factor. So
+// only r is bounded, which large and infinite x make a wrong number or NaN; n is NaN where x is.
 template <class V>
 WL_FN V wl_exp(V x) {
   WL_F64(__builtin_exp) {
-    x = wl_maxx(wl_splat<V>(-104.0f), wl_minx(wl_splat<V>(89.0f), x));
 #if defined(WL_AVX512) && WL_LANES == 16
     if constexpr (wl_same<V, f32v>) {
       V t = x * 1.44269504f + 786432.0f, n = t - 786432.0f,
         power = wl_permute(__builtin_bit_cast(i32v, t), wl_exp_table);
       V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+      r = __builtin_ia32_rangeps512_mask(r, wl_splat<V>(0.0625f), 2, r, -1, 4);  // the less in magnitude, r's sign
       return wl_scale(power * (WL_POLY3(r, 0.166668355f, 0.500016212f, 1.0f) * r) + power, n);
     }
 #endif
+    x = wl_maxx(wl_splat<V>(-104.0f), wl_minx(wl_splat<V>(89.0f), x));
     V n, r = wl_exp_reduce(x, n);
     return wl_scale(wl_exp_poly(r), n);
   }

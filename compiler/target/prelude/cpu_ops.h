@@ -167,7 +167,7 @@ WL_FN wl_v<f32, 4> wl_minx(wl_v<f32, 4> a, wl_v<f32, 4> b) {
   return __builtin_ia32_minps(a, b);
 }
 #endif
-// NaN if either operand is NaN.
+// NaN if either operand is NaN. The second one is asked: reductions have their accumulator first, which need not wait.
 template <class A, class B>
 WL_FN auto wl_max(A a0, B b0) {
   typedef wl_r<A, B> V;
@@ -175,10 +175,10 @@ WL_FN auto wl_max(A a0, B b0) {
   if constexpr (!wl_float<V>) return (V)(a > b ? a : b);
 #if defined(WL_AVX512) && !defined(__clang__)
   else if constexpr (wl_same<V, wl_v<f32, 16>>)
-    return __builtin_ia32_maxps512_mask(a, b, a, __builtin_ia32_cmpps512_mask(a, a, 7, -1, 4), 4);
+    return __builtin_ia32_maxps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4);
 #endif
   else
-    return (V)(a != a ? a : wl_maxx(a, b));
+    return (V)(b != b ? b : wl_maxx(b, a));
 }
 template <class A, class B>
 WL_FN auto wl_min(A a0, B b0) {
@@ -187,10 +187,10 @@ WL_FN auto wl_min(A a0, B b0) {
   if constexpr (!wl_float<V>) return (V)(a < b ? a : b);
 #if defined(WL_AVX512) && !defined(__clang__)
   else if constexpr (wl_same<V, wl_v<f32, 16>>)
-    return __builtin_ia32_minps512_mask(a, b, a, __builtin_ia32_cmpps512_mask(a, a, 7, -1, 4), 4);
+    return __builtin_ia32_minps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4);
 #endif
   else
-    return (V)(a != a ? a : wl_minx(a, b));
+    return (V)(b != b ? b : wl_minx(b, a));
 }
 template <class V>
 WL_FN V wl_relu(V a) {
