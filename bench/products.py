@@ -153,8 +153,12 @@ def attention(tokens, causal):
     return lambda: workloads.model(nodes, [tensor(name, *shape) for name in "qkv"], [tensor("y", *shape)], constants)
 
 
-def attention_flops(tokens):
-    return 4 * HEADS * tokens**2 * HEAD_SIZE
+def attention_workload(tokens, causal):
+    """Its limit is that of two products and an exponential for each score; half of both where it is causal."""
+    name, title = ("causal", "causal attention") if causal else ("attention", "attention")
+    scores = HEADS * tokens**2 // (2 if causal else 1)
+    work = {"flops": 4 * scores * HEAD_SIZE, "elementary": {"exp": scores}}
+    return Workload(f"{name}_{tokens}", f"{title}, {tokens} tokens", attention(tokens, causal), "fma", **work)
 
 
 PRODUCTS = (
@@ -172,11 +176,8 @@ PRODUCTS = (
     Workload("linear_gelu_512x768x3072", "the same + bias + GELU(erf)", linear_gelu(512, 768, 3072), "fma", flops=2 * 512 * 768 * 3072),
     *(Workload(one.name, f"convolution {one.name[5:]}", one.model, "fma", flops=one.flops) for one in (*RESNET50, *UNEVEN, *GROUPED)),
     *(Workload(one.name, f"depthwise {one.channels}x{one.side}x{one.side}, {one.window}x{one.window}", one.model, "copy", flops=one.flops) for one in DEPTHWISE),
-    *(Workload(f"attention_{s}", f"attention, {s} tokens", attention(s, False), "fma", flops=attention_flops(s)) for s in TOKENS),
-    *(
-        Workload(f"causal_{s}", f"causal attention, {s} tokens", attention(s, True), "fma", flops=attention_flops(s) // 2)
-        for s in TOKENS[:2]
-    ),
+    *(attention_workload(s, False) for s in TOKENS),
+    *(attention_workload(s, True) for s in TOKENS[:2]),
 )
 
 

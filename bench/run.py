@@ -4,7 +4,7 @@
 Every contender runs in its own process. When all have prepared, they are measured in interleaved rounds with gaps,
 because some frameworks keep spinning after a call. Each figure is a fraction of the machine's limit, measured in
 the same rounds: the better of plain and non-temporal copy of the same bytes (or reading them), or the peak rate of
-multiply-adds or of exp and erf.
+multiply-adds or of exp and erf, or of both one after the other.
 
     bench/run.py                    Warploom and the machine's limit
     bench/run.py --peers            and the other frameworks, from build/venv-peers
@@ -69,8 +69,11 @@ class Limit:
 
     def samples(self, collected):
         """Returns the samples of the copy with the better median, plain or non-temporal. If arithmetic takes
-        longer, returns one time computed from its best rate, since that is a peak."""
-        samples = min(self.kinds.values(), key=statistics.median) if self.kinds else [min(collected)]
+        longer, returns one time computed from its best rate, since that is a peak. Multiply-adds and elementary functions
+        share the units that compute them, so their times add up."""
+        if not self.kinds:
+            return [min(collected) + self.arithmetic_ns()]
+        samples = min(self.kinds.values(), key=statistics.median)
         return samples if statistics.median(samples) >= self.arithmetic_ns() else [self.arithmetic_ns()]
 
     def close(self):
