@@ -46,7 +46,13 @@ class Transpose {
       return turned(access, place, crossed);
     };
     for (const Domain::Store& store : domain_.stores) {
-      WL_ASSIGN_OR_RETURN(const TileId value, expr.value(store.source));
+      TileId value = -1;
+      if (store.source >= 0) {
+        WL_ASSIGN_OR_RETURN(value, expr.value(store.source));
+      } else {
+        value = expr.load(store.copy);
+        if (value < 0) value = expr.load_input(store.copy);
+      }
       expr.code.push_back(staged_ ? store_instr(value, scratch(store), false)
                                   : store_instr(value,
                                                 slice_at(out_.output_buffer(store.output), store.access, place,
@@ -154,10 +160,13 @@ class Transpose {
   // Of a row of scratch: rows of a square fall into different cache sets.
   int64_t pitch() const { return columns_ + lanes_; }
 
+  DType dtype_of(const Domain::Store& store) const {
+    return group_.nodes[store.source >= 0 ? store.source : store.copy.input].dtype;
+  }
+
   // Where the square of a store lies in its tile of scratch.
   Slice scratch(const Domain::Store& store) {
-    const DType dtype = group_.nodes[store.source].dtype;
-    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype, {rows_, pitch()}));
+    scratch_.push_back(out_.shared(cat("tile", scratch_.size()), dtype_of(store), {rows_, pitch()}));
     Affine to = affine(row_, lanes_ * pitch());
     to.add(column_, lanes_);
     return {scratch_.back(), to, {pitch(), 1}};
@@ -181,7 +190,7 @@ class Transpose {
     out_.open_loop(part, {fixed(rows_each)});
     for (size_t i = 0; i < scratch_.size(); ++i) {
       const Domain::Store& store = domain_.stores[i];
-      const TileId whole = out_.tile(group_.nodes[store.source].dtype, {1, columns_}, 1, lanes_);
+      const TileId whole = out_.tile(dtype_of(store), {1, columns_}, 1, lanes_);
       out_.push(load_instr(whole, {scratch_[i], sum(fixed(0), row, pitch()), {0, 1}}));
       out_.push(store_instr(whole, slice_at(out_.output_buffer(store.output), store.access, place, -1, domain_.vector),
                             streaming_));
@@ -224,7 +233,8 @@ bool transposes(const Domain& domain, const Machine& machine) {
   const int64_t lanes = machine.target->lanes;
   const auto whole = [&](AtomId a) { return domain.atoms[a].extent >= lanes && domain.atoms[a].extent % lanes == 0; };
   if (lanes <= 1 || !whole(domain.second) || !whole(domain.vector)) return false;
-  return std::all_of(domain.stores.begin(), domain.stores.end(), [](const Domain::Store& s) { return s.source >= 0; });
+  return std::all_of(domain.stores.begin(), domain.stores.end(),
+                     [](const Domain::Store& s) { return s.source >= 0 || (s.copy.input >= 0 && s.pieces.empty()); });
 }
 
 absl::StatusOr<Kernel> lower_transpose(const Graph& group, const Domain& domain, const Schedule& schedule,

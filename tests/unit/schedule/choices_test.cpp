@@ -101,6 +101,7 @@ std::string plan_1_of(const Space& space, const Point& point) {
 TEST(Choices, PlansOfVersion1AreRead) {
   int plans = 0;
   each_space([&](const Space& space, bool) {
+    if (axis_of(space.axes, kTurnLength) != nullptr) return;  // turns came later, and their stages have names twice
     for (const Point& seed : space.seeds) {
       const absl::StatusOr<Point> point = space.parse(plan_1_of(space, seed));
       ASSERT_TRUE(point.ok()) << point.status();
@@ -129,12 +130,10 @@ TEST(Choices, PlansOfVersion1MeanWhatTheyMeant) {
   EXPECT_EQ(space.text(*point),
             "plan 2 target=cpu:avx512 class=transpose vector=16 tile_columns=32 tile_rows=16 rows_innermost=1 staged=1 "
             "unroll=1 stream_stores=0 prefetch=1 prefetch_level=2 tasks_per_thread=4 threads=2 compiler=gcc");
-  // Without arithmetic it is lowered as strided loops, which have no tiles of rows.
+  // Without arithmetic it is turned in squares too, which versions that knew plans of version 1 did not do.
   const Space copy = space_for("%1");
   ASSERT_TRUE(copy.parse(plan).ok()) << copy.parse(plan).status();
-  EXPECT_EQ(copy.text(*copy.parse(plan)),
-            "plan 2 target=cpu:avx512 class=map vector=16 tile_elements=32 unroll=1 stream_stores=0 prefetch=1 "
-            "prefetch_level=2 tasks_per_thread=4 threads=2 compiler=gcc");
+  EXPECT_EQ(copy.text(*copy.parse(plan)), space.text(*point));
   EXPECT_THAT(std::string(space.parse(plan + " band=4").status().message()),
               HasSubstr("unknown axis \"band\" of a plan of version 1; this space has vector, tile_columns"));
 }

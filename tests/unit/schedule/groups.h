@@ -85,6 +85,17 @@ inline constexpr const char* kGroups[] = {
   %3 = add %2 %1 : f32[48,32]
   output "y" %3
 })",
+    // Transposes without arithmetic, of numbers and of truth values.
+    R"(graph {
+  %0 = input "x" : f32[3,32,48] normal(0,1)
+  %1 = transpose %0 perm=[2,0,1] : f32[48,3,32]
+  output "y" %1
+})",
+    R"(graph {
+  %0 = input "x" : b1[32,48]
+  %1 = transpose %0 perm=[1,0] : b1[48,32]
+  output "y" %1
+})",
     R"(graph {
   %0 = input "a" : f32[2,23,40] normal(0,1)
   %1 = input "b" : f32[40,3,19] normal(0,1)
