@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/ir/build.h"
+#include "compiler/cover/carried_part.h"
 #include "compiler/plan/axes.h"
 
 namespace wl {
@@ -11,10 +11,18 @@ namespace {
 
 // Makes the three graphs. In a turn, values along the axis have that dimension first: rows of the result are then
 // neighbours, so reductions over the axis need no sums across vectors, and a contraction reads them without packing.
+// An input in another order is transposed first, by a stage of its own: read across, each vector is gathered.
 class Parts {
  public:
   Parts(const Graph& group, const CarriedAxis& axis, const Slab& slab)
-      : group_(group), axis_(axis), slab_(slab), from_(slab.graph) {}
+      : group_(group),
+        axis_(axis),
+        slab_(slab),
+        from_(slab.graph),
+        before_(slab, made_.before),
+        place_(slab, made_.place),
+        turn_(slab, made_.turn),
+        after_(slab, made_.after) {}
 
   absl::StatusOr<CarriedParts> run() {
     mark();
@@ -29,13 +37,7 @@ class Parts {
       if (value < 0) return refuse(from_.outputs[i].node);
       after_.output(name, value);
     }
-    WL_ASSIGN_OR_RETURN(made_.turn.graph, turn_.finish());
-    WL_ASSIGN_OR_RETURN(made_.after.graph, after_.finish());
-    if (prepared_) {
-      WL_ASSIGN_OR_RETURN(made_.before.graph, before_.finish());
-    }
-    for (CarriedParts::Part* part : {&made_.before, &made_.turn, &made_.after})
-      part->graph = prune(part->graph, /*drop_inputs=*/true);
+    for (PartBuilder* part : {&before_, &place_, &turn_, &after_}) WL_RETURN_IF_ERROR(part->finish_part());
     return std::move(made_);
   }
 
@@ -67,6 +69,10 @@ class Parts {
   }
 
   void mark() {
+    readers_.assign(from_.nodes.size(), 0);
+    for (const Node& node : from_.nodes)
+      for (NodeId operand : node.operands) ++readers_[operand];
+    for (const Output& output : from_.outputs) ++readers_[output.node];
     for (NodeId id = 0; id < static_cast<NodeId>(from_.nodes.size()); ++id) {
       const Node& node = from_.nodes[id];
       const bool slice = slab_.origin[id] < 0;
@@ -104,18 +110,6 @@ class Parts {
     made_.values.push_back({cat(name, made_.values.size()), like.dtype, like.shape, start, -1});
     return static_cast<int>(made_.values.size()) - 1;
   }
-  NodeId read(Builder& to, CarriedParts::Part& part, const CarriedEnd& end, const Node& like) {
-    const std::string name = end.value >= 0 ? cat("v", end.value) : cat("i", end.input);
-    part.ends[name] = end;
-    const auto [known, is_new] = read_.try_emplace({&to, name}, -1);
-    if (is_new) known->second = to.input(name, like.dtype, like.shape, like.fill);
-    return known->second;
-  }
-  void write(Builder& to, CarriedParts::Part& part, int value, NodeId node) {
-    const std::string name = cat("w", value);
-    part.ends[name] = {.value = value};
-    to.output(name, node);
-  }
 
   // The reduction itself, the factor by which sums are corrected, and the function's values.
   void carry_reduction() {
@@ -126,9 +120,9 @@ class Parts {
     made_.values[next].becomes = held;
     value_of_[function_.reduction] = held;
     const NodeId elements = first(node.operands[0]);
-    const NodeId before = read(turn_, made_.turn, {.value = held}, node);
+    const NodeId before = turn_.read({.value = held}, node);
     const NodeId now = turn_.elementwise(combine, {before, turn_.reduce(node.op, elements, {0})});
-    write(turn_, made_.turn, next, now);
+    turn_.write(next, now);
     // Where there is nothing yet but elements that count for nothing, 0 is subtracted instead, and the sums are 0.
     const NodeId is_none = turn_.elementwise(Op::eq, {now, turn_.constant_like(none, now)});
     const NodeId origin = turn_.elementwise(Op::select, {is_none, turn_.constant_like(0, now), now});
@@ -155,51 +149,23 @@ class Parts {
     if (value.node < 0) return refuse(id);
     const int held = add_value("carried", node, 0);
     value_of_[id] = held;
-    const NodeId before = read(turn_, made_.turn, {.value = held}, node);
+    const NodeId before = turn_.read({.value = held}, node);
     // The dimensions of the reduction, as dimensions of this sum.
     std::vector<int64_t> rows;
     for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[node.operands[position]].shape.size()); ++i)
       if (i != dim(node.operands[position])) rows.push_back(i);
-    if (!in_sum(id, position, rows)) return refuse(id);
+    if (!in_sum(node, position, rows)) return refuse(id);
     if (contracts) {
       if (later_[node.operands[1 - position]]) return refuse(id);
-      const NodeId now = contraction(id, position == 0 ? value : InTurn{}, position == 1 ? value : InTurn{}, false);
-      write(turn_, made_.turn, held, turn_.elementwise(Op::fma, {before, spread(turn_, correction_, node, rows), now}));
+      const NodeId now = contraction(id, position == 0 ? value : InTurn{}, position == 1 ? value : InTurn{}, false, 1);
+      turn_.write(held, turn_.elementwise(Op::fma, {before, turn_.spread(correction_, node, rows), now}));
     } else {
       const NodeId now = turn_.reduce(node.op, value.node, {value.first ? 0 : dim(node.operands[0])});
       const int next = add_value("next", node, std::nullopt);
       made_.values[next].becomes = held;
-      write(turn_, made_.turn, next, turn_.elementwise(Op::fma, {before, spread(turn_, correction_, node, rows), now}));
+      turn_.write(next, turn_.elementwise(Op::fma, {before, turn_.spread(correction_, node, rows), now}));
     }
     return finish_sum(id, held, position, rows, factors);
-  }
-
-  // The value, whose dimensions are the dimensions `dims` of `like`, in the shape of that.
-  static NodeId spread(Builder& to, NodeId value, const Node& like, std::vector<int64_t> dims) {
-    if (!std::is_sorted(dims.begin(), dims.end())) {
-      std::vector<int64_t> perm(dims.size());
-      std::iota(perm.begin(), perm.end(), 0);
-      std::sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
-      std::sort(dims.begin(), dims.end());
-      value = to.transpose(value, perm);
-    }
-    return dims.size() == like.shape.size() ? value : to.broadcast(value, like.shape, dims);
-  }
-
-  // Dimensions of a sum's operand as those of the sum; false where it sums over one of them.
-  bool in_sum(NodeId sum, size_t position, std::vector<int64_t>& dims) const {
-    const Node& node = from_.nodes[sum];
-    for (int64_t& to : dims) {
-      if (node.op != Op::contract) {
-        to -= to > node.ints[0] ? 1 : 0;
-        continue;
-      }
-      const Einsum einsum = parse_einsum(node.text).value();
-      const size_t at = einsum.out.find((position == 0 ? einsum.a : einsum.b)[static_cast<size_t>(to)]);
-      if (at == std::string::npos) return false;
-      to = static_cast<int64_t>(at);
-    }
-    return true;
   }
 
   // After the turns: the sum, and what it is multiplied with.
@@ -207,10 +173,9 @@ class Parts {
                           const std::vector<Factor>& factors) {
     const Node& node = from_.nodes[id];
     // NaN where the reduction is infinite or NaN, as function(x - r) is; else 0.
-    const NodeId reduction =
-        read(after_, made_.after, {.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
-    const NodeId nothing = spread(after_, after_.sub(reduction, reduction), node, rows);
-    NodeId value = after_.add(read(after_, made_.after, {.value = held}, node), nothing);
+    const NodeId reduction = after_.read({.value = value_of_[function_.reduction]}, from_.nodes[function_.reduction]);
+    const NodeId nothing = after_.spread(after_.sub(reduction, reduction), node, rows);
+    NodeId value = after_.add(after_.read({.value = held}, node), nothing);
     for (const Factor& factor : factors) {
       const NodeId by = spread_factor(id, position, factor.by);
       if (by < 0) return refuse(id);
@@ -228,7 +193,7 @@ class Parts {
     const NodeId value = after(factor.operands[0]);
     if (value < 0) return -1;
     std::vector<int64_t> dims = factor.ints;
-    return in_sum(sum, position, dims) ? spread(after_, value, node, dims) : -1;
+    return in_sum(node, position, dims) ? after_.spread(value, node, dims) : -1;
   }
 
   // Whether a node is the same all along the axis.
@@ -263,14 +228,40 @@ class Parts {
   }
 
   NodeId first(NodeId id) {
-    const InTurn value = in_turn(id);
     const int along = dim(id);
+    if (along > 0 && is_view(id)) return placed(id);
+    const InTurn value = in_turn(id);
     if (value.first || along <= 0) return value.node;
-    std::vector<int64_t> perm = {along};
-    for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[id].shape.size()); ++i)
-      if (i != along) perm.push_back(i);
-    return turn_.transpose(value.node, perm);
+    return turn_.transpose(value.node, dim_first(id));
   }
+  std::vector<int64_t> dim_first(NodeId id) const {
+    std::vector<int64_t> perm = {dim(id)};
+    for (int64_t i = 0; i < static_cast<int64_t>(from_.nodes[id].shape.size()); ++i)
+      if (i != dim(id)) perm.push_back(i);
+    return perm;
+  }
+
+  // Whether it is a part of an input, as it is or seen in another shape.
+  bool is_view(NodeId id) const {
+    const Node& node = from_.nodes[id];
+    if (node.op == Op::input) return slab_.origin[id] >= 0 && group_.nodes[slab_.origin[id]].op == Op::input;
+    return class_of(node.op) == OpClass::kView && node.op != Op::broadcast && node.operands.size() == 1 &&
+           is_view(node.operands[0]);
+  }
+
+  // A part of an input with the dimension along the axis first.
+  NodeId placed(NodeId id) {
+    const NodeId value = place_.copy(id, 1, dim_first(id));
+    const auto [known, is_new] = placed_.try_emplace(value, -1);
+    if (is_new) {
+      const int number = add_value("placed", place_.node(value), std::nullopt);
+      made_.values.back().of_turn = true;
+      place_.write(number, value);
+      known->second = turn_.read({.value = number}, place_.node(value));
+    }
+    return known->second;
+  }
+
   NodeId plain(NodeId id) {
     const InTurn value = in_turn(id);
     const int along = dim(id);
@@ -288,13 +279,15 @@ class Parts {
 
   InTurn make_in_turn(NodeId id) {
     Node node = from_.nodes[id];
-    if (node.op == Op::input) return {read(turn_, made_.turn, {.input = slab_.origin[id]}, node), false};
+    if (node.op == Op::input) return {turn_.read({.input = slab_.origin[id]}, node), false};
     const int along = dim(id);
-    if (!moves_[id] && is_computed(node)) return {prepare(id, {}), false};
+    if (!moves_[id] && is_computed(node) && along < 0) return {prepare(id, 1, {}), false};
+    if (const auto [product, scale] = scaled_product(id); product >= 0 && along >= 0)
+      return {contraction(product, {}, {}, true, scale), true};
     const auto moved = [&](int64_t i) { return i == along ? 0 : i + (i < along ? 1 : 0); };
     const bool first_there = along >= 0 && (class_of(node.op) == OpClass::kElementwise || node.op == Op::contract ||
                                             node.op == Op::constant || node.op == Op::broadcast);
-    if (node.op == Op::contract) return {contraction(id, {}, {}, first_there), first_there};
+    if (node.op == Op::contract) return {contraction(id, {}, {}, first_there, 1), first_there};
     if (first_there) {
       for (size_t i = 0; i < node.shape.size(); ++i)
         node.shape[static_cast<size_t>(moved(static_cast<int64_t>(i)))] = from_.nodes[id].shape[i];
@@ -307,6 +300,18 @@ class Parts {
     return {turn_.add_node(std::move(node)), first_there};
   }
 
+  // A contraction that only this node reads, and multiplies with a number.
+  std::pair<NodeId, double> scaled_product(NodeId id) const {
+    const Node& node = from_.nodes[id];
+    if (node.op != Op::mul || node.dtype != DType::f32) return {-1, 1};
+    for (size_t k = 0; k < 2; ++k) {
+      const NodeId product = node.operands[k], factor = node.operands[1 - k];
+      if (from_.nodes[product].op != Op::contract || readers_[product] != 1) continue;
+      if (from_.nodes[factor].op == Op::constant) return {product, from_.nodes[factor].value};
+    }
+    return {-1, 1};
+  }
+
   static std::string moved_first(std::string letters, int along) {
     if (along <= 0) return letters;
     const char letter = letters[static_cast<size_t>(along)];
@@ -314,46 +319,40 @@ class Parts {
     return letter + letters;
   }
 
-  // Operands that are not given are those of the node.
-  NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first) {
+  // Times `scale`. Operands that are not given are those of the node.
+  NodeId contraction(NodeId id, InTurn a, InTurn b, bool out_first, double scale) {
     const Node& node = from_.nodes[id];
     Einsum einsum = parse_einsum(node.text).value();
     for (size_t k = 0; k < 2; ++k) {
       std::string& letters = k == 0 ? einsum.a : einsum.b;
       InTurn& value = k == 0 ? a : b;
       const NodeId operand = node.operands[k];
-      // What no turn changes is prepared once, with its rows as neighbours.
+      // What no turn changes is prepared once, multiplied, and with its rows as neighbours.
       std::string summed, kept;
       for (char letter : letters) (einsum.out.find(letter) == std::string::npos ? summed : kept) += letter;
-      if (out_first && !moves_[operand] && summed + kept != letters && !summed.empty()) {
+      if (out_first && !moves_[operand] && dim(operand) < 0 && summed + kept != letters && !summed.empty()) {
         std::vector<int64_t> perm;
         for (char letter : summed + kept) perm.push_back(static_cast<int64_t>(letters.find(letter)));
-        value = {prepare(operand, perm), false};
+        const bool takes_scale = from_.nodes[operand].dtype == DType::f32;
+        value = {prepare(operand, takes_scale ? scale : 1, perm), false};
+        if (takes_scale) scale = 1;
         letters = summed + kept;
         continue;
       }
       if (value.node < 0) value = in_turn(operand);
       if (value.first) letters = moved_first(letters, dim(operand));
     }
-    return turn_.contract(
+    const NodeId product = turn_.contract(
         a.node, b.node, cat(einsum.a, ",", einsum.b, "->", out_first ? moved_first(einsum.out, dim(id)) : einsum.out));
+    return scale == 1 ? product : turn_.mul(product, turn_.constant_like(scale, product));
   }
 
-  // A value that no turn changes, made before the turns, transposed by `perm`.
-  NodeId prepare(NodeId id, const std::vector<int64_t>& perm) {
-    NodeId value = before(id);
-    if (!perm.empty()) value = before_.transpose(value, perm);
+  // A value that no turn changes, made before the turns, times `scale` and transposed by `perm`.
+  NodeId prepare(NodeId id, double scale, const std::vector<int64_t>& perm) {
+    const NodeId value = before_.copy(id, scale, perm);
     const int number = add_value("prepared", before_.node(value), std::nullopt);
-    write(before_, made_.before, number, value);
-    prepared_ = true;
-    return read(turn_, made_.turn, {.value = number}, before_.node(value));
-  }
-  NodeId before(NodeId id) {
-    if (const auto known = before_memo_.find(id); known != before_memo_.end()) return known->second;
-    Node node = from_.nodes[id];
-    if (node.op == Op::input) return before_memo_[id] = read(before_, made_.before, {.input = slab_.origin[id]}, node);
-    for (NodeId& operand : node.operands) operand = before(operand);
-    return before_memo_[id] = before_.add_node(std::move(node));
+    before_.write(number, value);
+    return turn_.read({.value = number}, before_.node(value));
   }
 
   // A value after the turns; -1 where it is of one turn.
@@ -362,8 +361,8 @@ class Parts {
     Node node = from_.nodes[id];
     if (moves_[id] || (later_[id] && dim(id) >= 0)) return -1;
     if (const auto held = value_of_.find(id); held != value_of_.end())
-      return after_memo_[id] = read(after_, made_.after, {.value = held->second}, node);
-    if (node.op == Op::input) return after_memo_[id] = read(after_, made_.after, {.input = slab_.origin[id]}, node);
+      return after_memo_[id] = after_.read({.value = held->second}, node);
+    if (node.op == Op::input) return after_memo_[id] = after_.read({.input = slab_.origin[id]}, node);
     for (NodeId& operand : node.operands) {
       operand = after(operand);
       if (operand < 0) return -1;
@@ -376,16 +375,16 @@ class Parts {
   const Slab& slab_;
   const Graph& from_;
   CarriedParts made_;
-  Builder before_, turn_, after_;
-  bool prepared_ = false;
+  PartBuilder before_, place_, turn_, after_;
   std::vector<char> moves_, later_;  // by node: differs from turn to turn; needs a carried reduction
+  std::vector<int> readers_;         // by node
   std::vector<NodeId> carried_;
   Corrected function_;
   NodeId correction_ = -1;
-  std::map<std::pair<const Builder*, std::string>, NodeId> read_;
   std::map<NodeId, int> value_of_;  // of carried reductions
   std::map<NodeId, InTurn> turn_memo_;
-  std::map<NodeId, NodeId> before_memo_, after_memo_;
+  std::map<NodeId, NodeId> placed_;  // by node of place_: its value in the turn
+  std::map<NodeId, NodeId> after_memo_;
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ struct CarriedValue {
   Shape shape;
   std::optional<double> start;  // before the first turn
   int becomes = -1;             // the value that it is copied to at the end of a turn
+  bool of_turn = false;         // its shape has the length of the turn
 };
 
 // What an input or output of a part's graph is: a node of the slab's group, an output of that group, or a value.
@@ -29,14 +30,15 @@ struct CarriedEnd {
   int output = -1, value = -1;
 };
 
-// What a block does once before the turns, in every turn, and once after them. `before` has no outputs where nothing
-// is prepared.
+// What a block does once before the turns, in every turn, and once after them. `place` is the first in a turn: it puts
+// inputs into the order in which the rest of the turn reads them. `before` and `place` have no outputs where they have
+// nothing to do.
 struct CarriedParts {
   struct Part {
     Graph graph;
     std::map<std::string, CarriedEnd> ends;  // by the name of the input or output
   };
-  Part before, turn, after;
+  Part before, place, turn, after;
   std::vector<CarriedValue> values;
 };
 

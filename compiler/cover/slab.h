@@ -32,7 +32,7 @@ struct Slab {
 // `lengths` are of output 0's dimensions; a dimension's extent means that it is not cut. InvalidArgument, naming the
 // op, when a cut cannot be carried through a view, or when several blocks would compute the same reduction, contraction
 // or output.
-// With `carried` the slab is of one turn: of `turn` elements along that axis; its extent is a multiple of them.
+// With `carried` the slab is of one turn: of `turn` elements along that axis. Slab::turns counts the whole ones.
 absl::StatusOr<Slab> slab_of(const Graph& group, const std::vector<int64_t>& lengths,
                              const CarriedAxis* carried = nullptr, int64_t turn = 0);
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <span>
+#include <set>
 
 #include "compiler/cover/carried.h"
 #include "compiler/cover/cover.h"
 #include "compiler/cover/packing.h"
 #include "compiler/cover/slab.h"
+#include "compiler/cover/turn_sizes.h"
 #include "compiler/cover/values.h"
 #include "compiler/ir/eval.h"
 #include "compiler/plan/axes.h"
@@ -19,9 +20,6 @@ namespace {
 constexpr size_t kMostStages = 6;
 constexpr size_t kMostTurning = 8;  // stages of a block that walks an axis in turns
 constexpr int64_t kRows[] = {32, 64, 16, 128, 8, 256, 4};
-constexpr int64_t kTurnRows[] = {64, 128, 256};          // of a block that walks an axis in turns,
-constexpr int64_t kTurnLengths[] = {128, 64, 256};       // the elements of a turn,
-constexpr int64_t kOddLengths[] = {32, 96, 80, 48, 16};  // and where none of these divides the axis
 
 // The strides that a part of the node `origin` has in the whole buffer of that node, one for each axis of `part`. The
 // shapes `cut` and `part` may differ in axes of extent 1 only; otherwise the result is empty.
@@ -39,6 +37,14 @@ std::vector<int64_t> pitches_of(const Graph& group, NodeId origin, const Shape& 
     pitches.push_back(strides[at++]);
   }
   return pitches;
+}
+
+// Whether turns of two lengths hand on the same values.
+bool carry_alike(const CarriedParts& a, const CarriedParts& b) {
+  return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
+                    [](const CarriedValue& x, const CarriedValue& y) {
+                      return x.dtype == y.dtype && x.of_turn == y.of_turn && (x.of_turn || x.shape == y.shape);
+                    });
 }
 
 class Stitcher {
@@ -61,8 +67,8 @@ class Stitcher {
     return finish();
   }
 
-  // The block walks an axis in turns of `length` elements.
-  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis) {
+  // The block walks an axis in turns of `length` elements. `rest`: the slab of what they leave of the axis, or null.
+  absl::StatusOr<Stitched> run(int64_t rows, int64_t length, const CarriedAxis& axis, const Slab* rest) {
     result_.rows = rows;
     result_.counts = slab_.counts;
     WL_ASSIGN_OR_RETURN(const CarriedParts parts, carried_parts(group_, axis, slab_));
@@ -74,8 +80,14 @@ class Stitcher {
                               .becomes = value.becomes});
     if (!parts.before.graph.outputs.empty()) WL_RETURN_IF_ERROR(add_stages(parts.before));
     const size_t first = result_.stages.size();
-    WL_RETURN_IF_ERROR(add_stages(parts.turn));
+    WL_RETURN_IF_ERROR(add_turn(parts));
     result_.turns = {length, slab_.turns, first, result_.stages.size()};
+    if (rest != nullptr) {
+      WL_ASSIGN_OR_RETURN(const CarriedParts last, carried_parts(group_, axis, *rest));
+      if (!carry_alike(parts, last)) return invalid("turns of other lengths would carry other values");
+      WL_RETURN_IF_ERROR(add_turn(last));
+      result_.turns.rest = result_.stages.size() - result_.turns.last;
+    }
     if (const CarriedLimit limit = carried_limit(group_, axis); limit.row >= 0) {
       const Slab::Cut cut = slab_.cuts[limit.row][static_cast<size_t>(group_.nodes[limit.row].ints[0])];
       // The place of the block's last row.
@@ -83,8 +95,8 @@ class Stitcher {
         result_.turns.visited = {cut.axis, cut.length - 1 + limit.plus, cut.length};
     }
     WL_RETURN_IF_ERROR(add_stages(parts.after));
-    if (result_.stages.size() > kMostTurning)
-      return invalid("a block would run ", result_.stages.size(), " loop nests; the most are ", kMostTurning);
+    if (const size_t nests = result_.stages.size() - result_.turns.rest; nests > kMostTurning)
+      return invalid("a block would run ", nests, " loop nests; the most are ", kMostTurning);
     for (size_t i = 0; i < parts.values.size(); ++i) result_.kept[i].last = result_.stages.size() - 1;
     return finish();
   }
@@ -104,6 +116,11 @@ class Stitcher {
     WL_ASSIGN_OR_RETURN(const Cover cover, cover_greedy(part.graph, machine_, {.memo = &memo_}));
     for (const Group& group : cover.groups) WL_RETURN_IF_ERROR(add(part, group, origin));
     return absl::OkStatus();
+  }
+
+  absl::Status add_turn(const CarriedParts& parts) {
+    if (!parts.place.graph.outputs.empty()) WL_RETURN_IF_ERROR(add_stages(parts.place));
+    return add_stages(parts.turn);
   }
 
   absl::Status add(const CarriedParts::Part& whole, const Group& part, const std::vector<NodeId>* origins) {
@@ -148,7 +165,8 @@ class Stitcher {
       kept_[stored] = end.value >= 0 ? end.value : static_cast<int>(result_.kept.size());
       stage.buffers.push_back({-1, kept_[stored], {}});
       if (end.value >= 0) {
-        result_.kept[end.value].first = result_.kept[end.value].start ? 0 : result_.stages.size();
+        if (stored_values_.insert(end.value).second && !result_.kept[end.value].start)
+          result_.kept[end.value].first = result_.stages.size();
         continue;
       }
       const std::string name =
@@ -169,6 +187,8 @@ class Stitcher {
         return static_cast<int>(i);
     result_.kept.push_back({cat("counted", result_.kept.size()), part.dtype, part.shape});
     result_.kept.back().counts_along = cut.axis;
+    result_.kept.back().counts_step = cut.length;
+    if (cut.axis == static_cast<int>(result_.counts.size())) result_.kept.back().first = result_.stages.size();
     return static_cast<int>(result_.kept.size()) - 1;
   }
 
@@ -207,8 +227,9 @@ class Stitcher {
   const Slab slab_;
   CoverMemo& memo_;
   Stitched result_;
-  std::map<NodeId, int> kept_;  // by node of the part's graph
-  size_t stored_ = 0;           // outputs that some stage stores
+  std::map<NodeId, int> kept_;   // by node of the part's graph
+  std::set<int> stored_values_;  // carried values that some stage stores
+  size_t stored_ = 0;            // outputs that some stage stores
 };
 
 // Gives inputs that are only read through one reshape the shape of that reshape. Its dimensions, such as the heads of a
@@ -276,18 +297,16 @@ void add_turning(const Shareable& made, const Machine& machine, std::vector<int6
   const int64_t least = least_lengths(group)[row];
   for (const CarriedAxis& axis : carried_axes(group)) {
     const size_t before = found.choices.size();
-    const auto divides = [&](int64_t length) { return axis.extent % length == 0 && axis.extent > length; };
-    const bool odd = std::none_of(std::begin(kTurnLengths), std::end(kTurnLengths), divides);
-    for (int64_t length : odd ? std::span<const int64_t>(kOddLengths) : std::span<const int64_t>(kTurnLengths)) {
-      if (!divides(length)) continue;
-      for (int64_t rows : kTurnRows) {
-        lengths[row] = std::min(rows, extent);
-        if (lengths[row] != rows && rows != kTurnRows[0]) continue;
-        if (lengths[row] % least != 0 || extent % lengths[row] != 0) continue;
+    for (int64_t length : turn_lengths(axis.extent)) {
+      for (int64_t rows : turn_rows(extent, least)) {
+        lengths[row] = rows;
         absl::StatusOr<Slab> slab = slab_of(group, lengths, &axis, length);
-        if (!slab.ok()) continue;
-        absl::StatusOr<Stitched> stitched =
-            Stitcher(group, made.was, machine, *std::move(slab), memo).run(lengths[row], length, axis);
+        const int64_t left = axis.extent % length;
+        absl::StatusOr<Slab> rest;
+        if (left > 0) rest = slab_of(group, lengths, &axis, left);
+        if (!slab.ok() || (left > 0 && !rest.ok())) continue;
+        absl::StatusOr<Stitched> stitched = Stitcher(group, made.was, machine, *std::move(slab), memo)
+                                                .run(rows, length, axis, left > 0 ? &*rest : nullptr);
         if (stitched.ok() && (found.choices.size() == before || alike(found.choices[before], *stitched)))
           found.choices.push_back(*std::move(stitched));
       }
@@ -331,9 +350,9 @@ absl::StatusOr<Domain> stitch(const Graph& whole, const Machine& machine, CoverM
     if (stitched.ok() && (found->choices.empty() || alike(found->choices[0], *stitched)))
       found->choices.push_back(*std::move(stitched));
   }
+  if (!machine.target->is_gpu()) add_turning(made, machine, lengths, row, *memo, *found);
   if (found->choices.empty())
     return status.ok() ? invalid("no number of rows divides ", shape[row], " rows among blocks") : status;
-  if (!machine.target->is_gpu()) add_turning(made, machine, lengths, row, *memo, *found);
   Domain domain;
   domain.cls = LoopClass::kStitched;
   domain.stitch = std::move(found);

@@ -34,8 +34,10 @@ struct StitchKept {
   Shape shape;
   size_t first = 0, last = 0;
   std::optional<double> start = std::nullopt;  // of every element, before the first stage
-  // Where >= 0: element i is i plus, for each block or turn before this one along that axis, the number of elements.
+  // Where >= 0: element i is i plus `counts_step` for each block or turn before this one along that axis. Of a turn: in
+  // the stages from `first` on.
   int counts_along = -1;
+  int64_t counts_step = 0;
   int becomes = -1;  // the kept value that it is copied to at the end of a turn; -1: none
   int64_t bytes() const { return elements(shape) * size_of(dtype); }
 };
@@ -46,10 +48,11 @@ struct Stitched {
   std::vector<StitchKept> kept;
   std::vector<Stage> stages;
   // In one pass over a reduced axis: the stages [first, last) run `count` times, each time on the next `length`
-  // elements of the axis, and what they have reduced so far is kept. length 0: no axis is walked so.
+  // elements of the axis, and what they have reduced so far is kept. length 0: no axis is walked so. The elements that
+  // are left, fewer than `length`, are taken by the `rest` stages behind them.
   struct Turns {
     int64_t length = 0, count = 1;
-    size_t first = 0, last = 0;
+    size_t first = 0, last = 0, rest = 0;
     // Elements of the axis beyond `base` + `step` * the block's number along `axis` count for nothing in this block,
     // and are not visited. axis -1: all do.
     struct {

@@ -89,18 +89,25 @@ void emit_starts(const Stitched& choice, const std::vector<BufferId>& kept, int 
   }
 }
 
-// Places along an axis: of all blocks before the first stage, of a turn where it begins.
+// Places along an axis: of all blocks before the first stage; of a turn where it begins, those that its stages, the
+// ones from `first` to `last`, read.
+struct Counting {
+  bool of_turn = false;
+  size_t first = 0, last = 0;
+};
 void emit_counted(const Stitched& choice, const std::vector<BufferId>& kept, const std::vector<Affine>& places,
-                  bool of_turn, int lanes, KernelBuilder& out) {
+                  Counting which, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
-    if (value.counts_along < 0 || (value.counts_along == static_cast<int>(choice.counts.size())) != of_turn) continue;
+    if (value.counts_along < 0) continue;
+    if ((value.counts_along == static_cast<int>(choice.counts.size())) != which.of_turn) continue;
+    if (which.of_turn && (value.first < which.first || value.first >= which.last)) continue;
     Slice slice;
     Instr count;
     count.op = InstrOp::kIota;
     count.result = whole_tile(value, kept[i], slice, out, lanes);
     count.axis = 1;
-    count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], elements(value.shape));
+    count.slice.offset = sum(fixed(0), places[static_cast<size_t>(value.counts_along)], value.counts_step);
     const TileId tile = count.result;
     out.push(std::move(count));
     out.push(store_instr(tile, slice, false));
@@ -121,6 +128,21 @@ std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Aff
   return trips;
 }
 
+// Whether a block takes the elements that whole turns leave, as the number of iterations.
+std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
+  const Stitched::Turns& turns = choice.turns;
+  std::vector<Affine> trips = {fixed(1)};
+  if (turns.visited.axis < 0) return trips;
+  const Affine last =
+      sum(fixed(turns.visited.base), places[static_cast<size_t>(turns.visited.axis)], turns.visited.step);
+  const int64_t whole = turns.length * turns.count;
+  if (last.terms.empty())
+    trips.push_back(fixed(last.base / whole));
+  else
+    trips.push_back(affine(out.derived("rest", {last}, whole)));
+  return trips;
+}
+
 void emit_copies(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
   for (size_t i = 0; i < kept.size(); ++i) {
     const StitchKept& value = choice.kept[i];
@@ -134,6 +156,14 @@ void emit_copies(const Stitched& choice, const std::vector<BufferId>& kept, int 
   }
 }
 
+// What a turn leaves to the next one.
+void close_turn(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, bool is_loop,
+                std::vector<Affine>& places, KernelBuilder& out) {
+  emit_copies(choice, kept, lanes, out);
+  if (is_loop) out.close_loop();
+  places.back() = fixed(0);
+}
+
 // Stage after stage, each in a loop over its blocks. scratch: where each stage's own scratch begins.
 void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector<Affine> places, int lanes,
                  const std::vector<BufferId>& kept, const std::vector<int64_t>& scratch, KernelBuilder& out) {
@@ -141,20 +171,25 @@ void emit_stages(std::vector<Kernel> stages, const Stitched& choice, std::vector
   int widest = 1;
   for (const Kernel& stage : stages) widest = std::max(widest, stage.vector_lanes(stage.body));
   const Stitched::Turns& turns = choice.turns;
-  const VarId part = turns.length > 0 ? out.loop_var("part") : -1;
-  if (part >= 0) places.push_back(fixed(0));
+  const bool walks = turns.length > 0;
+  if (walks) places.push_back(fixed(0));
   emit_starts(choice, kept, lanes, out);
-  emit_counted(choice, kept, places, false, lanes, out);
+  emit_counted(choice, kept, places, {}, lanes, out);
+  const bool all_take_rest = turns.visited.axis < 0;
   for (size_t k = 0; k < stages.size(); ++k) {
-    if (part >= 0 && k == turns.first) {
+    if (walks && k == turns.last) close_turn(choice, kept, lanes, true, places, out);
+    if (walks && turns.rest > 0 && k == turns.last + turns.rest)
+      close_turn(choice, kept, lanes, !all_take_rest, places, out);
+    if (walks && k == turns.first) {
+      const VarId part = out.loop_var("part");
       out.open_loop(part, turns_of_block(choice, places, out));
       places.back() = affine(part);
-      emit_counted(choice, kept, places, true, lanes, out);
+      emit_counted(choice, kept, places, {true, turns.first, turns.last}, lanes, out);
     }
-    if (part >= 0 && k == turns.last) {
-      emit_copies(choice, kept, lanes, out);
-      out.close_loop();
-      places.back() = fixed(0);
+    if (walks && turns.rest > 0 && k == turns.last) {
+      if (!all_take_rest) out.open_loop(out.loop_var("rest"), takes_rest(choice, places, out));
+      places.back() = fixed(turns.count);
+      emit_counted(choice, kept, places, {true, turns.last, turns.last + turns.rest}, lanes, out);
     }
     const int64_t blocks = stages[k].grid;
     if (blocks == 0) continue;
@@ -193,12 +228,14 @@ absl::StatusOr<Kernel> lower_stitched(const Graph& group, const Domain& domain, 
     needs.push_back({stage.scratch_bytes(), k, k});
     stages.push_back(std::move(stage));
   }
-  for (Need& need : needs) {  // all that a turn needs is needed until the last one
-    const Stitched::Turns& turns = choice->turns;
-    if (need.last < turns.first || need.first >= turns.last) continue;
-    need.first = std::min(need.first, turns.first);
-    need.last = std::max(need.last, turns.last - 1);
-  }
+  const Stitched::Turns& turns = choice->turns;
+  const std::pair<size_t, size_t> repeated[] = {{turns.first, turns.last}, {turns.last, turns.last + turns.rest}};
+  for (Need& need : needs)  // all that a turn needs is needed until its last stage
+    for (const auto& [first, last] : repeated) {
+      if (first == last || need.last < first || need.first >= last) continue;
+      need.first = std::min(need.first, first);
+      need.last = std::max(need.last, last - 1);
+    }
   place(needs, kernel.wave > 0 ? 128 : 4096);
   std::vector<BufferId> kept;
   for (size_t i = 0; i < choice->kept.size(); ++i) {

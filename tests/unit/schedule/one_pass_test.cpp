@@ -21,7 +21,9 @@ class Drawn {
 
   Graph graph() {
     const int64_t heads = 1 + below(3), shared = below(2) == 0 ? 1 : 2;
-    const int64_t rows = 16 << below(4), keys = 16 * (2 + below(7)), depth = 1 + below(9), wide = 1 + below(20);
+    const int64_t rows = below(3) == 0 ? 1 + below(80) : below(2) == 0 ? 128 : 16 << below(3);
+    const int64_t keys = below(2) == 0 ? 17 + below(150) : 16 * (2 + below(7)), depth = 1 + below(9),
+                  wide = 1 + below(20);
     const bool later = below(2) == 0;  // rows before heads in memory
     shape_ = {heads, shared, rows, keys};
     const auto q = later ? in("q", {rows, heads, shared, depth}) : in("q", {heads, shared, rows, depth});
@@ -53,7 +55,7 @@ class Drawn {
   NodeId along_rows(NodeId keys) { return out_.broadcast(keys, shape_, {3}); }
 
   void change_scores() {
-    switch (below(5)) {
+    switch (below(7)) {
       case 0:
         scores_ = out_.mul(scores_, out_.constant_like(0.3, scores_));
         return;
@@ -63,6 +65,15 @@ class Drawn {
       case 2:
         scores_ = out_.add(scores_, out_.broadcast(in("bias", {shape_[2], shape_[3]}), shape_, {2, 3}));
         return;
+      case 3: {
+        const bool all_rows = below(2) == 0;
+        const Shape shape = all_rows ? Shape{shape_[3]} : Shape{shape_[2], shape_[3]};
+        const NodeId seen = out_.input(cat("seen", out_.size()), DType::b1, shape);
+        const NodeId mask =
+            out_.broadcast(seen, shape_, all_rows ? std::vector<int64_t>{3} : std::vector<int64_t>{2, 3});
+        scores_ = out_.elementwise(Op::select, {mask, scores_, out_.constant_like(-1e9, scores_)});
+        return;
+      }
       default:
         mask_by_places();
     }
@@ -93,7 +104,7 @@ class Drawn {
 TEST(OnePass, RandomGroupsMeanTheGraph) {
   const uint64_t first = testing::test_seed(20261125);
   const auto wanted = static_cast<int>(testing::scaled(150));
-  int groups = 0, kernels = 0, turning = 0, limited = 0;
+  int groups = 0, kernels = 0, turning = 0, limited = 0, with_rest = 0, limited_rest = 0;
   for (uint64_t seed = first; groups < wanted; ++seed, ++groups) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph graph = Drawn(seed).graph();
@@ -103,7 +114,12 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
     const Space space = space_of(graph, *domain, machine).value();
     if (axis_of(space.axes, kTurnLength) == nullptr) continue;
     ++turning;
-    for (const Stitched& choice : domain->stitch->choices) limited += choice.turns.visited.axis >= 0 ? 1 : 0;
+    for (const Stitched& choice : domain->stitch->choices) {
+      const bool limits = choice.turns.visited.axis >= 0, rest = choice.turns.rest > 0;
+      limited += limits ? 1 : 0;
+      with_rest += rest ? 1 : 0;
+      limited_rest += limits && rest ? 1 : 0;
+    }
     const size_t step = 1 + seed % 3;
     int tried = 0;
     for (size_t i = seed % step; i < space.seeds.size() && tried < 6; i += step) {
@@ -117,9 +133,11 @@ TEST(OnePass, RandomGroupsMeanTheGraph) {
       ASSERT_EQ(difference, "") << print(graph) << "\n" << space.text(space.seeds[i]) << "\n" << print(*kernel);
     }
   }
-  std::printf("%d groups, %d in turns, %d kernels, %d limited\n", groups, turning, kernels, limited);
+  std::printf("%d groups, %d in turns, %d kernels; choices: %d limited, %d with a rest, %d with both\n", groups,
+              turning, kernels, limited, with_rest, limited_rest);
   EXPECT_GT(turning, groups / 2);
   EXPECT_GT(limited, 0);
+  EXPECT_GT(with_rest, 0);
 }
 
 }  // namespace

@@ -200,7 +200,34 @@ inline constexpr const char* kGroupedHeads = R"(graph {
   output "y" %24
 })";
 
-inline constexpr const char* kOnePass[] = {kAttention, kCausal, kRowsWithoutKeys, kGroupedHeads};
+// A number of keys that nothing divides, a mask of rows and keys and one of keys: the last turn is shorter, and each
+// turn transposes its part of the mask of both.
+inline constexpr const char* kOddKeysAndMasks = R"(graph {
+  %0 = input "q" : f32[1,128,3] normal(0,1)
+  %1 = input "k" : f32[1,149,3] normal(0,1)
+  %2 = input "v" : f32[1,149,5] normal(0,1)
+  %3 = input "seen" : b1[128,149]
+  %4 = input "bias" : f32[149] normal(0,1)
+  %5 = contract %0 %1 "bmk,bnk->bmn" : f32[1,128,149]
+  %6 = constant 0.3 : f32[1,128,149]
+  %7 = mul %5 %6 : f32[1,128,149]
+  %8 = broadcast %4 dims=[2] : f32[1,128,149]
+  %9 = add %7 %8 : f32[1,128,149]
+  %10 = broadcast %3 dims=[1,2] : b1[1,128,149]
+  %11 = constant -1e+09 : f32[1,128,149]
+  %12 = select %10 %9 %11 : f32[1,128,149]
+  %13 = reduce_max %12 axes=[2] : f32[1,128]
+  %14 = broadcast %13 dims=[0,1] : f32[1,128,149]
+  %15 = sub %12 %14 : f32[1,128,149]
+  %16 = exp %15 : f32[1,128,149]
+  %17 = reduce_sum %16 axes=[2] : f32[1,128]
+  %18 = broadcast %17 dims=[0,1] : f32[1,128,149]
+  %19 = div %16 %18 : f32[1,128,149]
+  %20 = contract %19 %2 "bmn,bnd->bmd" : f32[1,128,5]
+  output "y" %20
+})";
+
+inline constexpr const char* kOnePass[] = {kAttention, kCausal, kRowsWithoutKeys, kGroupedHeads, kOddKeysAndMasks};
 
 inline constexpr const char* kStitched[] = {kAttention,       kHeads,     kHeadsOfOneInput, kFeedForward,
                                             kNormThenProduct, kTwoWidths, kTwoAxes,         kStoredAndRead};

@@ -87,7 +87,7 @@ TEST(Stitched, OnePassMeansTheGraph) {
     check_stitched(text, machine_with("cpu:avx2"), 12, &kernels);
     if (HasFatalFailure()) return;
   }
-  EXPECT_EQ(groups, 8);
+  EXPECT_EQ(groups, 10);
   EXPECT_GT(kernels, 60);
 }
 
@@ -113,6 +113,27 @@ TEST(Stitched, TurnsStopAtTheLastKeyThatCounts) {
   EXPECT_FALSE(turning(testing::kCausal).empty());
   for (const Stitched& choice : turning(testing::kAttention)) EXPECT_EQ(choice.turns.visited.axis, -1);
   EXPECT_FALSE(turning(testing::kAttention).empty());
+}
+
+// What the turns leave is taken by as many stages again, and a mask is read along its own rows by a stage of its own.
+TEST(Stitched, TheLastTurnTakesWhatIsLeft) {
+  const Machine machine = machine_with("cpu:avx512");
+  const Domain domain = analyze_group(parsed(testing::kOddKeysAndMasks), machine).value();
+  int turning = 0;
+  for (const Stitched& choice : domain.stitch->choices) {
+    const Stitched::Turns& turns = choice.turns;
+    if (turns.length == 0) continue;
+    ++turning;
+    EXPECT_EQ(turns.length * turns.count + (turns.length == 75 ? 74 : 49), 149);
+    EXPECT_EQ(turns.rest, turns.last - turns.first);
+    int transposed = 0;
+    for (size_t k = turns.first; k < turns.last; ++k) {
+      const Domain& stage = choice.stages[k].domain;
+      transposed += stage.cls == LoopClass::kMap && stage.second >= 0 ? 1 : 0;
+    }
+    EXPECT_EQ(transposed, 1);
+  }
+  EXPECT_EQ(turning, 4);
 }
 
 TEST(Stitched, PointsAreCountedWithoutAWalk) {

@@ -1,0 +1,70 @@
+#include "compiler/cover/carried_part.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/plan/axes.h"
+
+namespace wl {
+
+NodeId PartBuilder::read(const CarriedEnd& end, const Node& like) {
+  const std::string name = end.value >= 0 ? cat("v", end.value) : cat("i", end.input);
+  part_.ends[name] = end;
+  const auto [known, is_new] = read_.try_emplace(name, -1);
+  if (is_new) known->second = input(name, like.dtype, like.shape, like.fill);
+  return known->second;
+}
+
+void PartBuilder::write(int value, NodeId node) {
+  const std::string name = cat("w", value);
+  part_.ends[name] = {.value = value};
+  output(name, node);
+}
+
+NodeId PartBuilder::copy(NodeId id) {
+  if (const auto known = copies_.find(id); known != copies_.end()) return known->second;
+  Node node = slab_.graph.nodes[id];
+  if (node.op == Op::input) return copies_[id] = read({.input = slab_.origin[id]}, node);
+  for (NodeId& operand : node.operands) operand = copy(operand);
+  return copies_[id] = add_node(std::move(node));
+}
+
+NodeId PartBuilder::copy(NodeId id, double scale, const std::vector<int64_t>& perm) {
+  NodeId value = copy(id);
+  if (scale != 1) value = mul(value, constant_like(scale, value));
+  return perm.empty() ? value : transpose(value, perm);
+}
+
+NodeId PartBuilder::spread(NodeId value, const Node& like, std::vector<int64_t> dims) {
+  if (!std::is_sorted(dims.begin(), dims.end())) {
+    std::vector<int64_t> perm(dims.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    std::sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
+    std::sort(dims.begin(), dims.end());
+    value = transpose(value, perm);
+  }
+  return dims.size() == like.shape.size() ? value : broadcast(value, like.shape, dims);
+}
+
+absl::Status PartBuilder::finish_part() {
+  if (size() == 0) return absl::OkStatus();
+  WL_ASSIGN_OR_RETURN(part_.graph, finish());
+  part_.graph = prune(part_.graph, /*drop_inputs=*/true);
+  return absl::OkStatus();
+}
+
+bool in_sum(const Node& sum, size_t operand, std::vector<int64_t>& dims) {
+  for (int64_t& to : dims) {
+    if (sum.op != Op::contract) {
+      to -= to > sum.ints[0] ? 1 : 0;
+      continue;
+    }
+    const Einsum einsum = parse_einsum(sum.text).value();
+    const size_t at = einsum.out.find((operand == 0 ? einsum.a : einsum.b)[static_cast<size_t>(to)]);
+    if (at == std::string::npos) return false;
+    to = static_cast<int64_t>(at);
+  }
+  return true;
+}
+
+}  // namespace wl
