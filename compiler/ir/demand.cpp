@@ -8,6 +8,12 @@ namespace {
 constexpr int64_t kMaxElements = int64_t{1} << 36;  // limit of the elements of one tensor; needs 16 million pages
 constexpr int64_t kMaxDemanded = int64_t{1} << 30;  // limit of the demanded elements of all tensors; needs 12 GB
 
+// Whether a small change of an operand can change a node's values by much.
+bool has_jumps(const Graph& graph, const Node& node) {
+  if (class_of(node.op) != OpClass::kElementwise || !is_float(graph.nodes[node.operands[0]].dtype)) return false;
+  return info(node.op).slope == Slope::kJumps || !is_float(node.dtype);
+}
+
 }  // namespace
 
 ReduceMaps::ReduceMaps(const Node& node, const Shape& operand) {
@@ -92,12 +98,23 @@ int64_t taken_from(const Graph& graph, const Node& node, int64_t i, int64_t pick
   return (outer * x[axis] + pick) * inner + i % inner;
 }
 
-Evaluator::Evaluator(const Graph& graph, const InputReader& inputs)
+Evaluator::Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps)
     : graph_(graph),
       inputs_(inputs),
+      before_jumps_(before_jumps),
+      rounded_(graph.nodes.size(), false),
       sets_(graph.nodes.size()),
       columns_(graph.nodes.size()),
-      last_user_(graph.nodes.size(), -1) {}
+      last_user_(graph.nodes.size(), -1) {
+  if (before_jumps == BeforeJumps::kExact) return;
+  std::vector<bool> decides(graph.nodes.size(), false);
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& at = graph.nodes[i];
+    rounded_[i] = decides[i] && is_float(at.dtype);
+    for (const NodeId operand : at.operands)
+      if (decides[i] || has_jumps(graph, at)) decides[operand] = true;
+  }
+}
 
 ElementSet& Evaluator::set_of(NodeId id) {
   if (!sets_[id]) sets_[id] = std::make_unique<ElementSet>(elements(node(id).shape));
@@ -236,7 +253,7 @@ absl::Status Evaluator::demand_take_along(NodeId id, const ElementSet& set) {
     }
     return absl::OkStatus();
   }
-  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}));
+  WL_ASSIGN_OR_RETURN(auto values, evaluate(graph_, inputs_, {{at.operands[1], wanted}}, before_jumps_));
   for (size_t k = 0; k < wanted.size(); ++k) {
     int64_t pick = picked(values[0][k].value, extent);
     if (pick >= 0) x.insert(taken_from(graph_, at, wanted[k], pick));

@@ -28,6 +28,8 @@ absl::Status Evaluator::compute() {
   for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()); ++id) {
     if (!sets_[id]) continue;
     WL_RETURN_IF_ERROR(compute_node(id));
+    if (rounded_[id])
+      for (double& value : columns_[id].value) value = round_to(node(id).dtype, value);
     for (NodeId operand : node(id).operands) {
       if (last_user_[operand] == id) columns_[operand] = Column();
     }
@@ -129,7 +131,7 @@ namespace {
 // A running reduction of values with bounds.
 struct Accumulator {
   Accumulator(Op which, DType type) : op(which), dtype(type), floating(is_float(type)) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const double infinity = std::numeric_limits<double>::infinity();
     if (op == Op::reduce_sum) value = 0;
     if (op == Op::reduce_prod) value = upper = 1;
     if (op == Op::reduce_max) value = floating ? -infinity : dtype == DType::b1 ? 0 : round_to(dtype, -infinity);
@@ -207,7 +209,7 @@ absl::Status Evaluator::compute_take_along(NodeId id, const ElementSet& set, Col
       status = invalid("%", id, " = take_along: index ", index.value, " of element ", i, " is outside [", -extent, ",",
                        extent, ")");
     }
-    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const double infinity = std::numeric_limits<double>::infinity();
     const Estimate unknown{0, infinity, infinity};
     Estimate taken = pick < 0 ? unknown : element(at.operands[0], taken_from(graph_, at, i, pick));
     // Where the index is uncertain, the likeliest element is taken and its error is unbounded.
@@ -229,7 +231,12 @@ std::vector<Value> Evaluator::read(const Query& query) const {
 
 absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
                                                          const std::vector<Query>& queries) {
-  Evaluator evaluator(graph, inputs);
+  return evaluate(graph, inputs, queries, BeforeJumps::kExact);
+}
+
+absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
+                                                         const std::vector<Query>& queries, BeforeJumps before_jumps) {
+  Evaluator evaluator(graph, inputs, before_jumps);
   WL_RETURN_IF_ERROR(evaluator.demand(queries));
   WL_RETURN_IF_ERROR(evaluator.compute());
   std::vector<std::vector<Value>> result;

@@ -44,9 +44,19 @@ struct ContractMaps {
   int64_t terms = 1;
 };
 
+// How a value is kept that decides on which side of a jump (a comparison, floor, a conversion to integers) another one
+// falls: as exactly as a double can hold it, or rounded to its dtype after every operation, as a program does that
+// stores each value. The oracle's bounds cover both sides; who needs the value that other programs have takes the
+// second.
+enum class BeforeJumps { kExact, kRounded };
+
+// As evaluate() in eval.h, which is exact.
+absl::StatusOr<std::vector<std::vector<Value>>> evaluate(const Graph& graph, const InputReader& inputs,
+                                                         const std::vector<Query>& queries, BeforeJumps before_jumps);
+
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const InputReader& inputs);
+  Evaluator(const Graph& graph, const InputReader& inputs, BeforeJumps before_jumps);
   absl::Status demand(const std::vector<Query>& queries);
   absl::Status compute();
   std::vector<Value> read(const Query& query) const;
@@ -74,6 +84,8 @@ class Evaluator {
 
   const Graph& graph_;
   const InputReader& inputs_;
+  const BeforeJumps before_jumps_;
+  std::vector<bool> rounded_;                      // nodes whose values are rounded to their dtype
   std::vector<std::unique_ptr<ElementSet>> sets_;  // null for a node of which no element is demanded
   std::vector<Column> columns_;
   std::vector<NodeId> last_user_;  // last user of each node, after which its values are freed; none for queried nodes

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/evaluator.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/weights/factors.h"
 #include "compiler/ir/weights/panels.h"
@@ -218,7 +219,7 @@ absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputRead
   for (int64_t begin = 0; begin < count; begin += kElements) {
     Query query{result, std::vector<int64_t>(static_cast<size_t>(std::min(kElements, count - begin)))};
     std::iota(query.indices.begin(), query.indices.end(), begin);
-    WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}));
+    WL_ASSIGN_OR_RETURN(const auto values, evaluate(weight.from, operands, {query}, BeforeJumps::kRounded));
     for (size_t i = 0; i < query.indices.size(); ++i)
       store_element(node.dtype, bytes.data(), static_cast<uint64_t>(query.indices[i]), values[0][i].value);
   }

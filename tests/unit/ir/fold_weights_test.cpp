@@ -141,6 +141,29 @@ TEST(FoldWeights, ViewsAndWhatWouldGrowStay) {
   EXPECT_EQ(print(folding.graph), print(graph));
 }
 
+// The buckets of relative positions that T5 has: log(2) / log(16) * 8 is 2 if every value is stored in f32, and a
+// little less in double precision.
+TEST(FoldWeights, WhatIsMadeAnIntegerIsRoundedAsStoredValuesAre) {
+  const Graph graph = *parse(R"(graph {
+    %0 = input "distance" : i64[4] normal(0,1)
+    %1 = cast %0 : f32[4]
+    %2 = constant 8 : f32[4]
+    %3 = div %1 %2 : f32[4]
+    %4 = log %3 : f32[4]
+    %5 = constant 2.7725887 : f32[4]
+    %6 = div %4 %5 : f32[4]
+    %7 = mul %6 %2 : f32[4]
+    %8 = cast %7 : i64[4]
+    output "bucket" %8
+  })");
+  const double distances[] = {15, 16, 32, 64};
+  const auto bytes = value_of({"bucket", graph}, [&](NodeId, int64_t index) { return distances[index]; });
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  std::vector<double> buckets;
+  for (int64_t i = 0; i < 4; ++i) buckets.push_back(load_element(DType::i64, bytes->data(), static_cast<uint64_t>(i)));
+  EXPECT_THAT(buckets, ElementsAre(1, 2, 4, 6));
+}
+
 TEST(FoldWeights, SmallWeightsAreComputedAtOnce) {
   Builder b;
   const NodeId x = b.input("x", DType::f32, {3});
