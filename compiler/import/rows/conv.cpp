@@ -170,6 +170,74 @@ double lowest(DType dtype) {
   return is_signed ? -std::ldexp(1, 8 * size_of(dtype) - 1) : 0;
 }
 
+// What a transposed convolution keeps of its full result, one entry per spatial axis.
+struct Kept {
+  std::vector<int64_t> first, size;
+};
+
+Kept kept_of(Call& c, const Shape& shape, const Sliding& s) {
+  const size_t rank = s.rank();
+  const auto more = list_of(c, "output_padding", rank, 0);
+  std::vector<int64_t> asked = c.attr_ints("output_shape");
+  if (asked.size() == rank + 2) asked.erase(asked.begin(), asked.begin() + 2);
+  if (!asked.empty() && asked.size() != rank) c.fail("output_shape has ", asked.size(), " entries, expected ", rank);
+  const std::string automatic = c.attr_text("auto_pad", "NOTSET");
+  Kept kept{s.low, std::vector<int64_t>(rank)};
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t n = shape[i + 2];
+    if (n < 1) c.fail("spatial axis ", i, " is empty");
+    if (s.stride[i] > kMaxElements / n) c.fail("stride ", s.stride[i], " is out of range");
+    const int64_t full = (n - 1) * s.stride[i] + (s.size[i] - 1) * s.dilation[i] + 1 + more[i];
+    if (!asked.empty() || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
+      kept.size[i] = asked.empty() ? n * s.stride[i] : asked[i];
+      if (kept.size[i] < 0 || kept.size[i] > full + (int64_t{1} << 20))
+        c.fail("output_shape ", kept.size[i], " is out of range");
+      const int64_t cut = std::max(full, kept.size[i]) - kept.size[i];
+      kept.first[i] = automatic == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+    } else {
+      kept.size[i] = full - s.low[i] - s.high[i];
+    }
+    if (kept.size[i] < 1) c.fail("the result has no elements on spatial axis ", i);
+  }
+  return kept;
+}
+
+// Inserts stride - 1 zeros between the elements of an axis: each gets an axis of its own, which is padded and merged.
+T spaced(T x, int64_t axis, int64_t stride) {
+  const int64_t n = x.extent(axis);
+  Shape apart = x.shape(), merged = x.shape();
+  apart.insert(apart.begin() + axis + 1, 1);
+  std::vector<int64_t> low(apart.size(), 0), high = low;
+  high[static_cast<size_t>(axis) + 1] = stride - 1;
+  merged[static_cast<size_t>(axis)] = n * stride;
+  const T padded = pad(reshape(x, std::move(apart)), low, high, 0);
+  return slice_axis(reshape(padded, std::move(merged)), axis, 0, 1, (n - 1) * stride + 1);
+}
+
+// [channels, outputs / groups, taps...] -> [outputs * phases, channels / groups, taps of a phase, last one first...]:
+// phase r of p along an axis has taps r, r + p, ..., and zeros where other phases have one more.
+T weights_by_phase(T w, const std::vector<int64_t>& phases, int64_t groups) {
+  const size_t rank = phases.size();
+  const int64_t channels = w.extent(0), outputs = w.extent(1);
+  std::vector<int64_t> none(rank + 2, 0), missing = none;
+  Shape split = {groups, channels / groups, outputs}, joined = {groups * outputs, channels / groups};
+  std::vector<int64_t> order = {0, 2}, taps;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t tap_count = (w.extent(static_cast<int64_t>(i) + 2) + phases[i] - 1) / phases[i];
+    missing[i + 2] = tap_count * phases[i] - w.extent(static_cast<int64_t>(i) + 2);
+    taps.push_back(static_cast<int64_t>(split.size()));
+    order.push_back(taps.back() + 1);
+    split.insert(split.end(), {tap_count, phases[i]});
+    joined[0] *= phases[i];
+    joined.push_back(tap_count);
+  }
+  order.push_back(1);
+  order.insert(order.end(), taps.begin(), taps.end());
+  w = reshape(pad(w, none, missing, 0), split);
+  for (const int64_t axis : taps) w = slice_axis(w, axis, w.extent(axis) - 1, -1, w.extent(axis));
+  return reshape(transpose(w, std::move(order)), std::move(joined));
+}
+
 }  // namespace
 
 T convolution(Call& c, T x, T w) {
@@ -181,78 +249,47 @@ T conv(Call& c) {
   return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
 }
 
-// A transposed convolution is the gradient of a convolution: stride - 1 zeros between inputs, flipped weights, then a
-// crop by `pads`.
+// A transposed convolution is the gradient of a convolution. Outputs whose places differ by the stride have the same
+// taps, so with stride p there are p phases, each a convolution of the inputs without stride; all of them are one, with
+// p times the outputs, which are then interleaved. With dilation the taps of a phase are not neighbours, and there are
+// stride - 1 zeros between inputs instead.
 T conv_transpose(Call& c) {
-  T x = c.in(0), w = c.in(1);
-  const auto kernel = kernel_of(c, w);
-  Sliding s = sliding_of(c, x.shape(), kernel);
+  T x = c.in(0);
+  const T w = c.in(1);
+  const Sliding s = sliding_of(c, x.shape(), kernel_of(c, w));
   const size_t rank = s.rank();
-  const auto more = list_of(c, "output_padding", rank, 0);
   const int64_t groups = c.attr("group", 1), channels = x.extent(1);
   if (groups < 1 || channels % groups != 0 || w.extent(0) != channels) {
     c.fail("weights of shape ", shape_text(w.shape()), " and group = ", groups, " do not fit an input of shape ",
            shape_text(x.shape()));
   }
-  std::vector<int64_t> size(rank);
-  std::vector<int64_t> asked = c.attr_ints("output_shape");
-  if (asked.size() == rank + 2) asked.erase(asked.begin(), asked.begin() + 2);
-  if (!asked.empty() && asked.size() != rank) c.fail("output_shape has ", asked.size(), " entries, expected ", rank);
-  const std::string automatic = c.attr_text("auto_pad", "NOTSET");
-  std::vector<int64_t> extra(rank, 0);  // zeros after the output, where output_shape is larger
-  for (size_t i = 0; i < rank; ++i) {
-    const int64_t n = x.extent(static_cast<int64_t>(i) + 2);
-    if (n < 1) c.fail("spatial axis ", i, " is empty");
-    if (s.stride[i] > kMaxElements / n) c.fail("stride ", s.stride[i], " is out of range");
-    const int64_t full = (n - 1) * s.stride[i] + (kernel[i] - 1) * s.dilation[i] + 1 + more[i];
-    if (!asked.empty() || automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-      size[i] = asked.empty() ? n * s.stride[i] : asked[i];
-      if (size[i] < 0 || size[i] > full + (int64_t{1} << 20)) c.fail("output_shape ", size[i], " is out of range");
-      extra[i] = std::max<int64_t>(size[i] - full, 0);
-      const int64_t cut = full + extra[i] - size[i];
-      s.low[i] = automatic == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
-    } else {
-      size[i] = full - s.low[i] - s.high[i];
-    }
-    if (size[i] < 1) c.fail("the result has no elements on spatial axis ", i);
-  }
-  Sliding inner{.size = kernel,
-                .stride = std::vector<int64_t>(rank, 1),
-                .dilation = s.dilation,
-                .low = {},
-                .high = {},
-                .extra = std::vector<int64_t>(rank, 0)};
+  const Kept kept = kept_of(c, x.shape(), s);
+  const std::vector<int64_t> one(rank, 1), none(rank, 0);
+  std::vector<int64_t> phases;
+  Sliding inner{.size = {}, .stride = one, .dilation = s.dilation, .low = {}, .high = {}, .extra = none};
   for (size_t i = 0; i < rank; ++i) {
     const auto axis = static_cast<int64_t>(i) + 2;
-    const int64_t n = x.extent(axis), stride = s.stride[i];
-    if (stride > 1) {
-      // Zeros are inserted by giving each element an axis of its own, padding that axis and merging it.
-      Shape apart = x.shape(), merged = x.shape();
-      apart.insert(apart.begin() + axis + 1, 1);
-      std::vector<int64_t> low(apart.size(), 0), high = low;
-      high[static_cast<size_t>(axis) + 1] = stride - 1;
-      merged[static_cast<size_t>(axis)] = n * stride;
-      x = slice_axis(reshape(pad(reshape(x, std::move(apart)), low, high, 0), std::move(merged)), axis, 0, 1,
-                     (n - 1) * stride + 1);
-    }
-    w = slice_axis(w, axis, kernel[i] - 1, -1, kernel[i]);
-    const int64_t reach = (kernel[i] - 1) * s.dilation[i];
+    const bool dilated = s.dilation[i] > 1;
+    if (dilated && s.stride[i] > 1) x = spaced(x, axis, s.stride[i]);
+    const int64_t p = dilated ? 1 : s.stride[i];
+    phases.push_back(p);
+    inner.size.push_back((s.size[i] + p - 1) / p);
+    const int64_t reach = (inner.size[i] - 1) * s.dilation[i], made = x.extent(axis) + reach;
     inner.low.push_back(reach);
-    inner.high.push_back(reach + more[i] + extra[i]);
+    inner.high.push_back(reach + std::max<int64_t>((kept.first[i] + kept.size[i] + p - 1) / p - made, 0));
   }
-  // [channels, outputs / groups, taps] -> [outputs, channels / groups, taps]
-  Shape split = w.shape();
-  const int64_t outputs = split[1] * groups;
-  split[0] = channels / groups;
-  split.insert(split.begin(), groups);
-  auto perm = axes_from(0, static_cast<int64_t>(split.size()));
-  std::swap(perm[1], perm[2]);
-  Shape joined = w.shape();
-  joined[0] = outputs;
-  joined[1] = channels / groups;
-  w = reshape(transpose(reshape(w, std::move(split)), std::move(perm)), std::move(joined));
-  T y = convolve(x, w, inner, groups);
-  for (size_t i = 0; i < rank; ++i) y = slice_axis(y, static_cast<int64_t>(i) + 2, s.low[i], 1, size[i]);
+  T y = convolve(x, weights_by_phase(w, phases, groups), inner, groups);
+  Shape apart = {x.extent(0), groups * w.extent(1)}, joined = apart;
+  std::vector<int64_t> order = {0, 1};
+  apart.insert(apart.end(), phases.begin(), phases.end());
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t positions = y.extent(static_cast<int64_t>(i) + 2);
+    apart.push_back(positions);
+    joined.push_back(positions * phases[i]);
+    order.insert(order.end(), {static_cast<int64_t>(2 + rank + i), static_cast<int64_t>(2 + i)});
+  }
+  y = reshape(transpose(reshape(y, std::move(apart)), std::move(order)), std::move(joined));
+  for (size_t i = 0; i < rank; ++i) y = slice_axis(y, static_cast<int64_t>(i) + 2, kept.first[i], 1, kept.size[i]);
   return c.has(2) ? y + along(c.in(2), 1, y.rank()) : y;
 }
 

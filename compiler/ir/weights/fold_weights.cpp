@@ -14,6 +14,10 @@
 namespace wl {
 namespace {
 
+// How many times as large as its operands a value is at least that is not stored in panels. Padding the taps of a
+// transposed convolution stays below; a quantised weight that is made float again does not.
+constexpr int64_t kTooLarge = 2;
+
 // Cuts a graph between the values that are known before the run and those that are not.
 class Cutter {
  public:
@@ -108,7 +112,7 @@ class Cutter {
     if (order_ != WeightOrder::kPanels || node.op != Op::contract) return -1;
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
-      if (!precomputable_[weight] || graph_.bytes(weight) > read_[weight]) continue;
+      if (!precomputable_[weight] || graph_.bytes(weight) >= kTooLarge * read_[weight]) continue;
       std::optional<WeightPanels> panels = panels_of(graph_, node, side);
       if (!panels || !only_in(*panels, weight)) continue;
       in_panels_.emplace(id, std::pair(side, *std::move(panels)));

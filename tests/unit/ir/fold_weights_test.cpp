@@ -250,6 +250,19 @@ TEST(WeightPanels, AnyNumberOfColumnsIsInPanels) {
   EXPECT_THAT(shape_of("mk,kd->md"), IsEmpty()) << "one panel already";
 }
 
+// As those of a transposed convolution are, some of whose taps are zeros.
+TEST(WeightPanels, MayBeLargerByLessThanTwice) {
+  for (const int64_t rows : {65, 64}) {
+    const Graph graph = *parse(cat("graph {\n  %0 = input \"x\" : f32[8,5] normal(0,1)\n  %1 = input \"w\" : f32[",
+                                   rows, ",5] normal(0,1)\n  %2 = pad %1 low=[0,0] high=[", 128 - rows,
+                                   ",0] value=0 : f32[128,5]\n  %3 = contract %0 %2 \"mk,nk->mn\" : f32[8,128]\n",
+                                   "  output \"y\" %3\n}\n"));
+    const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+    ASSERT_EQ(folding.folded.size(), rows > 64 ? 1 : 0);
+    expect_same_values(graph, folding, 7);
+  }
+}
+
 TEST(WeightPanels, ProductsShareThem) {
   Builder b;
   const NodeId x = b.input("x", DType::f32, {3, 5}), z = b.input("z", DType::f32, {2, 5});
