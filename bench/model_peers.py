@@ -84,9 +84,9 @@ def count_traffic():
 
 class TorchCompile:
     def __init__(self, model, inputs, threads):
-        import onnx_torch
         import torch
         import torch._inductor.config
+        from interpreters import onnx_torch
 
         self.version = torch.__version__
         torch.set_num_threads(threads)
@@ -113,7 +113,54 @@ class TorchCompile:
         return {name: value.numpy() for name, value in zip(self.names, self.made)}
 
 
-PEERS = {"onnxruntime": OnnxRuntime, "torch_compile": TorchCompile}
+class OpenVino:
+    def __init__(self, model, inputs, threads):
+        import openvino
+
+        self.version = openvino.__version__
+        model = peers.with_constant_weights(model, inputs)
+        compiled = peers.openvino_compiled(model, threads)
+        self.request = compiled.create_infer_request()
+        self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in compiled.inputs]
+        for position, value in enumerate(self.inputs):
+            self.request.set_input_tensor(position, value)
+        self.names = [o.name for o in model.graph.output]
+
+    def call(self):
+        self.request.infer()
+
+    def results(self):
+        return {name: self.request.get_tensor(name).data for name in self.names}
+
+    def facts(self):
+        return {}
+
+
+class Xla:
+    def __init__(self, model, inputs, threads):
+        import jax
+        from interpreters import onnx_jax
+
+        self.version = jax.__version__
+        weights = {name: inputs[name] for name in workloads.weight_names(model)}
+        self.inputs = [jax.device_put(inputs[i.name]) for i in model.graph.input if i.name not in weights]
+        self.function = onnx_jax.compiled(model, weights, self.inputs)
+        self.names = [o.name for o in model.graph.output]
+        self.made = None
+
+    def call(self):
+        self.made = self.function(*self.inputs)
+        for value in self.made:
+            value.block_until_ready()
+
+    def results(self):
+        return {name: np.asarray(value) for name, value in zip(self.names, self.made)}
+
+    def facts(self):
+        return {}
+
+
+PEERS = {"onnxruntime": OnnxRuntime, "torch_compile": TorchCompile, "openvino": OpenVino, "xla": Xla}
 
 
 def main():

@@ -5,8 +5,11 @@ with onnxruntime and with torch.compile (build/venv-peers). Kernels and the byte
 plan and for torch.compile.
 
     bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
+    bench/models.py --further [--trials 30] [--only NAME ...]
 
-Writes bench/results/models-DATE.json and .md. If a step fails on a model, the model's row says so.
+The second exports ten models that nothing was tuned to (further/export.py), and compares with OpenVINO and XLA too, but not with
+other plans. Writes bench/results/models-DATE.json and .md (further/DATE.json, and prints the table). If a step fails on a model, the
+model's row says so.
 """
 
 import argparse
@@ -19,16 +22,17 @@ import sys
 import time
 
 import numpy as np
+import onnx
 import run as bench
 from run import ROOT, Child
 
 WORK = ROOT / "build" / "bench" / "models"
-PEERS = {"onnxruntime": "onnxruntime", "torch_compile": "torch.compile"}
+PEERS = ("onnxruntime", "torch_compile")
+ALL_PEERS = ("onnxruntime", "openvino", "torch_compile", "xla")
 # Covers with which the chosen plan is compared. "around" is greedy fusion with every contraction a kernel of its own,
 # as compilers around kernel libraries fuse (design figures call it greedy). "greedy" is this compiler's greedy fusion,
 # which fuses contractions too.
 BASELINES = {"around": "contractions-alone", "greedy": "greedy"}
-HEADER = 6  # lines of the Markdown table before its first row
 BOUND = 1e-4  # relative to the largest magnitude of an output, since both compute in f32 and add in different orders
 
 
@@ -52,11 +56,12 @@ def differences(ours, theirs):
 
 
 class Warploom:
-    def __init__(self, bundle, best_ns, seconds):
-        self.bundle, self.calls = bundle, max(3, min(200, int(seconds * 1e9 / max(1.0, best_ns))))
+    def __init__(self, bundle, weights, best_ns, seconds):
+        self.bundle, self.weights, self.calls = bundle, weights, max(3, min(200, int(seconds * 1e9 / max(1.0, best_ns))))
 
     def time(self, threads):
-        return warploom("run", self.bundle, "--repeat", self.calls, "--threads", threads, "--json", "-")["time"]["samples_ns"]
+        options = ["--repeat", self.calls, "--threads", threads, *self.weights]
+        return warploom("run", self.bundle, *options, "--json", "-")["time"]["samples_ns"]
 
     def close(self):
         pass
@@ -98,10 +103,15 @@ def tune(model, options, row, cover):
     return bundle, sorted((group["record"], group["count"]) for group in report["groups"])
 
 
+def weights_of(model):
+    """Options for `warploom run` if the file itself has weights. Others are generated, and the peers get the same."""
+    return ["--weights", model] if onnx.load(model).graph.initializer else []
+
+
 def check(model, bundle, row):
     values = WORK / model.stem / "values"
     start = time.perf_counter()
-    checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs")
+    checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs", *weights_of(model))
     row |= {
         "check_s": round(time.perf_counter() - start, 1),
         "check_by": checked["check_by"],
@@ -114,35 +124,42 @@ def check(model, bundle, row):
     return values
 
 
+def take_turns(running, options):
+    """Samples of every contender by name, a list for each round, in ns. Each round begins with another contender."""
+    collected = {name: [] for name in running}
+    names = list(running)
+    for turn in range(options.rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            collected[name].append(running[name].time(options.threads))
+            time.sleep(options.gap)
+    return collected
+
+
 def one(model, options):
     row = {"model": model.stem}
     running = {}
+    weights = weights_of(model)
     try:
         bundle, chosen = tune(model, options, row, options.cover)
-        for name, cover in BASELINES.items():
+        for name, cover in options.baselines.items():
             row[name] = {}
             other, of_other = tune(model, options, row[name], cover)
             row[name]["same_kernels"] = chosen == of_other
-            running[name] = Warploom(other, row["best_ns"], options.seconds)
+            running[name] = Warploom(other, weights, row["best_ns"], options.seconds)
         values = check(model, bundle, row)
-        running["warploom"] = Warploom(bundle, row["best_ns"], options.seconds)
-        for name in PEERS:
+        running["warploom"] = Warploom(bundle, weights, row["best_ns"], options.seconds)
+        for name in options.peers:
             try:
                 running[name] = Peer(name, model, values / "inputs", options)
                 row[f"{name}_counted"] = {k: running[name].counted[k] for k in ("generated", "calls", "bytes") if k in running[name].counted}
                 row[f"{name}_difference"] = differences(values, values / name)
             except Exception as error:  # noqa: BLE001: a framework that fails for any reason is left out
                 row[f"{name}_error"] = str(error)[-200:]
-        collected = {name: [] for name in running}
-        names = list(running)
-        for turn in range(options.rounds):
-            for name in names[turn % len(names) :] + names[: turn % len(names)]:
-                collected[name].append(running[name].time(options.threads))
-                time.sleep(options.gap)
+        collected = take_turns(running, options)
         for name, rounds in collected.items():
             samples = [sample for samples in rounds for sample in samples]
             row[f"{name}_ns"] = {"median": statistics.median(samples), "min": min(samples), "calls": len(samples)}
-        for name in BASELINES:
+        for name in options.baselines:
             ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(collected[name], collected["warploom"])]
             row[name]["gain"] = statistics.median(ratios)
             row[name]["undisturbed_gain"] = row[f"{name}_ns"]["min"] / row["warploom_ns"]["min"]
@@ -217,9 +234,55 @@ def table(rows, options):
     return "\n".join(lines) + "\n"
 
 
+def over_best(row, statistic):
+    """The fastest other framework, and how many times as fast as it Warploom is."""
+    others = {name: row[f"{name}_ns"][statistic] for name in ALL_PEERS if f"{name}_ns" in row}
+    best = min(others, key=others.get)
+    return best, others[best] / row["warploom_ns"][statistic]
+
+
+def further_table(rows, options):
+    titles = [bench.peers.TITLES[name] for name in ALL_PEERS]
+    lines = [
+        f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; ms of the same interleaved "
+        "rounds, median (least). *difference*: largest of any output from onnxruntime's, relative to its largest magnitude.",
+        "",
+        f"| model | kernels: ops → ours | check | difference | Warploom | {' | '.join(titles)} | over the best, median | least | tuned in |",
+        "|---|---|---|---|---|" + "---|" * (len(titles) + 3),
+    ]
+    for row in rows:
+        if "warploom_ns" not in row:
+            lines.append(f"| {row['model']} | {row.get('error', '–')[:160]} |" + " |" * (len(titles) + 6))
+            continue
+        times = [row.get(f"{name}_ns") for name in ("warploom", *ALL_PEERS)]
+        said = " | ".join(f"{t['median'] / 1e6:.3g} ({t['min'] / 1e6:.3g})" if t else "–" for t in times)
+        (best, ratio), (_, least) = over_best(row, "median"), over_best(row, "min")
+        lines.append(
+            f"| {row['model']} | {row['kernels_default']} → {row['kernels']} | {'ok' if row['correct'] else 'WRONG'} by {row['check_by']} "
+            f"| {row.get('onnxruntime_difference', float('nan')):.1e} | {said} | {ratio:.2f} ({bench.peers.TITLES[best]}) | {least:.2f} "
+            f"| {row['tune_s']} s |"
+        )
+    timed = [row for row in rows if "warploom_ns" in row]
+    if timed:
+        means = (statistics.geometric_mean(over_best(row, of)[1] for row in timed) for of in ("median", "min"))
+        lines += ["", "Geometric mean over the best other: {:.3f} by medians, {:.3f} by least samples.".format(*means)]
+    return "\n".join(lines) + "\n"
+
+
+def exported(folder):
+    """The folder of the ten further models, which the peers' Python exports once."""
+    if not folder.exists():
+        python = ROOT / "build" / "venv-peers" / "bin" / "python"
+        made = folder.with_name(f"{folder.name}-unfinished")
+        subprocess.run([python, ROOT / "bench" / "further" / "export.py", made], check=True)
+        made.rename(folder)
+    return folder
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=ROOT.parent / "shared" / "data" / "models")
+    parser.add_argument("folder", nargs="?", type=pathlib.Path, help="default: ../shared/data/models, or build/bench/further")
+    parser.add_argument("--further", action="store_true", help="ten other models, which are exported to FOLDER if there is none")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="files whose name begins so")
     parser.add_argument("--trials", type=int, default=30, help="per distinct group")
     parser.add_argument("--cover", default="stitched", help="the first cover to try (warploom tune --cover)")
@@ -229,6 +292,12 @@ def main():
     parser.add_argument("--gap", type=float, default=0.1, help="seconds between contenders")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
+    if options.further:
+        options.baselines, options.peers, show, kind = {}, ALL_PEERS, further_table, "further/"
+        options.folder = exported(options.folder or ROOT / "build" / "bench" / "further")
+    else:
+        options.baselines, options.peers, show, kind = BASELINES, PEERS, table, "models-"
+        options.folder = options.folder or ROOT.parent / "shared" / "data" / "models"
     models = sorted(options.folder.glob("*.onnx"))
     if options.only:
         models = [m for m in models if any(m.stem.startswith(name) for name in options.only)]
@@ -238,7 +307,7 @@ def main():
     rows = []
     for model in models:
         rows.append(one(model, options))
-        print(table(rows[-1:], options).splitlines()[HEADER], flush=True)
+        print(next(line for line in show(rows[-1:], options).splitlines() if line.startswith(f"| {model.stem} ")), flush=True)
     now = datetime.datetime.now(datetime.timezone.utc)
     facts = {
         "date": now.isoformat(timespec="seconds"),
@@ -250,11 +319,14 @@ def main():
         "seconds": options.seconds,
         "models": rows,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    stem = options.out / f"models-{now:%Y%m%d-%H%M}"
+    stem = options.out / f"{kind}{now:%Y%m%d-%H%M}"
+    stem.parent.mkdir(parents=True, exist_ok=True)
     stem.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(table(rows, options))
-    print(f"Written to {stem}.json and .md")
+    if options.further:
+        print(f"{show(rows, options)}Written to {stem}.json")
+    else:
+        stem.with_suffix(".md").write_text(show(rows, options))
+        print(f"Written to {stem}.json and .md")
     bad = [r["model"] for r in rows if "error" in r or not r.get("correct") or r.get("onnxruntime_difference", 0) > BOUND]
     sys.exit(1 if bad else 0)
 

@@ -50,19 +50,24 @@ class OnnxRuntime:
         return self.output.numpy()
 
 
+def openvino_compiled(model, threads):
+    import openvino
+
+    core = openvino.Core()
+    options = {
+        "INFERENCE_NUM_THREADS": threads,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",  # the default is bf16 where the machine has it
+    }
+    return core.compile_model(core.read_model(model.SerializeToString()), "CPU", options)
+
+
 class OpenVino:
     def __init__(self, workload, made, inputs, threads):
         import openvino
 
         self.version = openvino.__version__
-        core = openvino.Core()
-        network = core.read_model(made.SerializeToString())
-        options = {
-            "INFERENCE_NUM_THREADS": threads,
-            "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32",  # the default is bf16 where the machine has it
-        }
-        self.compiled = core.compile_model(network, "CPU", options)
+        self.compiled = openvino_compiled(made, threads)
         self.request = self.compiled.create_infer_request()
         self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in self.compiled.inputs]
         for position, value in enumerate(self.inputs):

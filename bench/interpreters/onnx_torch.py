@@ -1,6 +1,8 @@
 """An ONNX graph as a torch module, so that torch.compile can be timed on any model of the table. It is executed
 node by node, by a table of op -> torch calls for the ops of the models that bench/models.py runs."""
 
+import functools
+
 import numpy as np
 import onnx
 import torch
@@ -8,6 +10,13 @@ import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
 OPS = {}
+TYPES = {
+    onnx.TensorProto.FLOAT: torch.float32,
+    onnx.TensorProto.DOUBLE: torch.float64,
+    onnx.TensorProto.INT32: torch.int32,
+    onnx.TensorProto.INT64: torch.int64,
+    onnx.TensorProto.BOOL: torch.bool,
+}
 SHAPED = set()  # ops whose constants after the first input become numbers of the program rather than tensors
 
 
@@ -41,6 +50,12 @@ for name, function in {
     "Exp": torch.exp,
     "Reciprocal": torch.reciprocal,
     "Where": torch.where,
+    "Abs": torch.abs,
+    "Log": torch.log,
+    "Greater": torch.greater,
+    "Less": torch.less,
+    "Softplus": F.softplus,
+    "HardSwish": F.hardswish,
 }.items():
     simple(name, function)
 
@@ -84,6 +99,40 @@ def conv(a, x, w, bias=None):
         low = [0] * rank
     function = (F.conv1d, F.conv2d, F.conv3d)[rank - 1]
     return function(x, w, bias, a.get("strides", 1), low, a.get("dilations", 1), a.get("group", 1))
+
+
+@op("ConvTranspose")
+def conv_transpose(a, x, w, bias=None):
+    rank = x.dim() - 2
+    pads = a.get("pads", [0] * 2 * rank)
+    if pads[:rank] != pads[rank:]:
+        raise NotImplementedError("ConvTranspose with different pads at both ends")
+    function = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[rank - 1]
+    out = a.get("output_padding", 0)
+    return function(x, w, bias, a.get("strides", 1), pads[:rank], out, a.get("group", 1), a.get("dilations", 1))
+
+
+@op("HardSigmoid")
+def hard_sigmoid(a, x):
+    return torch.clamp(x * a.get("alpha", 0.2) + a.get("beta", 0.5), 0.0, 1.0)
+
+
+@op("Min")
+def least(a, *values):
+    return functools.reduce(torch.minimum, values)
+
+
+@op("Cast")
+def cast(a, x):
+    return x.to(TYPES[a["to"]])
+
+
+@op("Gather")
+def gather(a, x, index):
+    axis = a.get("axis", 0) % x.dim()
+    if index.dim() == 0:
+        return x.select(axis, int(index))
+    return torch.index_select(x, axis, index.reshape(-1)).reshape(x.shape[:axis] + index.shape + x.shape[axis + 1 :])
 
 
 @op("MaxPool")
