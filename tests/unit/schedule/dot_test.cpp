@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/fuzz.h"
+#include "tests/unit/ir/windows.h"
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
-#include "tests/unit/schedule/windows.h"
 
 namespace wl {
 namespace {
