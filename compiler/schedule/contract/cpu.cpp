@@ -69,8 +69,8 @@ absl::Status CpuContract::prepare() {
   if (turned_ && lanes_ != machine_.target->lanes) return invalid("turn_tiles with one column");
   WL_RETURN_IF_ERROR(prepare_rows());
   prepare_columns();
-  if (turned_ && columns_total_ % lanes_ != 0 && (panels_ != panels_per_column_atom_ || panels_ != panels_per_block_))
-    return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill vectors");
+  if (turned_ && columns_total_ % nr_ != 0 && !splits_whole_row())
+    return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill their tiles");
   prepare_depth();
   prepare_operands();
   return absl::OkStatus();
@@ -138,10 +138,7 @@ void CpuContract::prepare_columns() {
                         : image_rows_per_block_ * image_width_);
     return;
   }
-  // Columns that are read where they lie can be split at any vector.
-  if (panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && (turned_ || !image_) &&
-      !packs_right(domain_, dot_, schedule_, lanes_))
-    return split_whole_row();
+  if (splits_whole_row()) return split_whole_row();
   panel_groups_ = {{nr_, 0, panels_per_block_}};
   columns_per_block_ = panels_per_block_ * nr_;
 }
@@ -169,6 +166,12 @@ void CpuContract::split_panels(int64_t columns) {
   panel_groups_.push_back({base * lanes_, more * (base + 1) * lanes_, panels_per_block_ - more});
   nr_ = panel_groups_[0].width;
   columns_per_block_ = vectors * lanes_;
+}
+
+// Whether all columns are in one block and read where they lie: they can be split at any vector.
+bool CpuContract::splits_whole_row() const {
+  return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && (turned_ || !image_) &&
+         !packs_right(domain_, dot_, schedule_, lanes_);
 }
 
 // The same of all columns. If the last vector is not full, its panel stands alone, so that others need no bound.

@@ -124,6 +124,7 @@ class CpuContract {
   // Computes an operand where `expr` is and stores it to its packed copy.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
+  bool splits_whole_row() const;
   void split_whole_row();
   std::vector<Affine> panel_trips(const Panels& panels) const;
   Affine column_of(const Panels& panels) const { return affine(panel_var_, panels.width, panels.first_column); }

@@ -163,7 +163,9 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   if (e.turned || e.left_image) {
     if (s[kCopyImage] && s[kPackA]) return false;
     if (!(e.direct && e.left_words) && !s[kCopyImage] && !s[kPackA]) return false;  // the same as with it
-    if (e.turned && s[kColumnTasks] > 1 && e.columns % machine.target->lanes != 0) return false;
+    // Tiles that the columns do not fill are split as one row of them.
+    const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
+    if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
   } else {
     if (s[kMr] > e.rows) return false;
     if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
