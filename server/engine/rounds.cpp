@@ -10,8 +10,8 @@ namespace {
 
 // ns of timing per candidate while searching: enough to rank. The finalists are timed for longer, side by side.
 constexpr int64_t kSearchBudget = 60'000'000;
-constexpr int kSearchRepeats =
-    3;  // of kernels that take as long as that; the least time that two samples confirm counts
+// Of kernels that take as long as that: the least time that two samples confirm counts.
+constexpr int kSearchRepeats = 3;
 
 Recipe recipe_for(const Search& search, bool promotion) {
   Recipe recipe;
