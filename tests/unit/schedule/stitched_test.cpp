@@ -183,7 +183,7 @@ TEST(Stitched, WhatWasFoundBeforeChangesNothing) {
     both(random_graph(seed, {.nodes = 12, .largest = 400, .f32_only = true, .zero_extents = false}));
     if (HasFatalFailure()) return;
   }
-  EXPECT_GT(stitched, 20);
+  EXPECT_GE(stitched, 20);
   EXPECT_GT(again, 5);
 }
 
