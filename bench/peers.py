@@ -12,6 +12,7 @@ import glob
 import json
 import math
 import os
+import resource
 import sys
 import time
 
@@ -280,9 +281,23 @@ def environment(peer, threads):
     return started_with
 
 
+KEPT_FREE = 2 << 30  # bytes
+
+
+def available_memory():
+    for line in open("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return math.inf
+
+
 def begin(threads):
-    """Confines this process to `threads` cores; returns the file for its replies."""
+    """Confines this process to `threads` cores, and to the memory that is free, so that a framework that stores all
+    scores of long attention fails instead of stopping the machine; returns the file for its replies."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    most = available_memory() - KEPT_FREE
+    if most < math.inf:
+        resource.setrlimit(resource.RLIMIT_DATA, (max(0, most), max(0, most)))
     # Frameworks print messages, but stdout may only contain replies.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
