@@ -1,8 +1,5 @@
 #include "compiler/cover/carried_part.h"
 
-#include <algorithm>
-#include <numeric>
-
 #include "compiler/plan/axes.h"
 
 namespace wl {
@@ -36,13 +33,7 @@ NodeId PartBuilder::copy(NodeId id, double scale, const std::vector<int64_t>& pe
 }
 
 NodeId PartBuilder::spread(NodeId value, const Node& like, std::vector<int64_t> dims) {
-  if (!std::is_sorted(dims.begin(), dims.end())) {
-    std::vector<int64_t> perm(dims.size());
-    std::iota(perm.begin(), perm.end(), 0);
-    std::sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return dims[a] < dims[b]; });
-    std::sort(dims.begin(), dims.end());
-    value = transpose(value, perm);
-  }
+  value = in_order(value, dims);
   return dims.size() == like.shape.size() ? value : broadcast(value, like.shape, dims);
 }
 

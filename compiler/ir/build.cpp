@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace wl {
 namespace {
@@ -112,6 +113,15 @@ NodeId Builder::transpose(NodeId x, std::vector<int64_t> perm) {
   node.operands = {x};
   node.ints = std::move(perm);
   return add_node(std::move(node));
+}
+
+NodeId Builder::in_order(NodeId x, std::vector<int64_t>& axes) {
+  if (std::is_sorted(axes.begin(), axes.end())) return x;
+  std::vector<int64_t> perm(axes.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::sort(perm.begin(), perm.end(), [&](int64_t a, int64_t b) { return axes[a] < axes[b]; });
+  std::sort(axes.begin(), axes.end());
+  return transpose(x, std::move(perm));
 }
 
 NodeId Builder::broadcast(NodeId x, Shape shape, std::vector<int64_t> dims) {

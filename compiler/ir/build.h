@@ -23,6 +23,8 @@ class Builder {
   NodeId cast(NodeId x, DType dtype);
   NodeId reshape(NodeId x, Shape shape);
   NodeId transpose(NodeId x, std::vector<int64_t> perm);
+  // Transposes x, whose axes stand for `axes`, so that these ascend, and sorts `axes`.
+  NodeId in_order(NodeId x, std::vector<int64_t>& axes);
   NodeId broadcast(NodeId x, Shape shape, std::vector<int64_t> dims);
   // Broadcasts as NumPy does: the axes of x align with the trailing ones of `shape`, and extents of 1 stretch.
   NodeId broadcast_to(NodeId x, const Shape& shape);

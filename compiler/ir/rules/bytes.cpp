@@ -221,11 +221,7 @@ class Product {
   }
 
   NodeId repeated(NodeId values, std::vector<int64_t> axes) {
-    std::vector<int64_t> order(axes.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return axes[a] < axes[b]; });
-    if (!std::is_sorted(axes.begin(), axes.end())) values = to_.transpose(values, order);
-    std::sort(axes.begin(), axes.end());
+    values = to_.in_order(values, axes);
     return to_.broadcast(values, node_.shape, axes);
   }
 

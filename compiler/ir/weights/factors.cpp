@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -172,11 +171,7 @@ class FactorMover {
 
   // Returns `values`, whose axes correspond to `axes`, with its axes in ascending order.
   Factor sorted(NodeId values, std::vector<int64_t> axes) {
-    std::vector<int64_t> order(axes.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return axes[a] < axes[b]; });
-    if (!std::is_sorted(axes.begin(), axes.end())) values = to_.transpose(values, order);
-    std::sort(axes.begin(), axes.end());
+    values = to_.in_order(values, axes);
     return {values, std::move(axes)};
   }
 
