@@ -75,14 +75,13 @@ class ChannelsLast {
   Stored store(NodeId id) {
     const Node& n = node(id);
     if (n.operands.empty()) return {to_.add_node(n), own(id)};
-    if (class_of(n.op) == OpClass::kElementwise) return {made(n, order_among(n.operands)), order_among(n.operands)};
+    if (keeps_axes(n.op)) {
+      const Order order = order_among(n.operands);
+      return {made(n, order), order};
+    }
     if (n.op == Op::contract) return contract(n);
     if (class_of(n.op) == OpClass::kReduce) return reduce(n);
     const Order& order = order_of(n.operands[0]);
-    if (n.op == Op::concat || n.op == Op::slice || n.op == Op::pad) {
-      const Order shared = n.op == Op::concat ? order_among(n.operands) : order;
-      return {made(n, shared), shared};
-    }
     if (n.op == Op::transpose && !is_own(order)) {
       const Order at = inverse(n.ints);
       return {stored_[static_cast<size_t>(n.operands[0])].id, stored_list(at, order)};
@@ -92,6 +91,11 @@ class ChannelsLast {
     Node same = n;
     for (NodeId& operand : same.operands) operand = in(operand, own(operand));
     return {to_.add_node(std::move(same)), own(id)};
+  }
+
+  // Whether the axes of a result are those of all operands.
+  static bool keeps_axes(Op op) {
+    return class_of(op) == OpClass::kElementwise || op == Op::concat || op == Op::slice || op == Op::pad;
   }
 
   // The order of the first operand that has another than its own, and cannot be had in any.
@@ -135,21 +139,20 @@ class ChannelsLast {
 
   // Contractions read operands in any order; results of convolutions have pixels first, then channels.
   Stored contract(const Node& n) {
-    const absl::StatusOr<Einsum> einsum = parse_einsum(n.text);
-    if (!einsum.ok()) return {to_.add_node(n), {}};
-    const bool turns = is_convolution(graph_, n, *einsum);
+    const Einsum einsum = parse_einsum(n.text).value();
+    const bool turns = is_convolution(graph_, n, einsum);
     std::string read[2], out;
     std::vector<NodeId> operands;
     for (const size_t side : {0, 1}) {
       const Stored& operand = stored_[static_cast<size_t>(n.operands[side])];
       for (const int64_t axis : operand.order)
-        read[side] += (side == 0 ? einsum->a : einsum->b)[static_cast<size_t>(axis)];
+        read[side] += (side == 0 ? einsum.a : einsum.b)[static_cast<size_t>(axis)];
       operands.push_back(operand.id);
     }
-    Order order = identity(einsum->out.size());
-    const auto is_channel = [&](int64_t axis) { return has(einsum->b, einsum->out[static_cast<size_t>(axis)]); };
+    Order order = identity(einsum.out.size());
+    const auto is_channel = [&](int64_t axis) { return has(einsum.b, einsum.out[static_cast<size_t>(axis)]); };
     if (turns) std::stable_partition(order.begin(), order.end(), [&](int64_t axis) { return !is_channel(axis); });
-    for (const int64_t axis : order) out += einsum->out[static_cast<size_t>(axis)];
+    for (const int64_t axis : order) out += einsum.out[static_cast<size_t>(axis)];
     return {to_.contract(operands[0], operands[1], cat(read[0], ",", read[1], "->", out)), order};
   }
 
