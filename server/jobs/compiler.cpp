@@ -195,8 +195,9 @@ class RealCompiler : public Compiler {
   absl::StatusOr<Graph> simplify(const Graph& graph) const override { return wl::simplify(graph); }
   absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& cover) const override {
     WL_ASSIGN_OR_RETURN(const CoverRow* row, cover_named(cover));
-    if (row->layout == CoverLayout::kOwn) return graph;
-    WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(graph));
+    WL_ASSIGN_OR_RETURN(const Graph simple, wl::simplify(graph));
+    if (row->layout == CoverLayout::kOwn) return simple;
+    WL_ASSIGN_OR_RETURN(const Graph stored, channels_last(simple));
     return wl::simplify(stored);
   }
   absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine, const std::string& cover,

@@ -46,8 +46,10 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   virtual absl::StatusOr<Graph> simplify(const Graph& graph) const = 0;
-  // The simplified graph with its values stored as `cover` wants them: the one to give to covers() and explain().
-  virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/) const { return graph; }
+  // The graph to give to covers() and explain(): simplified, and with its values stored as `cover` wants them.
+  virtual absl::StatusOr<Graph> laid_out(const Graph& graph, const std::string& /*cover*/) const {
+    return simplify(graph);
+  }
   // The covers that launches are chosen from, group by group, once times are known. They are in order from the one that
   // fuses most to one kernel per op. The first is the one that `cover` names; `prices` are for a cover that refines().
   virtual absl::StatusOr<std::vector<Cover>> covers(const Graph& graph, const Machine& machine,

@@ -151,8 +151,7 @@ absl::StatusOr<JobPlan> make_plan(const std::string& graph_text, const TuneOptio
   for (const Output& output : whole.outputs)
     WL_RETURN_IF_ERROR(check_text("graph: name of an output", output.name, TextKind::kName, kMostName));
   plan.graph_hash = graph_hash(whole);
-  WL_ASSIGN_OR_RETURN(plan.graph, compiler.simplify(whole));
-  WL_ASSIGN_OR_RETURN(plan.graph, compiler.laid_out(plan.graph, options.cover));
+  WL_ASSIGN_OR_RETURN(plan.graph, compiler.laid_out(whole, options.cover));
   WL_ASSIGN_OR_RETURN(std::vector<Cover> covers, compiler.covers(plan.graph, plan.machine, options.cover, prices));
   PlanBuilder builder(&plan, options);
   // An output that is an input needs no kernel: it is that input's buffer.

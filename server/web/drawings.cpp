@@ -43,7 +43,6 @@ void read_reasons(const std::string& text, Drawing* out) {
 
 absl::StatusOr<Drawing> draw(const JobRow& job, const Compiler& compiler) {
   WL_ASSIGN_OR_RETURN(Graph graph, parse(job.graph));
-  WL_ASSIGN_OR_RETURN(graph, compiler.simplify(graph));
   WL_ASSIGN_OR_RETURN(graph, compiler.laid_out(graph, job.options.cover));
   WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(*job.device));
   WL_ASSIGN_OR_RETURN(const std::vector<Cover> covers, compiler.covers(graph, machine, job.options.cover, {}));
