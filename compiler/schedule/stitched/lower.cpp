@@ -114,33 +114,31 @@ void emit_counted(const Stitched& choice, const std::vector<BufferId>& kept, con
   }
 }
 
+// The iterations of a block along the axis: `most`, and no more than `length` elements each make of those up to the
+// last one that counts, plus `more`.
+std::vector<Affine> visits(const Stitched& choice, const std::vector<Affine>& places, int64_t most, int64_t more,
+                           int64_t length, const char* name, KernelBuilder& out) {
+  const auto& visited = choice.turns.visited;
+  std::vector<Affine> trips = {fixed(most)};
+  if (visited.axis < 0) return trips;
+  const Affine last = sum(fixed(visited.base + more), places[static_cast<size_t>(visited.axis)], visited.step);
+  if (last.terms.empty())
+    trips.push_back(fixed(last.base / length));
+  else
+    trips.push_back(affine(out.derived(name, {last}, length)));
+  return trips;
+}
+
 // How many turns a block takes: those of the whole axis, or up to the last element that counts.
 std::vector<Affine> turns_of_block(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
-  std::vector<Affine> trips = {fixed(turns.count)};
-  if (turns.visited.axis < 0) return trips;
-  const Affine last = sum(fixed(turns.visited.base + turns.length), places[static_cast<size_t>(turns.visited.axis)],
-                          turns.visited.step);
-  if (last.terms.empty())
-    trips.push_back(fixed(last.base / turns.length));
-  else
-    trips.push_back(affine(out.derived("turns", {last}, turns.length)));
-  return trips;
+  return visits(choice, places, turns.count, turns.length, turns.length, "turns", out);
 }
 
 // Whether a block takes the elements that whole turns leave, as the number of iterations.
 std::vector<Affine> takes_rest(const Stitched& choice, const std::vector<Affine>& places, KernelBuilder& out) {
   const Stitched::Turns& turns = choice.turns;
-  std::vector<Affine> trips = {fixed(1)};
-  if (turns.visited.axis < 0) return trips;
-  const Affine last =
-      sum(fixed(turns.visited.base), places[static_cast<size_t>(turns.visited.axis)], turns.visited.step);
-  const int64_t whole = turns.length * turns.count;
-  if (last.terms.empty())
-    trips.push_back(fixed(last.base / whole));
-  else
-    trips.push_back(affine(out.derived("rest", {last}, whole)));
-  return trips;
+  return visits(choice, places, 1, 0, turns.length * turns.count, "rest", out);
 }
 
 void emit_copies(const Stitched& choice, const std::vector<BufferId>& kept, int lanes, KernelBuilder& out) {
