@@ -105,17 +105,14 @@ int64_t image_elements(const Slides& image, int64_t columns, int64_t depth) {
   return (depth + taps - 1) / taps * planes * row * (rows + height.halo());
 }
 
-// Whether rows are pixels of an image, of which a block has some rows.
-bool blocks_have_rows(const Schedule& s, const Extents& e) {
-  return (e.turned && e.image) || (e.left_image && s[kCopyImage] && e.once->height.output >= 0);
+// Whether rows are pixels of an image, of which a block has some rows; of a left operand, where that is copied.
+bool blocks_have_rows(const Extents& e, bool copied) {
+  return (e.turned && e.image) || (e.left_image && copied && e.once->height.output >= 0);
 }
 
 // The extents that nc may split: pixels where there are some.
-int64_t split_extent(const Extents& e, bool rows) {
-  return rows ? e.rows * e.outer_rows : e.columns * e.outer_columns;
-}
-int64_t split_extent(const Extents& e) {
-  return split_extent(e, (e.turned && e.image) || (e.left_image && e.once->height.output >= 0));
+int64_t split_extent(const Extents& e, bool copied = true) {
+  return blocks_have_rows(e, copied) ? e.rows * e.outer_rows : e.columns * e.outer_columns;
 }
 
 // Into how many tasks the rows can be divided.
@@ -137,7 +134,7 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   const int64_t kc = s[kKc] == 0 ? e.depth : s[kKc];
   int64_t columns = share(e.columns * e.outer_columns, s[kColumnTasks]);
   int64_t rows = e.outer_rows > 1 ? e.rows * share(e.outer_rows, s[kRowTasks]) : e.rows / s[kRowTasks];
-  int64_t& split = blocks_have_rows(s, e) ? rows : columns;
+  int64_t& split = blocks_have_rows(e, s[kCopyImage] != 0) ? rows : columns;
   if (s[kNc] != 0) split = std::min(split, s[kNc]);
   const std::optional<Slides>& image = s[kCopyImage] == kCopyWhole ? e.once : e.rows_once;
   int64_t elements = s[kPackA] ? rows * kc : 0;
@@ -155,7 +152,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
   // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
   if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
   if (!fits_columns(e, nv, machine)) return false;
-  if (s[kNc] != 0 && s[kNc] >= split_extent(e, blocks_have_rows(s, e))) return false;
+  if (s[kNc] != 0 && s[kNc] >= split_extent(e, s[kCopyImage] != 0)) return false;
   if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
   if (s[kColumnTasks] > vectors * e.outer_columns) return false;
   if (s[kSkipPadding] && !(e.zeros && s[kCopyImage])) return false;
