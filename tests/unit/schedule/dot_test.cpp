@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/windows.h"
 #include "tests/unit/schedule/compare.h"
@@ -21,6 +23,17 @@ int dots_in(const std::vector<Instr>& body) {
   return dots;
 }
 
+// At most so many points of a space, of those that `wanted` takes.
+std::vector<Point> drawn(const Space& space, int most, uint64_t seed, const std::function<bool(const Point&)>& wanted) {
+  std::vector<Point> points, all;
+  space.enumerate([&](const Point& point) {
+    if (wanted(point)) all.push_back(point);
+    return true;
+  });
+  for (int i = 0; i < most && !all.empty(); ++i) points.push_back(all[split_mix(seed) % all.size()]);
+  return points;
+}
+
 TEST(Dot, RandomProductsMeanTheirGraphs) {
   int kernels = 0, dots = 0, without = 0, panels = 0;
   const uint64_t first = testing::test_seed(20261126);
@@ -33,13 +46,7 @@ TEST(Dot, RandomProductsMeanTheirGraphs) {
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
       if (domain->cls != LoopClass::kContract) continue;
       const Space space = space_of(group, *domain, machine).value();
-      std::vector<Point> points, all;
-      space.enumerate([&](const Point& point) {
-        all.push_back(point);
-        return true;
-      });
-      uint64_t state = seed;
-      for (int i = 0; i < 4 && !all.empty(); ++i) points.push_back(all[split_mix(state) % all.size()]);
+      const std::vector<Point> points = drawn(space, 4, seed, [](const Point&) { return true; });
       const auto dot = dot_of(group, *domain, machine);
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
@@ -77,13 +84,8 @@ TEST(Dot, RandomConvolutionsMeanTheirGraphs) {
       ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
       if (domain->cls != LoopClass::kContract) continue;
       const Space space = space_of(group, *domain, machine).value();
-      std::vector<Point> points, all;
-      space.enumerate([&](const Point& point) {
-        if (space.schedule(point)[kCompiler] == 0) all.push_back(point);
-        return true;
-      });
-      uint64_t state = seed;
-      for (int i = 0; i < 6 && !all.empty(); ++i) points.push_back(all[split_mix(state) % all.size()]);
+      const std::vector<Point> points =
+          drawn(space, 6, seed, [&](const Point& point) { return space.schedule(point)[kCompiler] == 0; });
       testing::expect_meanings(group, *domain, space, machine, points, &kernels,
                                [&](const Kernel& kernel, const Point& point) {
                                  if (dots_in(kernel.body) == 0) return;
