@@ -22,10 +22,8 @@ namespace {
 
 const std::string kFolder = WARPLOOM_SOURCE_DIR "/tests/golden/kernels/";
 
-// Kernels with a contraction have a folder of their own.
 std::string path_of(const testing::Golden& golden) {
-  const bool is_product = std::string_view(golden.graph).find(" contract ") != std::string_view::npos;
-  return cat(kFolder, is_product ? "products/" : "loops/", golden.name, ".txt");
+  return cat(kFolder, golden.folder, golden.name, ".txt");
 }
 
 // A machine like no other: what is in the files must not depend on the one that runs the test.
