@@ -11,21 +11,12 @@ import numpy as np
 from jax import lax
 from onnx import helper, numpy_helper
 
-OPS = {}
-SHAPED = set()  # ops whose constants after the first input become numpy arrays rather than arrays of jax
+from interpreters.table import Table
 
+TABLE = Table("jax")
+op = TABLE.op
 
-def op(name, shaped=False):
-    def register(function):
-        OPS[name] = function
-        if shaped:
-            SHAPED.add(name)
-        return function
-
-    return register
-
-
-for name, function in {
+TABLE.simple({
     "Add": jnp.add,
     "Sub": jnp.subtract,
     "Mul": jnp.multiply,
@@ -47,9 +38,7 @@ for name, function in {
     "Less": jnp.less,
     "Softplus": jax.nn.softplus,
     "HardSwish": jax.nn.hard_swish,
-    "Identity": lambda x: x,
-}.items():
-    OPS[name] = lambda attributes, *inputs, function=function: function(*inputs)
+})
 
 
 @op("Min")
@@ -228,9 +217,7 @@ def axes_of(a, axes):
 
 def compiled(model, weights, inputs):
     """The graph compiled by XLA for `inputs`, with initializers and `weights` (arrays by name) as its constants."""
-    missing = {node.op_type for node in model.graph.node} - set(OPS) - {"Constant"}
-    if missing:
-        raise NotImplementedError(f"no jax call for {', '.join(sorted(missing))}")
+    TABLE.check(model)
     known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer} | dict(weights)
     names = [i.name for i in model.graph.input if i.name not in weights]
 
@@ -241,14 +228,14 @@ def compiled(model, weights, inputs):
             if node.op_type == "Constant":
                 known[node.output[0]] = numpy_helper.to_array(attributes["value"])
                 continue
-            shaped = node.op_type in SHAPED
+            shaped = node.op_type in TABLE.shaped
 
             def value(position, name, shaped=shaped):
                 if not name or name in values:
                     return values.get(name)
                 return known[name] if shaped and position > 0 else jnp.asarray(known[name])
 
-            made = OPS[node.op_type](attributes, *(value(i, name) for i, name in enumerate(node.input)))
+            made = TABLE.calls[node.op_type](attributes, *(value(i, name) for i, name in enumerate(node.input)))
             values.update(zip(node.output, made if isinstance(made, (tuple, list)) else (made,)))
         return tuple(values[o.name] for o in model.graph.output)
 

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from onnx import helper, numpy_helper
 
-OPS = {}
+from interpreters.table import Table
+
 TYPES = {
     onnx.TensorProto.FLOAT: torch.float32,
     onnx.TensorProto.DOUBLE: torch.float64,
@@ -17,24 +18,10 @@ TYPES = {
     onnx.TensorProto.INT64: torch.int64,
     onnx.TensorProto.BOOL: torch.bool,
 }
-SHAPED = set()  # ops whose constants after the first input become numbers of the program rather than tensors
+TABLE = Table("torch")
+op = TABLE.op
 
-
-def op(name, shaped=False):
-    def register(function):
-        OPS[name] = function
-        if shaped:
-            SHAPED.add(name)
-        return function
-
-    return register
-
-
-def simple(name, function):
-    OPS[name] = lambda attributes, *inputs: function(*inputs)
-
-
-for name, function in {
+TABLE.simple({
     "Add": torch.add,
     "Sub": torch.sub,
     "Mul": torch.mul,
@@ -56,8 +43,7 @@ for name, function in {
     "Less": torch.less,
     "Softplus": F.softplus,
     "HardSwish": F.hardswish,
-}.items():
-    simple(name, function)
+})
 
 
 @op("Softmax")
@@ -221,9 +207,7 @@ class OnnxModule(torch.nn.Module):
 
     def __init__(self, model, weights):
         super().__init__()
-        missing = {node.op_type for node in model.graph.node} - set(OPS) - {"Constant", "Identity"}
-        if missing:
-            raise NotImplementedError(f"no torch call for {', '.join(sorted(missing))}")
+        TABLE.check(model)
         self.inputs = [i.name for i in model.graph.input if i.name not in weights]
         self.outputs = [o.name for o in model.graph.output]
         # torch.compile should see one graph with static shapes, so shapes, axes and attributes are numbers.
@@ -235,20 +219,20 @@ class OnnxModule(torch.nn.Module):
         for node in model.graph.node:
             if node.op_type == "Constant":
                 continue
-            numbers = {n: known[n].tolist() for n in node.input[1:] if n in known and node.op_type in SHAPED}
+            numbers = {n: known[n].tolist() for n in node.input[1:] if n in known and node.op_type in TABLE.shaped}
             for name in node.input:
                 if name in known and name not in numbers and name not in self.names:
                     self.names[name] = f"w{len(self.names)}"
                     self.register_buffer(self.names[name], torch.from_numpy(np.array(known[name])))
             attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-            self.nodes.append((OPS.get(node.op_type), attributes, numbers, list(node.input), list(node.output)))
+            self.nodes.append((TABLE.calls[node.op_type], attributes, numbers, list(node.input), list(node.output)))
 
     def forward(self, *inputs):
         values = dict(zip(self.inputs, inputs))
         values.update({key: getattr(self, name) for key, name in self.names.items()})
         for function, attributes, numbers, names, results in self.nodes:
             arguments = [numbers[name] if name in numbers else values[name] if name else None for name in names]
-            made = arguments[0] if function is None else function(attributes, *arguments)
+            made = function(attributes, *arguments)
             for name, value in zip(results, made if isinstance(made, (tuple, list)) else (made,)):
                 values[name] = value
         return tuple(values[name] for name in self.outputs)
