@@ -113,21 +113,10 @@ class TorchCompile:
         return {name: value.numpy() for name, value in zip(self.names, self.made)}
 
 
-class OpenVino:
+class OpenVino(peers.OpenVinoRequest):
     def __init__(self, model, inputs, threads):
-        import openvino
-
-        self.version = openvino.__version__
-        model = peers.with_constant_weights(model, inputs)
-        compiled = peers.openvino_compiled(model, threads)
-        self.request = compiled.create_infer_request()
-        self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in compiled.inputs]
-        for position, value in enumerate(self.inputs):
-            self.request.set_input_tensor(position, value)
+        super().__init__(peers.with_constant_weights(model, inputs), inputs, threads)
         self.names = [o.name for o in model.graph.output]
-
-    def call(self):
-        self.request.infer()
 
     def results(self):
         return {name: self.request.get_tensor(name).data for name in self.names}

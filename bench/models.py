@@ -124,17 +124,6 @@ def check(model, bundle, row):
     return values
 
 
-def take_turns(running, options):
-    """Samples of every contender by name, a list for each round, in ns. Each round begins with another contender."""
-    collected = {name: [] for name in running}
-    names = list(running)
-    for turn in range(options.rounds):
-        for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            collected[name].append(running[name].time(options.threads))
-            time.sleep(options.gap)
-    return collected
-
-
 def one(model, options):
     row = {"model": model.stem}
     running = {}
@@ -155,7 +144,7 @@ def one(model, options):
                 row[f"{name}_difference"] = differences(values, values / name)
             except Exception as error:  # noqa: BLE001: a framework that fails for any reason is left out
                 row[f"{name}_error"] = str(error)[-200:]
-        collected = take_turns(running, options)
+        collected = bench.take_turns(running, options, options.threads)
         for name, rounds in collected.items():
             samples = [sample for samples in rounds for sample in samples]
             row[f"{name}_ns"] = {"median": statistics.median(samples), "min": min(samples), "calls": len(samples)}

@@ -63,12 +63,14 @@ def openvino_compiled(model, threads):
     return core.compile_model(core.read_model(model.SerializeToString()), "CPU", options)
 
 
-class OpenVino:
-    def __init__(self, workload, made, inputs, threads):
+class OpenVinoRequest:
+    """A compiled model with its inputs in place."""
+
+    def __init__(self, model, inputs, threads):
         import openvino
 
         self.version = openvino.__version__
-        self.compiled = openvino_compiled(made, threads)
+        self.compiled = openvino_compiled(model, threads)
         self.request = self.compiled.create_infer_request()
         self.inputs = [openvino.Tensor(inputs[port.any_name], shared_memory=True) for port in self.compiled.inputs]
         for position, value in enumerate(self.inputs):
@@ -76,6 +78,11 @@ class OpenVino:
 
     def call(self):
         self.request.infer()
+
+
+class OpenVino(OpenVinoRequest):
+    def __init__(self, workload, made, inputs, threads):
+        super().__init__(made, inputs, threads)
 
     def result(self):
         return self.request.get_output_tensor(0).data

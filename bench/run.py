@@ -216,15 +216,21 @@ def disagreement(running):
     return {name: float(np.abs(sample - middle).max() / scale) for name, sample in samples.items()}
 
 
-def measure(running, options):
-    """Measures in interleaved rounds. The order rotates, so that no contender always follows the same one."""
+def take_turns(running, options, argument):
+    """Samples of every contender by name, a list for each of the interleaved rounds: what its time(argument) gives. The
+    order rotates, so that no contender always follows the same one."""
     collected = {name: [] for name in running}
     names = list(running)
     for turn in range(options.rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            collected[name].extend(running[name].time(options.seconds))
+            collected[name].append(running[name].time(argument))
             time.sleep(options.gap)
-    return {name: running[name].samples(samples) for name, samples in collected.items()}
+    return collected
+
+
+def measure(running, options):
+    collected = take_turns(running, options, options.seconds)
+    return {name: running[name].samples([sample for samples in rounds for sample in samples]) for name, rounds in collected.items()}
 
 
 def bench(workload, options):
