@@ -16,6 +16,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -103,15 +104,20 @@ def tune(model, options, row, cover):
     return bundle, sorted((group["record"], group["count"]) for group in report["groups"])
 
 
-def weights_of(model):
-    """Options for `warploom run` if the file itself has weights. Others are generated, and the peers get the same."""
-    return ["--weights", model] if onnx.load(model).graph.initializer else []
+def weights_of(model, bundle):
+    """Options for `warploom run` if the file itself has values of inputs, and not only constants of the graph. Others are
+    generated, and the peers get the same."""
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    graphs = [(bundle / manifest["graph"]["file"]).read_text(), *(folded["graph"] for folded in manifest["folded"])]
+    inputs = set(re.findall(r' = input "([^"]*)"', "".join(graphs)))
+    stored = {tensor.name for tensor in onnx.load(model).graph.initializer}
+    return ["--weights", model] if stored & inputs else []
 
 
 def check(model, bundle, row):
     values = WORK / model.stem / "values"
     start = time.perf_counter()
-    checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs", *weights_of(model))
+    checked = warploom("run", bundle, "--check", "--json", "-", "--output-dir", values, "--save-inputs", *weights_of(model, bundle))
     row |= {
         "check_s": round(time.perf_counter() - start, 1),
         "check_by": checked["check_by"],
@@ -127,9 +133,9 @@ def check(model, bundle, row):
 def one(model, options):
     row = {"model": model.stem}
     running = {}
-    weights = weights_of(model)
     try:
         bundle, chosen = tune(model, options, row, options.cover)
+        weights = weights_of(model, bundle)
         for name, cover in options.baselines.items():
             row[name] = {}
             other, of_other = tune(model, options, row[name], cover)
