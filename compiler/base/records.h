@@ -179,7 +179,7 @@ struct Trial {
 
 // The unit a worker leases: candidates of one group that share problem, check and recipe.
 struct Batch {
-  std::string id;     // opaque; the same after a restart of the coordinator
+  std::string id;     // (batch_id.h); the same after a restart of the coordinator
   std::string trace;  // of the job that it is measured for (proto/trace.h); empty: unknown
   int64_t phase = 0;  // as in PhaseTrial
   bool promotion() const { return phase > 0; }
