@@ -31,10 +31,18 @@ Trial failed(const std::string& why) {
 }
 
 // A service whose refined cover, of two kernels, has one of a single kernel and one of three beside it.
-struct WholeService : Service {
-  explicit WholeService(const std::string& file, const std::string& listen = "") : Service(file, 15, listen, 0, true) {
-    compiler.simpler_covers = {"fused", "single"};
+struct SimplerCovers {
+  SimplerCovers() {
+    whole.refining = true;
+    whole.simpler_covers = {"fused", "single"};
   }
+  FakeCompiler whole;
+};
+
+// The covers are known before the service starts, since a job of its store may go on at once.
+struct WholeService : SimplerCovers, Service {
+  explicit WholeService(const std::string& file, const std::string& listen = "")
+      : Service(file, 15, listen, 0, false, false, &whole) {}
 };
 
 Hooks by_times(std::map<std::string, Trial> times) {
