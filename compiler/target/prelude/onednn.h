@@ -23,10 +23,11 @@ constexpr int kQueryScratchpad = 136, kQueryArgument = 255, kOpenMp = 2, kSequen
 constexpr int kNow = 2;  // of dlopen: all symbols at once, for nobody else
 
 typedef long Dim;
-// Larger than the library's descriptors, which it fills in itself.
-struct alignas(16) Description {
-  char bytes[1024];
+// The library's description of a tensor, which it fills in itself. It has this size and alignment in all of version 2.
+struct alignas(8) Description {
+  char bytes[696];
 };
+// Larger than what the library makes of an operation.
 struct alignas(16) Operation {
   char bytes[8192];
 };
