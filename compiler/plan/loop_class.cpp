@@ -153,7 +153,8 @@ void order_atoms(const Graph& group, Draft& draft) {
 constexpr int64_t kShort = 8;
 
 // The atom that has stride 1 in most bytes of the addresses that `admit` accepts; -1 when there is none. Short atoms
-// count only if all are short: vectors over a 3x3 window go from output to output, not within the window.
+// count only if all are short, and then the longest does: vectors over a window go from output to output, not within
+// the window.
 template <typename Admit>
 AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
   std::vector<int64_t> score(domain.atoms.size(), 0);
@@ -163,7 +164,7 @@ AtomId contiguous_atom(const Graph& group, Domain& domain, Admit admit) {
       if (traffic.access->strides[atom] == 1) score[atom] += bytes_of(group, domain, traffic);
   }
   AtomId best = -1;
-  const auto rank = [&](size_t atom) { return std::pair(domain.atoms[atom].extent >= kShort, score[atom]); };
+  const auto rank = [&](size_t atom) { return std::pair(std::min(domain.atoms[atom].extent, kShort), score[atom]); };
   for (size_t atom = 0; atom < score.size(); ++atom)  // ties: the later, inner one
     if (score[atom] > 0 && (best < 0 || rank(atom) >= rank(static_cast<size_t>(best))))
       best = static_cast<AtomId>(atom);

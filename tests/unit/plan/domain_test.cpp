@@ -275,6 +275,20 @@ TEST(Domain, WindowOfEachChannelIsColumns) {
   EXPECT_EQ(d.vector, 2);
 }
 
+// Images of 14x14 and 7x7: the results are short too, and wider than the window.
+TEST(Domain, VectorsOfShortWindowsAreTheLongerOfResultAndWindow) {
+  const auto window = [](int64_t side, int64_t taps, int64_t stride, int64_t out) {
+    const std::string image = cat(side, ",", side), params = cat(taps, ",", stride, ",1"), to = cat(out, ",", out);
+    const std::string weights = cat(taps, ",", taps);
+    return domain_of(cat("graph {\n%0 = input \"x\" : f32[40,", image, "]\n%1 = input \"w\" : f32[40,", weights,
+                         "]\n%2 = window %0 axes=[1,2] params=[", params, ",", params, "] : f32[40,", to, ",", weights,
+                         "]\n%3 = contract %2 %1 \"cpqhi,chi->cpq\" : f32[40,", to, "]\noutput \"y\" %3\n}"));
+  };
+  EXPECT_EQ(window(17, 5, 2, 7).cls, LoopClass::kColumns);
+  EXPECT_EQ(window(7, 3, 1, 5).cls, LoopClass::kColumns);
+  EXPECT_EQ(window(7, 6, 1, 2).cls, LoopClass::kRows);
+}
+
 TEST(Domain, SlicesOfOneInput) {
   const Domain d = domain_of(R"(graph {
     %0 = input "qkv" : f32[6,12]
