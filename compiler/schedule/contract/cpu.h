@@ -89,8 +89,10 @@ class CpuContract {
   void each_row_tile(const Place& place, const std::function<void(const RowTile&)>& body);
   void emit_micro(const RowTile& at, const Panels& panels, const Place& place, int64_t k_extent, bool resume,
                   bool last);
-  void emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile, int64_t k_extent,
+  void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
+  void fetch_ahead(TileId b, const Slice& from);
+  void fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last);
   // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
   struct Stored {
     Place at;
@@ -128,7 +130,7 @@ class CpuContract {
   void split_whole_row();
   std::vector<Affine> panel_trips(const Panels& panels) const;
   Affine column_of(const Panels& panels) const { return affine(panel_var_, panels.width, panels.first_column); }
-  void place_panel(const Panels& panels, Place& place);
+  void place_panel(const Panels& panels, Place& place, int64_t behind = 0);
   std::vector<std::vector<Affine>> column_bound(const Panels& panels, const Place& place) const;
   bool heavy_epilogue() const;
   // Whether rows of an image, or the rows that are copied of one, are on the rows' side.

@@ -50,8 +50,9 @@ std::vector<Affine> CpuContract::panel_trips(const Panels& panels) const {
   return trips;
 }
 
-// Sets the place of a panel: its index along the outer n atoms, and its first column along the last one.
-void CpuContract::place_panel(const Panels& panels, Place& place) {
+// Sets the place of a panel, or of the one so many behind it: its index along the outer n atoms, and its first column
+// along the last one.
+void CpuContract::place_panel(const Panels& panels, Place& place, int64_t behind) {
   if (image_ && columns_are_pixels()) return;  // its columns have one place only when they are stored
   if (flat_) {
     place[column_atom_] = sum(column_of(panels), first_image_row_, image_width_);
@@ -61,7 +62,7 @@ void CpuContract::place_panel(const Panels& panels, Place& place) {
     place[column_atom_] = column_of(panels);
     return;
   }
-  const Affine panel = sum(first_panel_, affine(panel_var_));
+  const Affine panel = sum(first_panel_, affine(panel_var_, 1, behind));
   int64_t inside = panels_per_column_atom_;
   const bool alone = domain_.n.size() <= 1;
   if (column_atom_ >= 0 && panels_per_column_atom_ > 1) {
@@ -229,13 +230,14 @@ void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Plac
   } else {
     out_.push(fill_instr(accumulator, 0));
   }
-  emit_k_loop(rows, panels, place, at.tile, k_extent, accumulator);
+  emit_k_loop(at, panels, place, k_extent, last, accumulator);
   if (last) return emit_epilogue(rows, panels, place, accumulator);
   out_.push(store_instr(accumulator, partial, false));
 }
 
-void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Place& place, const Affine& tile,
-                              int64_t k_extent, TileId accumulator) {
+void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
+                              bool last, TileId accumulator) {
+  const Rows& rows = row_tile.rows;
   Place at = place;
   const auto extent = [&](size_t i) { return i == 0 ? turns_of(0, k_extent) : turns_of(i); };
   std::vector<Affine> turns(k_atoms_.size());
@@ -270,7 +272,7 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
     from_a.strides = {position_pitch_, 0};
   } else if (a_.packed) {
     from_a.buffer = a_.buffer;
-    from_a.offset = sum(sum(fixed(0), tile, depth() * mr_), linear, mr_);
+    from_a.offset = sum(sum(fixed(0), row_tile.tile, depth() * mr_), linear, mr_);
     from_a.strides = {1, 0};
   } else {
     from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
@@ -286,17 +288,9 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   } else {
     from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   }
-  if (const int64_t ahead = schedule_[kPrefetch]; ahead > 0 && !b_.packed && !k_atoms_.empty()) {
-    size_t last = k_atoms_.size() - 1;
-    while (last > 0 && turns_of(last) == 1) --last;
-    Instr fetch;
-    fetch.op = InstrOp::kPrefetch;
-    fetch.args = {b};
-    fetch.level = 1;
-    fetch.slice = from_b;
-    fetch.slice.offset =
-        sum(std::move(fetch.slice.offset), fixed(ahead * step_of(last) * b_.access.strides[k_atoms_[last]]));
-    out_.push(std::move(fetch));
+  if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
+    fetch_next(row_tile, panels, at, last);
+    fetch_ahead(b, from_b);  // beside its load, whose loop over vectors it shares
   }
   const auto read = [&](const Side& side, TileId result, Slice from) {
     out_.push(dot_ && !side.packed ? words_instr(result, operand(side), std::move(from))
@@ -307,6 +301,42 @@ void CpuContract::emit_k_loop(const Rows& rows, const Panels& panels, const Plac
   out_.push(dot_ ? dot_instr(accumulator, operand(a_), a, operand(b_), b)
                  : map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
+}
+
+// Rows of the right operand come to the first cache so many turns before tile `b` is read from them, at `from`.
+void CpuContract::fetch_ahead(TileId b, const Slice& from) {
+  size_t innermost = k_atoms_.size() - 1;
+  while (innermost > 0 && turns_of(innermost) == 1) --innermost;
+  const int64_t elements = step_of(innermost) * b_.access.strides[k_atoms_[innermost]];
+  Instr fetch;
+  fetch.op = InstrOp::kPrefetch;
+  fetch.args = {b};
+  fetch.level = 1;
+  fetch.slice = from;
+  fetch.slice.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
+  out_.push(std::move(fetch));
+}
+
+// While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
+// comes to the second cache, one line of each of its rows with each tile. `at`: the row of the panel that is read;
+// last: of the last block.
+void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t line = kLineBytes / size_of(dtype_), lines = panels.width / line;
+  const bool by_depth = schedule_[kRowTilesOutermost] == 1;
+  if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || tiles_ * outer_rows_per_block_ < lines) return;
+  if (by_depth ? last : panels.count == 1) return;
+  if (by_depth)
+    at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));
+  else
+    place_panel(panels, at, 1);
+  Instr fetch;
+  fetch.op = InstrOp::kPrefetch;
+  fetch.args = {out_.tile(dtype_, {1, line}, lanes_ > 1 ? 1 : -1, lanes_)};
+  fetch.level = 2;
+  fetch.slice = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  if (lines > 1) fetch.slice.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
+  out_.push(std::move(fetch));
 }
 
 void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator) {

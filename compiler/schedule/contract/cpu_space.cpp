@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kScratchLimit = 64 << 20;
 // Vectors across the columns of the widest micro-kernels.
 constexpr int64_t kMostVectors = 4;
+// Rows of a panel from one that is prefetched to the one that is read then. Memory is slower than fewer rows.
+constexpr int64_t kShortestFetch = 64;
 // The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
 constexpr int64_t kWidestPanel = 1024;
 
@@ -128,6 +130,14 @@ bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   return e.outer_columns > 1 ? vectors % nv == 0 : (vectors + tiles - 1) / tiles == nv;
 }
 
+// Whether the right operand is always prefetched: one of several panels, which is a weight, that does not fit the first
+// cache. A program of many kernels finds it in memory. A search calls one kernel again and again, finds the weight in a
+// cache, and sees neither the gain there nor a loss.
+bool must_prefetch(const Extents& e, const Machine& machine, int64_t bytes) {
+  return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch &&
+         e.columns * e.outer_columns * e.depth * bytes > machine.l1_bytes;
+}
+
 // Elements of a thread's scratch.
 int64_t scratch_of(const Schedule& s, const Extents& e) {
   const auto share = [](int64_t all, int64_t tasks) { return (all + tasks - 1) / tasks; };
@@ -168,6 +178,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
     if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
+  if (s[kPrefetch] < kShortestFetch && must_prefetch(e, machine, bytes)) return false;
   if (scratch_of(s, e) * bytes > kScratchLimit) return false;
   const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
   if (tasks > 1 && tasks > 4 * s[kThreads]) return false;
@@ -199,7 +210,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
   const bool left = e.turned || e.left_image;  // what is copied, if anything is
-  const int64_t prefetch = e.in_place && pack_b == 0 && (left || !e.once) && is_large ? first(kPrefetch, 64) : 0;
+  const bool ahead = must_prefetch(e, machine, bytes) || (e.in_place && pack_b == 0 && (left || !e.once) && is_large);
+  const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
                                {14, 2},

@@ -89,7 +89,7 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
               "]\n  %3 = window %2 axes=[1,2] params=[3,1,1,3,1,1] : f32[24,", size,
               ",3,3]\n  %4 = contract %3 %1 \"kmoli,nkliu->numo\" : f32[2,32,", size, "]\n  output \"y\" %4\n}");
       const std::string choices = cat("mr=8 nv=2 kc=0 nc=", nc,
-                                      " pack_b=0 compiler=gcc prefetch=0 copy_image=whole turn_tiles=1 skip_padding=");
+                                      " pack_b=0 compiler=gcc prefetch=64 copy_image=whole turn_tiles=1 skip_padding=");
       const CpuWork work = cpu_work(kernel_of(text.c_str(), cat(choices, skip)), one_thread());
       double lanes = 0;
       for (const auto& [micro, steps] : work.micro) lanes += steps * micro.height * micro.vectors * 16;

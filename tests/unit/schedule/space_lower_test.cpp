@@ -38,23 +38,72 @@ TEST(SpaceLower, LegalPointsLower) {
   EXPECT_GT(lowered, 1000);
 }
 
-// The plan of a product's first seed, and the text of its kernel.
-std::pair<std::string, std::string> product(int rows) {
-  const absl::StatusOr<Graph> graph = parse(cat("graph {\n%0 = input \"a\" : f32[", rows,
-                                                ",2048]\n%1 = input \"b\" : f32[64,2048,64]\n"
-                                                "%2 = contract %0 %1 \"mk,nku->mnu\" : f32[",
-                                                rows, ",64,64]\noutput \"y\" %2\n}"));
-  const absl::StatusOr<Domain> domain = analyze(*graph, test_machine());
-  const absl::StatusOr<Space> space = space_of(*graph, *domain, test_machine());
-  const absl::StatusOr<Kernel> kernel = lower(*graph, *domain, space->schedule(space->seeds[0]), test_machine());
-  return {space->text(space->seeds[0]), print(*kernel)};
+using ::testing::HasSubstr;
+
+int times(const std::string& text, std::string_view part) {
+  int found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
 }
 
-TEST(SpaceLower, ALargeOperandThatIsReadInPlaceIsPrefetched) {
-  const auto [plan, kernel] = product(8);
-  EXPECT_THAT(plan, ::testing::HasSubstr("prefetch=64"));
-  EXPECT_THAT(kernel, ::testing::HasSubstr("+ 4096]"));  // 64 rows of 64 columns ahead
-  EXPECT_THAT(kernel, ::testing::HasSubstr(" level 1"));
+struct Product {
+  Graph graph;
+  Domain domain;
+  Space space;
+  std::string kernel(const Point& point) const {
+    const absl::StatusOr<Kernel> kernel = lower(graph, domain, space.schedule(point), test_machine());
+    return kernel.ok() ? print(*kernel) : std::string(kernel.status().message());
+  }
+};
+
+// Of `rows` and a weight in panels of 64 columns.
+Product in_panels(int64_t rows, int64_t depth = 2048, int64_t panels = 64) {
+  Product out{
+      *parse(cat("graph {\n%0 = input \"a\" : f32[", rows, ",", depth, "]\n%1 = input \"b\" : f32[", panels, ",", depth,
+                 ",64]\n%2 = contract %0 %1 \"mk,nku->mnu\" : f32[", rows, ",", panels, ",64]\noutput \"y\" %2\n}")),
+      {},
+      {}};
+  out.domain = *analyze(out.graph, test_machine());
+  out.space = *space_of(out.graph, out.domain, test_machine());
+  return out;
+}
+
+TEST(SpaceLower, AWeightOfSeveralPanelsIsAlwaysPrefetched) {
+  const auto ever = [](const Product& product, int64_t ahead) {
+    bool found = false;
+    product.space.enumerate([&](const Point& point) {
+      found = found || product.space.schedule(point)[kPrefetch] == ahead;
+      return !found;
+    });
+    return found;
+  };
+  const Product large = in_panels(8), shallow = in_panels(8, 64, 2);
+  EXPECT_FALSE(ever(large, 0));
+  EXPECT_TRUE(ever(large, 64));
+  EXPECT_TRUE(ever(shallow, 0)) << "no row is so far ahead";
+  EXPECT_TRUE(ever(in_panels(8, 2048, 1), 0)) << "it may be what another kernel has just stored";
+  const std::string kernel = large.kernel(large.space.seeds[0]);
+  EXPECT_THAT(kernel, HasSubstr("+ 4096] strides [0,1] level 1"));  // 64 rows of 64 columns ahead
+}
+
+// Tiles of rows take their turns at a panel. With each, one line of every row of the next panel, or of the next block
+// of its depth, comes to the second cache; the last block has none.
+TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
+  const Product many = in_panels(56);
+  const auto lowered = [](const Product& product, const char* choices) {
+    const absl::StatusOr<Point> point = product.space.parse(
+        cat("plan 2 target=cpu:avx512 class=contract mr=14 nv=2 nc=0 pack_b=0 pack_a=0 row_tasks=1 ",
+            "column_tasks=2 threads=2 compiler=gcc prefetch=64 ", choices));
+    return point.ok() ? product.kernel(*point) : std::string(point.status().message());
+  };
+  const auto count = [](const std::string& text) {
+    return std::pair(times(text, " level 1"), times(text, " level 2"));
+  };
+  EXPECT_EQ(count(lowered(many, "kc=0 row_tiles_outermost=0")), std::pair(1, 1)) << "the next panel";
+  EXPECT_EQ(count(lowered(many, "kc=512 row_tiles_outermost=1")), std::pair(2, 1)) << "the next block";
+  EXPECT_EQ(count(lowered(many, "kc=0 row_tiles_outermost=1")), std::pair(1, 0)) << "there is no next block";
+  EXPECT_THAT(lowered(many, "kc=512 row_tiles_outermost=1"), HasSubstr("line#"));
+  EXPECT_EQ(count(lowered(in_panels(14), "kc=512 row_tiles_outermost=1")), std::pair(2, 0)) << "one tile, two lines";
 }
 
 }  // namespace
