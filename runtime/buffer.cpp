@@ -14,6 +14,7 @@ namespace wl {
 namespace {
 
 constexpr unsigned char kRed = 0xff;
+constexpr int64_t kLargePageBytes = int64_t{2} << 20;
 
 const char* first_changed(const char* begin, const char* end) {
   return std::find_if(begin, end, [](char c) { return static_cast<unsigned char>(c) != kRed; });
@@ -56,20 +57,35 @@ absl::StatusOr<Buffer> Buffer::create(int64_t bytes, int64_t stagger) {
   Buffer buffer;
   const int64_t inner = (kPageBytes + stagger + bytes + kPageBytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const int64_t total = inner + 2 * kPageBytes;
-  void* map = mmap(nullptr, static_cast<size_t>(total), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Page faults can cost microseconds on a virtual machine, and each page that is read from memory is looked up first,
+  // so large pages are used where the system has them. What lies between the guard pages then begins with one.
+  const bool large = bytes >= 2 * kLargePageBytes;
+  const int64_t mapped = total + (large ? kLargePageBytes : 0);
+  void* map = mmap(nullptr, static_cast<size_t>(mapped), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED)
     return absl::ResourceExhaustedError(absl::StrCat("cannot map ", bytes, " bytes: ", std::strerror(errno)));
   buffer.map_ = static_cast<char*>(map);
-  buffer.map_bytes_ = total;
+  buffer.map_bytes_ = mapped;
+  if (large) buffer.begin_with_large_page(total);
   buffer.data_ = buffer.map_ + 2 * kPageBytes + stagger;
   buffer.bytes_ = bytes;
-  // Page faults can cost microseconds on a virtual machine, so large pages are used where the system has them.
-  if (bytes >= int64_t{4} << 20) (void)madvise(buffer.map_, static_cast<size_t>(total), MADV_HUGEPAGE);
+  if (large) (void)madvise(buffer.map_, static_cast<size_t>(total), MADV_HUGEPAGE);
   WL_RETURN_IF_ERROR(buffer.set_read_only(false));
   char* begin = buffer.map_ + kPageBytes;
   std::memset(begin, kRed, static_cast<size_t>(buffer.data_ - begin));
   std::memset(buffer.data_ + bytes, kRed, static_cast<size_t>(begin + inner - (buffer.data_ + bytes)));
   return buffer;
+}
+
+// Gives back all of a mapping but `bytes`, whose second page is the first of a large one.
+void Buffer::begin_with_large_page(int64_t bytes) {
+  const auto second = static_cast<int64_t>(reinterpret_cast<uintptr_t>(map_) + kPageBytes);
+  const int64_t before = (kLargePageBytes - second % kLargePageBytes) % kLargePageBytes;
+  const int64_t after = map_bytes_ - before - bytes;
+  if (before > 0) munmap(map_, static_cast<size_t>(before));
+  if (after > 0) munmap(map_ + before + bytes, static_cast<size_t>(after));
+  map_ += before;
+  map_bytes_ = bytes;
 }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {

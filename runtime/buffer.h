@@ -35,6 +35,7 @@ class Buffer {
   bool covers(const void* address) const;
 
  private:
+  void begin_with_large_page(int64_t bytes);
   char* map_ = nullptr;  // guard page, red zone, data, red zone, guard page
   int64_t map_bytes_ = 0;
   char* data_ = nullptr;

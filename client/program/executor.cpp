@@ -11,6 +11,10 @@ std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
 }
 
+static bool is_weight(const Program& program, const ProgramBuffer& buffer) {
+  return std::find(program.weights.begin(), program.weights.end(), buffer.name) != program.weights.end();
+}
+
 absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shared) {
   int wanted = 1;
   int64_t scratch = 0, work = 0;
@@ -34,6 +38,61 @@ absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shar
   return pool_->reserve_work(work);
 }
 
+// Gives memory to the weights of a program that have none.
+static absl::Status add_weights(const Program& program, std::map<std::string, Shared::Weight>& weights) {
+  std::vector<Lifetime> sizes;
+  std::vector<Shared::Weight*> added;
+  for (const ProgramBuffer& buffer : program.buffers) {
+    if (buffer.place != Place::kInput || !is_weight(program, buffer)) continue;
+    Shared::Weight& weight = weights[buffer.name];
+    if (weight.memory == nullptr) {
+      weight.bytes = buffer.bytes();
+      sizes.push_back({weight.bytes});
+      added.push_back(&weight);
+    } else if (weight.bytes != buffer.bytes()) {
+      return invalid("weight ", buffer.name, " has ", weight.bytes, " bytes for one size and ", buffer.bytes(),
+                     " for another");
+    }
+  }
+  if (added.empty()) return absl::OkStatus();
+  // They are neighbours, so that large pages hold them. In small ones, each page that a kernel reads from memory is
+  // looked up first.
+  const Arena arena = plan_arena(sizes);
+  WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(arena.bytes));
+  const auto memory = std::make_shared<Buffer>(std::move(made));
+  for (size_t i = 0; i < added.size(); ++i) {
+    added[i]->data = memory->data() + arena.offsets[i];
+    added[i]->memory = memory;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executor::place_buffers(std::map<std::string, Shared::Weight>& weights) {
+  WL_RETURN_IF_ERROR(add_weights(*program_, weights));
+  const auto keep = [this](Buffer made) {
+    buffers_.push_back(std::make_shared<Buffer>(std::move(made)));
+    return buffers_.back()->data();
+  };
+  WL_ASSIGN_OR_RETURN(Buffer arena, Buffer::create(program_->arena_bytes));
+  char* const intermediates = keep(std::move(arena));
+  int64_t index = 0;
+  for (const ProgramBuffer& buffer : program_->buffers) {
+    if (buffer.place == Place::kArena) {
+      arguments_.push_back(intermediates + buffer.offset);
+      continue;
+    }
+    ++index;
+    if (const auto weight = weights.find(buffer.name); buffer.place == Place::kInput && weight != weights.end()) {
+      arguments_.push_back(weight->second.data);
+      buffers_.push_back(weight->second.memory);
+      continue;
+    }
+    WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(buffer.bytes(), stagger_of(index)));
+    arguments_.push_back(keep(std::move(made)));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Executor> Executor::create(const Program& program, const ExecutorOptions& options, Shared* shared) {
   Executor executor;
   executor.program_ = &program;
@@ -44,33 +103,8 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     WL_RETURN_IF_ERROR(executor.load_objects(options, shared));
   }
 
-  WL_ASSIGN_OR_RETURN(Buffer arena, Buffer::create(program.arena_bytes));
-  int64_t index = 0;
-  for (const ProgramBuffer& buffer : program.buffers) {
-    if (buffer.place == Place::kArena) {
-      executor.arguments_.push_back(arena.data() + buffer.offset);
-      continue;
-    }
-    ++index;
-    std::shared_ptr<Buffer>* known = nullptr;
-    if (shared != nullptr && buffer.place == Place::kInput &&
-        std::find(program.weights.begin(), program.weights.end(), buffer.name) != program.weights.end()) {
-      known = &shared->weights[buffer.name];
-    }
-    std::shared_ptr<Buffer> memory = known != nullptr ? *known : nullptr;
-    if (memory != nullptr && memory->bytes() != buffer.bytes()) {
-      return invalid("weight ", buffer.name, " has ", memory->bytes(), " bytes for one size and ", buffer.bytes(),
-                     " for another");
-    }
-    if (memory == nullptr) {
-      WL_ASSIGN_OR_RETURN(Buffer made, Buffer::create(buffer.bytes(), stagger_of(index)));
-      memory = std::make_shared<Buffer>(std::move(made));
-      if (known != nullptr) *known = memory;
-    }
-    executor.arguments_.push_back(memory->data());
-    executor.buffers_.push_back(std::move(memory));
-  }
-  executor.buffers_.push_back(std::make_shared<Buffer>(std::move(arena)));
+  std::map<std::string, Shared::Weight> own;
+  WL_RETURN_IF_ERROR(executor.place_buffers(shared != nullptr ? shared->weights : own));
 
   for (const ProgramStep& step : program.steps) {
     if (executor.gpu_) break;

@@ -17,9 +17,14 @@ namespace wl {
 // What the executors of one model share: threads or a device, and the memory of the weights. The first executor that
 // needs one of them creates it.
 struct Shared {
+  struct Weight {
+    char* data = nullptr;
+    int64_t bytes = 0;
+    std::shared_ptr<Buffer> memory;  // of this weight and others
+  };
   std::shared_ptr<Pool> pool;
   GpuShared gpu;
-  std::map<std::string, std::shared_ptr<Buffer>> weights;  // memory of each weight, by name
+  std::map<std::string, Weight> weights;  // by name
 };
 
 struct ExecutorOptions {
@@ -69,10 +74,11 @@ class Executor {
  private:
   Executor() = default;
   absl::Status load_objects(const ExecutorOptions& options, Shared* shared);
+  absl::Status place_buffers(std::map<std::string, Shared::Weight>& weights);
   absl::Status poison(int buffer);
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
-  std::vector<std::shared_ptr<Buffer>> buffers_;  // the buffers of inputs and outputs, then the arena
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // memory that arguments_ points to
   std::vector<void*> arguments_;                  // addresses of all buffers, by number
   struct Call {
     Launch launch;

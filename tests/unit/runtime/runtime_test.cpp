@@ -38,6 +38,22 @@ TEST(Buffer, RedZonesSeeBothSides) {
   }
 }
 
+// Its first page is that of a large one, and nothing else changes.
+TEST(Buffer, ALargeOneBeginsWithALargePage) {
+  constexpr int64_t kLarge = 2 << 20;
+  for (const int64_t stagger : {0, 704}) {
+    for (const int64_t bytes : {2 * kLarge, 5 * kLarge + 100}) {
+      Buffer buffer = Buffer::create(bytes, stagger).value();
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % kLarge, static_cast<uintptr_t>(kPageBytes + stagger));
+      std::memset(buffer.data(), 1, static_cast<size_t>(bytes));
+      EXPECT_TRUE(buffer.check_red_zones().ok());
+      EXPECT_TRUE(buffer.covers(buffer.data() + bytes + kPageBytes));
+      buffer.data()[bytes] = 0;
+      EXPECT_EQ(buffer.check_red_zones().code(), absl::StatusCode::kDataLoss);
+    }
+  }
+}
+
 TEST(Buffer, WritesInsideAreNoDamage) {
   Buffer buffer = Buffer::create(777).value();
   std::memset(buffer.data(), 1, 777);
