@@ -77,6 +77,10 @@ WL_FN auto wl_shift_right(A a0, B b0) {
 template <class V, class X>
 WL_FN V wl_to_int(X x, wl_e<V> low, wl_e<V> high) {
   const X lo = wl_splat<X>((wl_e<X>)low), hi = wl_splat<X>((wl_e<X>)high);
+  if (sizeof(wl_e<V>) == 4 && low > -(1 << 20) && high < (1 << 20)) {  // both are exact in f32
+    if (low < 0) x = wl_select(wl_eq(x, x), x, wl_splat<X>(0));
+    return wl_cast<V>(wl_minx(wl_maxx(x, lo), hi));
+  }
   V r = wl_cast<V>(wl_select(wl_and(wl_gt(x, lo), wl_lt(x, hi)), x, wl_splat<X>(0)));
   r = wl_select(wl_ge(x, hi), wl_splat<V>(high), r);
   return wl_select(wl_le(x, lo), wl_splat<V>(low), r);
@@ -87,7 +91,7 @@ WL_FN V wl_narrow(X x) {
   if constexpr (wl_n<V> == 1)
     return (V)x;
   else
-    return __builtin_convertvector(x, V);
+    return wl_convert<V>(x);
 }
 
 template <class T, int Kind>  // 0 add, 1 mul, 2 max, 3 min

@@ -16,6 +16,52 @@ WL_COMPARE(wl_lt, <)
 WL_COMPARE(wl_le, <=)
 WL_COMPARE(wl_gt, >)
 WL_COMPARE(wl_ge, >=)
+template <int Bytes, bool Signed>
+struct wl_whole {
+  typedef u16 t;
+};
+template <>
+struct wl_whole<2, true> {
+  typedef i16 t;
+};
+template <>
+struct wl_whole<4, false> {
+  typedef u32 t;
+};
+template <>
+struct wl_whole<4, true> {
+  typedef i32 t;
+};
+#if !defined(__clang__) && defined(WL_AVX512)
+#define WL_MOVES 1  // g++ 12 takes two to fifty instructions for what is one; by target
+#define WL_MOVE(name, from, to) __builtin_ia32_pmov##name##512_mask((wl_v<from, 16>)x, wl_v<to, 16>{}, -1)
+#else
+#define WL_MOVES 0
+#define WL_MOVE(name, from, to) x
+#endif
+// Lane by lane. Each step doubles or halves the bytes of an integer at most; longer ones are slow with g++ 12.
+template <class V, class X>
+WL_FN V wl_convert(X x) {
+  constexpr int n = wl_n<X>, from = sizeof(wl_e<X>), to = sizeof(wl_e<V>);
+  constexpr bool whole = !wl_float<X> && !wl_float<V>, is_signed = (wl_e<X>)-1 < (wl_e<X>)0;
+  constexpr bool move = WL_MOVES && n == 16 && whole;
+  if constexpr ((wl_float<V> && from < 4) || (wl_float<X> && to < 4))
+    return wl_convert<V>(wl_convert<wl_v<i32, n>>(x));
+  else if constexpr (move && from == 1 && to == 4)
+    return is_signed ? (V)WL_MOVE(sxbd, char, i32) : (V)WL_MOVE(zxbd, char, i32);
+  else if constexpr (move && from == 2 && to == 4)
+    return is_signed ? (V)WL_MOVE(sxwd, i16, i32) : (V)WL_MOVE(zxwd, i16, i32);
+  else if constexpr (move && from == 4 && to == 1)
+    return (V)WL_MOVE(db, i32, char);
+  else if constexpr (move && from == 4 && to == 2)
+    return (V)WL_MOVE(dw, i32, i16);
+  else if constexpr (whole && to > 2 * from)
+    return wl_convert<V>(wl_convert<wl_v<typename wl_whole<2 * from, is_signed>::t, n>>(x));
+  else if constexpr (whole && from > 2 * to)
+    return wl_convert<V>(wl_convert<wl_v<typename wl_whole<from / 2, is_signed>::t, n>>(x));
+  else
+    return __builtin_convertvector(x, V);
+}
 // The condition as all-ones lanes of type I.
 template <class I, class M>
 WL_FN I wl_lanes(M m) {
@@ -23,11 +69,11 @@ WL_FN I wl_lanes(M m) {
     if constexpr (sizeof(m.v) == sizeof(I))
       return m.v;
     else
-      return __builtin_convertvector(m.v, I);
+      return wl_convert<I>(m.v);
   } else if constexpr (wl_n<M> == 1) {
     return wl_splat<I>(m ? -1 : 0);
   } else {
-    return (I)(__builtin_convertvector(m, I) != 0);
+    return (I)(wl_convert<I>(m) != 0);
   }
 }
 template <class M>
@@ -76,7 +122,7 @@ WL_FN V wl_cast(X x) {
   if constexpr (wl_same<V, X>) {
     return x;
   } else if constexpr (wl_is_mask<X>) {
-    return __builtin_convertvector(wl_lanes<wl_i<V>>(x) & 1, V);
+    return wl_convert<V>(wl_lanes<wl_i<V>>(x) & 1);
   } else if constexpr (wl_n<X> == 1) {
     if constexpr (wl_bool<V>)
       return wl_splat<V>(x != 0);
@@ -85,9 +131,9 @@ WL_FN V wl_cast(X x) {
   } else if constexpr (WL_SPLIT && wl_n<V> > 4 && (sizeof(V) > WL_NATIVE || sizeof(X) > WL_NATIVE)) {
     return wl_join<V>(wl_cast<wl_half<V>>(wl_lo(x)), wl_cast<wl_half<V>>(wl_hi(x)));
   } else if constexpr (wl_bool<V>) {
-    return __builtin_convertvector(x != 0, V) & 1;
+    return wl_convert<V>(x != 0) & 1;
   } else {
-    return __builtin_convertvector(x, V);
+    return wl_convert<V>(x);
   }
 }
 

@@ -119,6 +119,40 @@ void casts(const char* name) {
   expect(Lanes<To>(ones).at[0] == 1 && Lanes<To>(wide).at[kLanes - 1] == 1, "cast of a comparison");
 }
 
+// Every value of a small integer, widened and narrowed.
+template <class Small>
+void widths(const char* name) {
+  typedef wl_e<Small> T;
+  for (int first = 0; first < 1 << (8 * sizeof(T)); first += kLanes) {
+    alignas(64) T in[kLanes];
+    for (int i = 0; i < kLanes; ++i) in[i] = static_cast<T>(first + i);
+    const Small small = wl_load<Small>(in);
+    const i32v whole = wl_cast<i32v>(small);
+    const Lanes<i32v> wide(whole);
+    const Lanes<i64v> widest(wl_cast<i64v>(small));
+    const Lanes<f32v> floating(wl_cast<f32v>(small));
+    const Lanes<f64v> precise(wl_cast<f64v>(small));
+    const Lanes<Small> low(wl_narrow<Small>(wl_add(whole, 7 << 16))), lowest(wl_narrow<Small>(wl_cast<i64v>(small)));
+    for (int i = 0; i < kLanes; ++i)
+      if (wide.at[i] != in[i] || widest.at[i] != in[i] || floating.at[i] != in[i] || precise.at[i] != in[i] ||
+          low.at[i] != in[i] || lowest.at[i] != in[i])
+        broken(name, in[i], i, wide.at[i], low.at[i]);
+  }
+}
+
+template <class Small>
+void saturations(const char* name) {
+  typedef std::numeric_limits<wl_e<Small>> Limits;
+  const auto one = [&](float x) {
+    const int low = Limits::min(), high = Limits::max();
+    const int want = std::isnan(x) ? 0 : x <= low ? low : x >= high ? high : static_cast<int>(x);
+    const int got = Lanes<i32v>(wl_to_int<i32v>(wl_splat<f32v>(x), low, high)).at[kLanes - 1];
+    if (got != want || wl_to_int<i32>(x, low, high) != want) broken(name, x, 0, got, want);
+  };
+  for (float x : kSpecials) one(x);
+  for (int i = -140000; i < 140000; ++i) one(static_cast<float>(i) * 0.5f);
+}
+
 void conditions() {
   f32v x = wl_sub(wl_iota<f32v>(), 1);
   auto positive = wl_gt(x, 0);
@@ -242,6 +276,8 @@ int main(int, char** argv) {
   horizontal<f32v>(), horizontal<f64v>(), horizontal<i32v>(), horizontal<i64v>();
   casts<f32v>("cast to f32"), casts<f64v>("cast to f64"), casts<i32v>("cast to i32"), casts<i64v>("cast to i64");
   casts<u8v>("cast to bool");
+  widths<i8v>("width of i8"), widths<u8v>("width of u8"), widths<i16v>("width of i16"), widths<u16v>("width of u16");
+  saturations<i8v>("to i8"), saturations<u8v>("to u8"), saturations<i16v>("to i16"), saturations<u16v>("to u16");
   conditions();
   half_precision();
   eighth_precision();
