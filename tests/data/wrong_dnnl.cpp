@@ -25,6 +25,10 @@ int make(void** out) {
   *out = new int;
   return 0;
 }
+int destroy(void* made) {
+  delete static_cast<int*>(made);
+  return 0;
+}
 int describe(Description* out, int rank, const long* dims) {
   *out = {rank, 1};
   for (int i = 0; i < rank; ++i) out->elements *= dims[i];
@@ -66,6 +70,9 @@ int dnnl_memory_set_data_handle(Memory* memory, float* data) {
 int dnnl_post_ops_create(void** out) {
   return make(out);
 }
+int dnnl_post_ops_destroy(void* made) {
+  return destroy(made);
+}
 int dnnl_post_ops_append_eltwise(void*, float, int, float, float) {
   return 0;
 }
@@ -74,6 +81,9 @@ int dnnl_post_ops_append_binary(void*, int, const Description*) {
 }
 int dnnl_primitive_attr_create(void** out) {
   return make(out);
+}
+int dnnl_primitive_attr_destroy(void* made) {
+  return destroy(made);
 }
 int dnnl_primitive_attr_set_post_ops(void*, void*) {
   return 0;
@@ -91,6 +101,9 @@ int dnnl_dilated_convolution_forward_desc_init(void*, int, int, const Descriptio
 }
 int dnnl_primitive_desc_create(void** out, const void*, void*, void*, void*) {
   return make(out);
+}
+int dnnl_primitive_desc_destroy(void* made) {
+  return destroy(made);
 }
 const char* dnnl_primitive_desc_query_md(void*, int, int) {
   alignas(16) static char description[1024];

@@ -98,9 +98,11 @@ struct Kernel {
   F(memory_create, int, (void**, const Description*, void*, void*))                                                    \
   F(memory_set_data_handle, int, (void*, void*))                                                                       \
   F(post_ops_create, int, (void**))                                                                                    \
+  F(post_ops_destroy, int, (void*))                                                                                    \
   F(post_ops_append_eltwise, int, (void*, float, int, float, float))                                                   \
   F(post_ops_append_binary, int, (void*, int, const Description*))                                                     \
   F(primitive_attr_create, int, (void**))                                                                              \
+  F(primitive_attr_destroy, int, (void*))                                                                              \
   F(primitive_attr_set_post_ops, int, (void*, void*))                                                                  \
   F(primitive_attr_set_scratchpad_mode, int, (void*, int))                                                             \
   F(matmul_desc_init, int,                                                                                             \
@@ -111,6 +113,7 @@ struct Kernel {
   F(primitive_desc_create, int, (void**, const Operation*, void*, void*, void*))                                       \
   F(primitive_desc_query_md, const Description*, (void*, int, int))                                                    \
   F(reorder_primitive_desc_create, int, (void**, const Description*, void*, const Description*, void*, void*))         \
+  F(primitive_desc_destroy, int, (void*))                                                                              \
   F(primitive_create, int, (void**, void*))                                                                            \
   F(primitive_execute, int, (void*, void*, int, const Argument*))
 
@@ -162,8 +165,24 @@ static int describe(const Tensor& tensor, bool free, Description* out) {
   return library.memory_desc_init_by_strides(out, tensor.rank, tensor.dims, kF32, tensor.strides);
 }
 
+// What a primitive is made from, which the library does not need afterwards.
+struct Parts {
+  void *attributes = nullptr, *posts = nullptr, *description = nullptr, *move = nullptr;
+  ~Parts() {
+    if (attributes) library.primitive_attr_destroy(attributes);
+    if (posts) library.post_ops_destroy(posts);
+    if (description) library.primitive_desc_destroy(description);
+    drop_move();
+  }
+  void drop_move() {
+    if (move) library.primitive_desc_destroy(move);
+    move = nullptr;
+  }
+};
+
 static const char* make(const Primitive& primitive, Made* made) {
-  void *attributes = nullptr, *posts = nullptr, *description = nullptr;
+  Parts parts;
+  void *&attributes = parts.attributes, *&posts = parts.posts, *&description = parts.description, *&move = parts.move;
   int error = library.primitive_attr_create(&attributes) | library.post_ops_create(&posts);
   Description asked[kMostTensors];
   for (int t = 0; t < primitive.tensors && !error; ++t) {
@@ -196,7 +215,7 @@ static const char* make(const Primitive& primitive, Made* made) {
     if (!inner || library.memory_desc_get_size(inner) == 0) return "oneDNN does not say its format";
     made->inner[t] = *inner;
     if (library.memory_desc_equal(inner, &made->outer[t])) continue;
-    void* move = nullptr;
+    parts.drop_move();
     const Description &from = t == 2 ? made->inner[t] : made->outer[t], &to = t == 2 ? made->outer[t] : made->inner[t];
     if (library.reorder_primitive_desc_create(&move, &from, library.engine, &to, library.engine, nullptr) ||
         library.primitive_create(&made->move[t], move))
