@@ -11,10 +11,6 @@ std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
 }
 
-static bool is_weight(const Program& program, const ProgramBuffer& buffer) {
-  return std::find(program.weights.begin(), program.weights.end(), buffer.name) != program.weights.end();
-}
-
 absl::Status Executor::load_objects(const ExecutorOptions& options, Shared* shared) {
   int wanted = 1;
   int64_t scratch = 0, work = 0;
@@ -43,7 +39,7 @@ static absl::Status add_weights(const Program& program, std::map<std::string, Sh
   std::vector<Lifetime> sizes;
   std::vector<Shared::Weight*> added;
   for (const ProgramBuffer& buffer : program.buffers) {
-    if (buffer.place != Place::kInput || !is_weight(program, buffer)) continue;
+    if (buffer.place != Place::kInput || !is_weight(program, buffer.name)) continue;
     Shared::Weight& weight = weights[buffer.name];
     if (weight.memory == nullptr) {
       weight.bytes = buffer.bytes();

@@ -77,8 +77,7 @@ absl::Status GpuProgram::allocate() {
       addresses_.push_back(arena->data() + buffer.offset);
       continue;
     }
-    const bool weight = buffer.place == Place::kInput && std::find(program_->weights.begin(), program_->weights.end(),
-                                                                   buffer.name) != program_->weights.end();
+    const bool weight = buffer.place == Place::kInput && is_weight(*program_, buffer.name);
     std::shared_ptr<GpuBuffer> memory = weight ? shared_.weights[buffer.name] : nullptr;
     if (memory == nullptr) {
       WL_ASSIGN_OR_RETURN(memory, make(buffer.bytes()));

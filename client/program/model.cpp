@@ -27,7 +27,7 @@ struct Model::Impl {
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
 
   absl::Status open(size_t bucket);
-  bool is_weight(const std::string& name) const;
+  bool is_weight(const std::string& name) const { return wl::is_weight(*programs[0], name); }
   absl::StatusOr<int> weight_buffer(const std::string& name) const;
 };
 
@@ -41,12 +41,6 @@ absl::Status Model::Impl::open(size_t bucket) {
                        &shared));
   executors[bucket].emplace(std::move(executor));
   return absl::OkStatus();
-}
-
-// Whether the program has a weight of that name; folded ones count too.
-bool Model::Impl::is_weight(const std::string& name) const {
-  const std::vector<std::string>& weights = programs[0]->weights;
-  return std::find(weights.begin(), weights.end(), name) != weights.end();
 }
 
 absl::Status Model::Impl::set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {

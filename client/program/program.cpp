@@ -7,6 +7,10 @@
 
 namespace wl {
 
+bool is_weight(const Program& program, const std::string& name) {
+  return std::find(program.weights.begin(), program.weights.end(), name) != program.weights.end();
+}
+
 absl::Status lay_out(Program& program) {
   auto wrong = [](size_t step, const auto&... what) {
     return absl::InternalError(cat("the coordinator's program is not sound: step ", step, " ", what...));

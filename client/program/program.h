@@ -60,6 +60,9 @@ struct Program {
   int64_t arena_bytes = 0;
 };
 
+// Whether an input of that name is a weight; folded ones count too.
+bool is_weight(const Program& program, const std::string& name);
+
 // Assigns offsets in the arena to the intermediates, after checking the steps: argument counts must be the kernels',
 // every value must be stored before it is read, and every non-empty output must be stored. Fails with Internal.
 absl::Status lay_out(Program& program);
