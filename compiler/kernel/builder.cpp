@@ -145,6 +145,15 @@ Instr load_instr(TileId result, Slice slice) {
   return out;
 }
 
+Instr prefetch_instr(TileId of, Slice slice, int level) {
+  Instr out;
+  out.op = InstrOp::kPrefetch;
+  out.args = {of};
+  out.slice = std::move(slice);
+  out.level = level;
+  return out;
+}
+
 Instr store_instr(TileId value, Slice slice, bool streaming) {
   Instr out;
   out.op = InstrOp::kStore;

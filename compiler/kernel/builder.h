@@ -57,6 +57,8 @@ Affine sum(Affine a, const Affine& b, int64_t factor = 1);
 
 Instr load_instr(TileId result, Slice slice);
 Instr store_instr(TileId value, Slice slice, bool streaming);
+// Brings what a load of a tile like `of` reads to a cache.
+Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
 Instr fold_instr(TileId into, TileId value, Op combine);    // over axis 1
 Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1

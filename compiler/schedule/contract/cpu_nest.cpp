@@ -308,13 +308,9 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   size_t innermost = k_atoms_.size() - 1;
   while (innermost > 0 && turns_of(innermost) == 1) --innermost;
   const int64_t elements = step_of(innermost) * b_.access.strides[k_atoms_[innermost]];
-  Instr fetch;
-  fetch.op = InstrOp::kPrefetch;
-  fetch.args = {b};
-  fetch.level = 1;
-  fetch.slice = from;
-  fetch.slice.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
-  out_.push(std::move(fetch));
+  Slice ahead = from;
+  ahead.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
+  out_.push(prefetch_instr(b, std::move(ahead), 1));
 }
 
 // While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
@@ -330,13 +326,10 @@ void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Plac
     at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));
   else
     place_panel(panels, at, 1);
-  Instr fetch;
-  fetch.op = InstrOp::kPrefetch;
-  fetch.args = {out_.tile(dtype_, {1, line}, lanes_ > 1 ? 1 : -1, lanes_)};
-  fetch.level = 2;
-  fetch.slice = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
-  if (lines > 1) fetch.slice.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
-  out_.push(std::move(fetch));
+  const TileId of = out_.tile(dtype_, {1, line}, lanes_ > 1 ? 1 : -1, lanes_);
+  Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  if (lines > 1) next.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
+  out_.push(prefetch_instr(of, std::move(next), 2));
 }
 
 void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator) {

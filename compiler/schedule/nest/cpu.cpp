@@ -159,11 +159,8 @@ void CpuRows::prefetch(PhaseCode& code) {
   place.vector_base.base += chunks ? distance * at_.tile() : 0;
   for (const auto& [access, tile] : read_first_) {
     if (out_.kernel().tiles[tile].layout.lanes() == 1 || !moves_with_row(access)) continue;
-    Instr instr;
-    instr.op = InstrOp::kPrefetch;
-    instr.args = {tile};
-    instr.level = static_cast<int>(schedule_[kPrefetchLevel]);
-    instr.slice = at_.slice_of(out_.input_buffer(access.input), access, place, true);
+    Slice slice = at_.slice_of(out_.input_buffer(access.input), access, place, true);
+    Instr instr = prefetch_instr(tile, std::move(slice), static_cast<int>(schedule_[kPrefetchLevel]));
     const auto last = std::find_if(code.inner.rbegin(), code.inner.rend(),
                                    [](const Instr& other) { return other.op == InstrOp::kLoad; });
     const bool second_walk = in_last_phase && chunks && last != code.inner.rend();

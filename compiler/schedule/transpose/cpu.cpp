@@ -149,12 +149,8 @@ class Transpose {
 
   Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,
               int vector_axis) {
-    Instr instr;
-    instr.op = InstrOp::kPrefetch;
-    instr.args = {out_.tile(group_.nodes[access.input].dtype, std::move(shape), vector_axis, lanes_)};
-    instr.level = level_;
-    instr.slice = slice_at(out_.input_buffer(access.input), access, place, axis0, axis1);
-    return instr;
+    const TileId of = out_.tile(group_.nodes[access.input].dtype, std::move(shape), vector_axis, lanes_);
+    return prefetch_instr(of, slice_at(out_.input_buffer(access.input), access, place, axis0, axis1), level_);
   }
 
   // Of a row of scratch: rows of a square fall into different cache sets.
