@@ -130,12 +130,15 @@ bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   return e.outer_columns > 1 ? vectors % nv == 0 : (vectors + tiles - 1) / tiles == nv;
 }
 
+int64_t right_bytes(const Extents& e, int64_t bytes) {
+  return e.columns * e.outer_columns * e.depth * bytes;
+}
+
 // Whether the right operand is always prefetched: one of several panels, which is a weight, that does not fit the first
 // cache. A program of many kernels finds it in memory. A search calls one kernel again and again, finds the weight in a
 // cache, and sees neither the gain there nor a loss.
 bool must_prefetch(const Extents& e, const Machine& machine, int64_t bytes) {
-  return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch &&
-         e.columns * e.outer_columns * e.depth * bytes > machine.l1_bytes;
+  return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e, bytes) > machine.l1_bytes;
 }
 
 // Elements of a thread's scratch.
@@ -207,7 +210,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
   const int64_t pack_b = (e.rows <= 32 && e.right_words) || e.panels ? 0 : 1;
   // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
-  const bool is_large = e.columns * e.outer_columns * e.depth * bytes > machine.l2_bytes;
+  const bool is_large = right_bytes(e, bytes) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
   const bool left = e.turned || e.left_image;  // what is copied, if anything is
   const bool ahead = must_prefetch(e, machine, bytes) || (e.in_place && pack_b == 0 && (left || !e.once) && is_large);
