@@ -17,20 +17,14 @@ WL_COMPARE(wl_le, <=)
 WL_COMPARE(wl_gt, >)
 WL_COMPARE(wl_ge, >=)
 template <int Bytes, bool Signed>
-struct wl_whole {
-  typedef u16 t;
-};
+struct wl_whole : wl_int<Bytes> {};
 template <>
-struct wl_whole<2, true> {
-  typedef i16 t;
+struct wl_whole<2, false> {
+  typedef u16 t;
 };
 template <>
 struct wl_whole<4, false> {
   typedef u32 t;
-};
-template <>
-struct wl_whole<4, true> {
-  typedef i32 t;
 };
 #if !defined(__clang__) && defined(WL_AVX512)
 #define WL_MOVES 1  // g++ 12 takes two to fifty instructions for what is one; by target

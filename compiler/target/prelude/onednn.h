@@ -166,24 +166,18 @@ static int describe(const Tensor& tensor, bool free, Description* out) {
 }
 
 // What a primitive is made from, which the library does not need afterwards.
-struct Parts {
-  void *attributes = nullptr, *posts = nullptr, *description = nullptr, *move = nullptr;
-  ~Parts() {
-    if (attributes) library.primitive_attr_destroy(attributes);
-    if (posts) library.post_ops_destroy(posts);
-    if (description) library.primitive_desc_destroy(description);
-    drop_move();
-  }
-  void drop_move() {
-    if (move) library.primitive_desc_destroy(move);
-    move = nullptr;
+struct Part {
+  int (*destroy)(void*);
+  void* of = nullptr;
+  ~Part() {
+    if (of) destroy(of);
   }
 };
 
 static const char* make(const Primitive& primitive, Made* made) {
-  Parts parts;
-  void *&attributes = parts.attributes, *&posts = parts.posts, *&description = parts.description, *&move = parts.move;
-  int error = library.primitive_attr_create(&attributes) | library.post_ops_create(&posts);
+  Part attributes{library.primitive_attr_destroy}, posts{library.post_ops_destroy};
+  Part description{library.primitive_desc_destroy};
+  int error = library.primitive_attr_create(&attributes.of) | library.post_ops_create(&posts.of);
   Description asked[kMostTensors];
   for (int t = 0; t < primitive.tensors && !error; ++t) {
     error |= describe(primitive.tensor[t], false, &made->outer[t]);
@@ -191,11 +185,11 @@ static const char* make(const Primitive& primitive, Made* made) {
   }
   for (int p = 0; p < primitive.posts && !error; ++p) {
     const Post& post = primitive.post[p];
-    error |= post.tensor < 0 ? library.post_ops_append_eltwise(posts, 1, post.algorithm, post.alpha, post.beta)
-                             : library.post_ops_append_binary(posts, post.algorithm, &asked[post.tensor]);
+    error |= post.tensor < 0 ? library.post_ops_append_eltwise(posts.of, 1, post.algorithm, post.alpha, post.beta)
+                             : library.post_ops_append_binary(posts.of, post.algorithm, &asked[post.tensor]);
   }
-  if (!error) error = library.primitive_attr_set_post_ops(attributes, posts);
-  if (!error) error = library.primitive_attr_set_scratchpad_mode(attributes, kUserScratchpad);
+  if (!error) error = library.primitive_attr_set_post_ops(attributes.of, posts.of);
+  if (!error) error = library.primitive_attr_set_scratchpad_mode(attributes.of, kUserScratchpad);
   if (error) return "oneDNN does not take the tensors of this kernel";
   Operation operation;
   error = primitive.convolution
@@ -203,22 +197,23 @@ static const char* make(const Primitive& primitive, Made* made) {
                     &operation, kInference, kAutoConvolution, &asked[0], &asked[1], nullptr, &asked[2],
                     primitive.window[0], primitive.window[1], primitive.window[2], primitive.window[3])
               : library.matmul_desc_init(&operation, &asked[0], &asked[1], nullptr, &asked[2]);
-  if (!error) error = library.primitive_desc_create(&description, &operation, attributes, library.engine, nullptr);
-  if (!error) error = library.primitive_create(&made->run, description);
+  if (!error)
+    error = library.primitive_desc_create(&description.of, &operation, attributes.of, library.engine, nullptr);
+  if (!error) error = library.primitive_create(&made->run, description.of);
   if (error) return "oneDNN has no primitive for this kernel";
-  made->scratchpad = *library.primitive_desc_query_md(description, kQueryScratchpad, 0);
+  made->scratchpad = *library.primitive_desc_query_md(description.of, kQueryScratchpad, 0);
   for (int t = 0; t < primitive.tensors; ++t) {
     const Tensor& tensor = primitive.tensor[t];
     made->inner[t] = made->outer[t];
     if (!tensor.free) continue;
-    const Description* inner = library.primitive_desc_query_md(description, kQueryArgument, tensor.name);
+    const Description* inner = library.primitive_desc_query_md(description.of, kQueryArgument, tensor.name);
     if (!inner || library.memory_desc_get_size(inner) == 0) return "oneDNN does not say its format";
     made->inner[t] = *inner;
     if (library.memory_desc_equal(inner, &made->outer[t])) continue;
-    parts.drop_move();
+    Part move{library.primitive_desc_destroy};
     const Description &from = t == 2 ? made->inner[t] : made->outer[t], &to = t == 2 ? made->outer[t] : made->inner[t];
-    if (library.reorder_primitive_desc_create(&move, &from, library.engine, &to, library.engine, nullptr) ||
-        library.primitive_create(&made->move[t], move))
+    if (library.reorder_primitive_desc_create(&move.of, &from, library.engine, &to, library.engine, nullptr) ||
+        library.primitive_create(&made->move[t], move.of))
       return "oneDNN cannot copy a tensor of this kernel";
   }
   return nullptr;
