@@ -4,10 +4,10 @@ onnxruntime on the same inputs, and timed in interleaved rounds with two other t
 with onnxruntime and with torch.compile (build/venv-peers). Kernels and the bytes they move are counted for each
 plan and for torch.compile.
 
-    bench/models.py [FOLDER] [--trials 30] [--only NAME ...]
+    bench/models.py [FOLDER] [--trials 30] [--only NAME ...] [--peers NAME ...]
     bench/models.py --further [--trials 30] [--only NAME ...]
 
-The second exports ten models that nothing was tuned to (further/export.py), and compares with OpenVINO and XLA too, but not with
+Of the other frameworks the first takes onnxruntime and torch.compile unless told. The second exports ten models that nothing was tuned to (further/export.py), and compares with OpenVINO and XLA too, but not with
 other plans. Writes bench/results/models-DATE.json and .md (further/DATE.json, and prints the table). If a step fails on a model, the
 model's row says so.
 """
@@ -232,11 +232,14 @@ def table(rows, options):
 def over_best(row, statistic):
     """The fastest other framework, and how many times as fast as it Warploom is."""
     others = {name: row[f"{name}_ns"][statistic] for name in ALL_PEERS if f"{name}_ns" in row}
+    if not others:
+        return None, float("nan")
     best = min(others, key=others.get)
     return best, others[best] / row["warploom_ns"][statistic]
 
 
-def further_table(rows, options):
+def peers_table(rows, options):
+    """Every model beside all other frameworks, and how many times as fast as the best of them Warploom is."""
     titles = [bench.peers.TITLES[name] for name in ALL_PEERS]
     lines = [
         f"Every model tuned with {options.trials} trials per distinct group; {options.threads} threads; ms of the same interleaved "
@@ -254,10 +257,10 @@ def further_table(rows, options):
         (best, ratio), (_, least) = over_best(row, "median"), over_best(row, "min")
         lines.append(
             f"| {row['model']} | {row['kernels_default']} → {row['kernels']} | {'ok' if row['correct'] else 'WRONG'} by {row['check_by']} "
-            f"| {row.get('onnxruntime_difference', float('nan')):.1e} | {said} | {ratio:.2f} ({bench.peers.TITLES[best]}) | {least:.2f} "
+            f"| {row.get('onnxruntime_difference', float('nan')):.1e} | {said} | {ratio:.2f} ({bench.peers.TITLES[best] if best else '–'}) | {least:.2f} "
             f"| {row['tune_s']} s |"
         )
-    timed = [row for row in rows if "warploom_ns" in row]
+    timed = [row for row in rows if "warploom_ns" in row and over_best(row, "min")[0]]
     if timed:
         means = (statistics.geometric_mean(over_best(row, of)[1] for row in timed) for of in ("median", "min"))
         lines += ["", "Geometric mean over the best other: {:.3f} by medians, {:.3f} by least samples.".format(*means)]
@@ -280,6 +283,7 @@ def main():
     parser.add_argument("--further", action="store_true", help="ten other models, which are exported to FOLDER if there is none")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="files whose name begins so")
     parser.add_argument("--trials", type=int, default=30, help="per distinct group")
+    parser.add_argument("--peers", nargs="+", choices=ALL_PEERS, help="other frameworks to compare with")
     parser.add_argument("--cover", default="stitched", help="the first cover to try (warploom tune --cover)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -288,10 +292,10 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     if options.further:
-        options.baselines, options.peers, show, kind = {}, ALL_PEERS, further_table, "further/"
+        options.baselines, options.peers, show, kind = {}, options.peers or ALL_PEERS, peers_table, "further/"
         options.folder = exported(options.folder or ROOT / "build" / "bench" / "further")
     else:
-        options.baselines, options.peers, show, kind = BASELINES, PEERS, table, "models-"
+        options.baselines, options.peers, show, kind = BASELINES, options.peers or PEERS, table, "models-"
         options.folder = options.folder or ROOT.parent / "shared" / "data" / "models"
     models = sorted(options.folder.glob("*.onnx"))
     if options.only:
@@ -320,7 +324,7 @@ def main():
     if options.further:
         print(f"{show(rows, options)}Written to {stem}.json")
     else:
-        stem.with_suffix(".md").write_text(show(rows, options))
+        stem.with_suffix(".md").write_text(f"{show(rows, options)}\n{peers_table(rows, options)}")
         print(f"Written to {stem}.json and .md")
     bad = [r["model"] for r in rows if "error" in r or not r.get("correct") or r.get("onnxruntime_difference", 0) > BOUND]
     sys.exit(1 if bad else 0)
