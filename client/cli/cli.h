@@ -27,6 +27,9 @@ class Local {
   // of the target's family. Unavailable: there is no such GPU; the message says why and what to do. Without `must_run`
   // a missing GPU is described by its target's row, so that the compiler's output for it can be shown.
   virtual absl::StatusOr<Device> device_for(const std::string& target, bool must_run) = 0;
+  // Columns of the panels in which products of a target find their weights; none: in their own order. `here`: "cpu" is
+  // this machine's CPU; otherwise nobody knows which machine will run a job, and the widest are taken.
+  virtual std::vector<int64_t> panels(const std::string& target, bool here) = 0;
   // Starts a worker for the coordinator of open(). Repeated calls do nothing.
   virtual absl::Status start_worker() = 0;
   // Returns the assembly text of a kernel, compiled on this machine.

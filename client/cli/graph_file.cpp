@@ -11,7 +11,7 @@
 namespace wl {
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
-                                     const std::string& target) {
+                                     const std::vector<int64_t>& panels) {
   if (is_folder(path))
     return invalid("cannot read ", path, ": expected a graph file (.onnx or .graph), found a folder");
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
@@ -30,9 +30,7 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
   } else {
     auto imported = import_onnx(bytes, ImportOptions{bind, external_files_of(path)});
     if (!imported.ok()) return named(imported.status());
-    // Tiles of GPUs are wider than panels.
-    const WeightOrder order = target.starts_with("cpu") ? WeightOrder::kPanels : WeightOrder::kOwn;
-    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights, order));
+    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights, panels));
     file.graph = std::move(folding.graph);
     file.weights = std::move(folding.weights);
     file.folded = std::move(folding.folded);

@@ -86,6 +86,12 @@ class ThisMachine final : public wl::Local {
     return nominal;
   }
 
+  std::vector<int64_t> panels(const std::string& target, bool here) override {
+    const std::string cpu = here ? device().target : "cpu:avx512";
+    const auto row = wl::target_named(target == "cpu" ? cpu : target);
+    return row.ok() ? wl::panel_widths(**row) : std::vector<int64_t>();
+  }
+
   absl::Status start_worker() override {
     if (worker_.joinable()) return absl::OkStatus();
     const std::string runner = default_runner();

@@ -107,6 +107,15 @@ CodeLimits code_limits(const Gpu& gpu) {
           gpu.lane_registers, gpu.unit_registers, gpu.block_shared, gpu.unit_shared};
 }
 
+std::vector<int64_t> panel_widths(const Target& target) {
+  if (target.is_gpu()) return {};
+  // A micro-kernel of two vectors fills 16 registers; one of four fills 32. Where it reads a part of each row of a
+  // panel, the parts fall into a part of the sets of the first cache, which then does not hold them.
+  const int64_t lanes = target.lanes;
+  if (target.vector_registers < 32) return {2 * lanes, lanes};
+  return {4 * lanes, 2 * lanes, 3 * lanes};
+}
+
 absl::StatusOr<Machine> machine_of(const Device& device) {
   Machine machine;
   WL_ASSIGN_OR_RETURN(machine.target, target_named(device.target));

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/base/libraries.h"
 #include "compiler/base/records.h"
@@ -93,6 +94,10 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 absl::StatusOr<Machine> machine_of(const Device& device);
+
+// Columns of the panels in which products find a weight: of the widest micro-kernels that reach the peak, then of
+// others, for weights whose columns those do not divide. None on GPUs, whose tiles are wider.
+std::vector<int64_t> panel_widths(const Target& target);
 
 // The text that precedes a kernel whose vectors have `lanes` elements: it defines WL_LANES and contains the prelude of
 // the target's family.

@@ -245,13 +245,14 @@ class BatchWork {
 };
 
 // Reads every graph and looks at every folder, so that what is wrong is known before a long search.
-absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch) {
+absl::StatusOr<std::vector<Run>> prepare(const BatchFile& batch, const Context& context) {
   std::vector<Run> runs;
   for (const BatchRun& asked : batch.runs) {
     Run& run = runs.emplace_back();
     run.asked = &asked;
     for (const Bind& bind : combinations(asked.bind)) {
-      WL_ASSIGN_OR_RETURN(GraphFile file, read_graph(asked.file, bind, asked.options.target));
+      WL_ASSIGN_OR_RETURN(GraphFile file,
+                          read_graph(asked.file, bind, context.local.panels(asked.options.target, context.embedded)));
       run.sizes.push_back({std::move(file), std::nullopt});
     }
     WL_RETURN_IF_ERROR(may_become_bundle(asked.out));
@@ -319,7 +320,7 @@ absl::StatusOr<int> batch_command(Context& context) {
   const Options& options = context.options;
   WL_ASSIGN_OR_RETURN(const std::string text, read_file(options.input));
   WL_ASSIGN_OR_RETURN(const BatchFile file, parse_batch(text, options.input));
-  WL_ASSIGN_OR_RETURN(std::vector<Run> runs, prepare(file));
+  WL_ASSIGN_OR_RETURN(std::vector<Run> runs, prepare(file, context));
   WL_ASSIGN_OR_RETURN(Unfinished unfinished, Unfinished::open(file.out));
   BatchWork work(context, unfinished.id(), runs);
   // This machine measures one job at a time; others would only wait for it.

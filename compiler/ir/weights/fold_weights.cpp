@@ -21,9 +21,9 @@ constexpr int64_t kTooLarge = 2;
 // Cuts a graph between the values that are known before the run and those that are not.
 class Cutter {
  public:
-  Cutter(const Graph& graph, const std::vector<std::string>& weights, WeightOrder order)
+  Cutter(const Graph& graph, const std::vector<std::string>& weights, const std::vector<int64_t>& panels)
       : graph_(graph),
-        order_(order),
+        panels_(panels),
         precomputable_(precomputable_values(graph, weights)),
         users_(graph.nodes.size()),
         read_(graph.nodes.size()),
@@ -109,11 +109,11 @@ class Cutter {
   // Which operand a product of the run reads in panels, if any, which in_panels_ then has; otherwise -1.
   int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
-    if (order_ != WeightOrder::kPanels || node.op != Op::contract) return -1;
+    if (panels_.empty() || node.op != Op::contract) return -1;
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
       if (!precomputable_[weight] || graph_.bytes(weight) >= kTooLarge * read_[weight]) continue;
-      std::optional<WeightPanels> panels = panels_of(graph_, node, side);
+      std::optional<WeightPanels> panels = panels_of(graph_, node, side, panels_);
       if (!panels || !only_in(*panels, weight)) continue;
       in_panels_.emplace(id, std::pair(side, *std::move(panels)));
       return side;
@@ -127,7 +127,7 @@ class Cutter {
       if (is_folded(user)) continue;
       if (user < 0 || graph_.nodes[user].op != Op::contract) return false;
       const auto& operands = graph_.nodes[user].operands;
-      const auto same = panels_of(graph_, graph_.nodes[user], operands[0] == weight ? 0 : 1);
+      const auto same = panels_of(graph_, graph_.nodes[user], operands[0] == weight ? 0 : 1, panels_);
       if (operands[0] == operands[1] || !same || same->split != panels.split || same->order != panels.order)
         return false;
     }
@@ -202,7 +202,7 @@ class Cutter {
   }
 
   const Graph& graph_;
-  const WeightOrder order_;
+  const std::vector<int64_t>& panels_;  // columns of panels
   const std::vector<bool> precomputable_;
   std::map<NodeId, std::pair<int, WeightPanels>> in_panels_;  // products that read this operand in these panels
   std::vector<std::vector<NodeId>> users_;                    // of every value; an output's has -1 too
@@ -231,12 +231,12 @@ absl::StatusOr<std::string> value_of(const FoldedWeight& weight, const InputRead
 }
 
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
-                                           WeightOrder order) {
+                                           const std::vector<int64_t>& panels) {
   if (weights.empty()) return WeightFolding{graph, weights, {}};
   // What products of bytes ask of the weights is known only once they are products of bytes.
   WL_ASSIGN_OR_RETURN(const Graph bytes, with_byte_products(graph));
   WL_ASSIGN_OR_RETURN(const Graph moved, with_factors_in_weights(bytes, weights));
-  return Cutter(moved, weights, order).run();
+  return Cutter(moved, weights, panels).run();
 }
 
 }  // namespace wl

@@ -35,13 +35,11 @@ struct WeightFolding {
   std::vector<FoldedWeight> folded;
 };
 
-// In which order products find their weights.
-enum class WeightOrder { kOwn, kPanels };
-
 // `weights`: names of inputs of `graph`. A value that would be larger than its operands is not folded, nor is a view of
-// one weight, which costs nothing. Panels may be larger, but less than twice as large. A weight is put into panels if
-// nothing reads it in another order, so that it is there once. Fails only if the graph is invalid.
+// one weight, which costs nothing. `panels`: columns of panels, of which a weight gets the first that divide its own;
+// none: weights keep their order. Panels may be larger than a weight, but less than twice as large. A weight is put
+// into panels if nothing reads it in another order, so that it is there once. Fails only if the graph is invalid.
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
-                                           WeightOrder order = WeightOrder::kOwn);
+                                           const std::vector<int64_t>& panels = {});
 
 }  // namespace wl

@@ -5,8 +5,6 @@
 namespace wl {
 namespace {
 
-// Columns of a panel: those of the widest micro-kernels, or the first of the others that divide those of a weight.
-constexpr int64_t kPanelColumns[] = {64, 32, 48};
 constexpr int64_t kLeastColumns = 8;  // fewer do not fill a vector
 
 bool has(const std::string& letters, char letter) {
@@ -14,9 +12,9 @@ bool has(const std::string& letters, char letter) {
 }
 
 // A weight that no panels divide is one panel; 0: it is left alone.
-int64_t panel_columns(int64_t columns) {
+int64_t panel_columns(int64_t columns, const std::vector<int64_t>& widths) {
   if (columns < kLeastColumns) return 0;
-  for (const int64_t width : kPanelColumns)
+  for (const int64_t width : widths)
     if (columns % width == 0) return width;
   return columns;
 }
@@ -61,7 +59,8 @@ std::optional<std::string> rows_of(const Einsum& einsum, const std::string& weig
 
 }  // namespace
 
-std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side) {
+std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side,
+                                      const std::vector<int64_t>& widths) {
   const absl::StatusOr<Einsum> einsum = parse_einsum(product.text);
   if (product.op != Op::contract || !einsum.ok() || einsum->out.empty()) return std::nullopt;
   const std::string &weight = side == 0 ? einsum->a : einsum->b, &other = side == 0 ? einsum->b : einsum->a;
@@ -70,7 +69,7 @@ std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, i
   if (panel == 0 || column == 0) return std::nullopt;
   const std::optional<std::string> rows = rows_of(*einsum, weight, other, column);
   const size_t axis = weight.find(column);
-  const int64_t width = panel_columns(shape[axis]);
+  const int64_t width = panel_columns(shape[axis], widths);
   if (!rows || width == 0) return std::nullopt;
 
   const size_t first = rows->find('.') + 1;

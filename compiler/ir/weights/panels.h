@@ -20,10 +20,11 @@ struct WeightPanels {
   Shape other;                 // the shape in which that product reads the other operand
 };
 
-// Returns how the operand `side` (0 or 1) of a product can be read in panels, where that is another order than its own.
-// The columns are the last axis of the result that is this operand's alone; where no width of panels divides them, they
-// are one panel. nullopt: the operand has no such columns, has fewer than a vector, is different for each of a batch of
-// products, or is in panels already.
-std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side);
+// Returns how the operand `side` (0 or 1) of a product can be read in panels of so many columns, the first of `widths`
+// that divide its own, where that is another order than its own. The columns are the last axis of the result that is
+// this operand's alone; where no width of panels divides them, they are one panel. nullopt: the operand has no such
+// columns, has fewer than a vector, is different for each of a batch of products, or is in panels already.
+std::optional<WeightPanels> panels_of(const Graph& graph, const Node& product, int side,
+                                      const std::vector<int64_t>& widths);
 
 }  // namespace wl

@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+const std::vector<int64_t> kPanels = {64, 32, 48};
+
 std::vector<std::string> names_of(const WeightFolding& folding) {
   std::vector<std::string> names;
   for (const FoldedWeight& folded : folding.folded) names.push_back(folded.name);
@@ -195,7 +197,7 @@ struct InPanels {
     const NodeId other = b.input(weight == 0 ? "x" : "w", DType::f32, shape(letters.b));
     b.output("y", b.elementwise(Op::neg, {b.contract(one, other, einsum)}));
     graph = b.finish().value();
-    folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+    folding = fold_weights(graph, {"w"}, kPanels).value();
   }
 };
 
@@ -220,6 +222,20 @@ TEST(WeightPanels, AProductReadsColumnsThatAreNeighbours) {
     EXPECT_THAT(print(in.folding.graph), HasSubstr(cat("\"", one.reads, "\"")));
     expect_same_values(in.graph, in.folding, 7);
   }
+}
+
+TEST(WeightPanels, HaveTheFirstWidthThatDividesTheColumns) {
+  Builder b;
+  b.output("y", {b.contract(b.input("x", DType::f32, {3, 5}), b.input("w", DType::f32, {5, 48}), "mk,kn->mn")});
+  const Graph graph = b.finish().value();
+  const auto panels = [&](const std::vector<int64_t>& widths) {
+    const WeightFolding folding = fold_weights(graph, {"w"}, widths).value();
+    expect_same_values(graph, folding, 11);
+    return folding.graph.nodes[folding.graph.inputs()[1]].shape;
+  };
+  EXPECT_EQ(panels({64, 16, 48}), (Shape{3, 5, 16}));
+  EXPECT_EQ(panels({64, 32, 24}), (Shape{2, 5, 24}));
+  EXPECT_EQ(panels({}), (Shape{5, 48}));
 }
 
 TEST(WeightPanels, OtherOperandsStayAsTheyAre) {
@@ -257,7 +273,7 @@ TEST(WeightPanels, MayBeLargerByLessThanTwice) {
                                    rows, ",5] normal(0,1)\n  %2 = pad %1 low=[0,0] high=[", 128 - rows,
                                    ",0] value=0 : f32[128,5]\n  %3 = contract %0 %2 \"mk,nk->mn\" : f32[8,128]\n",
                                    "  output \"y\" %3\n}\n"));
-    const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+    const WeightFolding folding = fold_weights(graph, {"w"}, kPanels).value();
     ASSERT_EQ(folding.folded.size(), rows > 64 ? 1 : 0);
     expect_same_values(graph, folding, 7);
   }
@@ -270,7 +286,7 @@ TEST(WeightPanels, ProductsShareThem) {
   b.output("y", b.contract(x, w, "mk,nk->mn"));
   b.output("v", b.contract(z, w, "mk,nk->mn"));
   const Graph graph = b.finish().value();
-  const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+  const WeightFolding folding = fold_weights(graph, {"w"}, kPanels).value();
   EXPECT_THAT(folding.weights, ElementsAre("w:panels"));
   expect_same_values(graph, folding, 7);
 }
@@ -286,7 +302,7 @@ TEST(WeightPanels, AWeightWithAnotherReaderStaysAsItIs) {
     if (other == 2) b.output("u", b.contract(x, b.transpose(w, {1, 0}), "mk,nk->mn"));
     if (other == 3) b.output("u", w);
     const Graph graph = b.finish().value();
-    const WeightFolding folding = fold_weights(graph, {"w"}, WeightOrder::kPanels).value();
+    const WeightFolding folding = fold_weights(graph, {"w"}, kPanels).value();
     EXPECT_THAT(folding.weights, ElementsAre("w")) << other;
     expect_same_values(graph, folding, 7);
   }
@@ -297,7 +313,7 @@ TEST(WeightPanels, AreOfFoldedWeightsToo) {
   const NodeId w = b.input("w", DType::f32, {64, 5}), v = b.input("v", DType::f32, {64, 5});
   b.output("y", b.contract(b.input("x", DType::f32, {3, 5}), b.mul(w, v), "mk,nk->mn"));
   const Graph graph = b.finish().value();
-  const WeightFolding folding = fold_weights(graph, {"w", "v"}, WeightOrder::kPanels).value();
+  const WeightFolding folding = fold_weights(graph, {"w", "v"}, kPanels).value();
   ASSERT_THAT(names_of(folding), ElementsAre("w:panels"));
   EXPECT_FALSE(value_of_moved(folding.folded[0], std::string(64 * 5 * 4, 'x')));
   expect_same_values(graph, folding, 7);
@@ -332,7 +348,7 @@ TEST_P(FoldWeightsFuzz, KeepsTheValuesOfRandomGraphs) {
     std::vector<std::string> weights;
     for (NodeId input : graph.inputs())
       if (random() % 4 != 0) weights.push_back(graph.nodes[input].text);
-    const auto folding = fold_weights(graph, weights, random() % 2 != 0 ? WeightOrder::kPanels : WeightOrder::kOwn);
+    const auto folding = fold_weights(graph, weights, random() % 2 != 0 ? kPanels : std::vector<int64_t>());
     ASSERT_TRUE(folding.ok()) << folding.status();
     ASSERT_TRUE(verify(folding->graph).ok()) << verify(folding->graph);
     folded += static_cast<int>(folding->folded.size());

@@ -12,8 +12,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+const std::vector<int64_t> kPanels = {64, 32, 48};
+
 WeightFolding folded(const std::string& text) {
-  return fold_weights(parse(text).value(), {"w"}, WeightOrder::kPanels).value();
+  return fold_weights(parse(text).value(), {"w"}, kPanels).value();
 }
 
 std::string product(const std::string& x, const std::string& w, const std::string& sum, int k) {

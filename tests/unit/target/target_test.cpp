@@ -42,6 +42,13 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
   }
 }
 
+// The widest first: what a micro-kernel with most accumulators reads.
+TEST(Targets, PanelsAreAsWideAsMicroKernels) {
+  EXPECT_EQ(panel_widths(**target_named("cpu:avx512")), (std::vector<int64_t>{64, 32, 48}));
+  EXPECT_EQ(panel_widths(**target_named("cpu:avx2")), (std::vector<int64_t>{16, 8}));
+  EXPECT_TRUE(panel_widths(**target_named("cuda:sm_80")).empty());
+}
+
 TEST(Targets, AnUnknownOneIsAnErrorThatListsThem) {
   const absl::StatusOr<const Target*> none = target_named("cuda:sm_1");
   ASSERT_FALSE(none.ok());
