@@ -190,8 +190,10 @@ absl::StatusOr<std::string> assemble_gpu(const wl::Source& source, const std::st
   wl::CodeFacts code = unit.kernels[0];
   code.occupancy = wl::occupancy_of(code, limits, source.threads);
   const std::string why = wl::reject_reason(code, limits, source);
+  const std::string& assembly = unit.kernels[0].assembly;
   return wl::cat("// ", wl::code_text(code), "\n// ", why.empty() ? "accepted" : wl::cat("rejected: ", why), "\n",
-                 unit.kernels[0].assembly);
+                 assembly.empty() ? "// widths of loads and stores are not known: nothing here disassembles the code\n"
+                                  : assembly);
 }
 
 absl::StatusOr<std::string> ThisMachine::assemble(const wl::Source& source) {

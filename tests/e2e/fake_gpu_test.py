@@ -103,9 +103,10 @@ def hip(scratch, file):
     """The other family: hipRTC, for architectures that clang does not know, and libamdhip64."""
     tools = scratch.root / "tools"
     tools.mkdir()
-    (tools / "clang++").write_text("#!/bin/sh\nexit 1\n")
-    (tools / "clang++").chmod(0o755)
     path = scratch.environment["PATH"]
+    for clang in (clang for folder in path.split(":") for clang in pathlib.Path(folder).glob("clang++*")):
+        (tools / clang.name).write_text("#!/bin/sh\nexit 1\n")
+        (tools / clang.name).chmod(0o755)
     scratch.environment["PATH"] = f"{tools}:{path}"
     bundle = scratch.path("hip_bundle")
     report = scratch.run("warploom", "tune", file, "--target", "hip:gfx90a", "--trials", 1, "--out", bundle, "--json", "-").json()

@@ -1,6 +1,7 @@
-// The fake machine code that the fake NVRTC makes and the fake driver runs. It has the form of a cubin, so that readers
-// of cubins accept it. Its section .wl.object is a shared object for this machine, compiled from the kernel's text with
-// the simulator's prelude. .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
+// The fake machine code that the fake NVRTC and hipRTC make and the fake driver runs. It has the form of a cubin or of
+// a code object for AMD's GPUs, so that readers of these accept it. Instructions are NVIDIA's in both. Its section
+// .wl.object is a shared object for this machine, compiled from the kernel's text with the simulator's prelude.
+// .wl.kernels has one line per kernel: "ENTRY ARGUMENTS NUMBERED FAULT".
 #pragma once
 
 #include <elf.h>
@@ -14,8 +15,9 @@ namespace fake_gpu {
 
 using Sections = std::vector<std::pair<std::string, std::string>>;
 
-inline std::string make_image(const Sections& sections) {
-  constexpr unsigned short kCuda = 190;
+constexpr unsigned short kCuda = 190, kAmdGpu = 224;  // EM_CUDA and EM_AMDGPU
+
+inline std::string make_image(const Sections& sections, unsigned short machine = kCuda) {
   std::string names(1, '\0'), body(sizeof(Elf64_Ehdr), '\0');
   std::vector<Elf64_Shdr> table(1);
   const auto add = [&](const std::string& name, const std::string& bytes) {
@@ -40,7 +42,7 @@ inline std::string make_image(const Sections& sections) {
   std::memcpy(head.e_ident, ELFMAG, SELFMAG);
   head.e_ident[EI_CLASS] = ELFCLASS64;
   head.e_ident[EI_DATA] = ELFDATA2LSB;
-  head.e_machine = kCuda;
+  head.e_machine = machine;
   head.e_shoff = body.size();
   head.e_shentsize = sizeof(Elf64_Shdr);
   head.e_shnum = static_cast<Elf64_Half>(table.size());

@@ -70,10 +70,11 @@ std::vector<Kernel> kernels_of(const std::string& text, size_t* prelude_ends) {
   return kernels;
 }
 
-// Returns one 16-byte load and one 16-byte store in the encoding of the architecture, as the text promises.
+// Returns one 16-byte load and one 16-byte store in NVIDIA's encoding, as the text promises, and the end of the
+// program.
 std::string instructions() {
   std::string text;
-  for (unsigned long opcode : {0x981UL, 0x986UL}) {
+  for (unsigned long opcode : {0x981UL, 0x986UL, 0x94dUL}) {
     const unsigned long words[2] = {opcode, 6UL << 9};
     text.append(reinterpret_cast<const char*>(words), sizeof words);
   }
@@ -89,7 +90,10 @@ bool is_option(std::string_view option, bool hip) {
   static const List kHip = {"-O3", "-ffp-contract=fast"};
   for (const List& list : {kBoth, hip ? kHip : kCuda})
     if (std::find(list.begin(), list.end(), option) != list.end()) return true;
-  return option.starts_with(hip ? "--gpu-architecture=gfx" : "--gpu-architecture=sm_");
+  if (!hip) return option.starts_with("--gpu-architecture=sm_");
+  // hipRTC ends the process for an architecture that its compiler, the code object manager (comgr.cpp), does not know.
+  if (option.starts_with("--gpu-architecture=") && option != "--gpu-architecture=gfx90a") std::abort();
+  return option == "--gpu-architecture=gfx90a";
 }
 
 // Returns what ptxas reports of a kernel, or the note of an AMD code object (MessagePack; a small number is one byte).
@@ -138,7 +142,7 @@ int compile(Program& program, int count, const char* const* options) {
   fake_gpu::Sections sections;
   std::string list, notes;
   for (const Kernel& kernel : kernels) {
-    sections.emplace_back(".text." + kernel.entry, instructions());
+    sections.emplace_back(program.hip ? ".text" : ".text." + kernel.entry, instructions());
     list +=
         kernel.entry + " " + std::to_string(kernel.arguments) + (kernel.numbered ? " 1 " : " 0 ") + kernel.fault + "\n";
     (program.hip ? notes : program.log) += facts_of(kernel, program.hip);
@@ -147,7 +151,7 @@ int compile(Program& program, int count, const char* const* options) {
   sections.emplace_back(".wl.kernels", list);
   if (program.hip) sections.emplace_back(".note", notes);
   sections.emplace_back(".wl.object", made ? read_file(stem + ".so") : "");
-  program.code = fake_gpu::make_image(sections);
+  program.code = fake_gpu::make_image(sections, program.hip ? fake_gpu::kAmdGpu : fake_gpu::kCuda);
   for (const char* end : {"", ".cpp", ".so", ".log"}) unlink((stem + end).c_str());
   return made ? kOk : kCompilation;
 }

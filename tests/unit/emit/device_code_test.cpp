@@ -16,6 +16,7 @@
 #include "tests/unit/fuzz.h"
 #include "tests/unit/ir/random_graph.h"
 #include "tests/unit/schedule/groups.h"
+#include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/code.h"
 
 namespace wl {
@@ -159,6 +160,29 @@ TEST_P(DeviceCode, OfEveryClassCompiles) {
     ++kernels;
   }
   EXPECT_GT(kernels, 0);
+}
+
+// hipRTC gives no assembly: what AMD's library prints of a code object tells the same as clang's assembly.
+TEST_P(DeviceCode, DisassembledHasTheSameAccesses) {
+  const std::string architecture = GetParam().substr(GetParam().find(':') + 1);
+  const std::vector<std::string>& known = comgr_architectures();
+  if (!GetParam().starts_with("hip:")) GTEST_SKIP() << "not for an AMD GPU";
+  if (std::count(known.begin(), known.end(), architecture) == 0)
+    GTEST_SKIP() << "no libamd_comgr here that knows " << architecture;
+  const Machine machine = testing::machine_named(GetParam());
+  const Graph graph = parse(kSoftmax).value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const Source source = emit(lower(graph, domain, space.schedule(space.seeds[0]), machine).value(), machine).value();
+  const auto unit = compile_gpu({&source, 1}, folder_);
+  ASSERT_TRUE(unit.ok()) << unit.status();
+  CodeFacts printed;
+  read_amd_assembly(comgr_disassembly(unit->binary, architecture), printed);
+  const GpuCode& code = unit->kernels.front();
+  EXPECT_EQ(printed.narrowest_load, code.narrowest_load);
+  EXPECT_EQ(printed.widest_load, code.widest_load);
+  EXPECT_EQ(printed.narrowest_store, code.narrowest_store);
+  EXPECT_EQ(printed.widest_store, code.widest_store);
 }
 
 using DeviceCodeOfFamilies = DeviceCode;

@@ -23,6 +23,7 @@ using testing::good_specimen;
 using testing::gpu_candidate;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using testing::WithoutClang;
 
 constexpr const char* kTarget = "cuda:sm_90a";
 
@@ -175,11 +176,7 @@ TEST(FakeGpus, TrialsKnowTheirClock) {
 // Options, log, code object and error texts are those of hipRTC's manual.
 TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   const FakeGpu fake;
-  const Scratch scratch;
-  std::ofstream(scratch.path("clang++")) << "#!/bin/sh\nexit 1\n";
-  std::filesystem::permissions(scratch.path("clang++"), std::filesystem::perms::owner_all);
-  const std::string path = std::getenv("PATH");
-  setenv("PATH", absl::StrCat(scratch.path(""), ":", path).c_str(), 1);
+  const WithoutClang no_clang;
   setenv("WARPLOOM_FAKE_SPILL", "SPILLING", 1);
   Batch batch = batch_of({good_specimen(),
                           {"bad", "this is not C++", Outcome::kCompileError, ""},
@@ -190,16 +187,31 @@ TEST(FakeGpus, HipRtcCompilesWhatClangCannot) {
   options.gpus[0].name = "hip:0";
   options.gpus[0].device.target = "hip:gfx90a";
   const Measured measured = run_all(batch, options);
-  setenv("PATH", path.c_str(), 1);
   ASSERT_EQ(measured.trials.size(), 4u);
   EXPECT_EQ(measured.trials[0].outcome, Outcome::kCorrect) << measured.trials[0].message;
   EXPECT_EQ(measured.trials[0].code.registers, 32);
+  EXPECT_EQ(measured.trials[0].code.narrowest_load, 16);
+  EXPECT_EQ(measured.trials[0].code.widest_store, 16);
   EXPECT_EQ(measured.trials[1].outcome, Outcome::kCompileError);
   EXPECT_THAT(measured.trials[1].message, HasSubstr("error: "));
   EXPECT_EQ(measured.trials[2].outcome, Outcome::kCompileError);
   EXPECT_EQ(measured.trials[2].message, "hiprtc: HIPRTC_ERROR_INTERNAL_ERROR");
   EXPECT_EQ(measured.trials[3].outcome, Outcome::kRejected);
   EXPECT_THAT(measured.trials[3].message, HasSubstr("a lane spills 508 bytes; at most 32 pay"));
+}
+
+// hipRTC, like the fake one, ends the process for an architecture that it does not know: it is not asked.
+TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
+  const FakeGpu fake;
+  const WithoutClang no_clang;
+  MeasureOptions options = options_for();
+  options.gpus[0].name = "hip:0";
+  options.gpus[0].device.target = "hip:gfx1100";
+  const Measured measured = run_all(batch_of({good_specimen()}, "hip:gfx1100"), options);
+  ASSERT_EQ(measured.trials.size(), 1u);
+  EXPECT_EQ(measured.trials[0].outcome, Outcome::kRejected);
+  EXPECT_THAT(measured.trials[0].message,
+              HasSubstr("and the installed hipRTC does not support gfx1100 (it knows gfx90a)"));
 }
 
 // A compiler for GPUs sees no file of the worker either.

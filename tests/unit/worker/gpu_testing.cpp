@@ -1,9 +1,27 @@
 #include "tests/unit/worker/gpu_testing.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "compiler/target/target.h"
 
 namespace wl::testing {
+
+WithoutClang::WithoutClang() : path_(std::getenv("PATH")) {
+  namespace fs = std::filesystem;
+  for (const absl::string_view folder : absl::StrSplit(path_, ':')) {
+    std::error_code error;
+    for (auto at = fs::directory_iterator(std::string(folder), error); at != fs::end(at); at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      if (!name.starts_with("clang++")) continue;
+      std::ofstream(scratch_.path(name)) << "#!/bin/sh\nexit 1\n";
+      fs::permissions(scratch_.path(name), fs::perms::owner_all);
+    }
+  }
+  setenv("PATH", absl::StrCat(scratch_.path(""), ":", path_).c_str(), 1);
+}
 
 Specimen good_specimen() {
   return {"good", WL_GOOD, Outcome::kCorrect, ""};

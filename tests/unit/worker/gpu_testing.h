@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/server/scratch.h"
 #include "tests/unit/worker/fault_zoo.h"
 #include "tests/unit/worker/kernels.h"
 #include "worker/device_runner.h"
@@ -22,6 +23,19 @@ class FakeGpu {
   }
   FakeGpu(const FakeGpu&) = delete;
   FakeGpu& operator=(const FakeGpu&) = delete;
+};
+
+// As long as it exists, every clang++ on PATH fails, in this process and its children.
+class WithoutClang {
+ public:
+  WithoutClang();
+  ~WithoutClang() { setenv("PATH", path_.c_str(), 1); }
+  WithoutClang(const WithoutClang&) = delete;
+  WithoutClang& operator=(const WithoutClang&) = delete;
+
+ private:
+  const Scratch scratch_;
+  const std::string path_;
 };
 
 }  // namespace wl::testing

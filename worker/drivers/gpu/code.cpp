@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
-#include "worker/drivers/gpu/cubin.h"
+#include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/rtc.h"
 #include "worker/drivers/process.h"
 
@@ -30,26 +30,8 @@ int64_t number_after(std::string_view text, std::string_view key) {
   return value;
 }
 
-// Widths are in the names of instructions: "global_load_dwordx4" moves 16 bytes.
-void read_amdgpu(GpuCode& code) {
-  static constexpr std::pair<std::string_view, int> kKinds[] = {
-      {"dwordx4", 16}, {"dwordx3", 12}, {"dwordx2", 8}, {"dword", 4}, {"short", 2}, {"ushort", 2},
-      {"b128", 16},    {"b96", 12},     {"b64", 8},     {"b32", 4},   {"sbyte", 1}, {"ubyte", 1},
-      {"byte", 1},     {"u16", 2},      {"u8", 1},      {"b16", 2},   {"b8", 1}};
-  for (absl::string_view line : absl::StrSplit(code.assembly, '\n')) {
-    if (line.find("global_atomic_cmpswap") != absl::string_view::npos) code.compare_and_swap = true;
-    for (const bool load : {true, false}) {
-      const absl::string_view name = load ? "global_load_" : "global_store_";
-      const size_t at = line.find(name);
-      if (at == absl::string_view::npos) continue;
-      const absl::string_view kind = line.substr(at + name.size());
-      for (const auto& [word, bytes] : kKinds) {
-        if (kind.substr(0, word.size()) != absl::string_view(word.data(), word.size())) continue;
-        load ? note_load(bytes, code) : note_store(bytes, code);
-        break;
-      }
-    }
-  }
+void read_clang_assembly(GpuCode& code) {
+  read_amd_assembly(code.assembly, code);
   code.registers = static_cast<int>(number_after(code.assembly, ".vgpr_count:"));
   code.spill_bytes = 4 * number_after(code.assembly, ".vgpr_spill_count:");
   code.stack_bytes = number_after(code.assembly, ".private_segment_fixed_size:");
@@ -115,7 +97,7 @@ absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& a
   if (!linked.first) return absl::InvalidArgumentError(linked.second.substr(0, kMaxClangMessage));
   WL_ASSIGN_OR_RETURN(unit.binary, read_text(stem + ".co"));
   unit.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
-  read_amdgpu(code);
+  read_clang_assembly(code);
   code.dynamic_shared = source.scratch_bytes;
   unit.kernels.push_back(std::move(code));
   return unit;

@@ -14,7 +14,9 @@ namespace wl {
 
 // One kernel of a unit. Occupancy is not filled in, since it depends on limits (worker/drivers/gpu/code_judge.h).
 struct GpuCode : CodeFacts {
-  std::string assembly;  // PTX or AMDGPU assembly; "" where the compiler gives none
+  // PTX, or AMDGPU assembly, of hipRTC's code by disassembling it; "" where nothing on this machine gives any, and then
+  // widths of accesses are not known (0).
+  std::string assembly;
 };
 
 // Several kernels that were compiled together, which costs a fraction of compiling each.

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
+#include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/cubin.h"
 #include "worker/drivers/process.h"
 
@@ -28,6 +30,7 @@ struct RtcRow {
 namespace {
 
 constexpr size_t kMaxRtcMessage = 2000;
+constexpr const char* kDigits = "0123456789";
 
 const std::vector<RtcRow>& rows() {
   static const auto* const kRows = new std::vector<RtcRow>{
@@ -72,7 +75,7 @@ struct Rtc {
   int (*architectures)(int*);
   int (*supported)(int*);
   const RtcRow* row = nullptr;
-  std::vector<int> known;  // numbers of supported architectures (75, 80, ...); empty: not known
+  std::vector<std::string> known;  // supported architectures ("sm_80", "gfx90a"); empty: not known
 };
 
 // Returns null when this machine does not have the library.
@@ -105,9 +108,11 @@ const Rtc* open_rtc(const RtcRow& row) {
   if (!all) return nullptr;
   int count = 0;
   if (found->architectures != nullptr && found->supported != nullptr && found->architectures(&count) == 0) {
-    found->known.resize(static_cast<size_t>(std::max(count, 0)));
-    if (count == 0 || found->supported(found->known.data()) != 0) return nullptr;
+    std::vector<int> numbers(static_cast<size_t>(std::max(count, 0)));
+    if (count == 0 || found->supported(numbers.data()) != 0) return nullptr;
+    for (const int number : numbers) found->known.push_back(absl::StrCat("sm_", number));
   }
+  if (std::string_view(row.family) == "hip") found->known = comgr_architectures();
   return found;
 }
 
@@ -174,12 +179,16 @@ std::string rtc_missing(const std::string& family, const std::string& architectu
   const std::string name = family == "cuda" ? "NVRTC" : "hipRTC";
   if (library == nullptr)
     return absl::StrCat(name, " is not installed (no lib", family == "cuda" ? "nvrtc" : "hiprtc", ")");
-  if (library->known.empty()) return "";
-  int wanted = 0;
-  for (char c : architecture)
-    if (std::isdigit(static_cast<unsigned char>(c))) wanted = 10 * wanted + (c - '0');
+  // hipRTC ends the process for an architecture that it does not know.
+  if (library->known.empty())
+    return family == "cuda" ? "" : absl::StrCat(name, " is installed, but no libamd_comgr says what it compiles for");
+  // NVRTC's names of architectures have no suffix.
+  const std::string wanted =
+      architecture.substr(0, family == "cuda" ? architecture.find_last_of(kDigits) + 1 : SIZE_MAX);
   const bool known = std::count(library->known.begin(), library->known.end(), wanted) != 0;
-  return known ? "" : absl::StrCat("the installed ", name, " does not support ", architecture);
+  return known ? ""
+               : absl::StrCat("the installed ", name, " does not support ", architecture, " (it knows ",
+                              absl::StrJoin(library->known, ", "), ")");
 }
 
 std::string rtc_version(const std::string& family) {
@@ -231,6 +240,8 @@ absl::StatusOr<GpuUnit> compile_rtc(std::span<const Source> sources, const std::
       code.registers = static_cast<int>(note_after(unit.binary, ".vgpr_count"));
       code.spill_bytes = 4 * note_after(unit.binary, ".vgpr_spill_count");
       code.stack_bytes = note_after(unit.binary, ".private_segment_fixed_size");
+      code.assembly = comgr_disassembly(unit.binary, architecture);
+      read_amd_assembly(code.assembly, code);
     }
     code.dynamic_shared = source.scratch_bytes;
     unit.kernels.push_back(std::move(code));
