@@ -201,13 +201,14 @@ Probe gpu_multiply_adds(const Device& device) {
   return probe;
 }
 
-// Multiply-adds of f32 that a unit makes in a clock; 0: not known. From the vendors' throughput tables.
+// Multiply-adds of f32 that a unit (compiler/target/target.h) makes in a clock; 0: not known. From the vendors'
+// throughput tables.
 int lanes_of_unit(const std::string& target) {
   static const auto* const kRows = new std::map<std::string, int>{
       {"cuda:sm_70", 64},   {"cuda:sm_75", 64},   {"cuda:sm_80", 64},   {"cuda:sm_86", 128},  {"cuda:sm_87", 128},
       {"cuda:sm_89", 128},  {"cuda:sm_90", 128},  {"cuda:sm_90a", 128}, {"cuda:sm_100", 128}, {"cuda:sm_100a", 128},
       {"cuda:sm_120", 128}, {"hip:gfx906", 64},   {"hip:gfx908", 64},   {"hip:gfx90a", 64},   {"hip:gfx942", 128},
-      {"hip:gfx1030", 64},  {"hip:gfx1100", 128}, {"hip:gfx1201", 128}};
+      {"hip:gfx1030", 128}, {"hip:gfx1100", 256}, {"hip:gfx1201", 256}};
   const auto row = kRows->find(target);
   return row == kRows->end() ? 0 : row->second;
 }

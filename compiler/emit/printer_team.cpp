@@ -24,12 +24,13 @@ const char* Printer::load_name(const Instr& load) {
   return load.streaming ? "wl_load_past" : "wl_load";
 }
 
-// The argument of the prelude's macro: on CUDA the blocks of a multiprocessor, on HIP the waves of one of its 4 SIMD
-// units (2 where a wave has 32 lanes).
+// The argument of the prelude's macro: on CUDA the blocks of a multiprocessor, on HIP the waves of one of the SIMD
+// units that share a block: 4 in a CU whose waves have 64 lanes, and 4 in the two CUs of RDNA's workgroup processor.
 int64_t Printer::resident_blocks() const {
+  constexpr int64_t kSimds = 4;
   if (!kernel_.target.starts_with("hip:")) return kernel_.blocks;
-  const int64_t waves = int64_t{kernel_.blocks} * kernel_.threads / kernel_.wave, units = kernel_.wave == 64 ? 4 : 2;
-  return std::max<int64_t>(1, (waves + units - 1) / units);
+  const int64_t waves = int64_t{kernel_.blocks} * kernel_.threads / kernel_.wave;
+  return std::max<int64_t>(1, (waves + kSimds - 1) / kSimds);
 }
 
 void Printer::print_team_head() {

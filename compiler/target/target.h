@@ -22,8 +22,9 @@ enum GpuFeature : uint32_t {
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
 };
 
-// Limits of a GPU; wave 0: the target is not a GPU. "Unit" is an SM or a CU. Figures are of the generation's largest
-// common part; a worker reports those of its own.
+// Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on
+// RDNA a workgroup processor of two CUs. Figures are of the generation's largest common part; a worker reports those of
+// its own.
 struct Gpu {
   int wave = 0;  // lanes that run together
   int block_threads = 0, unit_threads = 0, unit_blocks = 0;
@@ -86,7 +87,7 @@ struct Machine {
   int64_t l1_bytes = 32768, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   bool gcc = true, clang = false;    // compilers for kernels that are C++
   const Library* library = nullptr;  // that candidates may call; null: none
-  int units = 0;                     // of a GPU: SMs or CUs; 0: as many as the target's row has
+  int units = 0;                     // of a GPU; 0: as many as the target's row has
   int multiprocessors() const { return units > 0 ? units : target->gpu.units; }
   // A reduction is divided among blocks only if each then has at least this many elements: combining the parts takes
   // another pass.

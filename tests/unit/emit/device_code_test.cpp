@@ -18,6 +18,7 @@
 #include "tests/unit/schedule/groups.h"
 #include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/code.h"
+#include "worker/drivers/gpu/code_judge.h"
 
 namespace wl {
 namespace {
@@ -111,6 +112,41 @@ TEST_P(DeviceCode, OfResidentBlocksLeavesRoomForThem) {
     ASSERT_TRUE(code.ok()) << code.status();
     EXPECT_LE(code->registers * blocks * kernel.threads, gpu.unit_registers) << blocks << " blocks";
     std::printf("%d blocks of %d threads: %d registers\n", kernel.blocks, kernel.threads, code->registers);
+  }
+}
+
+// A kernel that keeps more in registers than the largest block leaves each of its threads, so that the compiler gives
+// it all there are: 100 of f32, which are needed until their sum is known.
+Source hungry_source(const Target& target) {
+  constexpr int kVectors = 25, kLanes = 4;
+  const int threads = target.gpu.block_threads, elements = threads * kVectors * kLanes;
+  Source source;
+  source.target = std::string(target.name);
+  source.prelude = prelude_text(target, kLanes);
+  source.entry = "wl_hungry";
+  source.threads = threads;
+  source.text = cat("WL_KERNEL(wl_hungry, 1, ", threads, ", WL_IN(f32, p0, ", elements, "), WL_OUT(f32, p1, ", elements,
+                    ")) {\n  WL_ENTER;\n  const int at = thread * ", kLanes, ";\n  f32v sum = wl_splat<f32v>(0);\n");
+  for (int v = 0; v < kVectors; ++v)
+    append(&source.text, "  const f32v t", v, " = wl_load<f32v, 4>(p0 + at + ", v * threads * kLanes,
+           ");\n  sum = wl_add(sum, t", v, ");\n");
+  for (int v = 0; v < kVectors; ++v)
+    append(&source.text, "  wl_store<4>(p1 + at + ", v * threads * kLanes, ", wl_mul(t", v, ", sum));\n");
+  source.text += "}\n";
+  return source;
+}
+
+// The row has no fewer registers than the compiler counts on: what it fits into a block is not refused.
+TEST_P(DeviceCode, OfTheLargestBlockFitsAUnit) {
+  const Target& target = *target_named(GetParam()).value();
+  const Source source = hungry_source(target);
+  const auto code = compile_one(source, folder_);
+  ASSERT_TRUE(code.ok()) << code.status();
+  std::printf("%s: %s\n", GetParam().c_str(), code_text(*code).c_str());
+  EXPECT_GE(code->registers, 60);
+  EXPECT_GT(occupancy_of(*code, code_limits(target.gpu), source.threads), 0);
+  if (code->spill_bytes == 0) {
+    EXPECT_EQ(reject_reason(*code, code_limits(target.gpu), source), "");
   }
 }
 
