@@ -3,81 +3,62 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
+#include "runtime/gpu_tables.h"
 
 namespace wl {
 namespace {
 
-// Looks up a function by its name; null: the API does not have it. `needed`: the library is unusable without it.
+// Looks up a function by its name. `needed`: the library is unusable without it.
 template <typename F>
 void resolve(void* library, const char* name, F& function, bool needed, const char** missing) {
-  if (name == nullptr) return;
   function = reinterpret_cast<F>(dlsym(library, name));
   if (function == nullptr && needed && *missing == nullptr) *missing = name;
 }
 
-// Rows of the table: X(member, CUDA's name, HIP's name, needed)
-#define WL_GPU_FUNCTIONS(X)                                                                  \
-  X(init, "cuInit", "hipInit", true)                                                         \
-  X(driver_version, "cuDriverGetVersion", "hipDriverGetVersion", true)                       \
-  X(device_count, "cuDeviceGetCount", "hipGetDeviceCount", true)                             \
-  X(device_get, "cuDeviceGet", "hipDeviceGet", true)                                         \
-  X(device_name, "cuDeviceGetName", "hipDeviceGetName", true)                                \
-  X(device_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem", true)                         \
-  X(device_attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute", true)                 \
-  X(device_bus_id, "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId", true)                      \
-  X(context_retain, "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain", true)           \
-  X(context_use, "cuCtxSetCurrent", "hipCtxSetCurrent", true)                                \
-  X(memory_left, "cuMemGetInfo_v2", "hipMemGetInfo", true)                                   \
-  X(allocate, "cuMemAlloc_v2", "hipMalloc", true)                                            \
-  X(release, "cuMemFree_v2", "hipFree", true)                                                \
-  X(to_device, "cuMemcpyHtoD_v2", "hipMemcpyHtoD", true)                                     \
-  X(to_host, "cuMemcpyDtoH_v2", "hipMemcpyDtoH", true)                                       \
-  X(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync", true)                                \
-  X(fill, "cuMemsetD32Async", "hipMemsetD32Async", true)                                     \
-  X(stream_create, "cuStreamCreate", "hipStreamCreateWithFlags", true)                       \
-  X(stream_destroy, "cuStreamDestroy_v2", "hipStreamDestroy", true)                          \
-  X(stream_query, "cuStreamQuery", "hipStreamQuery", true)                                   \
-  X(module_load, "cuModuleLoadData", "hipModuleLoadData", true)                              \
-  X(module_unload, "cuModuleUnload", "hipModuleUnload", true)                                \
-  X(module_function, "cuModuleGetFunction", "hipModuleGetFunction", true)                    \
-  X(function_attribute, "cuFuncGetAttribute", "hipFuncGetAttribute", true)                   \
-  X(function_set, "cuFuncSetAttribute", nullptr, true)                                       \
-  X(launch, "cuLaunchKernel", "hipModuleLaunchKernel", true)                                 \
-  X(event_create, "cuEventCreate", "hipEventCreateWithFlags", true)                          \
-  X(event_destroy, "cuEventDestroy_v2", "hipEventDestroy", true)                             \
-  X(event_record, "cuEventRecord", "hipEventRecord", true)                                   \
-  X(event_query, "cuEventQuery", "hipEventQuery", true)                                      \
-  X(event_elapsed, "cuEventElapsedTime", "hipEventElapsedTime", true)                        \
-  X(capture_begin, "cuStreamBeginCapture_v2", "hipStreamBeginCapture", false)                \
-  X(capture_end, "cuStreamEndCapture", "hipStreamEndCapture", false)                         \
-  X(graph_instantiate, "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags", false) \
-  X(graph_launch, "cuGraphLaunch", "hipGraphLaunch", false)                                  \
-  X(graph_destroy, "cuGraphDestroy", "hipGraphDestroy", false)                               \
-  X(runnable_destroy, "cuGraphExecDestroy", "hipGraphExecDestroy", false)                    \
-  X(error_name_into, "cuGetErrorName", nullptr, true)                                        \
-  X(error_name_of, nullptr, "hipGetErrorName", true)                                         \
-  X(properties, nullptr, "hipGetDeviceProperties", true)
+// Sets the functions that `library` has. Returns the name of the first needed one that it lacks, or null.
+const char* resolve_cuda(void* library, GpuApi& api) {
+  const char* missing = nullptr;
+#define WL_BOTH(member, cuda, hip, needed) resolve(library, #cuda, api.member, needed, &missing);
+#define WL_ONE(member, name) resolve(library, #name, api.member, true, &missing);
+#define WL_NUMBER(member, cuda, cuda_name, hip, hip_name) api.member = cuda;
+  WL_GPU_FUNCTIONS(WL_BOTH)
+  WL_CUDA_FUNCTIONS(WL_ONE)
+  WL_GPU_NUMBERS(WL_NUMBER)
+#undef WL_NUMBER
+#undef WL_BOTH
+  return missing;
+}
+
+const char* resolve_hip(void* library, GpuApi& api) {
+  const char* missing = nullptr;
+#define WL_BOTH(member, cuda, hip, needed) resolve(library, #hip, api.member, needed, &missing);
+#define WL_NUMBER(member, cuda, cuda_name, hip, hip_name) api.member = hip;
+  WL_GPU_FUNCTIONS(WL_BOTH)
+  WL_HIP_FUNCTIONS(WL_ONE)
+  WL_GPU_NUMBERS(WL_NUMBER)
+#undef WL_NUMBER
+#undef WL_ONE
+#undef WL_BOTH
+  return missing;
+}
 
 struct ApiRow {
   const char* family;
   const char* provider;  // name of the package to install
   const char* libraries[4];
-  // numbers of attributes, in the order units, l2_bytes, clock_khz, memory_clock_khz, bus_bits, major, minor,
-  // unit_shared, and of the error not_ready
-  int numbers[9];
+  const char* (*resolve)(void* library, GpuApi& api);
 };
 constexpr ApiRow kApis[] = {
-    {"cuda", "NVIDIA's driver", {"libcuda.so.1", "libcuda.so"}, {16, 38, 13, 36, 37, 75, 76, 81, 600}},
+    {"cuda", "NVIDIA's driver", {"libcuda.so.1", "libcuda.so"}, resolve_cuda},
     {"hip",
      "ROCm",
      {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so"},
-     {63, 19, 5, 60, 59, 23, 61, 74, 600}},
+     resolve_hip},
 };
 
 // Both APIs use the same error numbers.
@@ -85,23 +66,11 @@ struct ErrorRow {
   int error;
   const char* meaning;
 };
-constexpr ErrorRow kErrors[] = {
-    {1, "an argument of the launch is not valid"},
-    {2, "out of memory"},
-    {200, "the image is not valid"},
-    {209, "the code is for another architecture"},
-    {500, "the module has no such kernel"},
-    {700, "illegal address"},
-    {701, "the launch asks for more than a unit has"},
-    {702, "the launch timed out"},
-    {710, "an assertion failed"},
-    {714, "stack error"},
-    {715, "illegal instruction"},
-    {716, "misaligned address"},
-    {717, "address of another memory space"},
-    {718, "the program counter left the code"},
-    {719, "the launch failed"},
-};
+#define WL_BOTH(number, cuda, hip, meaning) {number, meaning},
+#define WL_ONE(number, name, meaning) {number, meaning},
+constexpr ErrorRow kErrors[] = {WL_GPU_ERRORS(WL_BOTH) WL_CUDA_ERRORS(WL_ONE)};
+#undef WL_ONE
+#undef WL_BOTH
 
 absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   void* library = nullptr;
@@ -115,19 +84,10 @@ absl::StatusOr<const GpuApi*> open_api(const ApiRow& row) {
   if (library == nullptr)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": no ", row.libraries[0], " here; ", row.provider, " has it"));
-  const char* missing = nullptr;
-  const bool cuda = std::strcmp(row.family, "cuda") == 0;
-#define WL_RESOLVE(member, cuda_name, hip_name, needed) \
-  resolve(library, cuda ? cuda_name : hip_name, api->member, needed, &missing);
-  WL_GPU_FUNCTIONS(WL_RESOLVE)
-#undef WL_RESOLVE
-  if (missing != nullptr)
+  if (const char* const missing = row.resolve(library, *api); missing != nullptr)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " has no ", missing, "; it is too old for this Warploom"));
   api->family = row.family;
-  int* const numbers[] = {&api->units, &api->l2_bytes, &api->clock_khz,   &api->memory_clock_khz, &api->bus_bits,
-                          &api->major, &api->minor,    &api->unit_shared, &api->not_ready};
-  for (size_t i = 0; i < std::size(numbers); ++i) *numbers[i] = row.numbers[i];
   if (const int error = api->init(0); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat(upper, ": ", api->library, " finds no device (error ", error, ", ", api->error_name(error), ")"));

@@ -1,6 +1,6 @@
 // The driver interfaces of NVIDIA (libcuda) and AMD (libamdhip64) as one table: both have the same functions with the
 // same arguments under other names. The libraries are opened at run time, so that one binary runs on every machine. To
-// add a function, add a member here and its row in gpu_api.cpp.
+// add a function, add a member here and its row in gpu_tables.h.
 #pragma once
 
 #include <cstddef>

@@ -12,11 +12,11 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/records.h"
 #include "compiler/base/status.h"
+#include "runtime/gpu_tables.h"
 
 namespace wl {
 namespace {
 
-constexpr unsigned kInOrder = 0;                 // ordered with copies from the host, which use the default stream
 constexpr unsigned char kZoneByte = 0xFF;        // a NaN in every float type, so that a read past the end spoils the
                                                  // result too
 constexpr std::chrono::microseconds kSpin{200};  // time for which a wait spins; longer waits sleep

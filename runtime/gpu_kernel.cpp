@@ -5,13 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/status.h"
+#include "runtime/gpu_tables.h"
 
 namespace wl {
 namespace {
 
 constexpr int64_t kOptIn = 48 << 10;  // CUDA: more dynamic shared memory than this needs an explicit request
-constexpr int kMaxDynamicShared = 8;  // number of the driver's attribute for the limit of dynamic shared memory
-constexpr int kRelaxed = 2;           // capture mode that lets other threads use the driver
 
 }  // namespace
 
@@ -87,7 +86,7 @@ absl::StatusOr<GpuTimer> GpuTimer::create(const GpuDevice& device) {
   GpuTimer timer;
   timer.device_ = &device;
   for (void** event : {&timer.begin_, &timer.end_})
-    WL_RETURN_IF_ERROR(device.check(device.api().event_create(event, 0), "making an event"));
+    WL_RETURN_IF_ERROR(device.check(device.api().event_create(event, kTimedEvent), "making an event"));
   return timer;
 }
 

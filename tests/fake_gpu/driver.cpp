@@ -188,7 +188,7 @@ int attribute(int* value, int number, bool cuda) {
   static const std::map<int, int> kCuda = {{16, 4},  {38, 1 << 20}, {13, 1'000'000}, {36, 2'000'000},
                                            {37, 64}, {75, 9},       {76, 0},         {81, 228 << 10}};
   static const std::map<int, int> kHip = {{63, 4},  {19, 1 << 20}, {5, 1'000'000}, {60, 2'000'000},
-                                          {59, 64}, {23, 9},       {61, 0},        {74, 64 << 10}};
+                                          {59, 64}, {23, 9},       {61, 0},        {10002, 64 << 10}};
   const char* capability = std::getenv("WARPLOOM_FAKE_CAPABILITY");  // compute capability of the device, e.g. "80"
   if (cuda && capability != nullptr && (number == 75 || number == 76)) {
     *value = number == 75 ? std::atoi(capability) / 10 : std::atoi(capability) % 10;

@@ -1,0 +1,32 @@
+// Compares the functions of a vendor's header with the pointers through which Warploom calls them (runtime/gpu_api.h):
+// their handles and enumerations have other types, so arguments and results are compared by size and by whether they
+// are floating-point numbers, which decides where they are passed.
+#pragma once
+
+#include <type_traits>
+
+#include "runtime/gpu_api.h"
+#include "runtime/gpu_tables.h"
+
+namespace wl::testing {
+
+template <class T>
+constexpr int kPassed = 2 * static_cast<int>(sizeof(T)) + (std::is_floating_point_v<T> ? 1 : 0);
+
+// Only the types of the arguments count.
+template <class R, class... A, class OurR, class... OurA>
+consteval bool same_shape(R (*)(A...), OurR (*)(OurA...)) {
+  if constexpr (sizeof...(A) != sizeof...(OurA)) {
+    return false;
+  } else {
+    return kPassed<R> == kPassed<OurR> && ((kPassed<A> == kPassed<OurA>)&&...);
+  }
+}
+
+}  // namespace wl::testing
+
+// A row of functions whose name in the header is `name`.
+#define WL_SAME_SHAPE(member, name) \
+  static_assert(wl::testing::same_shape(&name, decltype(wl::GpuApi::member)(nullptr)), #name);
+// A row of numbers or modes.
+#define WL_SAME_NUMBER(number, name) static_assert((number) == static_cast<int>(name), #name);

@@ -1,0 +1,16 @@
+// Compiled, never run, by driver_headers_test.py: the tables of runtime/gpu_tables.h against AMD's header.
+#define __HIP_PLATFORM_AMD__
+#define __HIP_DISABLE_CPP_FUNCTIONS__  // no overloads beside the functions of the library
+#include <hip/hip_runtime_api.h>
+
+#include "tests/conformance/driver_shapes.h"
+
+#define WL_FUNCTION(member, cuda, hip, needed) WL_SAME_SHAPE(member, hip)
+WL_GPU_FUNCTIONS(WL_FUNCTION)
+WL_HIP_FUNCTIONS(WL_SAME_SHAPE)
+#define WL_NUMBER(member, cuda_number, cuda_name, number, name) WL_SAME_NUMBER(number, name)
+WL_GPU_NUMBERS(WL_NUMBER)
+#define WL_MODE(constant, number, cuda_name, name) WL_SAME_NUMBER(wl::constant, name)
+WL_GPU_MODES(WL_MODE)
+#define WL_ERROR(number, cuda_name, name, meaning) WL_SAME_NUMBER(number, name)
+WL_GPU_ERRORS(WL_ERROR)
