@@ -12,13 +12,33 @@ WL_FN auto wl_to_bf16(V x) {
   i = (i + 0x7fff + (i >> 16 & 1)) >> 16;
   return wl_cast<wl_v<u16, wl_n<V>>>((x == x ? i : nan) & 0xffff);
 }
+// By target: vcvtph2ps, which is exact, so that the rounding (4: the current one) does not matter.
+#ifdef __F16C__
+WL_FN wl_v<f32, 8> wl_widen(wl_v<u16, 8> h) {
+  return __builtin_ia32_vcvtph2ps256((wl_v<i16, 8>)h);
+}
+#ifdef WL_AVX512
+WL_FN wl_v<f32, 16> wl_widen(wl_v<u16, 16> h) {
+  return __builtin_ia32_vcvtph2ps512_mask((wl_v<i16, 16>)h, wl_v<f32, 16>{}, -1, 4);
+}
+#endif
+template <class V>
+constexpr bool wl_widens = wl_n<V> >= 8 && sizeof(V) <= WL_NATIVE;
+#else
+template <class V>
+constexpr bool wl_widens = false;
+#endif
 template <class V>
 WL_FN V wl_from_f16(wl_v<u16, wl_n<V>> h) {
-  typedef wl_i<V> I;
-  I i = wl_cast<I>(h), e = i & 0x7c00;
-  V r = __builtin_bit_cast(V, (i & 0x7fff) << 13) * 5.192296858534828e33f;  // 2^112 rebases exponent and denormals
-  r = e == 0x7c00 ? __builtin_bit_cast(V, (i & 0x7fff) << 13 | 0x7f800000) : r;
-  return __builtin_bit_cast(V, __builtin_bit_cast(I, r) | (i & 0x8000) << 16);
+  if constexpr (wl_widens<V>) {
+    return wl_widen(h);
+  } else {
+    typedef wl_i<V> I;
+    I i = wl_cast<I>(h), e = i & 0x7c00;
+    V r = __builtin_bit_cast(V, (i & 0x7fff) << 13) * 5.192296858534828e33f;  // 2^112 rebases exponent and denormals
+    r = e == 0x7c00 ? __builtin_bit_cast(V, (i & 0x7fff) << 13 | 0x7f800000) : r;
+    return __builtin_bit_cast(V, __builtin_bit_cast(I, r) | (i & 0x8000) << 16);
+  }
 }
 template <class V>
 WL_FN auto wl_to_f16(V x) {
