@@ -5,8 +5,7 @@
 namespace wl {
 namespace {
 
-constexpr int kCheap = 4;          // issue slots per element: work that may be repeated rather than stored
-constexpr int kCheapPrologue = 2;  // the same for an operand of a contraction, whose elements are read more than once
+constexpr int kCheapPrologue = 2;  // kCheapWork for an operand of a contraction, whose elements are read more than once
 constexpr int64_t kLongReduction = 1 << 16;
 
 }  // namespace
@@ -32,7 +31,7 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
       domain.atoms[shared_atom(domain)].extent < machine.threads * machine.target->lanes)
     return false;  // one thread would do the work of all, and no loop is long enough to be divided
   for (size_t id = 0; id < domain.operands.size(); ++id) {
-    if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheap) continue;
+    if (domain.operands[id].empty() || info(group.nodes[id].op).cost <= kCheapWork) continue;
     if (domain.vector < 0 || !holds(domain.varies[id], domain.vector)) continue;
     for (AtomId atom : domain.parallel)
       if (!holds(domain.varies[id], atom) && domain.atoms[atom].extent > 1) return false;

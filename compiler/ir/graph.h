@@ -53,6 +53,8 @@ struct OpInfo {
 };
 std::span<const OpInfo> ops();  // Returns kOps, in the order of the enum.
 const OpInfo& info(Op op);
+// Issue slots of work on an element that is repeated rather than that its value is stored and loaded again.
+inline constexpr int kCheapWork = 4;
 inline OpClass class_of(Op op) {
   return info(op).cls;
 }

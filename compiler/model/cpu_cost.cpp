@@ -145,9 +145,10 @@ class WorkCounter {
     if (loop > 0 && turns.body == &kernel_.body && loop + 1 < static_cast<int>(reuse_.loops().size()) &&
         reuse_.loops()[loop + 1].body == &kernel_.body)
       return;  // the loop of an outer digit of the block number
-    if (loop == 0 || call_is_innermost(loop)) return;
+    if (loop == 0) return;
+    const bool innermost = call_is_innermost(loop);
     for (const Instr& instr : *turns.body) {
-      if (instr.op != InstrOp::kMap) continue;
+      if (instr.op != InstrOp::kMap || (innermost && multiplies_and_adds(instr))) continue;
       double slots = 0;
       for (const ExprNode& node : instr.expr)
         if (node.kind == ExprNode::Kind::kOp) slots += info(node.op).cost;

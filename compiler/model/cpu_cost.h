@@ -22,7 +22,7 @@ enum CpuTerm : int {
   kMicro,       // ns of all micro-kernel steps, by the table of step costs
   kCall,        // calls of a micro-kernel
   kEntry,       // entries of a micro-kernel's innermost loop after the first of a call
-  kEpilogue,    // issue slots of vectors computed after the contraction
+  kEpilogue,    // issue slots of vectors computed beside the multiply-adds: operands, and what follows
   kPackLane,    // elements copied to scratch one by one, or gathered
   kPackRow,     // rows copied to scratch
   kFromL2,      // ns that micro-kernels wait for the second cache, by the rate of the target's row

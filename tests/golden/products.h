@@ -71,6 +71,19 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
   output "y" %2
 })"},
+    {"narrow_weight",  // widened and scaled by column where it lies in panels
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "x" : f32[4,96] normal(0,1)
+  %1 = input "w" : i8[2,96,32] uniform(-128,127)
+  %2 = input "scale" : f32[2,32] normal(0,1)
+  %3 = cast %1 : f32[2,96,32]
+  %4 = broadcast %2 dims=[0,2] : f32[2,96,32]
+  %5 = mul %3 %4 : f32[2,96,32]
+  %6 = contract %0 %5 "mk,pkq->mpq" : f32[4,2,32]
+  output "y" %6
+})"},
     {"batched_q_kt",
      "cpu:generic",
      {},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/in_place.h"
 #include "compiler/schedule/launch.h"
 
 namespace wl {
@@ -16,12 +17,20 @@ std::optional<Image> copied_image(const Domain& domain, const Schedule& schedule
   return image || schedule[kTurnTiles] != 0 ? image : row_image(domain, along_rows);
 }
 
-// Whether B is packed: the schedule says so, or B is computed, guarded, or not contiguous along the columns.
-bool packs_right(const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule, int lanes) {
-  const Domain::Operand& operand = domain.operands[domain.contract][domain.right_operand()];
-  if (schedule[kPackB] != 0 || !operand.is_direct()) return true;
+// Whether B is packed: the schedule says so, or B cannot be read in place, or not along the columns.
+bool packs_right(const Graph& group, const Domain& domain, const std::optional<Dot>& dot, const Schedule& schedule,
+                 int lanes) {
+  if (schedule[kPackB] != 0) return true;
   if (dot) return !has_rows_of_words(domain, *dot);
-  return lanes > 1 && operand.access.strides[domain.n.back()] != 1;
+  const std::optional<InPlace> right = right_in_place(group, domain);
+  return !right || (lanes > 1 && right->access.strides[domain.n.back()] != 1);
+}
+
+// Columns along two atoms, which packed rows have as one; panels keep them apart.
+std::optional<FlatColumns> packed_columns(const Graph& group, const Domain& domain, const std::optional<Dot>& dot,
+                                          const Schedule& schedule, int lanes) {
+  if (domain.n.empty() || !packs_right(group, domain, dot, schedule, lanes)) return std::nullopt;
+  return is_in_panels(group, domain, dot, kMostVectors * lanes) ? std::nullopt : flat_columns(domain);
 }
 
 }  // namespace
@@ -33,9 +42,7 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       image_(copied_image(domain, schedule)),
       slides_on_rows_(image_ && image_->operand != domain.right_operand()),
       dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, image_)),
-      flat_(!image_ && !turned_ && !domain.n.empty() && packs_right(domain, dot_, schedule, machine.target->lanes)
-                ? flat_columns(domain)
-                : std::nullopt),
+      flat_(!image_ && !turned_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes) : std::nullopt),
       zeros_(schedule[kSkipPadding] != 0 && rows_are_pixels() && image_ ? zeros_around(domain, *image_) : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
@@ -101,8 +108,12 @@ void CpuContract::prepare_operands() {
     side->words = dot_ && has_words(domain_, operand, *dot_);
   }
   a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words);
-  b_.packed = flat_ || packs_right(domain_, dot_, schedule_, lanes_);
+  b_.packed = flat_ || packs_right(group_, domain_, dot_, schedule_, lanes_);
   if (image_) image_side().packed = true;
+  if (const auto right = right_in_place(group_, domain_); right && right->computed && !b_.packed) {
+    b_.computed = true;
+    b_.access = right->access;
+  }
   if (image_) allocate_image();
   if (flat_) {
     // Rows a multiple of 4096 bytes apart would share cache sets.
@@ -171,7 +182,7 @@ void CpuContract::split_panels(int64_t columns) {
 // Whether all columns are in one block and read where they lie: they can be split at any vector.
 bool CpuContract::splits_whole_row() const {
   return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && (turned_ || !image_) &&
-         !packs_right(domain_, dot_, schedule_, lanes_);
+         !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
 // The same of all columns. If the last vector is not full, its panel stands alone, so that others need no bound.

@@ -1,6 +1,7 @@
 // One contraction with elementwise work on its operands and its result. A block owns a range of rows (along the last m
 // atom) and of column panels (nv vectors along the last n atom) of one batch element. B is packed panel by panel where
-// that pays or where its columns are not contiguous, A likewise; the micro-kernel holds mr x nv accumulators in
+// that pays or where its columns are not contiguous, A likewise. Little elementwise work on a B that is read where it
+// lies is done in the micro-kernel (in_place.h); the micro-kernel holds mr x nv accumulators in
 // registers over a whole K block. Rows are split evenly, so there are at most two micro-kernels, mr and mr - 1 rows
 // high. What follows the contraction is computed on the tile while it is in registers or, where that would need
 // too many registers, in L1.
@@ -45,10 +46,11 @@ class CpuContract {
   struct Side {  // one operand of the contraction
     int position = 0;
     bool packed = false;
-    BufferId buffer = -1;  // packed copy
-    bool direct = false;   // an input read as it is
-    bool words = false;    // with dot_: and its words are elements that are neighbours
-    Access access;         // when direct
+    BufferId buffer = -1;   // packed copy
+    bool direct = false;    // an input read as it is
+    bool computed = false;  // not packed, though there is work on what is read
+    bool words = false;     // with dot_: and its words are elements that are neighbours
+    Access access;          // when direct; when computed: of the input that moves along the depth
   };
   struct Rows {  // tiles of equal height
     int64_t height = 0, first_row = 0, count = 0;
@@ -91,8 +93,19 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
+  // A row of a panel of the right operand, at a place with these turns of the loops over k.
+  TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
+                    bool last);
+  TileId compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last);
+  void read(const Side& side, TileId result, Slice from);
   void fetch_ahead(TileId b, const Slice& from);
   void fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last);
+  Affine turn_in_block(const std::vector<Affine>& turns) const;
+  DType operand_dtype(const Side& side) const {
+    return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
+  }
+  // Of the tiles that micro-kernels read.
+  DType read_dtype(const Side& side) const { return side.packed || dot_ ? packed_dtype() : operand_dtype(side); }
   // Part of a tile that is stored: neighbours along the columns, from element `from` of each row of the tile on.
   struct Stored {
     Place at;

@@ -254,82 +254,26 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
   for (const bool taps : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
       if (varies(i) == taps) open(i, taps);
-  Affine linear;  // turn within the packed block
-  for (size_t i = 0; i < k_atoms_.size(); ++i) linear = sum(turns[i], linear, i == 0 ? 1 : turns_of(i));
-  const auto operand = [&](const Side& side) {
-    return group_.nodes[group_.nodes[domain_.contract].operands[side.position]].dtype;
-  };
-  const auto dtype_of = [&](const Side& side) { return side.packed || dot_ ? packed_dtype() : operand(side); };
-  const TileId a = out_.tile(dtype_of(a_), {rows.height, 1}, -1, 1);
-  const TileId b = out_.tile(dtype_of(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
-                             b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, place));
-  Slice from_a, from_b;
+  const TileId a = out_.tile(read_dtype(a_), {rows.height, 1}, -1, 1);
+  Slice from;
   if (image_ && rows_are_pixels()) {
-    from_a.buffer = a_.buffer;
-    from_a.offset =
+    from.buffer = a_.buffer;
+    from.offset =
         sum(affine(tile_var_, rows.height * position_pitch_, rows.first_row * position_pitch_), tap_in_image(turns));
-    if (height_ >= 0) from_a.offset.add(image_row_var_, row_pitch_);
-    from_a.strides = {position_pitch_, 0};
+    if (height_ >= 0) from.offset.add(image_row_var_, row_pitch_);
+    from.strides = {position_pitch_, 0};
   } else if (a_.packed) {
-    from_a.buffer = a_.buffer;
-    from_a.offset = sum(sum(fixed(0), row_tile.tile, depth() * mr_), linear, mr_);
-    from_a.strides = {1, 0};
+    from.buffer = a_.buffer;
+    from.offset = sum(sum(fixed(0), row_tile.tile, depth() * mr_), turn_in_block(turns), mr_);
+    from.strides = {1, 0};
   } else {
-    from_a = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
+    from = slice_at(out_.input_buffer(a_.access.input), a_.access, at, row_atom_, -1);
   }
-  if (image_ && !rows_are_pixels()) {
-    from_b.buffer = b_.buffer;
-    from_b.offset = sum(column_of(panels), tap_in_image(turns));
-    from_b.strides = {0, 1};
-  } else if (b_.packed) {
-    from_b.buffer = b_.buffer;
-    from_b.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth() * nr_), linear, pitch_);
-    from_b.strides = {0, 1};
-  } else {
-    from_b = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
-  }
-  if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
-    fetch_next(row_tile, panels, at, last);
-    fetch_ahead(b, from_b);  // beside its load, whose loop over vectors it shares
-  }
-  const auto read = [&](const Side& side, TileId result, Slice from) {
-    out_.push(dot_ && !side.packed ? words_instr(result, operand(side), std::move(from))
-                                   : load_instr(result, std::move(from)));
-  };
-  read(b_, b, std::move(from_b));
-  read(a_, a, std::move(from_a));
-  out_.push(dot_ ? dot_instr(accumulator, operand(a_), a, operand(b_), b)
+  const TileId b = read_right(row_tile, panels, at, turns, last);
+  read(a_, a, std::move(from));
+  out_.push(dot_ ? dot_instr(accumulator, operand_dtype(a_), a, operand_dtype(b_), b)
                  : map_instr(accumulator, Op::fma, dtype_, {a, b, accumulator}));
   for (size_t i = 0; i < k_atoms_.size(); ++i) out_.close_loop();
-}
-
-// Rows of the right operand come to the first cache so many turns before tile `b` is read from them, at `from`.
-void CpuContract::fetch_ahead(TileId b, const Slice& from) {
-  size_t innermost = k_atoms_.size() - 1;
-  while (innermost > 0 && turns_of(innermost) == 1) --innermost;
-  const int64_t elements = step_of(innermost) * b_.access.strides[k_atoms_[innermost]];
-  Slice ahead = from;
-  ahead.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
-  out_.push(prefetch_instr(b, std::move(ahead), 1));
-}
-
-// While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
-// comes to the second cache, one line of each of its rows with each tile. `at`: the row of the panel that is read;
-// last: of the last block.
-void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
-  constexpr int64_t kLineBytes = 64;
-  const int64_t line = kLineBytes / size_of(dtype_), lines = panels.width / line;
-  const bool by_depth = schedule_[kRowTilesOutermost] == 1;
-  if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || tiles_ * outer_rows_per_block_ < lines) return;
-  if (by_depth ? last : panels.count == 1) return;
-  if (by_depth)
-    at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));
-  else
-    place_panel(panels, at, 1);
-  const TileId of = out_.tile(dtype_, {1, line}, lanes_ > 1 ? 1 : -1, lanes_);
-  Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
-  if (lines > 1) next.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
-  out_.push(prefetch_instr(of, std::move(next), 2));
 }
 
 void CpuContract::emit_epilogue(const Rows& rows, const Panels& panels, const Place& place, TileId accumulator) {

@@ -6,14 +6,13 @@
 #include "compiler/schedule/axes.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/dot.h"
+#include "compiler/schedule/contract/in_place.h"
 
 namespace wl {
 namespace {
 
 // The largest scratch of a thread. Larger packed panels cost more time than they save.
 constexpr int64_t kScratchLimit = 64 << 20;
-// Vectors across the columns of the widest micro-kernels.
-constexpr int64_t kMostVectors = 4;
 // Rows of a panel from one that is prefetched to the one that is read then. Memory is slower than fewer rows.
 constexpr int64_t kShortestFetch = 64;
 // The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
@@ -28,7 +27,9 @@ struct Extents {
   bool turned = false;
   bool panels = false;                         // the right operand is in panels
   bool direct = false;                         // the left operand is read as it is
-  bool in_place = false;                       // the right operand may be read as it is
+  bool in_place = false;                       // the right operand may be read where it lies
+  bool computed = false;                       // and there is work on what is read
+  int64_t right_size = 1;                      // bytes of an element of the right operand in memory
   bool zeros = false;                          // some rows of the image have taps that are outside of it
   bool image = false;                          // columns, or rows of a turned contraction, are pixels
   bool left_image = false;                     // the window is the left operand, and nothing is turned
@@ -42,28 +43,18 @@ std::optional<Slides> slides_of(const std::optional<Image>& image) {
   return image ? std::optional<Slides>({image->width, image->height}) : std::nullopt;
 }
 
-// Whether the right operand has the order of packed panels in memory: the columns of a row are neighbours, and the next
-// row follows. There is nothing to pack then. Where products are of words, a row is one of words.
-bool is_in_panels(const Domain& domain, const std::optional<Dot>& dot, int64_t widest) {
-  if (domain.n.empty() || domain.reduced.empty()) return false;
-  const Domain::Operand& right = domain.operands[domain.contract][domain.right_operand()];
-  const int64_t columns = domain.atoms[domain.n.back()].extent, group = dot ? dot->group : 1;
-  if (!right.is_direct() || columns > widest || right.access.strides[domain.n.back()] != group) return false;
-  if (dot && (!has_rows_of_words(domain, *dot) || domain.atoms[dot->k_atom].extent != group)) return false;
-  const auto row = std::find_if(domain.reduced.rbegin(), domain.reduced.rend(),
-                                [&](AtomId atom) { return !dot || atom != dot->k_atom; });
-  return row != domain.reduced.rend() && right.access.strides[*row] == columns * group;
-}
-
 Extents extents_of(const Graph& group, const Domain& original, bool turn, const Machine& machine) {
   Extents out;
   out.turned = turn;
   const Domain given = turn ? turned(original) : original;
   const int64_t lanes = machine.target->lanes;
   out.dot = dot_of(group, given, machine);
-  out.panels = is_in_panels(given, out.dot, turn ? kWidestPanel : kMostVectors * lanes);
-  const Domain::Operand& right = given.operands[given.contract][given.right_operand()];
-  out.in_place = right.is_direct() && !given.n.empty() && right.access.strides[given.n.back()] == 1;
+  out.panels = is_in_panels(group, given, out.dot, turn ? kWidestPanel : kMostVectors * lanes);
+  const std::optional<InPlace> right = right_in_place(group, given);
+  out.in_place = right && !given.n.empty() && right->access.strides[given.n.back()] == 1;
+  out.computed = right && right->computed;
+  out.right_size = size_of(
+      group.nodes[right ? right->access.input : group.nodes[given.contract].operands[given.right_operand()]].dtype);
   out.direct = given.operands[given.contract][1 - given.right_operand()].is_direct();
   if (out.dot) {
     out.left_words = has_words(given, given.operands[given.contract][1 - given.right_operand()], *out.dot);
@@ -130,15 +121,15 @@ bool fits_columns(const Extents& e, int64_t nv, const Machine& machine) {
   return e.outer_columns > 1 ? vectors % nv == 0 : (vectors + tiles - 1) / tiles == nv;
 }
 
-int64_t right_bytes(const Extents& e, int64_t bytes) {
-  return e.columns * e.outer_columns * e.depth * bytes;
+int64_t right_bytes(const Extents& e) {
+  return e.columns * e.outer_columns * e.depth * e.right_size;
 }
 
 // Whether the right operand is always prefetched: one of several panels, which is a weight, that does not fit the first
 // cache. A program of many kernels finds it in memory. A search calls one kernel again and again, finds the weight in a
 // cache, and sees neither the gain there nor a loss.
-bool must_prefetch(const Extents& e, const Machine& machine, int64_t bytes) {
-  return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e, bytes) > machine.l1_bytes;
+bool must_prefetch(const Extents& e, const Machine& machine) {
+  return e.panels && e.outer_columns > 1 && e.depth > kShortestFetch && right_bytes(e) > machine.l1_bytes;
 }
 
 // Elements of a thread's scratch.
@@ -181,7 +172,7 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
     if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
-  if (s[kPrefetch] < kShortestFetch && must_prefetch(e, machine, bytes)) return false;
+  if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
   if (scratch_of(s, e) * bytes > kScratchLimit) return false;
   const int64_t tasks = s[kRowTasks] * s[kColumnTasks];
   if (tasks > 1 && tasks > 4 * s[kThreads]) return false;
@@ -208,12 +199,14 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const bool many = e.outer >= threads;  // batch elements enough for the threads
   const int64_t column_tasks = many ? 1 : first(kColumnTasks, threads);
   const int64_t row_tasks = many || column_tasks >= threads ? 1 : first(kRowTasks, threads);
-  const int64_t pack_b = (e.rows <= 32 && e.right_words) || e.panels ? 0 : 1;
+  // Work on panels is repeated for few rows only.
+  const bool few = e.rows <= 32 && e.right_words;
+  const int64_t pack_b = few || e.turned || (e.panels && !e.computed) ? 0 : 1;
   // Operands that are larger than the second cache come from memory in a program of many kernels, and late.
-  const bool is_large = right_bytes(e, bytes) > machine.l2_bytes;
+  const bool is_large = right_bytes(e) > machine.l2_bytes;
   const bool copies = e.once && !(e.left_image && e.direct);
   const bool left = e.turned || e.left_image;  // what is copied, if anything is
-  const bool ahead = must_prefetch(e, machine, bytes) || (e.in_place && pack_b == 0 && (left || !e.once) && is_large);
+  const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
   for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
                                {8, 3},
@@ -239,9 +232,7 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                      {kNv, vectors(nv)},
                      {kKc, kc},
                      {kNc, nc < split_extent(e) ? nc : 0},
-                     {kPackB, e.turned          ? 0
-                              : e.once && !left ? 1
-                                                : pack_b},
+                     {kPackB, e.once && !left ? 1 : pack_b},
                      {kPackA, e.left_words || (e.turned && e.once) ? 0 : 1},
                      {kRowTasks, row_tasks},
                      {kColumnTasks, column_tasks},
@@ -325,7 +316,7 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
       axis(kKc, {0, 1024, 768, 512, 256}, [&](int64_t k) { return k == 0 || k < e.depth; }),
       axis(kNc, {0, 768, 192},
            [&](int64_t n) { return n == 0 || any([&](const Extents& w) { return n < split_extent(w); }); }),
-      e.panels                           ? axis(kPackB, {0})
+      e.panels && !e.computed            ? axis(kPackB, {0})
       : e.right_words || ways.size() > 1 ? axis(kPackB, {1, 0})
                                          : axis(kPackB, {1}),
       e.left_words || ways.size() > 1 ? axis(kPackA, {0, 1}) : axis(kPackA, {1}),

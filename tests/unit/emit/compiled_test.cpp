@@ -16,6 +16,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/narrow_products.h"
 
 namespace wl {
 namespace {
@@ -136,6 +137,21 @@ TEST(Compiled, RandomProductsOfWordsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(60)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const auto group = parse(testing::random_product(seed));
+    ASSERT_TRUE(group.ok()) << group.status();
+    add_group(checks, *group, targets, 2, tally, seed);
+    if (HasFatalFailure()) return;
+  }
+  expect_right(checks);
+}
+
+TEST(Compiled, RandomProductsOfNarrowElementsMeanTheirGraphs) {
+  const uint64_t first = testing::test_seed(20261129);
+  const std::vector<std::string> targets = testing::runnable_targets();
+  CompiledChecks checks("compiled_narrow");
+  Tally tally;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const auto group = parse(testing::random_narrow_product(seed));
     ASSERT_TRUE(group.ok()) << group.status();
     add_group(checks, *group, targets, 2, tally, seed);
     if (HasFatalFailure()) return;

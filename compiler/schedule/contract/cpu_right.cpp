@@ -1,0 +1,91 @@
+// How the micro-kernel of a contraction reads its right operand, and what it fetches ahead.
+#include <utility>
+
+#include "compiler/schedule/contract/cpu.h"
+
+namespace wl {
+
+// The number of a turn of the loops over k within a packed block.
+Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
+  Affine out;
+  for (size_t i = 0; i < k_atoms_.size(); ++i) out = sum(turns[i], out, i == 0 ? 1 : turns_of(i));
+  return out;
+}
+
+void CpuContract::read(const Side& side, TileId result, Slice from) {
+  out_.push(dot_ && !side.packed ? words_instr(result, operand_dtype(side), std::move(from))
+                                 : load_instr(result, std::move(from)));
+}
+
+TileId CpuContract::read_right(const RowTile& row_tile, const Panels& panels, const Place& at,
+                               const std::vector<Affine>& turns, bool last) {
+  if (b_.computed) return compute_right(row_tile, panels, at, last);
+  const TileId b = out_.tile(read_dtype(b_), {1, panels.width}, lanes_ > 1 ? 1 : -1, lanes_,
+                             b_.packed ? std::vector<std::vector<Affine>>() : column_bound(panels, at));
+  Slice from;
+  if (image_ && !rows_are_pixels()) {
+    from.buffer = b_.buffer;
+    from.offset = sum(column_of(panels), tap_in_image(turns));
+    from.strides = {0, 1};
+  } else if (b_.packed) {
+    from.buffer = b_.buffer;
+    from.offset = sum(flat_ ? column_of(panels) : affine(panel_var_, depth() * nr_), turn_in_block(turns), pitch_);
+    from.strides = {0, 1};
+  } else {
+    from = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  }
+  if (schedule_[kPrefetch] > 0 && !b_.packed && !k_atoms_.empty()) {
+    fetch_next(row_tile, panels, at, last);
+    fetch_ahead(b, from);  // beside its load, whose loop over vectors it shares
+  }
+  read(b_, b, std::move(from));
+  return b;
+}
+
+// The same of an operand that is computed, in each tile of rows again, from what lies in memory.
+TileId CpuContract::compute_right(const RowTile& row_tile, const Panels& panels, const Place& at, bool last) {
+  TileExpr expr{group_, domain_, out_,    at, -1, column_atom_, 1, panels.width, lanes_, column_bound(panels, at),
+                false,  {},      nullptr, {}};
+  const absl::StatusOr<TileId> value = expr.operand(domain_.contract, b_.position);
+  WL_CHECK(value.ok(), "an operand that is read in place: ", value.status().message());
+  if (schedule_[kPrefetch] > 0) {
+    fetch_next(row_tile, panels, at, last);
+    for (const Instr& instr : expr.code)
+      if (instr.op == InstrOp::kLoad && instr.slice.buffer == out_.input_buffer(b_.access.input))
+        fetch_ahead(instr.result, instr.slice);
+  }
+  out_.push_all(std::move(expr.code));
+  return *value;
+}
+
+// Rows of the right operand come to the first cache so many turns before tile `b` is read from them, at `from`.
+void CpuContract::fetch_ahead(TileId b, const Slice& from) {
+  size_t innermost = k_atoms_.size() - 1;
+  while (innermost > 0 && turns_of(innermost) == 1) --innermost;
+  const int64_t elements = step_of(innermost) * b_.access.strides[k_atoms_[innermost]];
+  Slice ahead = from;
+  ahead.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
+  out_.push(prefetch_instr(b, std::move(ahead), 1));
+}
+
+// While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
+// comes to the second cache, one line of each of its rows with each tile. `at`: the row of the panel that is read;
+// last: of the last block.
+void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
+  constexpr int64_t kLineBytes = 64;
+  const DType dtype = group_.nodes[b_.access.input].dtype;
+  const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;
+  const bool by_depth = schedule_[kRowTilesOutermost] == 1;
+  if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || tiles_ * outer_rows_per_block_ < lines) return;
+  if (by_depth ? last : panels.count == 1) return;
+  if (by_depth)
+    at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));
+  else
+    place_panel(panels, at, 1);
+  const TileId of = out_.tile(dtype, {1, line}, lanes_ > 1 ? 1 : -1, lanes_);
+  Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
+  if (lines > 1) next.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
+  out_.push(prefetch_instr(of, std::move(next), 2));
+}
+
+}  // namespace wl

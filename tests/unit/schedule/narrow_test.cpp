@@ -1,0 +1,96 @@
+// Products whose right operand is computed from narrow elements where it lies, or packed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/schedule/contract/in_place.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/narrow_products.h"
+
+namespace wl {
+namespace {
+
+using testing::machine_with;
+using testing::parsed;
+
+bool packs(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.buffers, [](const KernelBuffer& buffer) { return buffer.name.starts_with("b_"); });
+}
+
+// So many rows times a weight of f16 in two panels of 64 columns.
+Graph product_of_panels(int rows, const std::string& dtype = "f16") {
+  return parsed(cat("graph {\n  %0 = input \"x\" : f32[", rows, ",200] normal(0,1)\n  %1 = input \"w\" : ", dtype,
+                    "[2,200,64] normal(0,1)\n  %2 = cast %1 : f32[2,200,64]\n",
+                    "  %3 = contract %0 %2 \"mk,pkq->mpq\" : f32[", rows, ",2,64]\n  output \"y\" %3\n}\n"));
+}
+
+TEST(Narrow, RandomProductsMeanTheirGraphs) {
+  int kernels = 0, in_place = 0, packed = 0;
+  const uint64_t first = testing::test_seed(20261128);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(150)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::random_narrow_product(seed));
+    for (const char* target : {"cpu:avx512", "cpu:generic"}) {
+      const Machine machine = machine_with(std::string_view(target));
+      const auto domain = analyze(group, machine);
+      ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+      if (domain->cls != LoopClass::kContract) continue;
+      const Space space = space_of(group, *domain, machine).value();
+      std::vector<Point> points = {space.seeds[0]};
+      for (const Point& point : testing::sample_points(space, 4)) points.push_back(point);
+      testing::expect_meanings(group, *domain, space, machine, points, &kernels,
+                               [&](const Kernel& kernel, const Point& point) {
+                                 (packs(kernel) ? packed : in_place) += 1;
+                                 const auto again = parse_kernel(print(kernel));
+                                 ASSERT_TRUE(again.ok()) << again.status();
+                                 EXPECT_EQ(*again, kernel) << space.text(point);
+                               });
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels, %d that pack, %d that do not\n", kernels, packed, in_place);
+  if (testing::scaled(150) >= 50) {
+    EXPECT_GT(in_place, 20);
+    EXPECT_GT(packed, 20);
+  }
+}
+
+// What few rows read is not copied, what many read is copied once, unless the search finds otherwise.
+TEST(Narrow, FewRowsWidenAWeightWhereItLies) {
+  const Machine machine = machine_with(std::string_view("cpu:avx512"));
+  for (const int rows : {8, 100}) {
+    const Graph group = product_of_panels(rows);
+    const Domain domain = analyze(group, machine).value();
+    const Space space = space_of(group, domain, machine).value();
+    const Kernel kernel = lower(group, domain, space.schedule(space.seeds[0]), machine).value();
+    EXPECT_EQ(packs(kernel), rows == 100) << print(kernel);
+    bool both[2] = {};
+    space.enumerate([&](const Point& point) {
+      const Schedule schedule = space.schedule(point);
+      both[schedule[kPackB]] = true;
+      // It comes from memory unless it is packed.
+      EXPECT_EQ(schedule[kPrefetch] > 0, schedule[kPackB] == 0) << space.text(point);
+      return !::testing::Test::HasFailure();
+    });
+    EXPECT_TRUE(both[0] && both[1]) << rows;
+  }
+}
+
+// Work that takes longer than to load a copy is done once.
+TEST(Narrow, WorkThatIsDoneInPlaceIsLittle) {
+  const Machine machine = machine_with(std::string_view("cpu:avx512"));
+  const auto computed = [&](const std::string& work) {
+    const Graph group = parsed(
+        cat("graph {\n  %0 = input \"x\" : f32[8,20]\n  %1 = input \"w\" : f32[2,20,64]\n  %2 = ", work,
+            " %1 : f32[2,20,64]\n  %3 = contract %0 %2 \"mk,pkq->mpq\" : f32[8,2,64]\n", "  output \"y\" %3\n}\n"));
+    const auto right = right_in_place(group, analyze(group, machine).value());
+    return right && right->computed;
+  };
+  EXPECT_TRUE(computed("abs"));
+  EXPECT_FALSE(computed("exp"));
+}
+
+}  // namespace
+}  // namespace wl
