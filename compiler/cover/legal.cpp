@@ -2,11 +2,26 @@
 
 #include <algorithm>
 
+#include "compiler/plan/reads.h"
+
 namespace wl {
 namespace {
 
 constexpr int kCheapPrologue = 2;  // kCheapWork for an operand of a contraction, whose elements are read more than once
 constexpr int64_t kLongReduction = 1 << 16;
+
+// Whether an operand of the contraction is made of narrower elements along the depth, as a weight that is converted or
+// dequantised is. Storing it would move more bytes than computing it again reads.
+bool is_widened(const Graph& group, const Domain& domain, int position) {
+  const Node& operand = group.nodes[group.nodes[domain.contract].operands[position]];
+  bool widened = false;
+  for (const Access& read : reads_of(domain, domain.contract, position)) {
+    if (std::ranges::none_of(domain.reduced, [&](AtomId atom) { return read.strides[atom] != 0; })) continue;
+    if (size_of(group.nodes[read.input].dtype) >= size_of(operand.dtype)) return false;
+    widened = true;
+  }
+  return widened;
+}
 
 }  // namespace
 
@@ -18,13 +33,18 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
     if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
-    int prologue = 0;
+    int prologue = 0, along_depth = 0;  // that of values which move along the depth
     for (NodeId id = domain.contract; id >= 0; --id) {
       if (!before[id]) continue;
       for (NodeId operand : group.nodes[id].operands) before[operand] = 1;
-      if (id != domain.contract && !domain.operands[id].empty()) prologue += info(group.nodes[id].op).cost;
+      if (id == domain.contract || domain.operands[id].empty()) continue;
+      const int cost = info(group.nodes[id].op).cost;
+      prologue += cost;
+      if (std::ranges::any_of(domain.varies[id], [&](AtomId atom) { return holds(domain.reduced, atom); }))
+        along_depth += cost;
     }
-    return prologue <= kCheapPrologue;
+    return prologue <= kCheapPrologue ||
+           (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));
   }
   if (domain.cls != LoopClass::kMap && extent_of(domain, domain.parallel) < machine.threads &&
       extent_of(domain, domain.reduced) > kLongReduction &&

@@ -153,6 +153,21 @@ TEST(Cover, ExpensiveWorkIsNotRepeatedAndCheapWorkIs) {
   EXPECT_EQ(greedy(graph_of(text("exp"))).groups.size(), 2u);
 }
 
+// A weight of bytes is dequantised where it is read, one of floats is scaled once.
+TEST(Cover, WorkThatWidensAWeightIsRepeated) {
+  for (const DType dtype : {DType::i8, DType::f32}) {
+    Builder b;
+    const Shape shape = {64, 96};
+    NodeId w = b.input("w", dtype, shape);
+    if (dtype != DType::f32) w = b.cast(w, DType::f32);
+    const NodeId zero = b.broadcast_to(b.cast(b.input("zero", DType::i8, {96}), DType::f32), shape);
+    const NodeId scale = b.broadcast_to(b.input("scale", DType::f32, {96}), shape);
+    b.output("y", b.contract(b.input("x", DType::f32, {32, 64}), b.mul(b.sub(w, zero), scale), "mk,kn->mn"));
+    const Graph graph = b.finish().value();
+    EXPECT_EQ(greedy(graph).groups.size(), dtype == DType::i8 ? 1u : 2u) << name_of(dtype);
+  }
+}
+
 TEST(Cover, PathsThatRejoinDoNotMakeACycle) {
   // x -> a -> column sum -> b(a, sum): the sum cannot be in a kernel with rows of a and b.
   const Graph graph = graph_of(R"(graph {
