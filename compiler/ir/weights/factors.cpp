@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/ir/build.h"
+#include "compiler/ir/weights/narrow.h"
 
 namespace wl {
 
@@ -146,13 +147,15 @@ class FactorMover {
     return std::nullopt;
   }
 
-  // Multiplies the factor into an operand that is known before the run and has all axes of the factor.
+  // Multiplies the factor into an operand that is known before the run and has all axes of the factor. A weight that
+  // every run widens stays narrow, and the factor where it is.
   std::optional<NodeId> into_operand(const Node& node, const Factor& factor) {
     const auto einsum = parse_einsum(node.text);
     if (!einsum.ok()) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
       if (!precomputable_[weight] || graph_.nodes[weight].dtype != node.dtype) continue;
+      if (widened(graph_, precomputable_, weight, [&](NodeId id) { return uses_[id] == 1; })) continue;
       const std::string& letters = side == 0 ? einsum->a : einsum->b;
       std::vector<int64_t> axes;
       for (int64_t axis : factor.axes) {

@@ -9,13 +9,14 @@
 #include "compiler/ir/evaluator.h"
 #include "compiler/ir/rules/rules.h"
 #include "compiler/ir/weights/factors.h"
+#include "compiler/ir/weights/narrow.h"
 #include "compiler/ir/weights/panels.h"
 
 namespace wl {
 namespace {
 
 // How many times as large as its operands a value is at least that is not stored in panels. Padding the taps of a
-// transposed convolution stays below; a quantised weight that is made float again does not.
+// transposed convolution stays below.
 constexpr int64_t kTooLarge = 2;
 
 // Cuts a graph between the values that are known before the run and those that are not.
@@ -29,51 +30,39 @@ class Cutter {
         read_(graph.nodes.size()),
         largest_(graph.nodes.size(), -1),
         run_time_(graph.nodes.size()),
-        cut_(graph.nodes.size()) {}
+        cut_(graph.nodes.size()),
+        copy_(graph.nodes.size(), -1) {}
 
   absl::StatusOr<WeightFolding> run() {
     mark();
     for (NodeId input : graph_.inputs()) names_.insert(graph_.nodes[input].text);
-    WeightFolding result;
-    Builder to;
-    std::vector<NodeId> copy(graph_.nodes.size(), -1);
-    const auto read_folded = [&](FoldedWeight folded, NodeId from) -> absl::StatusOr<NodeId> {
-      WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[from]].fill));
-      const Node& value = folded.from.nodes[folded.from.outputs[0].node];
-      const NodeId input = to.input(folded.name, value.dtype, value.shape, std::move(fill));
-      result.weights.push_back(folded.name);
-      result.folded.push_back(std::move(folded));
-      return input;
-    };
     for (NodeId i = 0; i < static_cast<NodeId>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[i];
       if (cut_[i]) {
-        WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(i));
-        WL_ASSIGN_OR_RETURN(copy[i], read_folded(std::move(folded), i));
+        WL_ASSIGN_OR_RETURN(copy_[i], read_folded(i, {}));
       } else if (const auto found = in_panels_.find(i); found != in_panels_.end()) {
-        const auto& [side, panels] = found->second;
-        // All products that read the weight read it in these panels.
-        const NodeId weight = node.operands[side];
-        if (copy[weight] < 0) {
-          WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(weight, &panels));
-          WL_ASSIGN_OR_RETURN(copy[weight], read_folded(std::move(folded), weight));
-        }
-        NodeId operands[2] = {copy[node.operands[0]], copy[node.operands[1]]};
-        operands[1 - side] = to.reshape(operands[1 - side], panels.other);
-        copy[i] = to.reshape(to.contract(operands[0], operands[1], panels.einsum), node.shape);
+        WL_ASSIGN_OR_RETURN(copy_[i], product_of_panels(node, found->second));
       } else if (run_time_[i] || (node.op == Op::input && !precomputable_[i])) {
         Node own = node;
-        for (NodeId& operand : own.operands) operand = copy[operand];
-        copy[i] = to.add_node(std::move(own));
-        if (node.op == Op::input && precomputable_[i]) result.weights.push_back(node.text);
+        for (NodeId& operand : own.operands) operand = copy_[operand];
+        copy_[i] = to_.add_node(std::move(own));
+        if (node.op == Op::input && precomputable_[i]) result_.weights.push_back(node.text);
       }
     }
-    for (const Output& output : graph_.outputs) to.output(output.name, copy[output.node]);
-    WL_ASSIGN_OR_RETURN(result.graph, to.finish());
-    return result;
+    for (const Output& output : graph_.outputs) to_.output(output.name, copy_[output.node]);
+    WL_ASSIGN_OR_RETURN(result_.graph, to_.finish());
+    return std::move(result_);
   }
 
  private:
+  // How a product reads an operand in panels. What is stored is the operand, or a narrower weight that every run
+  // widens.
+  struct InPanels {
+    int side;
+    WeightPanels panels;
+    NodeId stored;
+  };
+
   void mark() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
@@ -99,23 +88,30 @@ class Cutter {
       run_time_[i] = run_time_[i] || (!precomputable_[i] && class_of(graph_.nodes[i].op) != OpClass::kLeaf);
       if (!run_time_[i]) continue;
       const int side = side_in_panels(static_cast<NodeId>(i));
-      for (int at = 0; at < static_cast<int>(graph_.nodes[i].operands.size()); ++at) {
-        const NodeId operand = graph_.nodes[i].operands[at];
-        if (at != side) (pays(operand) ? cut_ : run_time_)[operand] = true;
-      }
+      for (int at = 0; at < static_cast<int>(graph_.nodes[i].operands.size()); ++at)
+        if (at != side) read_in_run(graph_.nodes[i].operands[at]);
     }
   }
+
+  void read_in_run(NodeId id) { (pays(id) ? cut_ : run_time_)[id] = true; }
 
   // Which operand a product of the run reads in panels, if any, which in_panels_ then has; otherwise -1.
   int side_in_panels(NodeId id) {
     const Node& node = graph_.nodes[id];
     if (panels_.empty() || node.op != Op::contract) return -1;
+    const bool words =
+        sum_of_dot(graph_.nodes[node.operands[0]].dtype, graph_.nodes[node.operands[1]].dtype).has_value();
     for (int side = 0; side < 2; ++side) {
       const NodeId weight = node.operands[side];
-      if (!precomputable_[weight] || graph_.bytes(weight) >= kTooLarge * read_[weight]) continue;
+      if (!precomputable_[weight]) continue;
+      const auto wide = words ? std::nullopt : widened(graph_, precomputable_, weight, [&](NodeId at) {
+        return std::ranges::count_if(users_[at], [&](NodeId user) { return !is_folded(user); }) == 1;
+      });
+      if (!wide && graph_.bytes(weight) >= kTooLarge * read_[weight]) continue;
       std::optional<WeightPanels> panels = panels_of(graph_, node, side, panels_);
-      if (!panels || !only_in(*panels, weight)) continue;
-      in_panels_.emplace(id, std::pair(side, *std::move(panels)));
+      if (!panels || !(wide || only_in(*panels, weight))) continue;
+      if (wide) std::ranges::for_each(wide->beside, [&](NodeId value) { read_in_run(value); });
+      in_panels_.emplace(id, InPanels{side, *std::move(panels), wide ? wide->narrow : weight});
       return side;
     }
     return -1;
@@ -150,8 +146,56 @@ class Cutter {
     return precomputable_[id] && cls != OpClass::kLeaf && cls != OpClass::kView && graph_.bytes(id) <= read_[id];
   }
 
-  // The weight `id`, in panels if there are any.
-  absl::StatusOr<FoldedWeight> fold(NodeId id, const WeightPanels* panels = nullptr) {
+  absl::StatusOr<NodeId> product_of_panels(const Node& node, const InPanels& in) {
+    const NodeId weight = node.operands[in.side];
+    // All products that read the weight read it in these panels.
+    if (copy_[weight] < 0) {
+      Node split = {.op = Op::reshape, .shape = in.panels.split};
+      Node order = {.op = Op::transpose, .ints = in.panels.order};
+      for (const int64_t axis : in.panels.order) order.shape.push_back(in.panels.split[axis]);
+      WL_ASSIGN_OR_RETURN(copy_[weight], viewed(weight, in.stored, {std::move(split), std::move(order)}));
+    }
+    NodeId operands[2] = {copy_[node.operands[0]], copy_[node.operands[1]]};
+    operands[1 - in.side] = to_.reshape(operands[1 - in.side], in.panels.other);
+    return to_.reshape(to_.contract(operands[0], operands[1], in.panels.einsum), node.shape);
+  }
+
+  // A value after these reshapes and transposes, made of the weight `stored`, which is stored after all of them.
+  absl::StatusOr<NodeId> viewed(NodeId id, NodeId stored, std::vector<Node> views) {
+    const Node& node = graph_.nodes[id];
+    if (id == stored) return read_folded(id, views);
+    if (node.op == Op::constant) return to_.constant(node.value, node.dtype, views.back().shape);
+    if (node.op == Op::reshape || node.op == Op::transpose) {
+      views.insert(views.begin(), node);
+      return viewed(node.operands[0], stored, std::move(views));
+    }
+    if (class_of(node.op) == OpClass::kElementwise) {
+      Node own = node;
+      own.shape = views.back().shape;
+      for (NodeId& operand : own.operands) {
+        WL_ASSIGN_OR_RETURN(operand, viewed(operand, stored, views));
+      }
+      return to_.add_node(std::move(own));
+    }
+    NodeId value = copy_[id];
+    for (const Node& view : views)
+      value = view.op == Op::reshape ? to_.reshape(value, view.shape) : to_.transpose(value, view.ints);
+    return value;
+  }
+
+  // Reads a value that is stored after these views.
+  absl::StatusOr<NodeId> read_folded(NodeId id, const std::vector<Node>& views) {
+    WL_ASSIGN_OR_RETURN(FoldedWeight folded, fold(id, views));
+    WL_ASSIGN_OR_RETURN(Fill fill, fill_of(folded, graph_.nodes[largest_[id]].fill));
+    const Node& value = folded.from.nodes[folded.from.outputs[0].node];
+    const NodeId input = to_.input(folded.name, value.dtype, value.shape, std::move(fill));
+    result_.weights.push_back(folded.name);
+    result_.folded.push_back(std::move(folded));
+    return input;
+  }
+
+  // The value `id` after these views, which are those of panels if there are any.
+  absl::StatusOr<FoldedWeight> fold(NodeId id, const std::vector<Node>& views) {
     std::map<NodeId, NodeId> number;  // numbers of nodes in the new graph, by number in the old one
     std::vector<NodeId> open = {id};
     while (!open.empty()) {
@@ -167,17 +211,13 @@ class Cutter {
       for (NodeId& operand : folded.from.nodes.back().operands) operand = number.at(operand);
     }
     NodeId result = number.at(id);
-    if (panels != nullptr) {
-      Node split = folded.from.nodes[result];
-      const DType dtype = split.dtype;
-      split = {.op = Op::reshape, .dtype = dtype, .shape = panels->split, .operands = {result}};
-      Node order = {.op = Op::transpose, .dtype = dtype, .operands = {result + 1}, .ints = panels->order};
-      for (const int64_t axis : panels->order) order.shape.push_back(panels->split[axis]);
-      result = static_cast<NodeId>(folded.from.nodes.size()) + 1;
-      folded.from.nodes.push_back(std::move(split));
-      folded.from.nodes.push_back(std::move(order));
+    for (Node view : views) {
+      view.dtype = graph_.nodes[id].dtype;
+      view.operands = {result};
+      result = static_cast<NodeId>(folded.from.nodes.size());
+      folded.from.nodes.push_back(std::move(view));
     }
-    const std::string stem = cat(graph_.nodes[largest_[id]].text, panels != nullptr ? ":panels" : ":folded");
+    const std::string stem = cat(graph_.nodes[largest_[id]].text, views.empty() ? ":folded" : ":panels");
     folded.name = stem;
     for (int copy = 2; !names_.insert(folded.name).second; ++copy) folded.name = cat(stem, copy);
     folded.from.outputs = {{folded.name, result}};
@@ -204,12 +244,15 @@ class Cutter {
   const Graph& graph_;
   const std::vector<int64_t>& panels_;  // columns of panels
   const std::vector<bool> precomputable_;
-  std::map<NodeId, std::pair<int, WeightPanels>> in_panels_;  // products that read this operand in these panels
-  std::vector<std::vector<NodeId>> users_;                    // of every value; an output's has -1 too
-  std::vector<int64_t> read_;         // for every precomputable value, the bytes of the weights it reads
-  std::vector<NodeId> largest_;       // the largest weight that each precomputable value reads
-  std::vector<bool> run_time_, cut_;  // values that every run computes; values that are stored
-  std::set<std::string> names_;       // names of all inputs
+  std::map<NodeId, InPanels> in_panels_;    // by product
+  std::vector<std::vector<NodeId>> users_;  // of every value; an output's has -1 too
+  std::vector<int64_t> read_;               // for every precomputable value, the bytes of the weights it reads
+  std::vector<NodeId> largest_;             // the largest weight that each precomputable value reads
+  std::vector<bool> run_time_, cut_;        // values that every run computes; values that are stored
+  std::set<std::string> names_;             // names of all inputs
+  Builder to_;                              // the graph that every run computes
+  std::vector<NodeId> copy_;                // there, the number of every value that it has
+  WeightFolding result_;
 };
 
 }  // namespace

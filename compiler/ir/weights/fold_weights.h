@@ -37,8 +37,9 @@ struct WeightFolding {
 
 // `weights`: names of inputs of `graph`. A value that would be larger than its operands is not folded, nor is a view of
 // one weight, which costs nothing. `panels`: columns of panels, of which a weight gets the first that divide its own;
-// none: weights keep their order. Panels may be larger than a weight, but less than twice as large. A weight is put
-// into panels if nothing reads it in another order, so that it is there once. Fails only if the graph is invalid.
+// none: weights keep their order. Panels may be larger than a weight, but less than twice as large. A weight of narrow
+// elements that a product reads wider is put into panels as it is, and every run widens it. A weight is put into panels
+// if nothing reads it in another order, so that it is there once. Fails only if the graph is invalid.
 absl::StatusOr<WeightFolding> fold_weights(const Graph& graph, const std::vector<std::string>& weights,
                                            const std::vector<int64_t>& panels = {});
 

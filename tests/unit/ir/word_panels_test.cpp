@@ -4,15 +4,15 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/ir/weights/fold_weights.h"
+#include "tests/unit/ir/folding.h"
 
 namespace wl {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::kPanels;
 using ::testing::Not;
-
-const std::vector<int64_t> kPanels = {64, 32, 48};
 
 WeightFolding folded(const std::string& text) {
   return fold_weights(parse(text).value(), {"w"}, kPanels).value();

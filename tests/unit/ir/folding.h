@@ -1,0 +1,71 @@
+// Checks of folded weights that several tests share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/eval.h"
+#include "compiler/ir/text.h"
+#include "compiler/ir/weights/fold_weights.h"
+
+namespace wl::testing {
+
+// Columns of panels: those of a target with vectors of 16.
+inline const std::vector<int64_t> kPanels = {64, 32, 48};
+
+inline std::vector<std::string> names_of(const WeightFolding& folding) {
+  std::vector<std::string> names;
+  for (const FoldedWeight& folded : folding.folded) names.push_back(folded.name);
+  return names;
+}
+
+// Reads an element of an input, which is given by name.
+using ByName = std::function<double(const std::string& name, int64_t index)>;
+inline std::vector<Value> values_of(const Graph& graph, const Output& output, const ByName& read) {
+  Query query{output.node, {}};
+  for (int64_t i = 0; i < elements(graph.nodes[output.node].shape); ++i) query.indices.push_back(i);
+  const auto values =
+      evaluate(graph, [&](NodeId input, int64_t index) { return read(graph.nodes[input].text, index); }, {query});
+  EXPECT_TRUE(values.ok()) << values.status();
+  return values.ok() ? (*values)[0] : std::vector<Value>(query.indices.size());
+}
+
+// Checks that the outputs of `graph` and of the folded graph agree.
+inline void expect_same_values(const Graph& graph, const WeightFolding& folding, uint64_t seed) {
+  const InputReader generated = generated_inputs(graph, seed);
+  std::map<std::string, NodeId> inputs;
+  for (NodeId input : graph.inputs()) inputs[graph.nodes[input].text] = input;
+  const ByName original = [&](const std::string& name, int64_t index) { return generated(inputs.at(name), index); };
+  std::map<std::string, std::vector<double>> folded;
+  for (const FoldedWeight& weight : folding.folded) {
+    const DType dtype = weight.from.nodes[weight.from.outputs[0].node].dtype;
+    for (const Value& value : values_of(weight.from, weight.from.outputs[0], original))
+      folded[weight.name].push_back(round_to(dtype, value.value));
+  }
+  const ByName after = [&](const std::string& name, int64_t index) {
+    const auto found = folded.find(name);
+    return found == folded.end() ? original(name, index) : found->second[static_cast<size_t>(index)];
+  };
+  ASSERT_EQ(folding.graph.outputs.size(), graph.outputs.size());
+  for (size_t o = 0; o < graph.outputs.size(); ++o) {
+    ASSERT_EQ(folding.graph.outputs[o].name, graph.outputs[o].name);
+    const std::vector<Value> expected = values_of(graph, graph.outputs[o], original);
+    const std::vector<Value> got = values_of(folding.graph, folding.graph.outputs[o], after);
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      const double bound = got[i].bound + expected[i].bound;
+      if (!std::isfinite(bound) || (std::isnan(got[i].value) && std::isnan(expected[i].value))) continue;
+      if (got[i].value == expected[i].value) continue;
+      ASSERT_LE(std::fabs(got[i].value - expected[i].value), bound) << "element " << i << "\n"
+                                                                    << print(graph) << "\nfolded:\n"
+                                                                    << print(folding.graph);
+    }
+  }
+}
+
+}  // namespace wl::testing
