@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
-#include "compiler/kernel/text_cursor.h"
+#include "compiler/kernel/text/text_cursor.h"
 
 namespace wl {
 

@@ -1,7 +1,7 @@
-#include "compiler/kernel/operand_text.h"
+#include "compiler/kernel/text/operand_text.h"
 
 #include "absl/strings/str_join.h"
-#include "compiler/kernel/expr_text.h"
+#include "compiler/kernel/text/expr_text.h"
 
 namespace wl {
 namespace {

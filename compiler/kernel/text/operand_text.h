@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compiler/kernel/value_text.h"
+#include "compiler/kernel/text/value_text.h"
 
 namespace wl {
 

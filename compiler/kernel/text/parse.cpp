@@ -3,7 +3,7 @@
 #include <map>
 
 #include "absl/strings/escaping.h"
-#include "compiler/kernel/operand_text.h"
+#include "compiler/kernel/text/operand_text.h"
 #include "compiler/kernel/verify.h"
 
 namespace wl {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "compiler/kernel/kernel.h"
-#include "compiler/kernel/text_cursor.h"
+#include "compiler/kernel/text/text_cursor.h"
 
 namespace wl {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_join.h"
-#include "compiler/kernel/operand_text.h"
+#include "compiler/kernel/text/operand_text.h"
 #include "compiler/kernel/verify.h"
 
 namespace wl {

@@ -1,4 +1,4 @@
-#include "compiler/kernel/value_text.h"
+#include "compiler/kernel/text/value_text.h"
 
 #include "absl/strings/str_join.h"
 

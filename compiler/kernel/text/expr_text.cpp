@@ -1,4 +1,4 @@
-#include "compiler/kernel/expr_text.h"
+#include "compiler/kernel/text/expr_text.h"
 
 #include <algorithm>
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 #include "compiler/kernel/layout.h"
-#include "compiler/kernel/text_cursor.h"
+#include "compiler/kernel/text/text_cursor.h"
 
 namespace wl {
 namespace {
