@@ -44,8 +44,8 @@ class Printer {
   void print_async(const Instr& instr, const Place& place);
   void print_team_cross(const Instr& instr);
   void print_team_convert(const Instr& instr);
-  // On machines with lanes: the coordinate along an axis of the first element of a repeat, as an expression.
-  std::string coordinate(const Layout& layout, int axis, int64_t repeat) const;
+  // On machines with lanes: the coordinate along an axis of the first element of a register, as an expression.
+  std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const;
   // The bits of the number of a thread in its team that do not change which elements it holds.
   int64_t replicated(const Layout& layout) const;
   // How many elements of a vector one access may move: they are aligned for all values of the variables.

@@ -18,6 +18,13 @@ int bits_of(int64_t power) {
   return std::countr_zero(static_cast<uint64_t>(power));
 }
 
+// A register that repeats along one axis only.
+std::vector<int64_t> register_along(const Layout& layout, int axis, int64_t repeat) {
+  std::vector<int64_t> out(layout.rank(), 0);
+  out[axis] = repeat;
+  return out;
+}
+
 }  // namespace
 
 const char* Printer::load_name(const Instr& load) {
@@ -67,35 +74,15 @@ void Printer::print_team_head() {
   declared_.back().insert(cat("$", kTeamVar));
 }
 
-std::string Printer::coordinate(const Layout& layout, int axis, int64_t repeat) const {
-  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team)), team_bits = bits_of(kernel_.team);
-  int low = 0;  // of the axis within a coordinate vector
-  for (int a = 0; a < axis; ++a) low += layout.bits[a];
-  struct Run {
-    int from, to, count;  // place bits from.. become coordinate bits to..
-  };
-  std::vector<Run> runs;
+std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const {
+  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team));
+  std::vector<uint64_t> moves(bits_of(kernel_.team), 0);
   int lane = 0, unit = 0;
   for (const Layout::Base& base : layout.bases) {
     const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
-    const uint64_t part = base.vector >> low & ((uint64_t{1} << layout.bits[axis]) - 1);
-    if (position < 0 || part == 0) continue;
-    const int to = std::countr_zero(part);
-    if (!runs.empty() && runs.back().from + runs.back().count == position && runs.back().to + runs.back().count == to) {
-      ++runs.back().count;
-    } else {
-      runs.push_back({position, to, 1});
-    }
+    if (position >= 0) moves.at(position) = layout.part(base, axis);
   }
-  std::vector<std::string> terms;
-  for (const Run& run : runs) {
-    std::string text = run.from == 0 ? "place" : cat("(place >> ", run.from, ")");
-    if (run.from + run.count < team_bits) text = cat("(", text, " & ", (1 << run.count) - 1, ")");
-    terms.push_back(run.to == 0 ? text : cat(text, "*", 1 << run.to));
-  }
-  if (const int64_t first = layout.first_of(axis, repeat); first != 0) terms.push_back(cat(first));
-  if (terms.empty()) return "0";
-  return terms.size() == 1 ? terms[0] : cat("(", absl::StrJoin(terms, " + "), ")");
+  return spell_bits("place", moves, static_cast<uint64_t>(layout.first_of(axis, repeat)));
 }
 
 int64_t Printer::replicated(const Layout& layout) const {
@@ -153,9 +140,8 @@ void Printer::print_team_instr(const Instr& instr) {
     place.element.clear();
     place.left.clear();
     for (int axis = 0; axis < layout.rank(); ++axis) {
-      place.element.push_back(coordinate(layout, axis, place.repeat[axis]));
-      const int64_t last = layout.first_of(axis, place.repeat[axis]) + layout.reach(axis);
-      if (static_extent(space, axis) && last < layout.shape[axis]) continue;
+      place.element.push_back(coordinate(layout, axis, place.repeat));
+      if (static_extent(space, axis) && layout.last_of(axis, place.repeat) < layout.shape[axis]) continue;
       if (!place.left.empty() || (layout.lanes() > 1 && axis != layout.vector_axis()))
         return fail("a tile of lanes is bounded along one axis, that of its vectors");
       place.left = cat("wl_left(", extent(space, axis), " - ", place.element[axis], ")");
@@ -230,7 +216,9 @@ void Printer::print_async(const Instr& instr, const Place& place) {
 void Printer::print_team_convert(const Instr& instr) {
   const Layout &from = tile_of(instr.args[0]).layout, &to = tile_of(instr.result).layout;
   bool stays = to.lanes() == 1 && from.rank() == to.rank();
-  for (int axis = 0; axis < to.rank() && stays; ++axis) stays = coordinate(from, axis, 0) == coordinate(to, axis, 0);
+  const std::vector<int64_t> first(from.rank(), 0);
+  for (int axis = 0; axis < to.rank() && stays; ++axis)
+    stays = coordinate(from, axis, first) == coordinate(to, axis, first);
   const int along = from.vector_axis(), lanes = from.lanes();
   if (!stays || along < 0)
     return fail("a convert among lanes makes elements of a thread's vectors registers, and moves nothing else");
@@ -240,12 +228,13 @@ void Printer::print_team_convert(const Instr& instr) {
     for (int axis = to.rank() - 1; axis >= 0; --axis) {
       repeat[axis] = rest % to.repeats(axis);
       rest /= to.repeats(axis);
-      int64_t at = to.first_of(axis, repeat[axis]);
+      int64_t at = to.first_of(axis, register_along(to, axis, repeat[axis]));
       if (axis == along) {
         lane = at % lanes;
         at -= lane;
       }
-      while (source[axis] < from.repeats(axis) && from.first_of(axis, source[axis]) != at) ++source[axis];
+      while (source[axis] < from.repeats(axis) && from.first_of(axis, register_along(from, axis, source[axis])) != at)
+        ++source[axis];
       if (source[axis] == from.repeats(axis)) return fail("a convert among lanes between layouts that do not nest");
     }
     define(instr.result, element_name(instr.result, repeat),

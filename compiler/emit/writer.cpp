@@ -1,6 +1,7 @@
 #include "compiler/emit/writer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,71 @@
 #include "absl/strings/str_join.h"
 
 namespace wl {
+namespace {
+
+// Neighbouring bits of a variable that move along neighbouring bits: `from`.. become `to`...
+struct Run {
+  int from = 0, to = 0, count = 1;
+  uint64_t mask() const { return ((uint64_t{1} << count) - 1) << to; }
+};
+
+std::vector<Run> runs_of(const std::vector<uint64_t>& moves) {
+  std::vector<Run> out;
+  for (int from = 0; from < static_cast<int>(moves.size()); ++from)
+    for (uint64_t rest = moves[from]; rest != 0; rest &= rest - 1) {
+      const int to = std::countr_zero(rest);
+      const auto before = std::find_if(out.begin(), out.end(), [&](const Run& run) {
+        return run.from + run.count == from && run.to + run.count == to;
+      });
+      if (before == out.end()) {
+        out.push_back({from, to, 1});
+      } else {
+        ++before->count;
+      }
+    }
+  return out;
+}
+
+// Terms that have bits in common, directly or by others.
+struct Overlap {
+  uint64_t mask = 0;
+  std::vector<std::string> terms;
+};
+
+void add_term(std::vector<Overlap>& overlaps, Overlap term) {
+  for (auto it = overlaps.begin(); it != overlaps.end();) {
+    if ((it->mask & term.mask) == 0) {
+      ++it;
+      continue;
+    }
+    term.mask |= it->mask;
+    term.terms.insert(term.terms.begin(), it->terms.begin(), it->terms.end());
+    it = overlaps.erase(it);
+  }
+  overlaps.push_back(std::move(term));
+}
+
+}  // namespace
+
+std::string spell_bits(const std::string& variable, const std::vector<uint64_t>& moves, uint64_t constant) {
+  std::vector<Overlap> overlaps;
+  for (const Run& run : runs_of(moves)) {
+    std::string text = run.from == 0 ? variable : cat("(", variable, " >> ", run.from, ")");
+    if (run.from + run.count < static_cast<int>(moves.size()))
+      text = cat("(", text, " & ", (uint64_t{1} << run.count) - 1, ")");
+    if (run.to != 0) text = cat(text, "*", uint64_t{1} << run.to);
+    add_term(overlaps, {run.mask(), {text}});
+  }
+  std::vector<std::string> sum;
+  for (Overlap& overlap : overlaps) {
+    if (const uint64_t part = constant & overlap.mask; part != 0) overlap.terms.push_back(cat(part));
+    constant &= ~overlap.mask;
+    sum.push_back(overlap.terms.size() == 1 ? overlap.terms[0] : cat("(", absl::StrJoin(overlap.terms, " ^ "), ")"));
+  }
+  if (constant != 0) sum.push_back(cat(constant));
+  if (sum.empty()) return "0";
+  return sum.size() == 1 ? sum[0] : cat("(", absl::StrJoin(sum, " + "), ")");
+}
 
 void Writer::line(std::string_view text) {
   out_.append(2 * static_cast<size_t>(depth_), ' ');

@@ -1,5 +1,6 @@
 #include "compiler/kernel/layout.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace wl {
@@ -16,7 +17,18 @@ uint64_t axis_part(const Layout& layout, int axis, uint64_t vector) {
   return vector >> shift_of(layout, axis) & ((uint64_t{1} << layout.bits[axis]) - 1);
 }
 
+// The axis that an r bit counts for; -1: it moves along none.
+int home_of(const Layout& layout, const Layout::Base& base) {
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    if (layout.part(base, axis) != 0) return axis;
+  return -1;
+}
+
 }  // namespace
+
+uint64_t Layout::part(const Base& base, int axis) const {
+  return axis_part(*this, axis, base.vector);
+}
 
 int64_t Layout::count(char kind) const {
   int64_t n = 1;
@@ -31,7 +43,7 @@ int Layout::vector_axis() const {
   for (const Base& base : bases) {
     if (base.kind != 'v') continue;
     for (int axis = 0; axis < rank(); ++axis)
-      if (axis_part(*this, axis, base.vector) != 0) return axis;
+      if (part(base, axis) != 0) return axis;
   }
   return -1;
 }
@@ -43,33 +55,68 @@ int Layout::lanes() const {
 int64_t Layout::width(int axis) const {
   int64_t n = 1;
   for (const Base& base : bases)
-    if (base.kind != 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+    if (base.kind != 'r' && part(base, axis) != 0) n *= 2;
   return n;
 }
 
 int64_t Layout::repeats(int axis) const {
   int64_t n = outer[axis].kind == 'r' ? outer[axis].count : 1;
   for (const Base& base : bases)
-    if (base.kind == 'r' && axis_part(*this, axis, base.vector) != 0) n *= 2;
+    if (base.kind == 'r' && home_of(*this, base) == axis) n *= 2;
   return n;
 }
 
-int64_t Layout::first_of(int axis, int64_t repeat) const {
+int64_t Layout::first_of(int axis, const std::vector<int64_t>& repeat) const {
   uint64_t at = 0;
+  std::vector<int64_t> rest = repeat;
   for (const Base& base : bases) {
-    const uint64_t part = axis_part(*this, axis, base.vector);
-    if (base.kind != 'r' || part == 0) continue;
-    if (repeat % 2 != 0) at ^= part;
-    repeat /= 2;
+    const int home = base.kind == 'r' ? home_of(*this, base) : -1;
+    if (home < 0) continue;
+    if (rest[home] % 2 != 0) at ^= part(base, axis);
+    rest[home] /= 2;
   }
-  return static_cast<int64_t>(at) + (repeat << bits[axis]);
+  return static_cast<int64_t>(at) + (rest[axis] << bits[axis]);
 }
 
-int64_t Layout::reach(int axis) const {
-  uint64_t most = 0;
+int64_t Layout::last_of(int axis, const std::vector<int64_t>& repeat) const {
+  auto most = static_cast<uint64_t>(first_of(axis, repeat));
   for (const Base& base : bases)
-    if (base.kind != 'r') most |= axis_part(*this, axis, base.vector);
+    if (base.kind != 'r') most |= part(base, axis);
   return static_cast<int64_t>(most);
+}
+
+absl::Status Layout::check() const {
+  int total = 0;
+  for (int axis = 0; axis < rank(); ++axis) {
+    if (outer[axis].kind != 'r') return invalid("outermost repeats that are not registers");
+    total += bits[axis];
+  }
+  std::vector<uint64_t> reduced;  // bases, each without the highest bit of those before it
+  for (const Base& base : bases) {
+    uint64_t rest = base.vector;
+    for (uint64_t known : reduced) rest = std::min(rest, rest ^ known);
+    if (rest != 0) {
+      reduced.push_back(rest);
+    } else if (base.vector != 0) {
+      return invalid("position bits that are not independent");
+    }
+  }
+  if (static_cast<int>(reduced.size()) != total) return invalid("coordinate bits that no position has");
+  for (int axis = 0; axis < rank(); ++axis)
+    if (outer[axis].count << bits[axis] < shape[axis])
+      return invalid("elements along axis ", axis, " that are nowhere");
+  const int axis = vector_axis();
+  uint64_t next = 1;
+  for (const Base& base : bases) {
+    if (base.kind != 'v') continue;
+    if (axis < 0 || part(base, axis) != next || std::popcount(base.vector) != 1)
+      return invalid("vectors whose elements are not neighbours along one axis");
+    next *= 2;
+  }
+  for (const Base& base : bases)
+    if (base.kind != 'v' && axis >= 0 && part(base, axis) % next != 0)
+      return invalid("vectors that do not start at multiples of their length");
+  return absl::OkStatus();
 }
 
 Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, int team, int wave) {

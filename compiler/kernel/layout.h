@@ -6,7 +6,8 @@
 // Text, per axis from the least significant bit, then the outermost repeat:
 //   "[4,1536] dim0=u0 u1; dim1=v0 v1 l0 l1 l2 l3 l4 r0 r1 3r".
 // Bits that move along several coordinate bits, or none, are listed instead: "[4,4] bits [2,2] outer 1r 1r bases v0=1
-// ...". On a CPU v is the SIMD lanes, l and u are empty.
+// ...". A coordinate is the XOR of what the bits of its position move along. On a CPU v is the SIMD lanes, l and u are
+// empty.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +43,21 @@ struct Layout {
   int vector_axis() const;
   // ... and how many lanes there are (1 when there are none).
   int lanes() const;
+  // The coordinate bits of one axis that a base moves along.
+  uint64_t part(const Base& base, int axis) const;
   // Positions along an axis before registers repeat: vector, lane and unit bits.
   int64_t width(int axis) const;
-  // Register repeats along an axis: positions of kind r that move along it; bits first, then the outermost.
+  // Register repeats that count for an axis: r bits first, then the outermost. An r bit that moves along several axes
+  // counts for the first of them, so that one repeat for each axis names one register.
   int64_t repeats(int axis) const;
-  // Along an axis, the coordinate of a repeat where all other bits are zero, and the most that these add to it.
-  int64_t first_of(int axis, int64_t repeat) const;
-  int64_t reach(int axis) const;
+  // The coordinate along an axis of the register with these repeats, one for each axis, where all other position bits
+  // are zero; and a bound that no coordinate along the axis in that register exceeds.
+  int64_t first_of(int axis, const std::vector<int64_t>& repeat) const;
+  int64_t last_of(int axis, const std::vector<int64_t>& repeat) const;
+  // Whether it says of every element where it is: registers alone repeat outermost, the bases that are not replicated
+  // are as many as the coordinate bits and independent over F2, v bits are the lowest bits of one axis, which no other
+  // base reaches, and the positions cover the shape. The error says what it has instead.
+  absl::Status check() const;
   std::string text() const;
 };
 

@@ -6,6 +6,7 @@
 #include "compiler/base/records.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
+#include "compiler/kernel/tile_checks.h"
 
 namespace wl {
 namespace {
@@ -18,7 +19,7 @@ class Verifier {
     if (kernel_.vars.empty() || kernel_.vars[0].kind != Var::Kind::kBlock)
       return invalid("kernel ", kernel_.name, ": variable 0 is not the block");
     WL_RETURN_IF_ERROR(check_buffers(kernel_));
-    WL_RETURN_IF_ERROR(check_tiles());
+    WL_RETURN_IF_ERROR(check_tiles(kernel_));
     WL_RETURN_IF_ERROR(check_teams());
     scope_ = {0};
     if (kernel_.wave > 0) scope_.insert(kTeamVar);
@@ -47,16 +48,6 @@ class Verifier {
     return absl::OkStatus();
   }
 
-  // The layout of a tile uses no more threads than a team has.
-  absl::Status check_lanes(size_t tile) const {
-    int64_t threads = 1;
-    for (const Layout::Base& base : kernel_.tiles[tile].layout.bases)
-      if (base.kind == 'l' || base.kind == 'u') threads *= 2;
-    if (threads > (kernel_.wave == 0 ? 1 : kernel_.team))
-      return absl::InternalError(cat("kernel ", kernel_.name, ": %", tile, " has more lanes than a team"));
-    return absl::OkStatus();
-  }
-
   // On machines with lanes all vectors of a loop have one width, which the printed text names once.
   absl::Status check_vectors(std::span<const Instr> body) const {
     const int width = kernel_.vector_lanes(body);
@@ -65,17 +56,6 @@ class Verifier {
           lanes > 1 && lanes != width)
         return fail(instr, cat("others of its loop have vectors of ", width));
       WL_RETURN_IF_ERROR(check_vectors(instr.body));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status check_tiles() const {
-    for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
-      const Layout& layout = kernel_.tiles[i].layout;
-      const size_t rank = layout.shape.size(), bounds = kernel_.tiles[i].bound.size();
-      if (layout.bits.size() != rank || layout.outer.size() != rank || (bounds != 0 && bounds != rank))
-        return absl::InternalError(cat("kernel ", kernel_.name, ": %", i, " has no layout and bound for every axis"));
-      WL_RETURN_IF_ERROR(check_lanes(i));
     }
     return absl::OkStatus();
   }

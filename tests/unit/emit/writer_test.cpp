@@ -19,5 +19,18 @@ TEST(SpellHorizontal, NamesTheReduction) {
   EXPECT_EQ(spell_horizontal(Op::mul), "wl_hprod");
 }
 
+TEST(SpellBits, AddsPartsWithoutCommonBits) {
+  EXPECT_EQ(spell_bits("v", {}, 0), "0");
+  EXPECT_EQ(spell_bits("v", {1, 2, 4}, 0), "v");
+  EXPECT_EQ(spell_bits("v", {4, 8, 1}, 32), "((v & 3)*4 + (v >> 2) + 32)");
+  EXPECT_EQ(spell_bits("v", {2, 0, 1}, 0), "((v & 1)*2 + (v >> 2))");
+}
+
+TEST(SpellBits, XorsPartsWithCommonBits) {
+  EXPECT_EQ(spell_bits("v", {1, 2, 1}, 0), "((v & 3) ^ (v >> 2))");
+  EXPECT_EQ(spell_bits("v", {1, 2}, 6), "((v ^ 2) + 4)");
+  EXPECT_EQ(spell_bits("v", {3, 8, 1}, 4), "((v & 1)*2 + ((v >> 1) & 1)*8 + ((v & 1) ^ (v >> 2)) + 4)");
+}
+
 }  // namespace
 }  // namespace wl

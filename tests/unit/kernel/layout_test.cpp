@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "tests/unit/kernel/random_layout.h"
+
 namespace wl {
 namespace {
 
@@ -65,7 +67,7 @@ TEST(Layout, CpuLayoutsCoverEveryElementOnce) {
         }
 }
 
-Layout random_layout(std::mt19937_64& random) {
+Layout any_layout(std::mt19937_64& random) {
   const auto below = [&](uint64_t n) { return static_cast<int>(random() % n); };
   Layout layout;
   int total = 0;
@@ -90,7 +92,7 @@ Layout random_layout(std::mt19937_64& random) {
   return layout;
 }
 
-// A grid of threads: every element is in one register of one thread, which first_of and reach locate.
+// A grid of threads: every element is in one register of one thread, which first_of and last_of locate.
 TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
   for (int wave : {4, 8})
     for (int64_t each : {1, 2, 4}) {
@@ -106,10 +108,11 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
               const std::vector<int64_t> at = place_of(layout, "vlur", {v, l, u, r});
               EXPECT_TRUE(seen.insert(at).second) << layout.text();
               const int64_t inner = r % each, down = r / each / 3, across = r / each % 3;
-              EXPECT_LE(layout.first_of(0, inner + down * each), at[0]);
-              EXPECT_GE(layout.first_of(0, inner + down * each) + layout.reach(0), at[0]);
-              EXPECT_LE(layout.first_of(1, across), at[1]);
-              EXPECT_GE(layout.first_of(1, across) + layout.reach(1), at[1]);
+              const std::vector<int64_t> repeat = {inner + down * each, across};
+              for (int axis = 0; axis < 2; ++axis) {
+                EXPECT_LE(layout.first_of(axis, repeat), at[axis]);
+                EXPECT_GE(layout.last_of(axis, repeat), at[axis]);
+              }
               const int64_t place = l + u * layout.count('l');
               EXPECT_EQ(at[1] / 2 % 8, place % 4 + (place / 8 % 2) * 4) << layout.text();
             }
@@ -121,10 +124,49 @@ TEST(Layout, DealtLayoutsCoverEveryElementOnce) {
             "[4,1] bits [2,0] outer 1r 1r bases l0=0 l1=1 u0=2");
 }
 
+// Where bases are XORs too, the repeats of all axes together name every register once, and a position's coordinate is
+// that of its register XOR what its other bits move along.
+TEST(Layout, RepeatsNameRegistersOfAnyLayout) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 1000; ++round) {
+    const Layout layout = testing::random_layout(random, {{int64_t{1} << (round % 5), 24}, 3, 2, round % 3});
+    SCOPED_TRACE(layout.text());
+    ASSERT_TRUE(layout.check().ok()) << layout.check();
+    std::set<std::vector<int64_t>> held;
+    ASSERT_EQ(layout.repeats(0) * layout.repeats(1), layout.count('r'));
+    for (int64_t i = 0; i < layout.repeats(0); ++i)
+      for (int64_t j = 0; j < layout.repeats(1); ++j)
+        for (int64_t place = 0; place < layout.count('l') * layout.count('u') * layout.lanes(); ++place) {
+          const int64_t v = place % layout.lanes(), l = place / layout.lanes() % layout.count('l');
+          const std::vector<int64_t> moved =
+              place_of(layout, "vlur", {v, l, place / layout.lanes() / layout.count('l'), 0});
+          std::vector<int64_t> at;
+          for (int axis = 0; axis < 2; ++axis) {
+            at.push_back(layout.first_of(axis, {i, j}) ^ moved[axis]);
+            ASSERT_LE(at[axis], layout.last_of(axis, {i, j}));
+          }
+          held.insert(at);
+        }
+    EXPECT_EQ(static_cast<int64_t>(held.size()), layout.shape[0] * layout.shape[1]);
+  }
+}
+
+TEST(Layout, CheckSaysWhatIsWrong) {
+  const auto message = [](const char* text) { return parse_layout(text)->check().ToString(); };
+  EXPECT_EQ(message("[4,4] bits [2,2] outer 1r 1r bases v0=1 v1=2 l0=12 l1=4"), "OK");
+  EXPECT_EQ(message("[4] bits [2] outer 1r bases l0=1 l1=0 r0=3"), "OK");
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=1 l1=1 r0=2"), ::testing::HasSubstr("not independent"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases l0=3"), ::testing::HasSubstr("that no position has"));
+  EXPECT_THAT(message("[5] bits [2] outer 1r bases l0=1 l1=2"), ::testing::HasSubstr("axis 0 that are nowhere"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases v0=2 l0=1"), ::testing::HasSubstr("not neighbours"));
+  EXPECT_THAT(message("[4] bits [2] outer 1r bases v0=1 l0=3"), ::testing::HasSubstr("multiples of their length"));
+  EXPECT_THAT(message("[8] dim0=v0 l0 2l"), ::testing::HasSubstr("not registers"));
+}
+
 TEST(Layout, CountsArePositions) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 2000; ++round) {
-    const Layout layout = random_layout(random);
+    const Layout layout = any_layout(random);
     // The numbers of each kind by definition: two values per bit, and the outer repeats.
     int64_t product = 1, counted = 1;
     for (char kind : {'v', 'l', 'u', 'r'}) counted *= layout.count(kind);
@@ -137,7 +179,7 @@ TEST(Layout, CountsArePositions) {
 TEST(Layout, TextReadsBackAnyLayout) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 5000; ++round) {
-    const Layout layout = random_layout(random);
+    const Layout layout = any_layout(random);
     const auto again = parse_layout(layout.text());
     ASSERT_TRUE(again.ok()) << again.status() << "\n" << layout.text();
     ASSERT_EQ(*again, layout) << layout.text() << "\n" << again->text();

@@ -1,0 +1,24 @@
+// Kernels that no lowering makes, made by hand for the simulated GPU, and run there beside the interpreter.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/kernel/kernel.h"
+
+namespace wl::testing {
+
+// A kernel for a row of kTargets that simulates a GPU: `grid` blocks of `teams` teams of `team` threads, nothing in its
+// body, and an input "x" (p0) and an output "y" (p1) of so many elements.
+Kernel kernel_by_hand(const std::string& target, int team, int teams, int64_t grid, DType dtype, int64_t inputs,
+                      int64_t outputs);
+
+// Compiles the kernels together and runs each of them: element i of an input is i. Returns, for each, "" or what the
+// simulator stops it for, or where its outputs are not those of interpret(). `folder` is a name below the tests' own.
+// `change` may put another text in the place of a kernel's.
+using ChangeText = std::function<std::string(size_t kernel, const std::string& text)>;
+std::vector<std::string> simulated_differences(const std::vector<Kernel>& kernels, const std::string& folder,
+                                               const ChangeText& change = nullptr);
+
+}  // namespace wl::testing

@@ -1,0 +1,101 @@
+// Kernels whose tiles have any layout, on the simulated GPU: the printed text has every element where the layout says,
+// whatever bits of a position a coordinate is the XOR of.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "compiler/kernel/builder.h"
+#include "compiler/kernel/verify.h"
+#include "tests/simulated/by_hand.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/kernel/random_layout.h"
+
+namespace wl {
+namespace {
+
+using testing::below;
+using testing::kernel_by_hand;
+using testing::LayoutSpace;
+using testing::random_layout;
+using testing::simulated_differences;
+
+// A tile that lies in memory row by row, for each team from `first` on.
+Slice rows_of(BufferId buffer, const std::vector<int64_t>& shape, int64_t first) {
+  Slice out;
+  out.buffer = buffer;
+  out.offset = fixed(first);
+  out.offset.add(kTeamVar, elements(shape));
+  out.strides.assign(shape.size(), 1);
+  for (size_t axis = shape.size() - 1; axis-- > 0;) out.strides[axis] = out.strides[axis + 1] * shape[axis + 1];
+  return out;
+}
+
+// A team of a machine with lanes, and tiles that fit it.
+struct Place {
+  std::string target;
+  int team = 1, teams = 1;
+  LayoutSpace space;
+};
+
+// With at most so many elements for each thread.
+Place random_place(std::mt19937_64& random, int64_t most) {
+  Place out;
+  const bool wide = below(random, 2) == 0;
+  out.target = wide ? "sim:hip" : "sim:cuda";
+  const int wave_bits = wide ? 6 : 5, team_bits = below(random, 9);
+  out.space.lane_bits = std::min(wave_bits, team_bits);
+  out.space.unit_bits = team_bits - out.space.lane_bits;
+  out.space.vector_bits = below(random, 3);
+  out.team = 1 << team_bits;
+  // A block is at least one wave.
+  out.teams = std::max(1, (1 << wave_bits) / out.team) * (below(random, 3) == 0 ? 2 : 1);
+  do {
+    out.space.shape.clear();
+    for (int axis = 0; axis < 2; ++axis) out.space.shape.push_back((below(random, 4) == 0 ? 3 : 1) << below(random, 6));
+  } while (elements(out.space.shape) > most * out.team);
+  return out;
+}
+
+// One that needs few registers.
+Layout small_layout(std::mt19937_64& random, const LayoutSpace& space, int64_t most) {
+  Layout out = random_layout(random, space);
+  while (out.count('r') * out.lanes() > most) out = random_layout(random, space);
+  return out;
+}
+
+// All kernels are right.
+void expect_right(const std::vector<Kernel>& kernels, const std::string& folder) {
+  int wrong = 0;
+  for (const std::string& message : simulated_differences(kernels, folder))
+    if (!message.empty() && ++wrong <= 3) ADD_FAILURE() << message;
+  EXPECT_EQ(wrong, 0) << "of " << kernels.size() << " kernels";
+}
+
+class Layouts : public testing::Sharded {};
+
+// y = x, through a tile of a random layout, and twice that through an expression.
+TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
+  const auto [first, last] = seeds(160, 20261101);
+  std::vector<Kernel> kernels;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    std::mt19937_64 random(seed);
+    const Place place = random_place(random, 8);
+    const std::vector<int64_t>& shape = place.space.shape;
+    const int64_t size = elements(shape) * place.teams;
+    Kernel kernel = kernel_by_hand(place.target, place.team, place.teams, 1, DType::f32, size, 2 * size);
+    const Layout layout = small_layout(random, place.space, 32);
+    for (int i = 0; i < 2; ++i) kernel.tiles.push_back({DType::f32, layout, {}});
+    kernel.body.push_back(load_instr(0, rows_of(0, shape, 0)));
+    kernel.body.push_back(map_instr(1, Op::add, DType::f32, {0, 0}));
+    kernel.body.push_back(store_instr(0, rows_of(1, shape, 0), false));
+    kernel.body.push_back(store_instr(1, rows_of(1, shape, size), false));
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
+    kernels.push_back(std::move(kernel));
+  }
+  expect_right(kernels, "layouts_elements");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, Layouts, ::testing::Range(0, testing::kShards));
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,89 @@
+// Random layouts that say of every element where it is: position bits in any order, XORs of them, replicated bits.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "compiler/kernel/layout.h"
+
+namespace wl::testing {
+
+// What random layouts of one kernel have in common.
+struct LayoutSpace {
+  std::vector<int64_t> shape;
+  int lane_bits = 0, unit_bits = 0;
+  int vector_bits = 0;      // of the vectors of those that have any
+  bool axes_apart = false;  // no position bit moves along two axes
+};
+
+inline int below(std::mt19937_64& random, int n) {
+  return static_cast<int>(random() % static_cast<uint64_t>(n));
+}
+
+// `count` vectors over as many bits, independent over F2: bits in a random order, in half of the cases added up.
+inline std::vector<uint64_t> random_basis(std::mt19937_64& random, int count) {
+  std::vector<uint64_t> out;
+  for (int i = 0; i < count; ++i) out.push_back(uint64_t{1} << i);
+  std::shuffle(out.begin(), out.end(), random);
+  if (count < 2 || below(random, 2) == 0) return out;
+  for (int turns = below(random, 2 * count) + 1; turns > 0; --turns) {
+    const int a = below(random, count), b = below(random, count);
+    if (a != b) out[a] ^= out[b];
+  }
+  return out;
+}
+
+// A layout of the space: each axis has a random number of its low bits as bases, and repeats beyond them; lanes and
+// waves get as many of the bits as a draw says, the others of them are replicated, and registers have the rest.
+inline Layout random_layout(std::mt19937_64& random, const LayoutSpace& space) {
+  Layout out;
+  out.shape = space.shape;
+  int total = 0;
+  for (int64_t extent : space.shape) {
+    const int low = std::countr_zero(static_cast<uint64_t>(extent));
+    out.bits.push_back(low - below(random, std::min(3, low + 1)));
+    out.outer.push_back({'r', extent >> out.bits.back()});
+    total += out.bits.back();
+  }
+  const int axis = below(random, out.rank());
+  const int vector = below(random, 3) == 0 || out.bits[axis] < space.vector_bits ? 0 : space.vector_bits;
+  std::vector<uint64_t> places, vectors;  // coordinate bits that no vector has, and what other positions move along
+  const auto mix = [&] {
+    for (uint64_t chosen : random_basis(random, static_cast<int>(places.size()))) {
+      vectors.push_back(0);
+      for (size_t i = 0; i < places.size(); ++i)
+        if ((chosen >> i & 1) != 0) vectors.back() ^= places[i];
+    }
+    places.clear();
+  };
+  for (int a = 0, shift = 0; a < out.rank(); shift += out.bits[a++]) {
+    for (int bit = 0; bit < out.bits[a]; ++bit) {
+      if (a == axis && bit < vector) {
+        out.bases.push_back({'v', uint64_t{1} << (shift + bit)});
+      } else {
+        places.push_back(uint64_t{1} << (shift + bit));
+      }
+    }
+    if (space.axes_apart) mix();
+  }
+  mix();
+  std::shuffle(vectors.begin(), vectors.end(), random);
+  for (const auto& [kind, slots] : {std::pair('l', space.lane_bits), std::pair('u', space.unit_bits)}) {
+    std::vector<uint64_t> mine(slots, 0);
+    int used = std::min(slots, static_cast<int>(vectors.size()));
+    if (below(random, 3) == 0) used = below(random, used + 1);
+    for (int i = 0; i < used; ++i) {
+      mine[i] = vectors.back();
+      vectors.pop_back();
+    }
+    std::shuffle(mine.begin(), mine.end(), random);
+    for (uint64_t one : mine) out.bases.push_back({kind, one});
+  }
+  for (uint64_t one : vectors) out.bases.push_back({'r', one});
+  return out;
+}
+
+}  // namespace wl::testing
