@@ -242,20 +242,28 @@ void Printer::print_team_convert(const Instr& instr) {
   }
 }
 
-// Combines within the thread, then over the lanes of the wave by a butterfly, which leaves the result in every lane.
+// Combines within the thread, then, by a butterfly, over the lanes of the wave that move along the axes, which leaves
+// the result in each of them.
 void Printer::print_team_cross(const Instr& instr) {
   const TileId from = instr.args[0];
+  const Layout& layout = tile_of(from).layout;
   const std::string in_thread = spell_horizontal(instr.combine);
-  int lanes = 1;
-  for (const Layout::Base& base : tile_of(from).layout.bases)
-    if (base.kind == 'l' && base.vector != 0) lanes *= 2;
+  int lanes = 0, lane = 1;  // a bit for each
+  for (const Layout::Base& base : layout.bases) {
+    if (base.kind != 'l') continue;
+    for (int axis : instr.axes)
+      if (layout.part(base, axis) != 0) lanes |= lane;
+    lane *= 2;
+  }
   for (int64_t i = 0; i < repeats_of(tile_of(from)); ++i) {
     const std::string value = cat("t", from, "_", i), name = cat("t", instr.result, "_", i);
     define(instr.result, name, lanes_of(from) == 1 ? value : cat(in_thread, "(", value, ")"));
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
+    for (int distance = lane; distance > 0; distance /= 2) {
+      if ((lanes & distance) == 0) continue;
       out_.line(
           cat(name, " = wl_", name_of(instr.combine), "(", name, ", wl_shuffle_xor<", distance, ">(", name, "));"));
-    if (lanes > 1) out_.line(cat("wl_agree<", lanes, ">(", name, ");"));
+    }
+    if (lanes != 0) out_.line(cat("wl_agree<", lanes, ">(", name, ");"));
   }
 }
 

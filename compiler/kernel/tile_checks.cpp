@@ -23,6 +23,61 @@ bool counts_up(const Layout& layout) {
   return true;
 }
 
+std::vector<Layout::Base> bases_of(const Layout& layout, char kind) {
+  std::vector<Layout::Base> out;
+  for (const Layout::Base& base : layout.bases)
+    if (base.kind == kind) out.push_back(base);
+  return out;
+}
+
+// The bases of a kind in two layouts, side by side; where one has fewer, the others are replicated.
+std::vector<std::pair<Layout::Base, Layout::Base>> side_by_side(const Layout& a, const Layout& b, char kind) {
+  std::vector<Layout::Base> mine = bases_of(a, kind), theirs = bases_of(b, kind);
+  const size_t size = std::max(mine.size(), theirs.size());
+  mine.resize(size, {kind, 0});
+  theirs.resize(size, {kind, 0});
+  std::vector<std::pair<Layout::Base, Layout::Base>> out;
+  for (size_t i = 0; i < size; ++i) out.emplace_back(mine[i], theirs[i]);
+  return out;
+}
+
+bool moves_along(const Layout& layout, const Layout::Base& base, const std::vector<int>& axes) {
+  return std::any_of(axes.begin(), axes.end(), [&](int axis) { return layout.part(base, axis) != 0; });
+}
+
+bool alike(const Layout& a, const Layout::Base& in_a, const Layout& b, const Layout::Base& in_b,
+           const std::vector<int>& axes) {
+  return std::all_of(axes.begin(), axes.end(), [&](int axis) { return a.part(in_a, axis) == b.part(in_b, axis); });
+}
+
+// Registers of `by` have the coordinates along `axes` that those of `arg` with the same repeats have; along an axis
+// that does not repeat in `arg`, one register serves all.
+bool registers_alike(const Layout& arg, const Layout& by, const std::vector<int>& axes) {
+  for (int along = 0; along < by.rank(); ++along)
+    for (int64_t step = 1; step < by.repeats(along); step *= 2) {
+      std::vector<int64_t> repeat(by.rank(), 0), own(by.rank(), 0);
+      repeat[along] = step;
+      if (arg.repeats(along) != 1) own[along] = step;
+      for (int axis : axes)
+        if (arg.first_of(axis, own) != by.first_of(axis, repeat)) return false;
+    }
+  return true;
+}
+
+std::vector<int> other_axes(const Layout& layout, const std::vector<int>& axes) {
+  std::vector<int> out;
+  for (int axis = 0; axis < layout.rank(); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) out.push_back(axis);
+  return out;
+}
+
+// One register of `to` for those of `from` that differ along the axes only.
+bool repeats_fit(const Layout& from, const Layout& to, const std::vector<int>& axes, const std::vector<int>& kept) {
+  return std::all_of(axes.begin(), axes.end(), [&](int axis) { return to.repeats(axis) == 1; }) &&
+         std::all_of(kept.begin(), kept.end(), [&](int axis) { return to.repeats(axis) == from.repeats(axis); }) &&
+         registers_alike(to, from, kept);
+}
+
 }  // namespace
 
 absl::Status check_tiles(const Kernel& kernel) {
@@ -39,6 +94,42 @@ absl::Status check_tiles(const Kernel& kernel) {
     if (kernel.wave == 0 && !counts_up(layout)) return fail("registers in an order of its own");
   }
   return absl::OkStatus();
+}
+
+std::string read_problem(const Layout& arg, const Layout& by) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < arg.rank(); ++axis)
+    if (arg.shape[axis] != 1) axes.push_back(axis);
+  for (char kind : {'v', 'l', 'u'})
+    for (const auto& [mine, theirs] : side_by_side(arg, by, kind))
+      if (!alike(arg, mine, by, theirs, axes)) return "threads do not hold the elements that they need";
+  if (arg.lanes() > 1 && arg.lanes() != by.lanes()) return "vectors of another length";
+  return registers_alike(arg, by, axes) ? "" : "registers are not in the order of the result's";
+}
+
+std::string fold_problem(const Layout& from, const Layout& to, const std::vector<int>& axes) {
+  if (to.lanes() != from.lanes()) return "a fold keeps its lanes";
+  const std::vector<int> kept = other_axes(from, axes);
+  for (char kind : {'v', 'l', 'u'})
+    for (const auto& [before, after] : side_by_side(from, to, kind))
+      if (!alike(from, before, to, after, kept) || moves_along(from, before, axes) != moves_along(to, after, axes))
+        return "a fold leaves what differs between threads and vector elements apart";
+  return repeats_fit(from, to, axes, kept) ? "" : "a fold leaves one register of those along its axes";
+}
+
+std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes) {
+  if (to.lanes() != 1) return "a cross leaves no lanes";
+  const std::vector<int> kept = other_axes(from, axes);
+  for (char kind : {'v', 'l', 'u'})
+    for (const auto& [before, after] : side_by_side(from, to, kind)) {
+      const bool crossed = moves_along(from, before, axes);
+      if (crossed && moves_along(from, before, kept)) return "a cross of lanes that move along other axes too";
+      if (kind == 'v' ? !crossed : !alike(from, before, to, after, kept))
+        return "a cross keeps the lanes of other axes";
+      if (moves_along(to, after, axes) != (kind == 'u' && crossed)) return "a cross leaves waves and no lanes";
+    }
+  const bool folded = std::all_of(axes.begin(), axes.end(), [&](int axis) { return from.repeats(axis) == 1; });
+  return folded && repeats_fit(from, to, axes, kept) ? "" : "a cross is of one register along its axes";
 }
 
 }  // namespace wl

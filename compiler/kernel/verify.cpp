@@ -37,6 +37,10 @@ class Verifier {
     return absl::InternalError(cat("kernel ", kernel_.name, ": ", what, ": ", print(kernel_, instr)));
   }
 
+  absl::Status with_problem(const Instr& instr, const std::string& what) const {
+    return what.empty() ? absl::OkStatus() : fail(instr, what);
+  }
+
   absl::Status check_teams() const {
     if (kernel_.wave == 0) return absl::OkStatus();
     const auto power = [](int n) { return n > 0 && (n & (n - 1)) == 0; };
@@ -77,11 +81,12 @@ class Verifier {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i)
       if (a[i] != b[i] && a[i] != 1) return false;
-    return true;
+    return read_problem(kernel_.tiles[from].layout, kernel_.tiles[to].layout).empty();
   }
 
   bool is_tile(TileId id) const { return id >= 0 && id < static_cast<TileId>(kernel_.tiles.size()); }
   const Tile& tile_of(TileId id) const { return kernel_.tiles[id]; }
+  const Layout& layout_of(TileId id) const { return kernel_.tiles[id].layout; }
 
   // What each kind of operand must satisfy.
 
@@ -127,7 +132,9 @@ class Verifier {
       return fail(instr, "what a load gives elsewhere is one tile of its own type");
     return absl::OkStatus();
   }
-  absl::Status operand_index(const Instr&) const { return absl::OkStatus(); }
+  absl::Status operand_index(const Instr& instr) const {
+    return broadcasts(instr.args[0], instr.result) ? absl::OkStatus() : fail(instr, "the index does not broadcast");
+  }
   absl::Status operand_level(const Instr&) const { return absl::OkStatus(); }
   absl::Status operand_expr(const Instr& instr) const {
     if (instr.expr.empty()) return fail(instr, "the map has no expression");
@@ -216,9 +223,7 @@ class Verifier {
 
   absl::Status check_nothing(const Instr&) const { return absl::OkStatus(); }
   absl::Status check_fold(const Instr& instr) const {
-    if (tile_of(instr.result).layout.lanes() != tile_of(instr.args[0]).layout.lanes())
-      return fail(instr, "a fold keeps its lanes");
-    return absl::OkStatus();
+    return with_problem(instr, fold_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));
   }
   absl::Status check_words(const Instr& instr) const {
     return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
@@ -239,8 +244,7 @@ class Verifier {
     return absl::OkStatus();
   }
   absl::Status check_cross(const Instr& instr) const {
-    if (tile_of(instr.result).layout.lanes() != 1) return fail(instr, "a cross leaves no lanes");
-    return absl::OkStatus();
+    return with_problem(instr, cross_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));
   }
   absl::Status check_convert(const Instr& instr) const {
     if (tile_of(instr.result).layout.shape != tile_of(instr.args[0]).layout.shape)

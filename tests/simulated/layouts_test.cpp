@@ -95,6 +95,78 @@ TEST_P(Layouts, ElementsAreWhereTheLayoutSays) {
   expect_right(kernels, "layouts_elements");
 }
 
+// What is left of a layout along `axis`: positions of other kinds than `gone`, numbered from 0 on; along the other axes
+// all positions stay.
+Layout without(const Layout& layout, int axis, std::string_view gone) {
+  const int other = 1 - axis;
+  Layout out;
+  out.shape = layout.shape;
+  out.outer = layout.outer;
+  out.bits = layout.bits;
+  int left = 0;
+  std::vector<std::pair<uint64_t, bool>> kept;  // what a base moves along, and whether that is the axis
+  for (const Layout::Base& base : layout.bases) {
+    const bool along = layout.part(base, axis) != 0;
+    const bool stays = !along || gone.find(base.kind) == std::string_view::npos;
+    if (!stays && base.kind != 'l') continue;
+    out.bases.push_back({base.kind, 0});
+    kept.emplace_back(!stays ? 0 : along ? uint64_t{1} << left++ : layout.part(base, other), stays && along);
+  }
+  out.bits[axis] = left;
+  out.outer[axis] = {'r', 1};
+  out.shape[axis] = int64_t{1} << left;
+  for (size_t i = 0; i < kept.size(); ++i)
+    out.bases[i].vector = kept[i].first << ((kept[i].second ? axis : other) == 0 ? 0 : out.bits[0]);
+  return out;
+}
+
+// Sums along one axis of a tile whose other axis is on lanes too: fold, cross, and, where waves share the axis, one
+// value for each of them.
+TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
+  const auto [first, last] = seeds(160, 20261102);
+  std::vector<Kernel> kernels;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    std::mt19937_64 random(seed);
+    Place place = random_place(random, 8);
+    place.space.axes_apart = true;
+    const std::vector<int64_t>& shape = place.space.shape;
+    const int64_t size = elements(shape) * place.teams;
+    const int axis = below(random, 2);
+    Layout layout = small_layout(random, place.space, 32);
+    while (layout.lanes() > 1 && layout.vector_axis() != axis) layout = small_layout(random, place.space, 32);
+    const Layout partial = without(layout, axis, "r"), waves = without(partial, axis, "vl");
+    Kernel kernel =
+        kernel_by_hand(place.target, place.team, place.teams, 1, DType::f32, size, elements(waves.shape) * place.teams);
+    kernel.tiles = {{DType::f32, layout, {}}, {DType::f32, partial, {}}, {DType::f32, waves, {}}};
+    kernel.body.push_back(load_instr(0, rows_of(0, shape, 0)));
+    kernel.body.push_back(fill_instr(1, 0));
+    kernel.body.push_back(fold_instr(1, 0, Op::add));
+    kernel.body.back().axes = {axis};
+    kernel.body.push_back(cross_instr(2, 1, Op::add));
+    kernel.body.back().axes = {axis};
+    kernel.body.push_back(store_instr(2, rows_of(1, waves.shape, 0), false));
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
+    // The interpreter, against sums along the axis.
+    std::vector<std::vector<double>> buffers(2);
+    for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
+    buffers[1].resize(elements(waves.shape) * place.teams);
+    ASSERT_TRUE(interpret(kernel, buffers).ok());
+    const auto sum_of = [&](const std::vector<double>& of, const std::vector<int64_t>& extents, int64_t kept) {
+      double sum = 0;
+      for (size_t at = 0; at < static_cast<size_t>(elements(extents)); ++at) {
+        const auto i = static_cast<int64_t>(at);
+        if ((axis == 0 ? i % extents[1] : i / extents[1]) == kept) sum += of[at];
+      }
+      return sum;
+    };
+    for (int64_t kept = 0; kept < shape[1 - axis]; ++kept)
+      ASSERT_EQ(sum_of(buffers[1], waves.shape, kept), sum_of(buffers[0], shape, kept)) << seed << "\n"
+                                                                                        << print(kernel);
+    kernels.push_back(std::move(kernel));
+  }
+  expect_right(kernels, "layouts_crosses");
+}
+
 INSTANTIATE_TEST_SUITE_P(Shards, Layouts, ::testing::Range(0, testing::kShards));
 
 }  // namespace

@@ -2,8 +2,8 @@
 WL_FN void wl_barrier() {
   __syncthreads();
 }
-// The simulator looks whether the lanes have the same.
-template <int Lanes, class T>
+// The simulator looks whether lanes whose numbers differ in these bits have the same.
+template <int Bits, class T>
 WL_FN void wl_agree(T) {}
 template <int M, class T>
 WL_FN T wl_shuffle_xor(T x) {

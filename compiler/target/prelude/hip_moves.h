@@ -8,8 +8,8 @@ WL_FN void wl_barrier() {
 WL_FN int wl_permute_lanes(int x, int mask) {
   return __builtin_amdgcn_ds_bpermute((int)(__builtin_amdgcn_workitem_id_x() ^ mask) << 2, x);
 }
-// The simulator looks whether the lanes have the same.
-template <int Lanes, class T>
+// The simulator looks whether lanes whose numbers differ in these bits have the same.
+template <int Bits, class T>
 WL_FN void wl_agree(T) {}
 template <int M, class T>
 WL_FN T wl_shuffle_xor(T x) {

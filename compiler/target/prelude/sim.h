@@ -42,7 +42,7 @@ enum wl_sim_state : unsigned char { kSimRuns, kSimShuffles, kSimWaits, kSimMeets
 struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
-  int line, mask;                   // mask: a negative one asks for the first lane of so many
+  int line, mask;                   // mask: a negative one asks for the lane whose number has no other bits
   int queued, groups;               // copies on their way, and how many groups were committed
   wl_sim_state state;
 };

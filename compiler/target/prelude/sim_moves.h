@@ -191,11 +191,11 @@ template <int M, class T>
 WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
   return wl_sim_exchange(x, M, line);
 }
-template <int Lanes, class T>
+template <int Bits, class T>
 WL_FN void wl_agree(T x, int line = __builtin_LINE()) {
-  const T first = wl_sim_exchange(x, -Lanes, line);
+  const T first = wl_sim_exchange(x, ~Bits, line);
   const bool both_nan = x != x && first != first;
-  if (x != first && !both_nan) wl_sim_fail("lanes differ in the result of a reduction", line, Lanes);
+  if (x != first && !both_nan) wl_sim_fail("lanes differ in a result that they have in common", line, Bits);
 }
 
 // A copy writes when it is sent, as anything may be there from then on, and again when it lands: at the wait that

@@ -5,6 +5,7 @@
 
 #include "compiler/base/fill.h"
 #include "compiler/ir/ops.h"
+#include "compiler/kernel/interp/team_tiles.h"
 #include "compiler/kernel/var_values.h"
 #include "compiler/kernel/verify.h"
 
@@ -45,7 +46,7 @@ double element_of(DType dtype, double word, int index) {
 class Interpreter {
  public:
   Interpreter(const Kernel& kernel, std::vector<std::vector<double>>& globals)
-      : kernel_(kernel), globals_(globals), vars_(kernel) {}
+      : kernel_(kernel), globals_(globals), vars_(kernel), tiles_(kernel) {}
 
   absl::Status run() {
     work_ = empty(Level::kWork);
@@ -57,7 +58,7 @@ class Interpreter {
         std::vector<int> teams(static_cast<size_t>(std::max(1, kernel_.teams)) * kernel_.cluster);
         std::iota(teams.begin(), teams.end(), 0);
         copies_.assign(teams.size(), Groups(1));
-        team_tiles_.assign(teams.size(), std::vector<std::vector<double>>(kernel_.tiles.size()));
+        tiles_.start(teams.size());
         WL_RETURN_IF_ERROR(body(pass.body, teams));
       }
     return absl::OkStatus();
@@ -72,47 +73,32 @@ class Interpreter {
     return out;
   }
 
-  // Calls visit(index per axis, flat) for every element within the tile's bound.
+  using Index = std::span<const int64_t>;  // coordinates, one for each axis
+
+  // Calls visit(coordinates, position) for every position of the tile that is within its bound.
   template <typename Visit>
   absl::Status each(TileId id, Visit visit) const {
     const Tile& tile = kernel_.tiles[id];
-    const std::vector<int64_t>& shape = tile.layout.shape;
-    std::vector<int64_t> limit = shape, index(shape.size(), 0);
+    std::vector<int64_t> limit = tile.layout.shape;
     for (size_t axis = 0; axis < tile.bound.size(); ++axis)
       if (!tile.bound[axis].empty())
-        limit[axis] = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, shape[axis]);
-    const int64_t total = elements(shape);
-    for (int64_t flat = 0; flat < total; ++flat) {
+        limit[axis] = std::clamp<int64_t>(vars_.smallest(tile.bound[axis]), 0, limit[axis]);
+    const TilePlaces& places = tiles_.places(id);
+    for (int64_t at = 0; at < places.size(); ++at) {
+      const Index index = places.index(at);
       bool inside = true;
-      int64_t rest = flat;
-      for (size_t axis = shape.size(); axis-- > 0;) {
-        index[axis] = rest % shape[axis];
-        rest /= shape[axis];
-        inside = inside && index[axis] < limit[axis];
-      }
-      if (inside) WL_RETURN_IF_ERROR(visit(index, flat));
+      for (size_t axis = 0; axis < index.size(); ++axis) inside = inside && index[axis] < limit[axis];
+      if (inside) WL_RETURN_IF_ERROR(visit(index, at));
     }
     return absl::OkStatus();
   }
 
-  // Flat index into a tile whose axes of extent 1 broadcast.
-  int64_t flat_of(TileId id, const std::vector<int64_t>& index) const {
-    const std::vector<int64_t>& shape = kernel_.tiles[id].layout.shape;
-    int64_t flat = 0;
-    for (size_t axis = 0; axis < shape.size(); ++axis) flat = flat * shape[axis] + (shape[axis] == 1 ? 0 : index[axis]);
-    return flat;
-  }
+  std::vector<double>& tile(TileId id) { return tiles_.tile(id); }
 
-  std::vector<double>& tile(TileId id) {
-    team_tiles_[now_][id].resize(elements(kernel_.tiles[id].layout.shape), std::numeric_limits<double>::quiet_NaN());
-    return team_tiles_[now_][id];
-  }
-
-  absl::StatusOr<double*> cell(const Instr& instr, const std::vector<int64_t>& index, int64_t extra) {
+  absl::StatusOr<double*> cell(const Instr& instr, Index index, int64_t extra) {
     return cell(instr, instr.slice, index, extra);
   }
-  absl::StatusOr<double*> cell(const Instr& instr, const Slice& slice, const std::vector<int64_t>& index,
-                               int64_t extra) {
+  absl::StatusOr<double*> cell(const Instr& instr, const Slice& slice, Index index, int64_t extra) {
     int64_t at = vars_.value(slice.offset) + extra;
     for (size_t axis = 0; axis < index.size(); ++axis) at += slice.strides[axis] * index[axis];
     const BufferId id = slice.buffer;
@@ -127,7 +113,7 @@ class Interpreter {
     return &data[at];
   }
 
-  bool holds(const Instr& instr, const std::vector<int64_t>& index) const {
+  bool holds(const Instr& instr, Index index) const {
     return std::all_of(instr.guards.begin(), instr.guards.end(), [&](const SliceGuard& guard) {
       int64_t at = vars_.value(guard.at);
       for (size_t axis = 0; axis < index.size(); ++axis) at += guard.strides[axis] * index[axis];
@@ -135,14 +121,14 @@ class Interpreter {
     });
   }
 
-  double evaluate(const Instr& instr, const std::vector<int64_t>& index) {
+  double evaluate(const Instr& instr, int64_t at) {
     scratch_values_.clear();
     for (const ExprNode& node : instr.expr) {
       double operand[3] = {};
       for (int k = 0; k < 3; ++k)
         if (node.operands[k] >= 0) operand[k] = scratch_values_[node.operands[k]];
       double result = node.value;
-      if (node.kind == ExprNode::Kind::kArg) result = tile(instr.args[node.arg])[flat_of(instr.args[node.arg], index)];
+      if (node.kind == ExprNode::Kind::kArg) result = tiles_.held(instr.args[node.arg], instr.result, at);
       if (node.kind == ExprNode::Kind::kOp)
         result = result_of(node.op, node.dtype, instr.expr[node.operands[0]].dtype, operand[0], operand[1], operand[2]);
       scratch_values_.push_back(result);
@@ -160,44 +146,45 @@ class Interpreter {
     const std::vector<double> other = instr.args.empty() ? std::vector<double>() : tile(instr.args[0]);
     const double value = round_to(kernel_.tiles[instr.result].dtype, instr.value);
     std::vector<double>& result = tile(instr.result);
-    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+    return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       if (!holds(instr, index)) {
-        result[flat] = instr.args.empty() ? value : other[flat];
+        result[at] = instr.args.empty() ? value : other[at];
         return absl::OkStatus();
       }
       WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
-      result[flat] = *from;
+      result[at] = *from;
       return absl::OkStatus();
     });
   }
 
   absl::Status store(const Instr& instr) {
-    return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
-      if (!holds(instr, index)) return absl::OkStatus();
+    return each(instr.args[0], [&](Index index, int64_t at) -> absl::Status {
+      if (!tiles_.places(instr.args[0]).stores(at) || !holds(instr, index)) return absl::OkStatus();
       WL_ASSIGN_OR_RETURN(double* to, cell(instr, index, 0));
-      *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[flat]);
+      *to = round_to(kernel_.buffers[instr.slice.buffer].dtype, tile(instr.args[0])[at]);
       return absl::OkStatus();
     });
   }
 
   absl::Status map(const Instr& instr) {
     std::vector<double> result = tile(instr.result);
-    WL_RETURN_IF_ERROR(each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-      result[flat] = evaluate(instr, index);
+    WL_RETURN_IF_ERROR(each(instr.result, [&](Index, int64_t at) {
+      result[at] = evaluate(instr, at);
       return absl::OkStatus();
     }));
-    team_tiles_[now_][instr.result] = std::move(result);
+    tile(instr.result) = std::move(result);
     return absl::OkStatus();
   }
 
+  // Within each thread, and each element of its vectors.
   absl::Status fold(const Instr& instr) {
-    const Layout& from = kernel_.tiles[instr.args[0]].layout;
+    const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
-    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) index[axis] %= from.width(axis);
-      double& to = result[flat_of(instr.result, index)];
-      to = combine(instr.combine, kernel_.tiles[instr.result].dtype, to, input[flat]);
+    return each(instr.args[0], [&](Index, int64_t at) {
+      const int64_t number = from.folded(from.register_of(at), instr.axes);
+      double& sum = result[to.at(from.thread_of(at), number, at % from.vector())];
+      sum = combine(instr.combine, kernel_.tiles[instr.result].dtype, sum, input[at]);
       return absl::OkStatus();
     });
   }
@@ -205,23 +192,23 @@ class Interpreter {
   absl::Status words(const Instr& instr) {
     std::vector<double>& result = tile(instr.result);
     const DType dtype = instr.elements[0];
-    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
+    return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       std::vector<double> elements;
       for (int i = 0; i < elements_of_word(dtype); ++i) {
         WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, i));
         elements.push_back(*from);
       }
-      result[flat] = word_of(dtype, elements);
+      result[at] = word_of(dtype, elements);
       return absl::OkStatus();
     });
   }
 
   absl::Status join(const Instr& instr) {
     std::vector<double>& result = tile(instr.result);
-    return each(instr.result, [&](const std::vector<int64_t>&, int64_t flat) {
+    return each(instr.result, [&](Index, int64_t at) {
       std::vector<double> elements;
-      for (TileId arg : instr.args) elements.push_back(tile(arg)[flat]);
-      result[flat] = word_of(instr.elements[0], elements);
+      for (TileId arg : instr.args) elements.push_back(tile(arg)[at]);
+      result[at] = word_of(instr.elements[0], elements);
       return absl::OkStatus();
     });
   }
@@ -229,68 +216,71 @@ class Interpreter {
   absl::Status dot(const Instr& instr) {
     const DType sum = kernel_.tiles[instr.result].dtype;
     std::vector<double>& result = tile(instr.result);
-    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-      const double a = tile(instr.args[0])[flat_of(instr.args[0], index)],
-                   b = tile(instr.args[1])[flat_of(instr.args[1], index)];
+    return each(instr.result, [&](Index, int64_t at) {
+      const double a = tiles_.held(instr.args[0], instr.result, at), b = tiles_.held(instr.args[1], instr.result, at);
       for (int i = 0; i < elements_of_word(instr.elements[0]); ++i) {
         const double product = element_of(instr.elements[0], a, i) * element_of(instr.elements[1], b, i);
-        result[flat] = combine(Op::add, sum, result[flat], product);
+        result[at] = combine(Op::add, sum, result[at], product);
       }
       return absl::OkStatus();
     });
   }
 
+  // Over the elements of a thread's vector, then over the lanes of its wave that differ along the axes.
   absl::Status cross(const Instr& instr) {
-    const Layout& from = kernel_.tiles[instr.args[0]].layout;
+    const TilePlaces &from = tiles_.places(instr.args[0]), &to = tiles_.places(instr.result);
+    const int64_t lanes = from.thread_bits(instr.axes) & (std::max(1, kernel_.wave) - 1);
     const std::vector<double> input = tile(instr.args[0]);
     std::vector<double>& result = tile(instr.result);
-    std::vector<bool> seen(result.size(), false);
-    return each(instr.args[0], [&](std::vector<int64_t> index, int64_t flat) {
-      for (int axis : instr.axes) {
-        const int64_t units = kernel_.tiles[instr.result].layout.width(axis);  // what the waves of a team still hold
-        index[axis] = index[axis] / (from.width(axis) / units) % units;
+    for (int64_t at = 0; at < to.size(); ++at) {
+      const int64_t thread = to.thread_of(at), number = to.register_of(at);
+      bool seen = false;
+      for (int64_t lane = lanes;; lane = (lane - 1) & lanes) {  // every subset of the bits, the highest first
+        for (int64_t v = 0; v < from.vector(); ++v) {
+          const double one = input[from.at(thread ^ lane, number, v)];
+          result[at] = seen ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[at], one) : one;
+          seen = true;
+        }
+        if (lane == 0) break;
       }
-      const int64_t to = flat_of(instr.result, index);
-      result[to] =
-          seen[to] ? combine(instr.combine, kernel_.tiles[instr.result].dtype, result[to], input[flat]) : input[flat];
-      seen[to] = true;
-      return absl::OkStatus();
-    });
+    }
+    return absl::OkStatus();
   }
 
   absl::Status gather(const Instr& instr) {
     std::vector<double>& result = tile(instr.result);
-    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) -> absl::Status {
-      int64_t at = static_cast<int64_t>(tile(instr.args[0])[flat_of(instr.args[0], index)]);
-      if (at < 0) at += instr.gather_extent;
-      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, at * instr.gather_stride));
-      result[flat] = *from;
+    return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
+      auto chosen = static_cast<int64_t>(tiles_.held(instr.args[0], instr.result, at));
+      if (chosen < 0) chosen += instr.gather_extent;
+      WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, chosen * instr.gather_stride));
+      result[at] = *from;
       return absl::OkStatus();
     });
   }
 
   absl::Status fill(const Instr& instr) {
-    const Tile& filled = kernel_.tiles[instr.result];
-    tile(instr.result).assign(elements(filled.layout.shape), round_to(filled.dtype, instr.value));
+    std::vector<double>& result = tile(instr.result);
+    std::fill(result.begin(), result.end(), round_to(kernel_.tiles[instr.result].dtype, instr.value));
     return absl::OkStatus();
   }
 
   absl::Status iota(const Instr& instr) {
     std::vector<double>& result = tile(instr.result);
-    return each(instr.result, [&](const std::vector<int64_t>& index, int64_t flat) {
-      result[flat] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
+    return each(instr.result, [&](Index index, int64_t at) {
+      result[at] = static_cast<double>(vars_.value(instr.slice.offset) + index[instr.axis]);
       return absl::OkStatus();
     });
   }
 
   absl::Status convert(const Instr& instr) {
-    team_tiles_[now_][instr.result] = tile(instr.args[0]);
+    tiles_.spread(instr.result, tiles_.whole(instr.args[0]));
     return absl::OkStatus();
   }
 
   // Until the copy has arrived the place holds NaN.
   absl::Status async_load(const Instr& instr) {
-    return each(instr.args[0], [&](const std::vector<int64_t>& index, int64_t) -> absl::Status {
+    return each(instr.args[0], [&](Index index, int64_t at) -> absl::Status {
+      if (!tiles_.places(instr.args[0]).stores(at)) return absl::OkStatus();
       double value = 0;
       if (holds(instr, index)) {
         WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, 0));
@@ -331,6 +321,7 @@ class Interpreter {
     vars_.set(0, first_ + team / teams);
     if (kernel_.wave > 0) vars_.set(kTeamVar, team % teams);
     now_ = team;
+    tiles_.be(static_cast<size_t>(team));
   }
 
   // Teams take turns at each instruction. With the barriers in place any other order gives the same result.
@@ -371,8 +362,8 @@ class Interpreter {
   VarValues vars_;
   std::vector<std::vector<std::vector<double>>> scratch_;  // by block of the cluster
   std::vector<std::vector<double>> cluster_, work_;
-  int64_t first_ = 0;                                         // block of the cluster that runs
-  std::vector<std::vector<std::vector<double>>> team_tiles_;  // by team
+  int64_t first_ = 0;  // block of the cluster that runs
+  TeamTiles tiles_;
   std::vector<Groups> copies_;  // by team: groups that have not arrived, the last still open
   int now_ = 0;                 // the team that runs
   std::vector<double> scratch_values_;
