@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/emit/exchange.h"
 #include "compiler/emit/stretch.h"
 #include "compiler/emit/writer.h"
 
@@ -44,6 +45,12 @@ class Printer {
   void print_async(const Instr& instr, const Place& place);
   void print_team_cross(const Instr& instr);
   void print_team_convert(const Instr& instr);
+  std::vector<std::string> registers_in(TileId tile, const Registers& registers,
+                                        const std::vector<int64_t>& outermost) const;
+  std::vector<std::string> exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits);
+  void permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed);
+  std::string packed(TileId from, const std::vector<std::string>& elements, DType dtype) const;
+  std::string define_new(const std::string& value);  // returns the name of a new constant
   // On machines with lanes: the coordinate along an axis of the first element of a register, as an expression.
   std::string coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const;
   // The bits of the number of a thread in its team that do not change which elements it holds.

@@ -18,13 +18,6 @@ int bits_of(int64_t power) {
   return std::countr_zero(static_cast<uint64_t>(power));
 }
 
-// A register that repeats along one axis only.
-std::vector<int64_t> register_along(const Layout& layout, int axis, int64_t repeat) {
-  std::vector<int64_t> out(layout.rank(), 0);
-  out[axis] = repeat;
-  return out;
-}
-
 }  // namespace
 
 const char* Printer::load_name(const Instr& load) {
@@ -210,36 +203,6 @@ void Printer::print_async(const Instr& instr, const Place& place) {
   out_.line(cat(head, "wl_async", inside.empty() ? "" : "_in", masked ? "_n" : "", "<", lanes, ", ", width, ">(",
                 address(instr.into, place), ", ", address(instr.slice, place), inside.empty() ? "" : ", ", inside,
                 masked ? cat(", ", place.left) : "", ");"));
-}
-
-// Every thread keeps its elements; those of a vector become registers of their own.
-void Printer::print_team_convert(const Instr& instr) {
-  const Layout &from = tile_of(instr.args[0]).layout, &to = tile_of(instr.result).layout;
-  bool stays = to.lanes() == 1 && from.rank() == to.rank();
-  const std::vector<int64_t> first(from.rank(), 0);
-  for (int axis = 0; axis < to.rank() && stays; ++axis)
-    stays = coordinate(from, axis, first) == coordinate(to, axis, first);
-  const int along = from.vector_axis(), lanes = from.lanes();
-  if (!stays || along < 0)
-    return fail("a convert among lanes makes elements of a thread's vectors registers, and moves nothing else");
-  for (int64_t flat = 0; flat < repeats_of(tile_of(instr.result)); ++flat) {
-    std::vector<int64_t> repeat(to.rank(), 0), source(to.rank(), 0);
-    int64_t rest = flat, lane = 0;
-    for (int axis = to.rank() - 1; axis >= 0; --axis) {
-      repeat[axis] = rest % to.repeats(axis);
-      rest /= to.repeats(axis);
-      int64_t at = to.first_of(axis, register_along(to, axis, repeat[axis]));
-      if (axis == along) {
-        lane = at % lanes;
-        at -= lane;
-      }
-      while (source[axis] < from.repeats(axis) && from.first_of(axis, register_along(from, axis, source[axis])) != at)
-        ++source[axis];
-      if (source[axis] == from.repeats(axis)) return fail("a convert among lanes between layouts that do not nest");
-    }
-    define(instr.result, element_name(instr.result, repeat),
-           cat("wl_part(", element_name(instr.args[0], source), ", ", lane, ")"));
-  }
 }
 
 // Combines within the thread, then, by a butterfly, over the lanes of the wave that move along the axes, which leaves

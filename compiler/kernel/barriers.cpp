@@ -237,6 +237,11 @@ struct Walk {
         copies.emplace_back();
       } else if (row.order == Order::kArrival) {
         arrive(body[i].pending);
+      } else if (goes_through_memory(body[i])) {
+        const auto [store, load] = through_memory(body[i]);
+        visit(store, body, i);
+        pending.clear();  // its own barrier
+        visit(load, body, i);
       } else if (accesses_shared(kernel, body[i])) {
         const Instr instr = body[i];
         visit(instr, body, i);
@@ -267,8 +272,9 @@ bool depends_on_team(const Kernel& kernel, const Affine& affine) {
 }
 
 bool has_barrier(const std::vector<Instr>& body) {
-  return std::any_of(body.begin(), body.end(),
-                     [](const Instr& i) { return info(i.op).is_barrier() || has_barrier(i.body); });
+  return std::any_of(body.begin(), body.end(), [](const Instr& i) {
+    return info(i.op).is_barrier() || goes_through_memory(i) || has_barrier(i.body);
+  });
 }
 
 absl::Status check_loops(const Kernel& kernel, const std::vector<Instr>& body) {

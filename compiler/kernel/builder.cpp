@@ -193,6 +193,15 @@ Instr cross_instr(TileId result, TileId from, Op combine) {
   return along_axis_1(InstrOp::kCross, result, from, combine);
 }
 
+Instr convert_instr(TileId result, TileId from, Slice through) {
+  Instr out;
+  out.op = InstrOp::kConvert;
+  out.result = result;
+  out.args = {from};
+  out.slice = std::move(through);
+  return out;
+}
+
 Instr words_instr(TileId result, DType element, Slice slice) {
   Instr instr = load_instr(result, std::move(slice));
   instr.op = InstrOp::kWords;

@@ -60,8 +60,9 @@ Instr store_instr(TileId value, Slice slice, bool streaming);
 // Brings what a load of a tile like `of` reads to a cache.
 Instr prefetch_instr(TileId of, Slice slice, int level);
 Instr fill_instr(TileId result, double value);
-Instr fold_instr(TileId into, TileId value, Op combine);    // over axis 1
-Instr cross_instr(TileId result, TileId from, Op combine);  // over axis 1
+Instr fold_instr(TileId into, TileId value, Op combine);              // over axis 1
+Instr cross_instr(TileId result, TileId from, Op combine);            // over axis 1
+Instr convert_instr(TileId result, TileId from, Slice through = {});  // a buffer of -1: not through memory
 Instr words_instr(TileId result, DType element, Slice slice);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);

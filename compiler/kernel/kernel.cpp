@@ -26,6 +26,20 @@ TileId space_tile(const Instr& instr) {
   return -1;
 }
 
+bool goes_through_memory(const Instr& instr) {
+  return info(instr.op).has(Operand::through) && instr.slice.buffer >= 0;
+}
+
+std::array<Instr, 2> through_memory(const Instr& convert) {
+  Instr store, load;
+  store.op = InstrOp::kStore;
+  store.args = convert.args;
+  load.op = InstrOp::kLoad;
+  load.result = convert.result;
+  store.slice = load.slice = convert.slice;
+  return {std::move(store), std::move(load)};
+}
+
 int64_t Kernel::bytes_of(const KernelBuffer& buffer) const {
   int64_t bytes = size_of(buffer.dtype);
   for (int64_t extent : buffer.shape) bytes *= extent;

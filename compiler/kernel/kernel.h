@@ -22,6 +22,7 @@
 // instrs.def has the instructions, and says how to add one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -139,6 +140,11 @@ struct Instr {
 
 // The tile whose elements an instruction runs over; -1 where it has none.
 TileId space_tile(const Instr& instr);
+
+// Whether the elements of a convert go through shared memory; then it is this store and, after a barrier of its own,
+// this load.
+bool goes_through_memory(const Instr& instr);
+std::array<Instr, 2> through_memory(const Instr& convert);
 
 inline constexpr VarId kTeamVar = 1;  // on machines with lanes
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/moves.h"
+
 namespace wl {
 namespace {
 
@@ -130,6 +132,18 @@ std::string cross_problem(const Layout& from, const Layout& to, const std::vecto
     }
   const bool folded = std::all_of(axes.begin(), axes.end(), [&](int axis) { return from.repeats(axis) == 1; });
   return folded && repeats_fit(from, to, axes, kept) ? "" : "a cross is of one register along its axes";
+}
+
+std::string convert_problem(const Kernel& kernel, const Instr& convert) {
+  const Layout &from = kernel.tiles[convert.args[0]].layout, &to = kernel.tiles[convert.result].layout;
+  if (from.shape != to.shape) return "a convert keeps the shape";
+  if (kernel.wave == 0 || goes_through_memory(convert)) return "";
+  int bits = 0;
+  for (int axis = 0; axis < from.rank(); ++axis) bits += std::max(from.bits[axis], to.bits[axis]);
+  if (bits > kMostCoordinateBits) return "tiles of too many elements";
+  return within_waves(moves_between(from, to, kernel.team, kernel.wave), kernel.wave)
+             ? ""
+             : "elements that move to another wave go through shared memory";
 }
 
 }  // namespace wl

@@ -23,4 +23,7 @@ std::string fold_problem(const Layout& from, const Layout& to, const std::vector
 // and are gone; lanes of other axes stay where they are, and so do waves.
 std::string cross_problem(const Layout& from, const Layout& to, const std::vector<int>& axes);
 
+// A convert between layouts of one shape. On machines with lanes, no element moves to another wave but through memory.
+std::string convert_problem(const Kernel& kernel, const Instr& convert);
+
 }  // namespace wl

@@ -65,12 +65,18 @@ class Counter {
           vars_.set(instr.var, i);
           body(instr.body);
         }
-      } else if (const InstrInfo& row = info(instr.op); row.accesses_memory()) {
-        const int64_t moved = size(instr, kernel_.tiles[space_tile(instr)]);
-        moved_[instr.slice.buffer] += moved;
-        if (row.stores() && kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += moved;
+      } else if (goes_through_memory(instr)) {
+        for (const Instr& part : through_memory(instr)) count(part);
+      } else if (info(instr.op).accesses_memory()) {
+        count(instr);
       }
     }
+  }
+
+  void count(const Instr& instr) {
+    const int64_t moved = size(instr, kernel_.tiles[space_tile(instr)]);
+    moved_[instr.slice.buffer] += moved;
+    if (info(instr.op).stores() && kernel_.buffers[instr.slice.buffer].level != Level::kShared) stored_ += moved;
   }
 
   const Kernel& kernel_;

@@ -185,6 +185,16 @@ class Verifier {
     if (!in_scope(instr.slice.offset)) return fail(instr, "the start uses a variable that is not in scope");
     return absl::OkStatus();
   }
+  absl::Status operand_through(const Instr& instr) const {
+    if (instr.slice.buffer < 0) return absl::OkStatus();
+    if (kernel_.wave == 0) return fail(instr, "one thread has no elements to move through memory");
+    const auto [store, load] = through_memory(instr);
+    for (const Instr* part : {&store, &load}) WL_RETURN_IF_ERROR(check_slice(*part, part->slice));
+    const KernelBuffer& buffer = kernel_.buffers[instr.slice.buffer];
+    if (buffer.level != Level::kShared || buffer.dtype != tile_of(instr.result).dtype)
+      return fail(instr, "elements move through shared memory of their dtype");
+    return absl::OkStatus();
+  }
   absl::Status operand_trips(const Instr& loop) const {
     if (loop.trips.empty() ||
         !std::all_of(loop.trips.begin(), loop.trips.end(), [&](const Affine& a) { return in_scope(a); }))
@@ -247,9 +257,8 @@ class Verifier {
     return with_problem(instr, cross_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));
   }
   absl::Status check_convert(const Instr& instr) const {
-    if (tile_of(instr.result).layout.shape != tile_of(instr.args[0]).layout.shape)
-      return fail(instr, "a convert keeps the shape");
-    return absl::OkStatus();
+    if (tile_of(instr.result).dtype != tile_of(instr.args[0]).dtype) return fail(instr, "a convert keeps the dtype");
+    return with_problem(instr, convert_problem(kernel_, instr));
   }
   // An asynchronous copy is made of pieces of 4, 8 or 16 bytes (the printer knows which), contiguous at both ends.
   absl::Status check_async(const Instr& instr) const {

@@ -78,6 +78,8 @@ class FactCounter {
         body(instr.body, times * trips);
       } else if (info(instr.op).accesses_memory()) {
         move(instr, times);
+      } else if (goes_through_memory(instr)) {
+        for (const Instr& part : through_memory(instr)) move(part, times);
       } else if (instr.op == InstrOp::kMap) {
         map(instr, times * repeats(kernel_.tiles[instr.result]));
       } else if (instr.op == InstrOp::kDot) {

@@ -2,11 +2,17 @@
 // whatever bits of a position a coordinate is the XOR of.
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <random>
+#include <regex>
 
+#include "compiler/emit/emit.h"
+#include "compiler/kernel/barriers.h"
 #include "compiler/kernel/builder.h"
+#include "compiler/kernel/moves.h"
 #include "compiler/kernel/verify.h"
 #include "tests/simulated/by_hand.h"
+#include "tests/unit/emit/compiled.h"
 #include "tests/unit/fuzz.h"
 #include "tests/unit/kernel/random_layout.h"
 
@@ -165,6 +171,84 @@ TEST_P(Layouts, CrossesCombineTheLanesOfTheirAxis) {
     kernels.push_back(std::move(kernel));
   }
   expect_right(kernels, "layouts_crosses");
+}
+
+// The same elements in one random layout after the other; each of them is stored.
+constexpr int kConverts = 12;
+Kernel convert_kernel(uint64_t seed) {
+  const DType kTypes[] = {DType::f32, DType::f64, DType::i32};
+  std::mt19937_64 random(seed);
+  const Place place = random_place(random, 4);
+  const std::vector<int64_t>& shape = place.space.shape;
+  const int64_t size = elements(shape) * place.teams;
+  const DType dtype = kTypes[below(random, 3)];
+  Kernel kernel = kernel_by_hand(place.target, place.team, place.teams, 1, dtype, size, (kConverts + 1) * size);
+  kernel.buffers.push_back({"moving", dtype, {size}, Level::kShared, false, false, 0});
+  for (TileId tile = 0; tile <= kConverts; ++tile) {
+    kernel.tiles.push_back({dtype, small_layout(random, place.space, 16), {}});
+    if (tile == 0) {
+      kernel.body.push_back(load_instr(0, rows_of(0, shape, 0)));
+    } else {
+      const Moves moves =
+          moves_between(kernel.tiles[tile - 1].layout, kernel.tiles[tile].layout, kernel.team, kernel.wave);
+      const bool through = !within_waves(moves, kernel.wave) || below(random, 8) == 0;
+      kernel.body.push_back(convert_instr(tile, tile - 1, through ? rows_of(2, shape, 0) : Slice()));
+    }
+    kernel.body.push_back(store_instr(tile, rows_of(1, shape, tile * size), false));
+  }
+  insert_barriers(kernel);
+  return kernel;
+}
+
+TEST_P(Layouts, ConvertsKeepTheElements) {
+  const auto [first, last] = seeds(200, 20261103);
+  std::vector<Kernel> kernels;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    Kernel kernel = convert_kernel(seed);
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
+    const int64_t size = elements(kernel.buffers[0].shape), all = elements(kernel.buffers[1].shape);
+    std::vector<std::vector<double>> buffers(2);
+    for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
+    buffers[1].resize(all);
+    ASSERT_TRUE(interpret(kernel, buffers).ok());
+    for (int64_t i = 0; i < all; ++i) ASSERT_EQ(buffers[1][i], static_cast<double>(i % size)) << print(kernel);
+    kernels.push_back(std::move(kernel));
+  }
+  expect_right(kernels, "layouts_converts");
+}
+
+// Errors in the text of moves among threads are found: each kernel has one, of a kind that it can have.
+TEST(BrokenMoves, AreCaught) {
+  const std::vector<std::pair<std::regex, const char*>> breakages = {
+      {std::regex("wl_shuffle_xor<(1|2|4|8)>"), "wl_shuffle_xor<$1 * 2>"},  // another lane
+      {std::regex("wl_shuffle<(\\d+)>\\((.*), (\\(?place.*)\\);"), "wl_shuffle<$1>($2, $3 ^ 1);"},
+      {std::regex("(= \\(place & \\d+\\)) != 0 \\?"), "$1 == 0 ?"},  // another register
+      {std::regex("wl_barrier\\(\\);"), ";"},
+      {std::regex(" \\^ "), " | "},  // of coordinates and lanes
+  };
+  const uint64_t first = testing::test_seed(20261105);
+  const auto wanted = static_cast<size_t>(testing::scaled(64));
+  std::vector<Kernel> kernels;
+  std::vector<std::string> broken;
+  for (uint64_t seed = first; kernels.size() < wanted; ++seed) {
+    const Kernel kernel = convert_kernel(seed);
+    const std::string text = emit(kernel, testing::machine_named(kernel.target))->text;
+    const auto& [what, with] = breakages[seed % breakages.size()];
+    const std::ptrdiff_t places =
+        std::distance(std::sregex_iterator(text.begin(), text.end(), what), std::sregex_iterator());
+    if (places == 0) continue;
+    const auto chosen = std::next(std::sregex_iterator(text.begin(), text.end(), what),
+                                  static_cast<std::ptrdiff_t>(seed * 7919 % static_cast<uint64_t>(places)));
+    kernels.push_back(kernel);
+    broken.push_back(cat(text.substr(0, chosen->position()), chosen->format(with),
+                         text.substr(chosen->position() + chosen->length())));
+  }
+  size_t caught = 0;
+  const std::vector<std::string> messages = simulated_differences(
+      kernels, "layouts_broken", [&](size_t kernel, const std::string&) { return broken[kernel]; });
+  for (const std::string& message : messages) caught += message.empty() ? 0 : 1;
+  std::printf("%zu of %zu caught\n", caught, messages.size());
+  EXPECT_GE(static_cast<double>(caught), 0.8 * static_cast<double>(messages.size()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, Layouts, ::testing::Range(0, testing::kShards));

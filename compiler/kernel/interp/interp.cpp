@@ -273,8 +273,13 @@ class Interpreter {
   }
 
   absl::Status convert(const Instr& instr) {
-    tiles_.spread(instr.result, tiles_.whole(instr.args[0]));
-    return absl::OkStatus();
+    if (!goes_through_memory(instr)) {
+      tiles_.spread(instr.result, tiles_.whole(instr.args[0]));
+      return absl::OkStatus();
+    }
+    const auto [to, from] = through_memory(instr);
+    WL_RETURN_IF_ERROR(store(to));
+    return load(from);
   }
 
   // Until the copy has arrived the place holds NaN.

@@ -191,6 +191,16 @@ struct TextOf<Operand::start> {
 };
 
 template <>
+struct TextOf<Operand::through> {
+  static std::string print(const Kernel& kernel, const Instr& instr) {
+    return instr.slice.buffer < 0 ? "" : cat(" through ", text_of(kernel, instr.slice));
+  }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    return from.in.take("through") ? from.read_slice(instr.slice) : absl::OkStatus();
+  }
+};
+
+template <>
 struct TextOf<Operand::trips> {
   static std::string print(const Kernel& kernel, const Instr& instr) {
     return cat(" ", text_of(kernel, instr.var), " in ", minimum_text(kernel, instr.trips));

@@ -138,13 +138,10 @@ class Transpose {
     const TileId across = out_.tile(dtype, {lanes_, lanes_}, 0, lanes_);
     into.push_back(
         load_instr(across, slice_at(out_.input_buffer(access.input), access, place, domain_.second, domain_.vector)));
-    Instr convert;
-    convert.op = InstrOp::kConvert;
-    convert.result = out_.tile(dtype, {lanes_, lanes_}, 1, lanes_);
-    convert.args = {across};
-    squares_known_.emplace_back(access, convert.result);
-    into.push_back(std::move(convert));
-    return squares_known_.back().second;
+    const TileId along = out_.tile(dtype, {lanes_, lanes_}, 1, lanes_);
+    squares_known_.emplace_back(access, along);
+    into.push_back(convert_instr(along, across));
+    return along;
   }
 
   Instr fetch(const Access& access, const Place& place, AtomId axis0, AtomId axis1, std::vector<int64_t> shape,

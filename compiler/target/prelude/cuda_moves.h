@@ -5,14 +5,23 @@ WL_FN void wl_barrier() {
 // The simulator looks whether lanes whose numbers differ in these bits have the same.
 template <int Bits, class T>
 WL_FN void wl_agree(T) {}
+template <class T, class F>
+WL_FN T wl_with_bits(T x, F shuffle) {
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bit_cast(T, shuffle(__builtin_bit_cast(long long, x)));
+  else if constexpr (sizeof(T) == 4)
+    return __builtin_bit_cast(T, shuffle(__builtin_bit_cast(int, x)));
+  else
+    return (T)shuffle((int)x);
+}
 template <int M, class T>
 WL_FN T wl_shuffle_xor(T x) {
-  if constexpr (sizeof(T) == 8)
-    return __builtin_bit_cast(T, __shfl_xor_sync(0xffffffffu, __builtin_bit_cast(long long, x), M));
-  else if constexpr (sizeof(T) == 4)
-    return __builtin_bit_cast(T, __shfl_xor_sync(0xffffffffu, __builtin_bit_cast(int, x), M));
-  else
-    return (T)__shfl_xor_sync(0xffffffffu, (int)x, M);
+  return wl_with_bits(x, [](auto bits) { return __shfl_xor_sync(0xffffffffu, bits, M); });
+}
+// What a lane has among the N, a power of two, that this one is of.
+template <int N, class T>
+WL_FN T wl_shuffle(T x, int lane) {
+  return wl_with_bits(x, [lane](auto bits) { return __shfl_sync(0xffffffffu, bits, lane, N); });
 }
 template <class T>
 struct wl_shared {

@@ -105,6 +105,10 @@ template <class V>
 constexpr bool wl_bool = wl_same<wl_e<V>, b1> || wl_same<wl_e<V>, bool>;
 template <class A, class B>
 using wl_r = decltype(A() + B());  // of scalars
+template <class V, class... T>
+WL_FN V wl_pack(T... e) {
+  return {{e...}};
+}
 template <class V, class X>
 WL_FN V wl_up(X x) {
   return (V)x;

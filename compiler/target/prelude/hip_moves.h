@@ -5,23 +5,33 @@ WL_FN void wl_barrier() {
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
-WL_FN int wl_permute_lanes(int x, int mask) {
-  return __builtin_amdgcn_ds_bpermute((int)(__builtin_amdgcn_workitem_id_x() ^ mask) << 2, x);
+WL_FN int wl_permute_lanes(int x, int lane) {
+  return __builtin_amdgcn_ds_bpermute(lane << 2, x);
+}
+template <class T>
+WL_FN T wl_take_from(T x, int lane) {
+  if constexpr (sizeof(T) == 8) {
+    const u64 bits = __builtin_bit_cast(u64, x);
+    const u32 low = (u32)wl_permute_lanes((int)(u32)bits, lane),
+              high = (u32)wl_permute_lanes((int)(u32)(bits >> 32), lane);
+    return __builtin_bit_cast(T, (u64)high << 32 | low);
+  } else if constexpr (sizeof(T) == 4) {
+    return __builtin_bit_cast(T, wl_permute_lanes(__builtin_bit_cast(int, x), lane));
+  } else {
+    return (T)wl_permute_lanes((int)x, lane);
+  }
 }
 // The simulator looks whether lanes whose numbers differ in these bits have the same.
 template <int Bits, class T>
 WL_FN void wl_agree(T) {}
 template <int M, class T>
 WL_FN T wl_shuffle_xor(T x) {
-  if constexpr (sizeof(T) == 8) {
-    const u64 bits = __builtin_bit_cast(u64, x);
-    const u32 low = (u32)wl_permute_lanes((int)(u32)bits, M), high = (u32)wl_permute_lanes((int)(u32)(bits >> 32), M);
-    return __builtin_bit_cast(T, (u64)high << 32 | low);
-  } else if constexpr (sizeof(T) == 4) {
-    return __builtin_bit_cast(T, wl_permute_lanes(__builtin_bit_cast(int, x), M));
-  } else {
-    return (T)wl_permute_lanes((int)x, M);
-  }
+  return wl_take_from(x, (int)__builtin_amdgcn_workitem_id_x() ^ M);
+}
+// What a lane has among the N, a power of two, that this one is of.
+template <int N, class T>
+WL_FN T wl_shuffle(T x, int lane) {
+  return wl_take_from(x, ((int)__builtin_amdgcn_workitem_id_x() & ~(N - 1)) | lane);
 }
 // Clang's vectors: of a struct the compiler loads only what is used, in pieces.
 template <int BYTES>

@@ -43,6 +43,7 @@ struct wl_sim_lane {
   void* stack;                      // saved stack pointer
   unsigned long long given, taken;  // what a shuffle gives, and what it gets
   int line, mask;                   // mask: a negative one asks for the lane whose number has no other bits
+  int from;                         // of the wave, where the mask is wl_sim_any
   int queued, groups;               // copies on their way, and how many groups were committed
   wl_sim_state state;
 };
@@ -59,6 +60,7 @@ enum {
   wl_sim_outputs = 16
 };
 enum { wl_sim_flies = 0x4000, wl_sim_copies = 2048 };  // of a thread
+enum { wl_sim_any = 0x10000 };                         // as a mask: every lane says which lane it asks
 struct wl_sim_copy {
   long at;  // in the arena, in bytes
   int size, bytes, group, line;
@@ -162,7 +164,9 @@ static bool wl_sim_shuffle(wl_sim& s) {
     return false;
   }
   for (int i = s.first; i < s.end; ++i) {
-    const int lane = i - s.first, from = first.mask < 0 ? lane & first.mask : (lane ^ first.mask) % WL_WAVE;
+    const int lane = i - s.first, from = first.mask == wl_sim_any ? s.lanes[i].from
+                                         : first.mask < 0         ? lane & first.mask
+                                                                  : (lane ^ first.mask) % WL_WAVE;
     s.lanes[i].taken = s.lanes[s.first + from].given;
   }
   for (int i = s.first; i < s.end; ++i) s.lanes[i].state = kSimRuns;

@@ -191,6 +191,14 @@ template <int M, class T>
 WL_FN T wl_shuffle_xor(T x, int line = __builtin_LINE()) {
   return wl_sim_exchange(x, M, line);
 }
+// What a lane has among the N, a power of two, that this one is of.
+template <int N, class T>
+WL_FN T wl_shuffle(T x, int lane, int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  if (lane < 0 || lane >= N) wl_sim_fail("shuffle from a lane that there is not", line, lane);
+  s.lanes[s.thread].from = (s.thread % WL_WAVE & ~(N - 1)) | lane;
+  return wl_sim_exchange(x, wl_sim_any, line);
+}
 template <int Bits, class T>
 WL_FN void wl_agree(T x, int line = __builtin_LINE()) {
   const T first = wl_sim_exchange(x, ~Bits, line);

@@ -1,0 +1,210 @@
+#include "compiler/emit/exchange.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+uint64_t lowest_bit(uint64_t of) {
+  return of & (~of + 1);
+}
+
+uint64_t sum_of(const std::vector<uint64_t>& moves, uint64_t of) {
+  uint64_t out = 0;
+  for (; of != 0; of &= of - 1) out ^= moves[std::countr_zero(of)];
+  return out;
+}
+
+// Vectors with what each was made of, reduced so that no two have the same lowest bit.
+struct Span {
+  struct Entry {
+    uint64_t value = 0, made_of = 0;
+  };
+  std::vector<Entry> entries;
+
+  // What is left of a vector, and what that is made of.
+  Entry rest_of(Entry entry) const {
+    for (const Entry& known : entries)
+      if ((entry.value & lowest_bit(known.value)) != 0) {
+        entry.value ^= known.value;
+        entry.made_of ^= known.made_of;
+      }
+    return entry;
+  }
+};
+
+// Finds, for a number of lanes, whose register each lane should have, so that in each round no two lanes need different
+// registers of one.
+class Solver {
+ public:
+  Solver(const Moves& moves, int lane_bits)
+      : moves_(moves), lane_bits_(lane_bits), held_(moves.held & ((uint64_t{1} << lane_bits) - 1)) {}
+
+  Exchange run() {
+    for (uint64_t position : moves_.threads) out_.lane.push_back(position & held_);
+    for (uint64_t position : moves_.registers) out_.lane_round.push_back(position & held_);
+    out_.put.assign(moves_.threads.size(), 0);
+    find_same();
+    const std::vector<int> left = use_matching_copies();
+    use_other_copies(left);
+    put_elsewhere();
+    take_turns();
+    find_given();
+    return std::move(out_);
+  }
+
+ private:
+  uint64_t registers_of(uint64_t position) const { return position >> kRegisterBit; }
+
+  // The lanes of the result that would take from one and the same lane, as differences of lanes.
+  void find_same() {
+    for (int bit = 0; bit < lane_bits_; ++bit) {
+      if (moves_.threads[bit] == 0) continue;  // the result is replicated
+      const Span::Entry rest = taken_.rest_of({out_.lane[bit], uint64_t{1} << bit});
+      if (rest.value != 0) {
+        taken_.entries.push_back(rest);
+      } else {
+        same_.push_back(rest.made_of);
+      }
+    }
+  }
+
+  // Tells lanes apart by a bit of their number: one difference that has it is gone, no other has it any more. Returns
+  // that difference, or 0 where none has the bit.
+  uint64_t tell_apart(int bit) {
+    const auto with = std::find_if(same_.begin(), same_.end(), [bit](uint64_t one) { return (one >> bit & 1) != 0; });
+    if (with == same_.end()) return 0;
+    const uint64_t pivot = *with;
+    same_.erase(with);
+    for (uint64_t& other : same_)
+      if ((other >> bit & 1) != 0) other ^= pivot;
+    return pivot;
+  }
+
+  // Lanes with copies of each other's registers: each takes from the copy with its own bit of the lane's number.
+  // Returns the bits that make no difference so.
+  std::vector<int> use_matching_copies() {
+    std::vector<int> left;
+    for (int bit = 0; bit < lane_bits_; ++bit) {
+      if ((held_ >> bit & 1) != 0) continue;
+      if (moves_.threads[bit] != 0 && tell_apart(bit) != 0) {
+        out_.lane[bit] |= uint64_t{1} << bit;
+      } else {
+        left.push_back(bit);
+      }
+    }
+    return left;
+  }
+
+  // The other copies are for any lanes that are still the same; where there are none, each takes from its own.
+  void use_other_copies(const std::vector<int>& copies) {
+    for (int copy : copies) {
+      int bit = copy;
+      if (!same_.empty()) {
+        bit = std::countr_zero(same_.back());
+        tell_apart(bit);
+      }
+      out_.lane[bit] |= uint64_t{1} << copy;
+    }
+  }
+
+  // Lanes that are still the same take for different registers of theirs in one round, and so from different lanes.
+  void put_elsewhere() {
+    while (!same_.empty()) {
+      const auto choice = best_choice();
+      if (!choice) return;
+      const auto [bit, number] = *choice;
+      tell_apart(bit);
+      taken_.entries.push_back(taken_.rest_of({out_.lane_round[number], 0}));
+      out_.put[bit] |= uint64_t{1} << number;
+      out_.lane[bit] ^= out_.lane_round[number];
+    }
+  }
+
+  // A bit of a lane's number, and one of the rounds' that leads to lanes from which none takes yet: if there is such a
+  // pair, one that makes a lane take from itself in round 0, so that the exchange is a butterfly.
+  std::optional<std::pair<int, size_t>> best_choice() const {
+    std::optional<std::pair<int, size_t>> any;
+    for (int bit = 0; bit < lane_bits_; ++bit) {
+      const auto has = [bit](uint64_t one) { return (one >> bit & 1) != 0; };
+      if (std::none_of(same_.begin(), same_.end(), has)) continue;
+      for (size_t number = 0; number < out_.lane_round.size(); ++number) {
+        if (taken_.rest_of({out_.lane_round[number], 0}).value == 0) continue;
+        if ((out_.lane[bit] ^ out_.lane_round[number]) == uint64_t{1} << bit) return std::pair(bit, number);
+        if (!any) any = {bit, number};
+      }
+    }
+    return any;
+  }
+
+  // Where a lane must give more registers than a lane of the result has: lanes take in different rounds.
+  void take_turns() {
+    while (!same_.empty()) {
+      const int bit = std::countr_zero(same_.back());
+      const uint64_t difference = tell_apart(bit);
+      for (auto& [other_bit, other] : turns_)
+        if ((other >> bit & 1) != 0) other ^= difference;
+      turns_.emplace_back(bit, difference);
+    }
+    for (const auto& [bit, difference] : turns_) {
+      out_.put[bit] |= uint64_t{1} << out_.lane_round.size();
+      out_.lane_round.push_back(0);
+    }
+  }
+
+  // From the lane that a register is taken from follows the thread that takes it, and so which register that is.
+  void find_given() {
+    Span takers;
+    for (int bit = 0; bit < lane_bits_; ++bit) {
+      if (std::any_of(turns_.begin(), turns_.end(), [bit](const auto& turn) { return turn.first == bit; })) continue;
+      const Span::Entry rest = takers.rest_of({out_.lane[bit], uint64_t{1} << bit});
+      if (rest.value == 0) continue;
+      const uint64_t pivot = lowest_bit(rest.value);
+      for (Span::Entry& known : takers.entries)
+        if ((known.value & pivot) != 0) {
+          known.value ^= rest.value;
+          known.made_of ^= rest.made_of;
+        }
+      takers.entries.push_back(rest);
+    }
+    const uint64_t real = (uint64_t{1} << moves_.registers.size()) - 1;
+    const auto needed = [&](uint64_t takes) {  // by a thread, in round 0
+      return registers_of(sum_of(moves_.threads, takes) ^ sum_of(moves_.registers, sum_of(out_.put, takes) & real));
+    };
+    out_.give.assign(moves_.threads.size(), 0);
+    for (const Span::Entry& entry : takers.entries)
+      out_.give[std::countr_zero(lowest_bit(entry.value))] = needed(entry.made_of);
+    for (size_t bit = lane_bits_; bit < moves_.threads.size(); ++bit)
+      out_.give[bit] = sum_of(out_.give, out_.lane[bit]) ^ registers_of(moves_.threads[bit]);
+    for (size_t number = 0; number < moves_.registers.size(); ++number)
+      out_.give_round.push_back(sum_of(out_.give, out_.lane_round[number]) ^ registers_of(moves_.registers[number]));
+    for (const auto& [bit, difference] : turns_) out_.give_round.push_back(needed(difference));
+  }
+
+  const Moves& moves_;
+  int lane_bits_;
+  uint64_t held_;  // lanes' bits that change what the argument has there
+  Exchange out_;
+  Span taken_;                                   // the lanes that lanes of the result take from
+  std::vector<uint64_t> same_;                   // differences of lanes that take from the same
+  std::vector<std::pair<int, uint64_t>> turns_;  // those that take in turns, each with a bit that it alone has
+};
+
+}  // namespace
+
+bool Exchange::own_lane(int lane_bits) const {
+  for (size_t bit = 0; bit < lane.size(); ++bit)
+    if (lane[bit] != (static_cast<int>(bit) < lane_bits ? uint64_t{1} << bit : 0)) return false;
+  return true;
+}
+
+Exchange exchange_of(const Moves& moves, int lane_bits) {
+  return Solver(moves, lane_bits).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,137 @@
+// Converts among the threads of a team: registers take other names, lanes of a wave exchange what they hold, and what
+// moves to other waves goes through shared memory.
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_join.h"
+#include "compiler/emit/exchange.h"
+#include "compiler/emit/printer.h"
+
+namespace wl {
+namespace {
+
+// The sum over F2 of what is listed for each bit of a number.
+uint64_t listed_for(const std::vector<uint64_t>& list, uint64_t number) {
+  uint64_t out = 0;
+  for (size_t bit = 0; bit < list.size(); ++bit)
+    if ((number >> bit & 1) != 0) out ^= list[bit];
+  return out;
+}
+
+// One outermost repeat of each axis after the other; false after the last.
+bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count) {
+  for (size_t axis = repeat.size(); axis-- > 0;) {
+    if (++repeat[axis] < count[axis]) return true;
+    repeat[axis] = 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+// The registers of a tile in one outermost repeat of each axis, by their bits; what lies beyond the tile is zero.
+std::vector<std::string> Printer::registers_in(TileId tile, const Registers& registers,
+                                               const std::vector<int64_t>& outermost) const {
+  const Layout& layout = tile_of(tile).layout;
+  std::vector<std::string> out;
+  for (uint64_t bits = 0; bits < uint64_t{1} << registers.bits.size(); ++bits) {
+    const std::vector<int64_t> repeat = registers.repeats(bits, outermost);
+    bool inside = true;
+    for (int axis = 0; axis < layout.rank(); ++axis) inside = inside && repeat[axis] < layout.repeats(axis);
+    if (!inside) {
+      out.push_back(spell_constant(0, tile_of(tile).dtype));
+    } else if (layout.lanes() == 1) {
+      out.push_back(element_name(tile, repeat));
+    } else {
+      out.push_back(cat("wl_part(", element_name(tile, repeat), ", ", registers.element(bits), ")"));
+    }
+  }
+  return out;
+}
+
+std::string Printer::define_new(const std::string& value) {
+  const std::string name = cat("x", temporary_++);
+  out_.line(cat("const auto ", name, " = ", value, ";"));
+  return name;
+}
+
+// Each value becomes the one whose number differs from its own in the bits that are listed for the bits of the thread.
+void Printer::permute(std::vector<std::string>& values, const std::vector<uint64_t>& listed) {
+  for (size_t bit = 0; bit < listed.size(); ++bit) {
+    if (listed[bit] == 0) continue;
+    const std::vector<std::string> before = values;
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = define_new(cat("(place & ", 1 << bit, ") != 0 ? ", before[i ^ listed[bit]], " : ", before[i]));
+  }
+}
+
+// What a thread takes in the rounds that the outermost repeats have, by the bits of the result's registers.
+std::vector<std::string> Printer::exchanged(std::vector<std::string> values, const Exchange& exchange, int lane_bits) {
+  permute(values, exchange.give);
+  std::vector<std::string> taken;
+  for (uint64_t round = 0; round < uint64_t{1} << exchange.give_round.size(); ++round) {
+    const std::string& given = values[listed_for(exchange.give_round, round)];
+    const uint64_t lane = listed_for(exchange.lane_round, round);
+    if (!exchange.own_lane(lane_bits)) {
+      taken.push_back(define_new(
+          cat("wl_shuffle<", 1 << lane_bits, ">(", given, ", ", spell_bits("place", exchange.lane, lane), ")")));
+    } else {
+      taken.push_back(lane == 0 ? given : define_new(cat("wl_shuffle_xor<", lane, ">(", given, ")")));
+    }
+  }
+  permute(taken, exchange.put);
+  return taken;
+}
+
+void Printer::print_team_convert(const Instr& instr) {
+  if (goes_through_memory(instr)) {
+    const auto [store, load] = through_memory(instr);
+    print_team_instr(store);
+    out_.line("wl_barrier();");
+    return print_team_instr(load);
+  }
+  const TileId from = instr.args[0];
+  const Tile& result = tile_of(instr.result);
+  const int lanes = std::min(kernel_.wave, kernel_.team), lane_bits = std::countr_zero(static_cast<unsigned>(lanes));
+  const Moves moves = moves_between(tile_of(from).layout, result.layout, kernel_.team, kernel_.wave);
+  const Exchange exchange = exchange_of(moves, lane_bits);
+  const bool moved =
+      !exchange.own_lane(lane_bits) ||
+      std::any_of(exchange.lane_round.begin(), exchange.lane_round.end(), [](uint64_t lane) { return lane != 0; });
+  const int64_t same = replicated(result.layout) & (lanes - 1);
+  std::map<std::string, std::vector<std::string>> registers;  // by name, the elements of its vector
+  std::vector<int64_t> outermost(result.layout.rank(), 0);
+  do {
+    const std::vector<std::string> taken = exchanged(registers_in(from, moves.from, outermost), exchange, lane_bits);
+    for (uint64_t bits = 0; bits < uint64_t{1} << moves.to.bits.size(); ++bits) {
+      const std::vector<int64_t> repeat = moves.to.repeats(bits, outermost);
+      bool inside = true;
+      for (int axis = 0; axis < result.layout.rank(); ++axis)
+        inside = inside && repeat[axis] < result.layout.repeats(axis);
+      if (!inside) continue;
+      std::vector<std::string>& elements = registers[element_name(instr.result, repeat)];
+      elements.resize(result.layout.lanes());
+      elements[moves.to.element(bits)] = taken[bits];
+      if (moved && same != 0) out_.line(cat("wl_agree<", same, ">(", taken[bits], ");"));
+    }
+  } while (next_repeat(outermost, moves.to.outer));
+  for (int64_t i = 0; i < repeats_of(result); ++i) {
+    const std::string name = cat("t", instr.result, "_", i);
+    const std::vector<std::string>& elements = registers.at(name);
+    define(instr.result, name, elements.size() == 1 ? elements[0] : packed(from, elements, result.dtype));
+  }
+}
+
+// A vector of these elements: that of a register, where they are its own in order.
+std::string Printer::packed(TileId from, const std::vector<std::string>& elements, DType dtype) const {
+  const int lanes = static_cast<int>(elements.size());
+  for (int64_t i = 0; lanes == lanes_of(from) && i < repeats_of(tile_of(from)); ++i) {
+    const std::string name = cat("t", from, "_", i);
+    bool own = true;
+    for (int v = 0; v < lanes; ++v) own = own && elements[v] == cat("wl_part(", name, ", ", v, ")");
+    if (own) return name;
+  }
+  return cat("wl_pack<", spell_type(dtype, lanes), ">(", absl::StrJoin(elements, ", "), ")");
+}
+
+}  // namespace wl
