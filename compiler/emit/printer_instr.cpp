@@ -50,7 +50,11 @@ std::string Printer::index(const Affine& offset, const std::vector<int64_t>& str
 }
 
 std::string Printer::address(const Slice& slice, const Place& place) const {
-  return cat("p", slice.buffer, " + ", index(slice.offset, slice.strides, place));
+  const std::string offset = index(slice.offset, slice.strides, place);
+  const Swizzle& swizzle = kernel_.buffers[slice.buffer].swizzle;
+  if (swizzle == Swizzle()) return cat("p", slice.buffer, " + ", offset);
+  return cat("p", slice.buffer, " + wl_swizzle<", swizzle.bits, ", ", swizzle.base, ", ", swizzle.shift, ">(", offset,
+             ")");
 }
 
 std::string Printer::result_name(const Instr& instr, const Place& place) const {

@@ -32,17 +32,19 @@ bool spread_over_team(const Kernel& kernel, const Layout& layout) {
   return threads == kernel.team;
 }
 
-// The ring buffer that an access goes through: its derived variable, and the size of a slot.
+// The ring buffer that an access goes through: its derived variable, and the size of a slot, out of which no swizzle
+// leads.
 struct Ring {
   const Var* var = nullptr;
   int64_t slot = 0;
 };
 Ring ring_of(const Kernel& kernel, const Slice& slice) {
   const int64_t size = elements(kernel.buffers[slice.buffer].shape);
+  const int64_t reach = kernel.buffers[slice.buffer].swizzle.reach();
   for (const auto& [id, coefficient] : slice.offset.terms) {
     const Var& var = kernel.vars[id];
     if (var.kind == Var::Kind::kDerived && var.div == 1 && var.of.size() == 1 && var.mod > 1 &&
-        coefficient * var.mod == size)
+        coefficient * var.mod == size && coefficient % reach == 0)
       return {&var, coefficient};
   }
   return {};

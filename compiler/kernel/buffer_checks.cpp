@@ -30,6 +30,22 @@ void add_uses(std::span<const Instr> body, size_t& at, std::vector<Lifetime>& li
     }
 }
 
+// Every element has a place of its own in the buffer, as the bits that are XORed into others stay what they are.
+absl::Status check_swizzles(const Kernel& kernel) {
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    const Swizzle& swizzle = buffer.swizzle;
+    if (swizzle == Swizzle()) continue;
+    if (buffer.level != Level::kShared || kernel.wave == 0)
+      return absl::InternalError(
+          cat("kernel ", kernel.name, ": ", buffer.name, " is swizzled, and not shared by lanes"));
+    if (swizzle.bits < 1 || swizzle.base < 0 || swizzle.shift < swizzle.bits || swizzle.base + swizzle.shift > 40 ||
+        elements(buffer.shape) % swizzle.reach() != 0)
+      return absl::InternalError(
+          cat("kernel ", kernel.name, ": the swizzle of ", buffer.name, " leaves places without an element"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_places(const Kernel& kernel) {
   std::vector<Lifetime> lifetimes(kernel.buffers.size());
   size_t at = 0;
@@ -96,7 +112,23 @@ void add_accesses(std::span<const Instr> body, std::set<BufferId>& loads, std::s
 
 absl::Status check_buffers(const Kernel& kernel) {
   WL_RETURN_IF_ERROR(check_places(kernel));
+  WL_RETURN_IF_ERROR(check_swizzles(kernel));
   return check_clusters(kernel);
+}
+
+std::string access_problem(const KernelBuffer& buffer, const Slice& slice, const Tile& tile, int64_t each,
+                           bool indexed) {
+  if (buffer.swizzle == Swizzle()) return "";
+  if (indexed) return "an index into a swizzled buffer";
+  const int axis = tile.layout.vector_axis();
+  const bool vectors = tile.layout.lanes() > 1 && slice.strides[axis] != 0;
+  if (vectors && slice.strides[axis] != each) return "vectors in a swizzled buffer are contiguous";
+  const int64_t together = each * (vectors ? tile.layout.lanes() : 1);
+  bool aligned = together <= int64_t{1} << buffer.swizzle.base && slice.offset.base % together == 0;
+  for (const auto& [var, coefficient] : slice.offset.terms) aligned = aligned && coefficient % together == 0;
+  for (int a = 0; a < tile.layout.rank(); ++a)
+    if (!(vectors && a == axis) && tile.layout.shape[a] > 1) aligned = aligned && slice.strides[a] % together == 0;
+  return aligned ? "" : "vectors in a swizzled buffer are aligned, and no longer than what stays together";
 }
 
 absl::Status check_passes(const Kernel& kernel) {

@@ -6,8 +6,14 @@
 namespace wl {
 
 // Buffers lie at multiples of 64 bytes and share memory only when one is no longer used before the other is first used;
-// a cluster buffer has a part for every block of a cluster.
+// a cluster buffer has a part for every block of a cluster; a swizzle is of shared memory, and one to one.
 absl::Status check_buffers(const Kernel& kernel);
+
+// What is wrong with an access of `each` neighbouring elements for every element of a tile (1, or those of a word); ""
+// where nothing is. In a swizzled buffer a vector stays together: it is contiguous, aligned, and no longer than the
+// runs that the swizzle leaves as they are; an index would be swizzled before it is known.
+std::string access_problem(const KernelBuffer& buffer, const Slice& slice, const Tile& tile, int64_t each,
+                           bool indexed);
 
 // Scratch is stored in the pass that loads it, the workspace in an earlier one, since the blocks of a pass run in any
 // order. Cluster barriers separate the stores to cluster buffers from the loads, and the last load from the block's

@@ -63,6 +63,16 @@ struct Var {
 // along axis 0, as a cluster has blocks; each block stores to its own, in its shared memory, and loads from all.
 enum class Level : uint8_t { kGlobal, kShared, kWork, kCluster };
 
+// An order of a shared buffer's elements without bank conflicts: of every offset, in elements, `bits` bits from bit
+// `base` on are XORed with as many bits that lie `shift` higher, as CuTe's Swizzle<B, M, S> does. 0 bits: none.
+struct Swizzle {
+  int bits = 0, base = 0, shift = 0;
+  bool operator==(const Swizzle&) const = default;
+  int64_t place_of(int64_t offset) const { return offset ^ ((offset >> shift) & (((int64_t{1} << bits) - 1) << base)); }
+  // An aligned run of so many elements stays where it is as a whole.
+  int64_t reach() const { return bits == 0 ? 1 : int64_t{1} << (base + bits); }
+};
+
 struct KernelBuffer {
   std::string name;
   DType dtype = DType::f32;
@@ -71,6 +81,7 @@ struct KernelBuffer {
   bool output = false;      // global only; globals come first, in call order
   bool once = false;        // output: no element is stored twice
   int64_t byte_offset = 0;  // of the others: place in the arena (of a block) or workspace, a multiple of 64
+  Swizzle swizzle = {};     // of shared buffers; slices and their offsets count elements as if there were none
   bool operator==(const KernelBuffer&) const = default;
 };
 

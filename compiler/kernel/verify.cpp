@@ -224,9 +224,12 @@ class Verifier {
     if (slice.buffer < 0 || slice.buffer >= static_cast<BufferId>(kernel_.buffers.size()))
       return fail(instr, "no such buffer");
     if (!in_scope(slice.offset)) return fail(instr, "the address uses a variable that is not in scope");
-    if (static_cast<int>(slice.strides.size()) != tile_of(space_tile(instr)).layout.rank())
+    const Tile& tile = tile_of(space_tile(instr));
+    if (static_cast<int>(slice.strides.size()) != tile.layout.rank())
       return fail(instr, "the slice needs one stride per axis of the tile");
-    return absl::OkStatus();
+    const InstrInfo& row = info(instr.op);
+    const int64_t each = row.has(Operand::element) ? std::max(1, elements_of_word(instr.elements[0])) : 1;
+    return with_problem(instr, access_problem(kernel_.buffers[slice.buffer], slice, tile, each, row.is_indexed()));
   }
 
   // What rows of instrs.def demand beyond that.

@@ -38,7 +38,7 @@ constexpr Target kTargets[] = {
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
-    // block and a unit, units, L2, bytes/ns, features}, {f32 flops/ns, f64, i32}
+    // block and a unit, units, L2, bytes/ns, features, banks if not 32}, {f32 flops/ns, f64, i32}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kF64Functions},
             {200, 1. / 32, 1}),
     gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935, kAmpere},
@@ -64,7 +64,7 @@ constexpr Target kTargets[] = {
     gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, kAsyncCopy},
             {260, 1, 0.2}),
     gpu_row("hip:gfx950", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kAsyncCopy}, {310, 1, 0.2}),
+            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kAsyncCopy, 64}, {310, 1, 0.2}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
     gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512, 0},

@@ -34,6 +34,7 @@ struct Gpu {
   int64_t l2_bytes = 0;
   double bytes_per_ns = 0;  // of device memory
   uint32_t features = 0;    // GpuFeature
+  int banks = 32;           // of shared memory, of 4 bytes each
 };
 
 // How fast multiply-adds are, as the lowering makes them: there are no matrix instructions, and products of floats

@@ -217,6 +217,53 @@ TEST_P(Layouts, ConvertsKeepTheElements) {
   expect_right(kernels, "layouts_converts");
 }
 
+// A tile is copied to a swizzled buffer, by stores or asynchronously, and loaded in another layout. The simulator knows
+// where elements lie, and that vectors are aligned there.
+TEST_P(Layouts, SwizzledBuffersHoldTheElements) {
+  const auto [first, last] = seeds(160, 20261104);
+  std::vector<Kernel> kernels;
+  for (uint64_t seed = first; seed < last; ++seed) {
+    std::mt19937_64 random(seed);
+    Place place = random_place(random, 8);
+    std::vector<int64_t>& shape = place.space.shape;
+    shape = {int64_t{4} << below(random, 3), int64_t{8} << below(random, 3)};
+    if (elements(shape) > int64_t{8} * place.team) shape = {4, 8};
+    const int64_t size = elements(shape) * place.teams;
+    const auto layout = [&] {
+      Layout out = small_layout(random, place.space, 32);
+      while (out.vector_axis() == 0) out = small_layout(random, place.space, 32);
+      return out;
+    };
+    const int bits = 1 + below(random, 2);
+    Kernel kernel = kernel_by_hand(place.target, place.team, place.teams, 1, DType::f32, size, size);
+    kernel.buffers.push_back(
+        {"swizzled", DType::f32, {size}, Level::kShared, false, false, 0, {bits, 2, bits + below(random, 3)}});
+    kernel.tiles = {{DType::f32, layout(), {}}, {DType::f32, layout(), {}}};
+    const Slice x = rows_of(0, shape, 0), shared = rows_of(2, shape, 0);
+    if (below(random, 2) == 0) {
+      Instr copy;
+      copy.op = InstrOp::kAsyncLoad;
+      copy.args = {0};
+      copy.slice = x;
+      copy.into = shared;
+      kernel.body = {copy, commit_instr(), wait_instr(0)};
+    } else {
+      kernel.body = {load_instr(0, x), store_instr(0, shared, false)};
+    }
+    kernel.body.push_back(load_instr(1, shared));
+    kernel.body.push_back(store_instr(1, rows_of(1, shape, 0), false));
+    insert_barriers(kernel);
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
+    std::vector<std::vector<double>> buffers(2);
+    for (int64_t i = 0; i < size; ++i) buffers[0].push_back(static_cast<double>(i));
+    buffers[1].resize(size);
+    ASSERT_TRUE(interpret(kernel, buffers).ok());
+    ASSERT_EQ(buffers[1], buffers[0]) << print(kernel);
+    kernels.push_back(std::move(kernel));
+  }
+  expect_right(kernels, "layouts_swizzles");
+}
+
 // Errors in the text of moves among threads are found: each kernel has one, of a kind that it can have.
 TEST(BrokenMoves, AreCaught) {
   const std::vector<std::pair<std::regex, const char*>> breakages = {

@@ -110,7 +110,7 @@ class Interpreter {
     if (at < 0 || at >= static_cast<int64_t>(data.size()))
       return absl::OutOfRangeError(cat("kernel ", kernel_.name, ": element ", at, " of ", kernel_.buffers[id].name,
                                        ", which has ", data.size(), ": ", print(kernel_, instr)));
-    return &data[at];
+    return &data[kernel_.buffers[id].swizzle.place_of(at)];
   }
 
   bool holds(const Instr& instr, Index index) const {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxWeight = 1000;
+constexpr int64_t kMostSwizzled = 20;  // bits of a swizzle, and how far it looks
 
 class KernelParser {
  public:
@@ -153,6 +154,12 @@ class KernelParser {
     double size = 1;
     for (int64_t extent : b.shape) size *= static_cast<double>(std::max<int64_t>(1, extent));
     if (size > static_cast<double>(kMaxCount)) return invalid("a buffer of more than ", kMaxCount, " elements");
+    if (in_.take("swizzle")) {
+      std::vector<int64_t> numbers;
+      WL_RETURN_IF_ERROR(in_.list(numbers, 0, kMostSwizzled));
+      if (numbers.size() != 3) return invalid("a swizzle is [bits,base,shift]");
+      b.swizzle = {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])};
+    }
     kernel_.buffers.push_back(std::move(b));
     return absl::OkStatus();
   }

@@ -61,6 +61,11 @@ template <int N, int W, class S, class P>
 WL_FN void wl_async_in_n(S to, P from, bool inside, int left WL_LINE) {
   WL_UNROLL for (int i = 0; i < N; i += W) if (i < left) wl_send_in<W>(to + i, from + i, inside WL_PASS);
 }
+// Where an element of a swizzled buffer lies: B bits from bit M on are XORed with those that lie S higher.
+template <int B, int M, int S>
+WL_FN long wl_swizzle(long at) {
+  return at ^ ((at >> S) & (((1L << B) - 1) << M));
+}
 // Strided moves, in elements.
 template <class V, class P>
 WL_FN V wl_gather_n(P p, long stride, int left, wl_e<V> fill WL_LINE) {

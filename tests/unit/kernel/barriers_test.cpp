@@ -73,5 +73,18 @@ TEST(Barriers, AreMissedWhereSlotsMeet) {
   EXPECT_TRUE(absl::IsInternal(check_barriers(kernel)));
 }
 
+// A swizzle that leads out of a slot makes the slots of a ring meet.
+TEST(Barriers, AreMissedWhereASwizzleLeavesItsSlot) {
+  Kernel kernel = product_in(2, 8);
+  const auto swizzled = [&](Swizzle swizzle) {
+    for (KernelBuffer& buffer : kernel.buffers)
+      if (buffer.level == Level::kShared) buffer.swizzle = swizzle;
+    return check_barriers(kernel);
+  };
+  EXPECT_TRUE(swizzled({}).ok());
+  EXPECT_TRUE(swizzled({2, 2, 2}).ok());
+  EXPECT_TRUE(absl::IsInternal(swizzled({2, 20, 2})));
+}
+
 }  // namespace
 }  // namespace wl

@@ -4,12 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "compiler/cover/cover.h"
+#include "compiler/kernel/barriers.h"
+#include "compiler/kernel/builder.h"
+#include "compiler/kernel/moves.h"
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/ir/random_graph.h"
+#include "tests/unit/kernel/random_layout.h"
 #include "tests/unit/schedule/groups.h"
 
 namespace wl {
@@ -113,6 +119,67 @@ TEST(KernelText, ReadsBackAnyExpression) {
     expect_round_trip(kernel);
     if (HasFatalFailure()) return;
   }
+}
+
+// Layouts with XORs, converts with and without memory, swizzled buffers.
+TEST(KernelText, ReadsBackMovesAmongThreads) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 200; ++round) {
+    const testing::LayoutSpace space{{16, 32}, 5, 1, round % 3};
+    Kernel kernel;
+    kernel.name = "moves";
+    kernel.target = "sim:cuda";
+    kernel.wave = 32;
+    kernel.team = kernel.threads = 64;
+    kernel.vars = {{Var::Kind::kBlock, "block", {}, 1, 0}, {Var::Kind::kTeam, "team", {}, 1, 0}};
+    kernel.buffers = {{"x", DType::f32, {16, 32}, Level::kGlobal, false, false, 0},
+                      {"y", DType::f32, {16, 32}, Level::kGlobal, true, true, 0},
+                      {"moving", DType::f32, {16, 32}, Level::kShared, false, false, 0, {3, 2, 3 + round % 2}}};
+    for (TileId tile = 0; tile < 3; ++tile)
+      kernel.tiles.push_back({DType::f32, testing::random_layout(random, space), {}});
+    for (TileId tile = 1; tile < 3; ++tile)  // vectors along the other axis do not fit the swizzle
+      if (kernel.tiles[tile].layout.vector_axis() == 0) kernel.tiles[tile].layout = kernel.tiles[0].layout;
+    if (kernel.tiles[0].layout.vector_axis() == 0) continue;
+    const Slice x{0, {}, {32, 1}}, y{1, {}, {32, 1}}, moving{2, {}, {32, 1}};
+    const bool stays = within_waves(moves_between(kernel.tiles[1].layout, kernel.tiles[2].layout, 64, 32), 32);
+    kernel.body = {load_instr(0, x), convert_instr(1, 0, moving), convert_instr(2, 1, stays ? Slice() : moving),
+                   store_instr(2, y, false)};
+    insert_barriers(kernel);
+    ASSERT_TRUE(verify(kernel).ok()) << verify(kernel) << print(kernel);
+    expect_round_trip(kernel);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(KernelText, ReadsTheSeedsOfTheFuzzer) {
+  for (const auto& seed :
+       std::filesystem::directory_iterator(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text"))) {
+    std::ifstream file(seed.path());
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto kernel = parse_kernel(text);
+    ASSERT_TRUE(kernel.ok()) << seed.path() << ": " << kernel.status();
+    expect_round_trip(*kernel);
+  }
+}
+
+// What is printed must be refused where the verifier says no.
+TEST(KernelText, RefusesMovesThatAreNone) {
+  std::ifstream file(cat(WARPLOOM_SOURCE_DIR, "/tests/fuzz/seeds/kernel_text/exchange.kernel"));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto error = [&](std::string_view from, std::string_view to) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), from.size(), to);
+    return parse_kernel(wrong).status().ToString();
+  };
+  EXPECT_EQ(error("exchange", "exchange"), "OK");
+  EXPECT_THAT(error("convert %1 through p2[0] strides [64,1]", "convert %1"), HasSubstr("move to another wave"));
+  EXPECT_THAT(error("barrier\n  %1", "%1"), HasSubstr("no barrier between"));
+  EXPECT_THAT(error("through p2[0]", "through p0[0]"), HasSubstr("through shared memory of their dtype"));
+  EXPECT_THAT(error("[3,2,4]", "[3,1,4]"), HasSubstr("no longer than what stays together"));
+  EXPECT_THAT(error("[3,2,4]", "[3,2,2]"), HasSubstr("places without an element"));
+  EXPECT_THAT(error("store %0 p2[0]", "store %0 p2[1]"), HasSubstr("are aligned"));
+  EXPECT_THAT(error("[64,64] swizzle", "[63,65] swizzle"), HasSubstr("places without an element"));
+  EXPECT_THAT(error("l0=257", "l0=2"), HasSubstr("not independent"));
 }
 
 TEST(KernelText, SaysWhereAndWhat) {
