@@ -67,11 +67,11 @@ constexpr Target kTargets[] = {
             {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kAsyncCopy, 64}, {310, 1, 0.2}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
-    gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512, 0},
+    gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512, kEarlyLoads},
             {520, 1. / 16, 0.2}),
-    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960, 0},
+    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960, kEarlyLoads},
             {1180, 1. / 32, 0.1}),
-    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640, 0},
+    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640, kEarlyLoads},
             {1400, 1. / 64, 0.1}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kHopper},

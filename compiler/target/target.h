@@ -15,11 +15,13 @@
 
 namespace wl {
 
-// What a GPU can do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
+// What a GPU and its compiler do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
 enum GpuFeature : uint32_t {
   kAsyncCopy = 1,     // copies from global to shared memory without registers (cp.async, LDS-direct loads)
   kClusters = 2,      // blocks that read each other's shared memory
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
+  // The compiler begins loads early, so that a contraction takes half as many registers again as are counted.
+  kEarlyLoads = 8,
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on

@@ -97,7 +97,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     if (contract_shared(s, bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
     // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
     const int64_t registers = contract_registers(s, bytes / 4);
-    return registers <= std::min(gpu.lane_registers, 232) && registers * threads <= gpu.unit_registers;
+    const int64_t taken = (gpu.features & kEarlyLoads) != 0 ? registers * 3 / 2 : registers;
+    return registers <= std::min(gpu.lane_registers, 232) && taken * threads <= gpu.unit_registers;
   };
   std::vector<std::pair<double, Point>> ranked;
   for (int64_t tile_rows : values_of(space, kTileRows))
