@@ -102,8 +102,8 @@ int run(const std::string& runner, const std::string& target, int jobs, size_t k
   std::printf(
       "{\"target\": \"%s\", \"compiler\": \"%s\", \"jobs\": %d, \"unit\": %d, \"kernels\": %zu, \"objects\": %zu, "
       "\"accepted\": %d, \"rejected\": %d, \"failed\": %d, \"seconds\": %.3f, \"kernels_per_s\": %.1f}\n",
-      target.c_str(), gpu_compiler_version(target.substr(0, target.find(':'))).c_str(), jobs, unit, compiled->size(),
-      objects.size(), outcomes[Outcome::kCorrect], outcomes[Outcome::kRejected],
+      target.c_str(), gpu_compiler_version(target).c_str(), jobs, unit, compiled->size(), objects.size(),
+      outcomes[Outcome::kCorrect], outcomes[Outcome::kRejected],
       outcomes[Outcome::kCompileError] + outcomes[Outcome::kTimeout], seconds,
       static_cast<double>(compiled->size()) / seconds);
   return outcomes[Outcome::kCompileError] == 0 ? 0 : 1;

@@ -13,13 +13,25 @@ fail() {
   exit 1
 }
 
-# missing_packages LIST: of a line "A | B" either is enough, and A is the missing one.
+# missing_packages LIST: a line of it, such as "A | B", for each of which nothing is installed.
 missing_packages() {
   local wanted installed
   wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1" | sort -u)
   installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
-  awk -F ' *[|] *' 'NR == FNR { have[$0]; next } { for (i = 1; i <= NF; ++i) if ($i in have) next; print $1 }' \
+  awk -F ' *[|] *' 'NR == FNR { have[$0]; next } { for (i = 1; i <= NF; ++i) if ($i in have) next; print }' \
     <(echo "$installed") <(echo "$wanted")
+}
+
+# first_available LINE: of "A | B" the first that apt knows; if it knows none, A, so that apt says so.
+first_available() {
+  local name
+  for name in ${1//|/ }; do
+    if apt-cache show "$name" >/dev/null 2>&1; then
+      echo "$name"
+      return
+    fi
+  done
+  echo "${1%% *}"
 }
 
 # install_packages LIST
@@ -28,18 +40,18 @@ install_packages() {
     echo "setup: no apt-get here; install what $1 lists under your system's names" >&2
     return
   fi
-  local missing as_root=()
-  missing=$(missing_packages "$1" | tr '\n' ' ')
-  [ -n "${missing// /}" ] || return 0
+  local line lines packages=() as_root=()
+  mapfile -t lines < <(missing_packages "$1")
+  [ "${#lines[@]}" -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || fail "need root or sudo for: apt-get install ${missing}"
+    command -v sudo >/dev/null || fail "need root or sudo for: apt-get install ${lines[*]}"
     as_root=(sudo)
   fi
-  echo "setup: installing ${missing}"
   # `env` follows sudo because sudo drops the caller's environment.
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
-  # shellcheck disable=SC2086  # splitting the list into words is intended
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
+  for line in "${lines[@]}"; do packages+=("$(first_available "$line")"); done
+  echo "setup: installing ${packages[*]}"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
 }
 
 # make_venv FOLDER REQUIREMENTS: the stamp is the text of the requirements, so that it reinstalls only after a pin has

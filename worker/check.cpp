@@ -88,8 +88,7 @@ void check_gpu(const Gpus::Gpu& gpu, const MeasureOptions& options, MachineCheck
                                  driver.empty() ? device.detail("api") : driver),
                              ""});
   const std::string lacks = gpu_compiler_missing(device.target);
-  Finding compiler{gpu.name + " compiler", Readiness::kOk,
-                   gpu_compiler_version(device.target.substr(0, device.target.find(':'))), ""};
+  Finding compiler{gpu.name + " compiler", Readiness::kOk, gpu_compiler_version(device.target), ""};
   if (!lacks.empty()) {
     compiler.readiness = Readiness::kMissing;
     compiler.found = lacks;

@@ -164,8 +164,8 @@ std::vector<wl::Local::TargetRow> ThisMachine::targets() {
     TargetRow row{std::string(target.name), compilers, "", ""};
     std::vector<std::string> missing;
     if (wl::is_gpu_name(row.name)) {
-      const std::string family = family_of(row.name), without = wl::gpu_compiler_missing(row.name);
-      row.compilers = without.empty() ? wl::gpu_compiler_version(family) : "";
+      const std::string without = wl::gpu_compiler_missing(row.name);
+      row.compilers = wl::gpu_compiler_version(row.name);
       if (!without.empty()) missing.push_back(without);
       for (const wl::Gpus::Gpu& gpu : found().found)
         if (gpu.device.target == row.name) row.runs_on = gpu.name;

@@ -214,6 +214,20 @@ TEST(FakeGpus, HipRtcIsNotAskedForWhatItDoesNotKnow) {
               HasSubstr("and the installed hipRTC does not support gfx1100 (it knows gfx90a)"));
 }
 
+// By version, not by name; one that knows no architecture is passed over, and other programs are no clang.
+TEST(FakeGpus, AreCompiledForByTheNewestClangThatKnowsThem) {
+  const FakeGpu fake;
+  const WithoutClang only_these;
+  only_these.add("clang++", "echo 97.0.0");
+  only_these.add("clang++-100", "echo 100.1.0");
+  only_these.add("clang++-101", "[ \"$1\" = -dumpversion ] && echo 101.0.0");
+  only_these.add("clang++-200-test", "echo 200.0.0");
+  const Gpus gpus = find_gpus(testing::options().runner);
+  ASSERT_EQ(gpus.found.size(), 2u) << (gpus.missing.empty() ? "" : gpus.missing[0]);
+  EXPECT_EQ(gpus.found[1].device.compiler_versions, "clang=100.1.0; hip=6");
+  EXPECT_THAT(gpus.found[1].device.compilers, ::testing::ElementsAre("clang"));
+}
+
 // A compiler for GPUs sees no file of the worker either.
 TEST(FakeGpus, CompilersReadNoFileOfTheWorker) {
   const FakeGpu fake;

@@ -16,11 +16,15 @@ WithoutClang::WithoutClang() : path_(std::getenv("PATH")) {
     for (auto at = fs::directory_iterator(std::string(folder), error); at != fs::end(at); at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (!name.starts_with("clang++")) continue;
-      std::ofstream(scratch_.path(name)) << "#!/bin/sh\nexit 1\n";
-      fs::permissions(scratch_.path(name), fs::perms::owner_all);
+      add(name, "exit 1");
     }
   }
   setenv("PATH", absl::StrCat(scratch_.path(""), ":", path_).c_str(), 1);
+}
+
+void WithoutClang::add(const std::string& name, const std::string& script) const {
+  std::ofstream(scratch_.path(name)) << "#!/bin/sh\n" << script << "\n";
+  std::filesystem::permissions(scratch_.path(name), std::filesystem::perms::owner_all);
 }
 
 Specimen good_specimen() {

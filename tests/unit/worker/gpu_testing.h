@@ -30,6 +30,8 @@ class WithoutClang {
  public:
   WithoutClang();
   ~WithoutClang() { setenv("PATH", path_.c_str(), 1); }
+  // Makes a program that is found first, with the text of a shell script.
+  void add(const std::string& name, const std::string& script) const;
   WithoutClang(const WithoutClang&) = delete;
   WithoutClang& operator=(const WithoutClang&) = delete;
 

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "worker/drivers/gpu/amd_code.h"
@@ -18,6 +24,7 @@ namespace {
 
 constexpr size_t kMaxClangMessage = 2000;
 constexpr int64_t kClangDeadline = 60'000'000'000;
+constexpr const char* kVersionDigits = "0123456789";
 
 // Returns the number after a key in an assembly's metadata; 0 if the key is missing.
 int64_t number_after(std::string_view text, std::string_view key) {
@@ -37,21 +44,23 @@ void read_clang_assembly(GpuCode& code) {
   code.stack_bytes = number_after(code.assembly, ".private_segment_fixed_size:");
 }
 
-// Runs clang++. Returns whether it succeeded, and its output.
-absl::StatusOr<std::pair<bool, std::string>> run_clang(const std::string& folder, std::vector<std::string> arguments) {
+// Runs a program. Returns whether it succeeded, and its output.
+absl::StatusOr<std::pair<bool, std::string>> run_program(const std::string& folder,
+                                                         std::vector<std::string> arguments) {
   Process::Options options;
   options.folder = folder;
   options.inherit_environment = true;
-  options.arguments = {"clang++"};
-  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  options.arguments = std::move(arguments);
   WL_ASSIGN_OR_RETURN(Process process, Process::start(options));
   Drain drain(16384);
   WL_ASSIGN_OR_RETURN(const Exit exit, process.wait(monotonic_ns() + kClangDeadline, drain));
   return std::pair(!exit.signalled && exit.code == 0, drain.text());
 }
 
-std::vector<std::string> to_assembly(const std::string& architecture, const std::string& from, const std::string& to) {
-  return {"-x",
+std::vector<std::string> to_assembly(const std::string& clang, const std::string& architecture, const std::string& from,
+                                     const std::string& to) {
+  return {clang,
+          "-x",
           "hip",
           "--cuda-device-only",
           "-nogpuinc",
@@ -67,6 +76,14 @@ std::vector<std::string> to_assembly(const std::string& architecture, const std:
           to};
 }
 
+// Assembles and links; an empty file makes an empty object.
+std::vector<std::string> to_code(const std::string& clang, const std::string& architecture, const std::string& from,
+                                 const std::string& to) {
+  return {clang,          "-target", "amdgcn-amd-amdhsa", absl::StrCat("-mcpu=", architecture),
+          "-fuse-ld=lld", "-x",      "assembler",         from,
+          "-o",           to};
+}
+
 absl::StatusOr<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
@@ -76,7 +93,7 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
 }
 
 // Compiles text to assembly, which is judged, and assembly to a code object, which is run.
-absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& architecture,
+absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& source, const std::string& architecture,
                                       const std::string& folder) {
   const std::string stem = absl::StrCat(folder, "/", source.entry, ".", architecture);
   {
@@ -86,14 +103,13 @@ absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& a
     if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", stem, ".hip; is the disk full?"));
   }
   const int64_t begin = monotonic_ns();
-  WL_ASSIGN_OR_RETURN(const auto compiled, run_clang(folder, to_assembly(architecture, stem + ".hip", stem + ".s")));
+  WL_ASSIGN_OR_RETURN(const auto compiled,
+                      run_program(folder, to_assembly(clang, architecture, stem + ".hip", stem + ".s")));
   if (!compiled.first) return absl::InvalidArgumentError(compiled.second.substr(0, kMaxClangMessage));
   GpuUnit unit;
   GpuCode code;
   WL_ASSIGN_OR_RETURN(code.assembly, read_text(stem + ".s"));
-  WL_ASSIGN_OR_RETURN(const auto linked,
-                      run_clang(folder, {"-target", "amdgcn-amd-amdhsa", absl::StrCat("-mcpu=", architecture),
-                                         "-fuse-ld=lld", stem + ".s", "-o", stem + ".co"}));
+  WL_ASSIGN_OR_RETURN(const auto linked, run_program(folder, to_code(clang, architecture, stem + ".s", stem + ".co")));
   if (!linked.first) return absl::InvalidArgumentError(linked.second.substr(0, kMaxClangMessage));
   WL_ASSIGN_OR_RETURN(unit.binary, read_text(stem + ".co"));
   unit.seconds = static_cast<double>(monotonic_ns() - begin) * 1e-9;
@@ -103,22 +119,76 @@ absl::StatusOr<GpuUnit> compile_clang(const Source& source, const std::string& a
   return unit;
 }
 
-// Whether clang knows an architecture. Found out by compiling an empty file, once per architecture.
-bool clang_knows(const std::string& architecture) {
-  static std::mutex mutex;
-  static auto* const kKnown = new std::vector<std::pair<std::string, bool>>;
-  const std::lock_guard lock(mutex);
-  for (const auto& [name, known] : *kKnown)
-    if (name == architecture) return known;
-  const auto result = run_clang("/", to_assembly(architecture, "/dev/null", "/dev/null"));
-  kKnown->emplace_back(architecture, result.ok() && result->first);
-  return kKnown->back().second;
+struct Clang {
+  std::string program, version;  // "clang++-22", "22.1.8"
+};
+
+// Numbers of a version, for comparing.
+std::vector<int> numbers_of(const std::string& version) {
+  std::vector<int> out;
+  for (const absl::string_view part : absl::StrSplit(version, '.')) {
+    int number = 0;
+    (void)absl::SimpleAtoi(part.substr(0, part.find_first_not_of(kVersionDigits)), &number);
+    out.push_back(number);
+  }
+  return out;
 }
 
-std::string clang_version() {
-  const auto result = run_clang("/", {"-dumpversion"});
-  if (!result.ok() || !result->first) return "";
-  return absl::StrCat("clang=", result->second.substr(0, result->second.find('\n')));
+// Whether a file's name is clang's: "clang++" or "clang++-22".
+bool is_clang(std::string_view name) {
+  constexpr std::string_view kClang = "clang++";
+  if (!name.starts_with(kClang)) return false;
+  const std::string_view rest = name.substr(kClang.size());
+  return rest.empty() || (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of(kVersionDigits, 1) == rest.npos);
+}
+
+// The clangs on PATH, one of each version, the newest first.
+std::vector<Clang> find_clangs() {
+  std::set<std::string> names;
+  const char* const path = std::getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(path != nullptr ? path : "", ':')) {
+    std::error_code error;
+    for (auto at = std::filesystem::directory_iterator(std::string(folder), error); at != end(at); at.increment(error))
+      if (const std::string name = at->path().filename().string(); is_clang(name)) names.insert(name);
+  }
+  std::vector<Clang> found;
+  for (const std::string& name : names) {
+    const auto said = run_program("/", {name, "-dumpversion"});
+    if (!said.ok() || !said->first) continue;
+    const std::string version = said->second.substr(0, said->second.find('\n'));
+    if (std::none_of(found.begin(), found.end(), [&](const Clang& other) { return other.version == version; }))
+      found.push_back({name, version});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Clang& a, const Clang& b) { return numbers_of(a.version) > numbers_of(b.version); });
+  return found;
+}
+
+const std::vector<Clang>& clangs() {
+  static const auto* const kClangs = new std::vector<Clang>(find_clangs());
+  return *kClangs;
+}
+
+// Returns the newest clang that makes code for an architecture, with its linker; null: none does. Found out with an
+// empty file, once for every architecture.
+const Clang* clang_for(const std::string& architecture) {
+  static std::mutex mutex;
+  static auto* const kFound = new std::map<std::string, const Clang*>;
+  const std::lock_guard lock(mutex);
+  const auto [at, fresh] = kFound->try_emplace(architecture, nullptr);
+  if (!fresh) return at->second;
+  for (const Clang& clang : clangs()) {
+    const auto works = [](std::vector<std::string> arguments) {
+      const auto result = run_program("/", std::move(arguments));
+      return result.ok() && result->first;
+    };
+    if (!works(to_assembly(clang.program, architecture, "/dev/null", "/dev/null")) ||
+        !works(to_code(clang.program, architecture, "/dev/null", "/dev/null")))
+      continue;
+    at->second = &clang;
+    break;
+  }
+  return at->second;
 }
 
 }  // namespace
@@ -127,18 +197,20 @@ std::string gpu_compiler_missing(const std::string& target) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));
   if (parts.first == "cuda") return rtc_missing(parts.first, parts.second);
   if (parts.first != "hip") return absl::StrCat(target, " is not a GPU target");
-  if (clang_knows(parts.second) || rtc_missing(parts.first, parts.second).empty()) return "";
-  const std::string clang = clang_version().empty()
-                                ? "clang is not installed"
-                                : absl::StrCat("the installed clang does not support ", parts.second);
+  if (clang_for(parts.second) != nullptr || rtc_missing(parts.first, parts.second).empty()) return "";
+  std::vector<std::string> versions;
+  for (const Clang& clang : clangs()) versions.push_back(clang.version);
+  const std::string clang = versions.empty() ? "clang is not installed"
+                                             : absl::StrCat("the installed clang (", absl::StrJoin(versions, ", "),
+                                                            ") does not support ", parts.second);
   return absl::StrCat(clang, ", and ", rtc_missing(parts.first, parts.second));
 }
 
-std::string gpu_compiler_version(const std::string& family) {
-  const std::string rtc = rtc_version(family);
-  if (family != "hip") return rtc;
-  const std::string clang = clang_version();
-  return clang.empty() ? rtc : rtc.empty() ? clang : absl::StrCat(clang, " ", rtc);
+std::string gpu_compiler_version(const std::string& target) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));
+  const Clang* const clang = parts.first == "hip" ? clang_for(parts.second) : nullptr;
+  if (clang != nullptr) return absl::StrCat("clang=", clang->version);
+  return rtc_missing(parts.first, parts.second).empty() ? rtc_version(parts.first) : "";
 }
 
 absl::StatusOr<GpuUnit> compile_gpu(std::span<const Source> sources, const std::string& folder) {
@@ -149,8 +221,9 @@ absl::StatusOr<GpuUnit> compile_gpu(std::span<const Source> sources, const std::
   const std::pair<std::string, std::string> parts = absl::StrSplit(target, absl::MaxSplits(':', 1));
   if (parts.first == "cuda") return compile_rtc(sources, parts.first, parts.second);
   if (sources.size() != 1) return absl::InvalidArgumentError("a unit of HIP is one kernel");
-  return clang_knows(parts.second) ? compile_clang(sources[0], parts.second, folder)
-                                   : compile_rtc(sources, parts.first, parts.second);
+  const Clang* const clang = clang_for(parts.second);
+  return clang != nullptr ? compile_clang(clang->program, sources[0], parts.second, folder)
+                          : compile_rtc(sources, parts.first, parts.second);
 }
 
 }  // namespace wl

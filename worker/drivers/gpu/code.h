@@ -1,4 +1,4 @@
-// Compiles GPU kernels to machine code without a GPU: CUDA by NVRTC; HIP by clang or, where clang does not know the
+// Compiles GPU kernels to machine code without a GPU: CUDA by NVRTC; HIP by clang or, where no clang knows the
 // architecture, by hipRTC. Both libraries are opened at run time. Registers, spills and widths of accesses are known
 // before anything runs. A new family needs a file and a case in gpu/code.cpp.
 #pragma once
@@ -29,9 +29,10 @@ struct GpuUnit {
 // Returns "" when this machine can compile for a target ("cuda:sm_90a", "hip:gfx90a"), otherwise what is missing.
 std::string gpu_compiler_missing(const std::string& target);
 
-// Returns the compiler of a family ("cuda", "hip") on this machine, as "nvrtc=13.0", "clang=14.0.6" or "hiprtc=5.2"; ""
-// when there is none.
-std::string gpu_compiler_version(const std::string& family);
+// Returns the compiler that this machine has for a target, as "nvrtc=13.0", "clang=22.1.8" or "hiprtc=5.2"; "" when
+// there is none. For an AMD GPU it is the newest clang on PATH (clang++ or clang++-N) that knows the architecture,
+// otherwise hipRTC.
+std::string gpu_compiler_version(const std::string& target);
 
 // Compiles sources of one target and prelude with distinct entries. Intermediate files go to `folder`. Unavailable: no
 // compiler on this machine knows the target; the message says why. InvalidArgument: the first lines of the compiler's

@@ -20,14 +20,14 @@ Device describe(const GpuApi& api, int device) {
   out.l1_bytes = gpu_attribute(api, api.unit_shared, device);
   out.l2_bytes = gpu_attribute(api, api.l2_bytes, device);
   out.l3_bytes = 0;
-  const std::string compiler = gpu_compiler_version(api.family);
-  if (gpu_compiler_missing(out.target).empty()) out.compilers.emplace_back(compiler.substr(0, compiler.find('=')));
+  const std::string compiler = gpu_compiler_version(out.target);
+  if (!compiler.empty()) out.compilers.emplace_back(compiler.substr(0, compiler.find('=')));
   int driver = 0;
   (void)api.driver_version(&driver);
   // Only the driver's major version is part of the identity, since it may change what code does. The minor version is
   // provenance.
   const int major = api.family == "cuda" ? driver / 1000 : driver / 10'000'000;
-  out.compiler_versions = absl::StrCat(compiler, "; ", api.family, "=", major);
+  out.compiler_versions = absl::StrCat(compiler, compiler.empty() ? "" : "; ", api.family, "=", major);
   size_t memory = 0;
   (void)api.device_memory(&memory, device);
   out.details = absl::StrCat("memory_mib=", memory >> 20, " api=", driver,

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""tools/setup.sh installs what is missing, and of "A | B" the first that the system's sources have. apt and dpkg are stand-ins."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STANDINS = {
+    "dpkg-query": 'for p in $INSTALLED; do echo "installed $p"; done',
+    "apt-cache": 'case " $KNOWN " in *" $2 "*) exit 0 ;; esac; exit 100',
+    "apt-get": '[ "$1" = update ] || echo "$@" >> "$LOG"',
+    "id": "echo 0",
+}
+
+
+def alternatives():
+    """The lists of names of all lines."""
+    lines = (line.split("#")[0].strip() for line in (ROOT / "tools/packages.txt").read_text().splitlines())
+    return [[name.strip() for name in line.split("|")] for line in lines if line]
+
+
+class Setup(unittest.TestCase):
+    def installs(self, installed, known):
+        """The packages that are asked for."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, body in STANDINS.items():
+                file = pathlib.Path(folder) / name
+                file.write_text(f"#!/bin/sh\n{body}\n")
+                file.chmod(0o755)
+            log = pathlib.Path(folder) / "log"
+            environment = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", LOG=str(log), INSTALLED=" ".join(installed), KNOWN=" ".join(known))
+            subprocess.run([str(ROOT / "tools/setup.sh"), "packages"], env=environment, check=True, capture_output=True, timeout=60)
+            return [name for name in log.read_text().split() if not name.startswith("-") and name != "install"] if log.exists() else []
+
+    def setUp(self):
+        self.one_name = [names[0] for names in alternatives() if len(names) == 1]
+        self.several = [names for names in alternatives() if len(names) > 1]
+        self.assertTrue(self.several)
+
+    def test_nothing_is_missing(self):
+        for which in 0, -1:
+            self.assertEqual(self.installs(self.one_name + [names[which] for names in self.several], []), [])
+
+    def test_the_first_that_is_known(self):
+        first, last = ([names[which] for names in self.several] for which in (0, -1))
+        self.assertEqual(sorted(self.installs(self.one_name, first + last)), sorted(first))
+        self.assertEqual(sorted(self.installs(self.one_name, last)), sorted(last))
+
+    def test_one_that_nothing_knows_is_asked_for(self):
+        self.assertEqual(sorted(self.installs(self.one_name, [])), sorted(names[0] for names in self.several))
+
+    def test_all_is_missing(self):
+        self.assertEqual(sorted(self.installs([], self.one_name + self.several[0])), sorted(self.one_name + [names[0] for names in self.several]))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
