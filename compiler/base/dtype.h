@@ -42,7 +42,7 @@ inline bool saturates(DType dtype) {
 // A word is a u32 that holds neighbouring narrow elements, as instructions that multiply several in a lane take them.
 // How many elements of a dtype it has; 0: words have none of it.
 inline int elements_of_word(DType dtype) {
-  return dtype == DType::bf16 ? 2 : is_byte(dtype) ? 4 : 0;
+  return dtype == DType::bf16 || dtype == DType::f16 ? 2 : is_byte(dtype) ? 4 : 0;
 }
 // The dtype in which products of the elements of two words are added up; nullopt: no instruction multiplies these.
 std::optional<DType> sum_of_dot(DType a, DType b);

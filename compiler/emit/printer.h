@@ -73,8 +73,10 @@ class Printer {
   void print_convert(const Instr& instr, const Place&);
   void print_iota(const Instr& instr, const Place& place);
   void print_words(const Instr& instr, const Place& place);
+  void print_words_across(const Instr& instr, const Place& place);
   void print_join(const Instr& instr, const Place& place);
   void print_dot(const Instr& instr, const Place& place);
+  void print_mma(const Instr& instr, const Place&);
   void print_gather(const Instr& instr, const Place& place);
   std::string call_field(std::string_view field, const Instr& instr, const Place& place);
   // The variable that an instruction defines at a place.
@@ -103,6 +105,19 @@ class Printer {
   int lanes_of(TileId tile) const { return kernel_.tiles[tile].layout.lanes(); }
   const Tile& tile_of(TileId tile) const { return kernel_.tiles[tile]; }
   void fail(std::string message);
+  // As the free functions, with vectors named as they are here.
+  int named() const { return kernel_.wave > 0 ? width_ : 0; }
+  std::string spell_type(DType dtype, int lanes) const { return wl::spell_type(dtype, lanes, named()); }
+  std::string spell_memory(DType dtype, int lanes) const { return wl::spell_memory(dtype, lanes, named()); }
+  std::string spell_load(DType dtype, int lanes, std::string bits) const {
+    return wl::spell_load(dtype, lanes, std::move(bits), named());
+  }
+  std::string spell_store(DType dtype, int lanes, std::string value) const {
+    return wl::spell_store(dtype, lanes, std::move(value), named());
+  }
+  std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands) const {
+    return wl::spell_op(node, from, lanes, operands, named());
+  }
 
   const Kernel& kernel_;
   std::string entry_;

@@ -146,25 +146,27 @@ bool is_narrow(DType dtype) {
   return dtype == DType::i8 || dtype == DType::u8 || dtype == DType::i16 || dtype == DType::u16;
 }
 
-std::string spell_type(DType dtype, int lanes) {
-  return spell_memory(is_small_float(dtype) ? DType::f32 : is_narrow(dtype) ? DType::i32 : dtype, lanes);
+std::string spell_type(DType dtype, int lanes, int named) {
+  return spell_memory(is_small_float(dtype) ? DType::f32 : is_narrow(dtype) ? DType::i32 : dtype, lanes, named);
 }
 
-std::string spell_memory(DType dtype, int lanes) {
+std::string spell_memory(DType dtype, int lanes, int named) {
   if (is_small_float(dtype)) dtype = size_of(dtype) == 2 ? DType::u16 : DType::u8;
   if (lanes == 1) return std::string(name_of(dtype));
+  if (named != 0 && lanes != named) return cat("wl_v<", name_of(dtype), ", ", lanes, ">");
   return dtype == DType::b1 ? "u8v" : cat(name_of(dtype), "v");
 }
 
-std::string spell_load(DType dtype, int lanes, std::string bits) {
-  if (is_small_float(dtype)) return cat("wl_from_", name_of(dtype), "<", spell_type(dtype, lanes), ">(", bits, ")");
-  return is_narrow(dtype) ? cat("wl_cast<", spell_type(dtype, lanes), ">(", bits, ")") : bits;
+std::string spell_load(DType dtype, int lanes, std::string bits, int named) {
+  const std::string type = spell_type(dtype, lanes, named);
+  if (is_small_float(dtype)) return cat("wl_from_", name_of(dtype), "<", type, ">(", bits, ")");
+  return is_narrow(dtype) ? cat("wl_cast<", type, ">(", bits, ")") : bits;
 }
 
-std::string spell_store(DType dtype, int lanes, std::string value) {
+std::string spell_store(DType dtype, int lanes, std::string value, int named) {
   if (is_small_float(dtype)) return cat("wl_to_", name_of(dtype), "(", value, ")");
-  if (is_narrow(dtype)) return cat("wl_narrow<", spell_memory(dtype, lanes), ">(", value, ")");
-  return dtype == DType::b1 ? cat("wl_cast<", spell_type(dtype, lanes), ">(", value, ")") : value;
+  if (is_narrow(dtype)) return cat("wl_narrow<", spell_memory(dtype, lanes, named), ">(", value, ")");
+  return dtype == DType::b1 ? cat("wl_cast<", spell_type(dtype, lanes, named), ">(", value, ")") : value;
 }
 
 std::string spell_horizontal(Op combine) {
@@ -185,9 +187,12 @@ std::string fill_fields(std::string_view pattern, const std::function<std::strin
   return cat(out, pattern);
 }
 
-std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> list) {
+std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> list, int named) {
   const std::string operands = absl::StrJoin(list, ", ");
-  const std::string type = spell_type(node.dtype, lanes);
+  const std::string type = spell_type(node.dtype, lanes, named);
+  const auto rounded = [&](const std::string& value) {
+    return spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value, named), named);
+  };
   if (node.op != Op::cast) {
     const std::string_view spelling = info(node.op).spelling;
     const std::string value = spelling.empty()
@@ -196,7 +201,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<cons
                                       return field == "type" ? type : list[static_cast<size_t>(field[0] - '0')];
                                     });
     // Narrow integers wrap; small floats may keep f32 between ops (docs/numerics.md), but a cast to one rounds.
-    return is_narrow(node.dtype) ? spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value)) : value;
+    return is_narrow(node.dtype) ? rounded(value) : value;
   }
   if (is_float(from) && !is_float(node.dtype) && node.dtype != DType::b1) {
     const double bits = 8.0 * size_of(node.dtype);
@@ -208,7 +213,7 @@ std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<cons
   }
   const std::string value = cat("wl_cast<", type, ">(", operands, ")");
   if (!is_small_float(node.dtype) && !is_narrow(node.dtype)) return value;
-  return spell_load(node.dtype, lanes, spell_store(node.dtype, lanes, value));
+  return rounded(value);
 }
 
 }  // namespace wl

@@ -38,16 +38,17 @@ std::string spell_constant(double value, DType dtype);
 // Dtypes that live in memory only: floats narrower than f32 are f32 in registers, 8- and 16-bit integers i32.
 bool is_small_float(DType dtype);
 bool is_narrow(DType dtype);
-// The type of a value in registers: "f32" or, with lanes, "f32v"; and in memory.
-std::string spell_type(DType dtype, int lanes);
-std::string spell_memory(DType dtype, int lanes);
+// The type of a value in registers: "f32" or, with lanes, "f32v"; and in memory. `named`: how many lanes the vectors
+// have that the text calls so, where there are others too, which are spelled "wl_v<f32, 2>"; 0: all have as many.
+std::string spell_type(DType dtype, int lanes, int named = 0);
+std::string spell_memory(DType dtype, int lanes, int named = 0);
 // A value from what memory holds, and back: bits of a small float, 0 or 1 of a condition.
-std::string spell_load(DType dtype, int lanes, std::string bits);
-std::string spell_store(DType dtype, int lanes, std::string value);
+std::string spell_load(DType dtype, int lanes, std::string bits, int named = 0);
+std::string spell_store(DType dtype, int lanes, std::string value, int named = 0);
 // The prelude's function that combines the lanes of a vector: "wl_hsum" for add.
 std::string spell_horizontal(Op combine);
 // An op applied to spelled operands; `from`: dtype of the first.
-std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands);
+std::string spell_op(const ExprNode& node, DType from, int lanes, std::span<const std::string> operands, int named = 0);
 // The pattern with every "{field}" replaced by what `fill` gives for it.
 std::string fill_fields(std::string_view pattern, const std::function<std::string(std::string_view field)>& fill);
 

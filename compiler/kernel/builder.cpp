@@ -209,6 +209,13 @@ Instr words_instr(TileId result, DType element, Slice slice) {
   return instr;
 }
 
+Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap) {
+  Instr instr = words_instr(result, element, std::move(slice));
+  instr.op = InstrOp::kWordsAcross;
+  instr.gap = gap;
+  return instr;
+}
+
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements) {
   Instr instr;
   instr.op = InstrOp::kJoin;
@@ -224,6 +231,15 @@ Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b
   instr.result = sum;
   instr.elements[0] = a_element;
   instr.elements[1] = b_element;
+  instr.args = {a, b};
+  return instr;
+}
+
+Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b) {
+  Instr instr;
+  instr.op = InstrOp::kMma;
+  instr.result = sums;
+  instr.matrix = matrix;
   instr.args = {a, b};
   return instr;
 }

@@ -64,8 +64,11 @@ Instr fold_instr(TileId into, TileId value, Op combine);              // over ax
 Instr cross_instr(TileId result, TileId from, Op combine);            // over axis 1
 Instr convert_instr(TileId result, TileId from, Slice through = {});  // a buffer of -1: not through memory
 Instr words_instr(TileId result, DType element, Slice slice);
+Instr words_across_instr(TileId result, DType element, Slice slice, int64_t gap);
 Instr join_instr(TileId result, DType element, std::vector<TileId> elements);
 Instr dot_instr(TileId sum, DType a_element, TileId a, DType b_element, TileId b);
+// sums += a x b, of words.
+Instr mma_instr(TileId sums, MatrixOp matrix, TileId a, TileId b);
 Instr constant_instr(TileId result, DType dtype, double value);
 Instr copy_instr(TileId result, TileId from, DType dtype);
 Instr fence_instr();

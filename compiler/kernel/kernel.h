@@ -32,6 +32,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/instrs.h"
 #include "compiler/kernel/layout.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 
@@ -135,6 +136,8 @@ struct Instr {
   Expr expr;
   Op combine = Op::add;
   DType elements[2] = {DType::f32, DType::f32};  // of words
+  int64_t gap = 1;                               // elements from one element of a word to the next
+  MatrixOp matrix = {};
   std::vector<int> axes;
   double value = 0;  // fill; of a load where a guard does not hold
   int axis = 0;

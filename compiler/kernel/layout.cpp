@@ -24,6 +24,21 @@ int home_of(const Layout& layout, const Layout::Base& base) {
   return -1;
 }
 
+// The logarithm to base 2, rounded down; -1 for 0.
+int log2_below(int64_t n) {
+  return static_cast<int>(std::bit_width(static_cast<uint64_t>(n))) - 1;
+}
+
+// Replicated bits at the end of the lanes or of the waves need no mention.
+void trim_places(Layout& layout) {
+  for (const char kind : {'l', 'u'})
+    for (size_t i = layout.bases.size(); i-- > 0;) {
+      if (layout.bases[i].kind != kind) continue;
+      if (layout.bases[i].vector != 0) break;
+      layout.bases.erase(layout.bases.begin() + static_cast<int64_t>(i));
+    }
+}
+
 }  // namespace
 
 uint64_t Layout::part(const Base& base, int axis) const {
@@ -150,6 +165,84 @@ Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, 
   add_place('u', lanes, place.size());
   add('r');
   return out;
+}
+
+Layout projected(const Layout& layout, const std::vector<bool>& keeps) {
+  Layout out;
+  uint64_t kept = 0;
+  for (int axis = 0, low = 0; axis < layout.rank(); low += layout.bits[axis++]) {
+    out.shape.push_back(keeps[axis] ? layout.shape[axis] : 1);
+    out.bits.push_back(keeps[axis] ? layout.bits[axis] : 0);
+    out.outer.push_back(keeps[axis] ? layout.outer[axis] : Layout::Outer());
+    if (keeps[axis]) kept |= ((uint64_t{1} << layout.bits[axis]) - 1) << low;
+  }
+  for (const Layout::Base& base : layout.bases) {
+    uint64_t vector = 0;
+    int to = 0;
+    for (int axis = 0; axis < layout.rank(); ++axis) {
+      if (!keeps[axis]) continue;
+      vector |= axis_part(layout, axis, base.vector) << to;
+      to += layout.bits[axis];
+    }
+    if (vector != 0 || base.kind == 'l' || base.kind == 'u') out.bases.push_back({base.kind, vector});
+  }
+  trim_places(out);
+  return out;
+}
+
+Layout repeated(const Layout& fragment, const std::array<Repeats, 2>& axes) {
+  WL_CHECK(fragment.rank() == 2, "a fragment with ", fragment.rank(), " axes");
+  Layout out;
+  int waves = 0;
+  for (int axis = 0; axis < 2; ++axis) {
+    const int more = axes[axis].registers + static_cast<int>(axes[axis].waves.size());
+    out.shape.push_back(fragment.shape[axis] << more);
+    out.bits.push_back(fragment.bits[axis] + more);
+    out.outer.emplace_back();
+    for (const int wave : axes[axis].waves) waves = std::max(waves, wave + 1);
+  }
+  const auto add = [&](char kind) {
+    for (const Layout::Base& base : fragment.bases)
+      if (base.kind == kind)
+        out.bases.push_back(
+            {kind, axis_part(fragment, 0, base.vector) | axis_part(fragment, 1, base.vector) << out.bits[0]});
+  };
+  add('v');
+  add('l');
+  std::vector<uint64_t> units(waves, 0);
+  for (int axis = 0, low = 0; axis < 2; low += out.bits[axis++])
+    for (size_t i = 0; i < axes[axis].waves.size(); ++i)
+      units[axes[axis].waves[i]] = uint64_t{1} << (low + fragment.bits[axis] + axes[axis].registers + i);
+  for (const uint64_t unit : units) out.bases.push_back({'u', unit});
+  add('r');
+  for (int axis = 0, low = 0; axis < 2; low += out.bits[axis++])
+    for (int i = 0; i < axes[axis].registers; ++i)
+      out.bases.push_back({'r', uint64_t{1} << (low + fragment.bits[axis] + i)});
+  return out;
+}
+
+const Fragments& fragments_of(MatrixOp op) {
+  static const auto* const kAll = [] {
+    auto* const all = new std::vector<Fragments>;
+    for (const MatrixInfo& row : matrices())
+      all->push_back({parse_layout(row.a).value(), parse_layout(row.b).value(), parse_layout(row.c).value()});
+    return all;
+  }();
+  return (*kAll)[static_cast<size_t>(op)];
+}
+
+std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words) {
+  const Fragments& fragments = fragments_of(op);
+  if (sums.rank() != 2 || words < fragments.a.shape[1]) return std::nullopt;
+  std::array<Repeats, 2> axes;
+  for (int axis = 0; axis < 2; ++axis)
+    axes[axis].registers = log2_below(sums.repeats(axis) / fragments.c.repeats(axis));
+  int wave = 0;
+  for (const Layout::Base& base : sums.bases)
+    if (base.kind == 'u') axes[axis_part(sums, 0, base.vector) != 0 ? 0 : 1].waves.push_back(wave++);
+  if (axes[0].registers < 0 || axes[1].registers < 0 || !(repeated(fragments.c, axes) == sums)) return std::nullopt;
+  const Repeats along_k{log2_below(words / fragments.a.shape[1])};
+  return Fragments{repeated(fragments.a, {axes[0], along_k}), repeated(fragments.b, {axes[1], along_k}), sums};
 }
 
 Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave) {

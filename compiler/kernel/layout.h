@@ -10,12 +10,15 @@
 // empty.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/base/status.h"
+#include "compiler/target/matrix.h"
 
 namespace wl {
 
@@ -80,6 +83,29 @@ struct Deal {
 };
 // The layout of a tile held by the threads of a team as a grid: one Deal for every axis, each place bit in at most one.
 Layout dealt_layout(std::vector<int64_t> shape, const std::vector<Deal>& deals, int team, int wave);
+
+// The layout of what moves along some axes of a tile only: the others have extent 1, and threads that differ along them
+// hold the same.
+Layout projected(const Layout& layout, const std::vector<bool>& keeps);
+
+// How a fragment of a matrix instruction is repeated along an axis of a tile: 2^registers times in the registers of a
+// wave, then in other waves, one bit of the wave's number for each doubling.
+struct Repeats {
+  int registers = 0;
+  std::vector<int> waves = {};
+};
+// The layout of a fragment with two axes, repeated along both.
+Layout repeated(const Layout& fragment, const std::array<Repeats, 2>& axes);
+
+// The layouts of both factors and of the sums of a matrix instruction: of a wave, or of tiles that are several of
+// these.
+struct Fragments {
+  Layout a, b, c;
+};
+const Fragments& fragments_of(MatrixOp op);
+// The tiles of factors with so many words along k for sums in a layout; nullopt where that is not the fragment
+// repeated.
+std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words);
 
 // The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything
 // else register repeats. Extents that lanes do not divide are covered by a partial last vector.

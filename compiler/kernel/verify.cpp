@@ -7,6 +7,7 @@
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
 #include "compiler/kernel/tile_checks.h"
+#include "compiler/target/target.h"
 
 namespace wl {
 namespace {
@@ -28,7 +29,6 @@ class Verifier {
       if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(operand_last(instr));
     WL_RETURN_IF_ERROR(check_passes(kernel_));
     if (kernel_.wave == 0) return absl::OkStatus();
-    WL_RETURN_IF_ERROR(check_vectors(kernel_.body));
     return check_barriers(kernel_);
   }
 
@@ -49,18 +49,6 @@ class Verifier {
                                      " teams of ", kernel_.team, ", a power of two"));
     if (kernel_.vars.size() < 2 || kernel_.vars[kTeamVar].kind != Var::Kind::kTeam)
       return absl::InternalError(cat("kernel ", kernel_.name, ": variable 1 is not the team"));
-    return absl::OkStatus();
-  }
-
-  // On machines with lanes all vectors of a loop have one width, which the printed text names once.
-  absl::Status check_vectors(std::span<const Instr> body) const {
-    const int width = kernel_.vector_lanes(body);
-    for (const Instr& instr : body) {
-      if (const int lanes = instr.result < 0 ? 1 : kernel_.tiles[instr.result].layout.lanes();
-          lanes > 1 && lanes != width)
-        return fail(instr, cat("others of its loop have vectors of ", width));
-      WL_RETURN_IF_ERROR(check_vectors(instr.body));
-    }
     return absl::OkStatus();
   }
 
@@ -165,11 +153,19 @@ class Verifier {
       return fail(instr, cat("no words are made of ", name_of(instr.elements[0])));
     return tile_of(instr.result).dtype == DType::u32 ? absl::OkStatus() : fail(instr, "words are u32");
   }
+  absl::Status operand_gap(const Instr& instr) const {
+    return instr.gap > 0 ? absl::OkStatus() : fail(instr, "the elements of a word follow each other");
+  }
   absl::Status operand_factors(const Instr& instr) const {
     if (sum_of_dot(instr.elements[0], instr.elements[1]) != tile_of(instr.result).dtype)
       return fail(instr, cat("no sums of products of ", name_of(instr.elements[0]), " and ", name_of(instr.elements[1]),
                              " are ", name_of(tile_of(instr.result).dtype)));
     return absl::OkStatus();
+  }
+  absl::Status operand_matrix(const Instr& instr) const {
+    const absl::StatusOr<const Target*> target = target_named(kernel_.target);
+    const uint32_t features = target.ok() ? (*target)->gpu.features : 0, wanted = info(instr.matrix).feature;
+    return (features & wanted) == wanted ? absl::OkStatus() : fail(instr, cat(kernel_.target, " has no such matrices"));
   }
   absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of
   absl::Status operand_axes(const Instr& instr) const {
@@ -241,6 +237,27 @@ class Verifier {
   absl::Status check_words(const Instr& instr) const {
     return instr.slice.strides.empty() ? fail(instr, "words are along an axis") : absl::OkStatus();
   }
+  // Rows of 16 bytes of a block of eight by eight elements, which lanes exchange (PTX's ldmatrix.trans).
+  absl::Status check_words_across(const Instr& instr) const {
+    const Layout& layout = tile_of(instr.result).layout;
+    const int64_t row = 16 / size_of(instr.elements[0]);
+    const auto whole = [row](int64_t n) { return n % row == 0; };
+    bool aligned = whole(instr.gap) && whole(instr.slice.offset.base);
+    for (const auto& [var, coefficient] : instr.slice.offset.terms) aligned = aligned && whole(coefficient);
+    if (layout.rank() != 2 || layout.lanes() != 1 || elements_of_word(instr.elements[0]) != 2 ||
+        instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} || !aligned ||
+        !tile_of(instr.result).bound.empty())
+      return fail(instr, "the words are not of whole rows of 16 bytes");
+    std::vector<uint64_t> lanes;
+    for (const Layout::Base& base : layout.bases)
+      if (base.kind == 'l') lanes.push_back(base.vector);
+    const uint64_t word = uint64_t{1} << layout.bits[0];
+    const bool block = layout.bits[0] >= 3 && layout.bits[1] >= 2 && kernel_.wave == 32 &&
+                       lanes == std::vector<uint64_t>{word, 2 * word, 1, 2, 4};
+    if (!block || kernel_.buffers[instr.slice.buffer].level != Level::kShared)
+      return fail(instr, "lanes do not hold a block of shared memory of eight rows and four words");
+    return absl::OkStatus();
+  }
   absl::Status check_join(const Instr& instr) const {
     if (static_cast<int>(instr.args.size()) > elements_of_word(instr.elements[0]))
       return fail(instr, "a word has fewer elements");
@@ -255,6 +272,20 @@ class Verifier {
       if (tile_of(arg).dtype != DType::u32 || !broadcasts(arg, instr.result))
         return fail(instr, cat("%", arg, " is no tile of words that broadcasts to the result"));
     return absl::OkStatus();
+  }
+  absl::Status check_mma(const Instr& instr) const {
+    if (instr.args.size() != 2) return fail(instr, "takes two tiles");
+    const Tile &a = tile_of(instr.args[0]), &b = tile_of(instr.args[1]), &sums = tile_of(instr.result);
+    const MatrixInfo& row = info(instr.matrix);
+    if (a.dtype != DType::u32 || b.dtype != DType::u32 || sums.dtype != row.sum)
+      return fail(instr, cat("adds products of words to ", name_of(row.sum)));
+    const std::optional<Fragments> tiles =
+        a.layout.rank() == 2 ? tiles_of(instr.matrix, sums.layout, a.layout.shape[1]) : std::nullopt;
+    if (!tiles || !(tiles->a == a.layout) || !(tiles->b == b.layout))
+      return fail(instr, "the tiles are not the instruction's fragments, repeated");
+    if (!a.bound.empty() || !b.bound.empty() || !sums.bound.empty()) return fail(instr, "fragments have no bounds");
+    return kernel_.wave == fragments_of(instr.matrix).c.count('l') ? absl::OkStatus()
+                                                                   : fail(instr, "a wave has other lanes");
   }
   absl::Status check_cross(const Instr& instr) const {
     return with_problem(instr, cross_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));

@@ -41,7 +41,9 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const Rates rates = rates_of(machine);
   const double units = std::max(1, machine.multiprocessors());
   const auto tile_rows = static_cast<double>(s[kTileRows]), tile_columns = static_cast<double>(s[kTileColumns]);
-  const auto step = static_cast<double>(s[kStepK]), bytes = static_cast<double>(product.bytes);
+  const std::optional<MatrixOp> matrix = matrix_of(s);
+  const auto step = static_cast<double>(s[kStepK]);
+  const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).element) : product.bytes);
   const int64_t threads = (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
   const double row_tiles = std::ceil(product.rows / tile_rows),
                column_tiles = std::ceil(product.columns / tile_columns);
@@ -54,13 +56,19 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const double wave = std::min(blocks, units * beside), waves = std::ceil(blocks / (units * beside));
 
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
+  const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
-                            machine.target->arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype);
+                            (matrix ? arithmetic.matrices(info(*matrix).element, info(*matrix).element)
+                                    : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;
+  // Of one element of the depth. Without matrices, lanes that ask for the same are served together.
   const double shared_bytes =
-      static_cast<double>(threads) * static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2;  // broadcasts
-  const double unrolled = s[kUnrollK] > 1 ? 2 : 1;
+      static_cast<double>(threads) *
+      (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
+                    static_cast<double>(info(*matrix).k)
+              : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
+  const double unrolled = matrix || s[kUnrollK] > 1 ? 2 : 1;
   double use_ns = pipelined_ns(kSharedNs + shared_bytes / kSharedBytesPerNs, compute_ns, step, unrolled,
                                std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;

@@ -17,7 +17,8 @@ bool may_skip(const Node& node) {
 
 double multiply_adds(const Graph& group, const Node& product, const Machine& machine) {
   const auto dtype = [&](int operand) { return group.nodes[product.operands[operand]].dtype; };
-  return machine.target->arithmetic.multiply_adds(dtype(0), dtype(1), product.dtype);
+  const Arithmetic& arithmetic = machine.target->arithmetic;
+  return std::max(arithmetic.multiply_adds(dtype(0), dtype(1), product.dtype), arithmetic.matrices(dtype(0), dtype(1)));
 }
 
 double floor_ns(const Graph& group, const Machine& machine) {

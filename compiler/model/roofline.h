@@ -17,7 +17,7 @@ struct Roofline {
 // The bound of one run of the group on all threads, by the nominal rates of the target's row.
 Roofline roofline(const Graph& group, const Machine& machine);
 
-// Multiply-adds of a product of the graph for each of f32, on this machine.
+// Multiply-adds of a product of the graph for each of f32, on this machine, by the fastest instruction that it has.
 double multiply_adds(const Graph& graph, const Node& product, const Machine& machine);
 
 // ns of one run of the group on all threads: its compulsory bytes at the peak of L1 where that holds them and of what

@@ -65,11 +65,9 @@ std::vector<NodeId> inputs_read_once(const Graph& group, const Domain& domain) {
   return out;
 }
 
-bool copies_operand(const Graph& group, const Domain& domain, int position) {
+bool copies_operand(const Graph& group, const Domain& domain, int position, DType dtype) {
   const Domain::Operand& operand = domain.operands[domain.contract][position];
-  if (operand.source >= 0 || !operand.pieces.empty() || operand.gather_extent != 0) return false;
-  const DType dtype = group.nodes[operand.access.input].dtype;
-  return size_of(dtype) >= 4 && dtype == group.nodes[domain.contract].dtype;
+  return operand.is_direct() && group.nodes[operand.access.input].dtype == dtype;
 }
 
 bool copies_rows(const Graph& group, const Domain& domain, const Access& access, int64_t vector) {

@@ -46,10 +46,11 @@ struct ChoiceInfo {
 inline constexpr int64_t kVaries = INT64_MIN;
 
 // Values of choices that have named ones.
-inline constexpr int64_t kGcc = 0, kClang = 1;                                       // kCompiler
-inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                              // kKeep
-inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;               // kCopyImage
-inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;   // kDivided
+inline constexpr int64_t kGcc = 0, kClang = 1;                                      // kCompiler
+inline constexpr int64_t kKeepCostly = 0, kKeepAll = 1;                             // kKeep
+inline constexpr int64_t kCopyTaps = 0, kCopyRows = 1, kCopyWhole = 2;              // kCopyImage
+inline constexpr int64_t kDividedRows = 0, kDividedColumns = 1, kDividedBatch = 2;  // kDivided
+inline constexpr int64_t kNoMatrix = 0;  // kMatrix; 1 + n: row n of compiler/target/matrix.def
 inline constexpr int64_t kRowRecomputed = 0, kRowInShared = 1, kRowInRegisters = 2;  // kRowStorage
 
 const ChoiceInfo& info(Choice choice);

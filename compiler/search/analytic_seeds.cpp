@@ -65,11 +65,12 @@ void walk(const Space& space, Point point, Prices& prices) {
   }
 }
 
-// Schedules of a kind have the same micro-kernel and packing on CPUs, the same tiles and copies on GPUs.
+// Schedules of a kind have the same micro-kernel and packing on CPUs, the same tiles, copies and instruction on GPUs.
 std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   std::vector<int64_t> kind;
   const Schedule s = space.schedule(point);
-  for (const Choice choice : {kMr, kNv, kPackA, kPackB, kCopyImage, kTurnTiles, kTileRows, kTileColumns, kAsyncCopies})
+  for (const Choice choice :
+       {kMr, kNv, kPackA, kPackB, kCopyImage, kTurnTiles, kTileRows, kTileColumns, kAsyncCopies, kMatrix})
     if (s.has(choice)) kind.push_back(s[choice]);
   return kind;
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
 constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
-constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy, kHopper = kAmpere | kClusters;
+constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters;
 
 // A lane's load is 16 bytes. The rates are those of one unit.
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, Arithmetic arithmetic) {
@@ -28,6 +28,8 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // CPUs: the rates are of one multiply-add unit. A product of i32 is two or three instructions where a product of f32 is
 // one (vpmulld has two parts and the sum is apart; SSE2 multiplies in 64 bits). GPUs: rates of data sheets; integers as
 // the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
+// Matrix instructions: dense rates with sums in f32 beside those of f32 (data sheets of A100, RTX 3090, 4090 and 5090);
+// from sm_90 on the large parts reach theirs by instructions of four waves only, and mma.sync about three fifths of it.
 constexpr Target kTargets[] = {
     // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8}, copy, l2, peak
     {"cpu:avx512", "cpu", 16, 32, true, {120, 0.5, 0.33}, 18, 100, kAvx512Peak},
@@ -38,23 +40,25 @@ constexpr Target kTargets[] = {
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
-    // block and a unit, units, L2, bytes/ns, features, banks if not 32}, {f32 flops/ns, f64, i32}
+    // block and a unit, units, L2, bytes/ns, features, banks if not 32}, {f32 flops/ns, f64, i32, dots of bf16 and i8,
+    // matrices of 16 bits}
     gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kF64Functions},
             {200, 1. / 32, 1}),
     gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935, kAmpere},
-            {180, 0.5, 1}),
+            {180, 0.5, 1, 0, 0, 16}),
     gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936, kAmpere},
-            {430, 1. / 64, 0.5}),
+            {430, 1. / 64, 0.5, 0, 0, 2}),
     gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008, kAmpere},
-            {610, 1. / 64, 0.5}),
+            {610, 1. / 64, 0.5, 0, 0, 2}),
     gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350, kHopper},
-            {430, 0.5, 0.5}),
+            {430, 0.5, 0.5, 0, 0, 9}),
     gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800, kHopper},
-            {450, 0.5, 0.5}),
+            {450, 0.5, 0.5, 0, 0, 9}),
     gpu_row("cuda:sm_100a", "cuda",
-            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000, kHopper}, {460, 0.5, 0.5}),
+            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000, kHopper},
+            {460, 0.5, 0.5, 0, 0, 9}),
     gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792, kHopper},
-            {600, 1. / 64, 0.5}),
+            {600, 1. / 64, 0.5, 0, 0, 2}),
     gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024, 0},
             {220, 0.5, 0.2}),
     gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228, 0},
@@ -75,8 +79,9 @@ constexpr Target kTargets[] = {
             {1400, 1. / 64, 0.1}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kHopper},
-            {200, 0.5, 1}),
-    gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kAmpere},
+            {200, 0.5, 1, 0, 0, 8}),
+    gpu_row("sim:hip", "sim",
+            {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions | kAsyncCopy},
             {200, 0.5, 1}),
 };
 
@@ -96,6 +101,10 @@ absl::StatusOr<const Target*> target_named(std::string_view name) {
 double Arithmetic::dots(DType a, DType b) const {
   const std::optional<DType> sum = sum_of_dot(a, b);
   return !sum ? 0 : is_float(*sum) ? dot_bf16 : dot_i8;
+}
+
+double Arithmetic::matrices(DType a, DType b) const {
+  return a == b && (a == DType::f16 || a == DType::bf16) ? matrix16 : 0;
 }
 
 double Arithmetic::multiply_adds(DType a, DType b, DType sum) const {

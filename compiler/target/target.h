@@ -22,6 +22,7 @@ enum GpuFeature : uint32_t {
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
   // The compiler begins loads early, so that a contraction takes half as many registers again as are counted.
   kEarlyLoads = 8,
+  kMma16 = 16,  // a wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on
@@ -39,18 +40,22 @@ struct Gpu {
   int banks = 32;           // of shared memory, of 4 bytes each
 };
 
-// How fast multiply-adds are, as the lowering makes them: there are no matrix instructions, and products of floats
-// narrower than f32 are computed in f32. Per thread of a CPU or unit of a GPU.
+// How fast multiply-adds are, as the lowering makes them: without matrix instructions or dot products of words,
+// products of floats narrower than f32 are computed in f32. Per thread of a CPU or unit of a GPU.
 struct Arithmetic {
   double flops_per_ns = 0;  // of f32; a multiply-add counts as two
   double f64 = 0;           // multiply-adds of f64 for each of f32
   double i32 = 0;           // multiply-adds of i32, and of narrower integers, for each of f32
   // Multiply-adds of dot products of words, of bf16 and of u8 with i8, for each of f32; 0: the target has none.
   double dot_bf16 = 0, dot_i8 = 0;
+  // Multiply-adds of matrix instructions for each of f32, of f16 and of bf16 with sums in f32; 0: the target has none.
+  double matrix16 = 0;
   // Multiply-adds for each of f32, of products of `a` and `b` whose sums are kept as `sum`.
   double multiply_adds(DType a, DType b, DType sum) const;
   // Those of dot products of words of `a` and `b`; 0: the target has none.
   double dots(DType a, DType b) const;
+  // Those of matrix instructions; 0: the target has none for these.
+  double matrices(DType a, DType b) const;
 };
 
 // What no part of the row exceeds, by any means: a time below is no measurement (floor_ns). Per thread of a CPU or unit

@@ -84,6 +84,28 @@ inline const std::vector<Golden> kProducts = {
   %6 = contract %0 %5 "mk,pkq->mpq" : f32[4,2,32]
   output "y" %6
 })"},
+    {"bf16_matrices",  // both operands along k, tails of rows, columns and K
+     "sim:cuda",
+     {{"matrix", 1},
+      {"async_copies", 1},
+      {"stages", 3},
+      {"tile_rows", 32},
+      {"tile_columns", 16},
+      {"thread_rows", 2},
+      {"thread_columns", 2},
+      {"k_step", 16},
+      {"vector", 8},
+      {"k_unroll", 8},
+      {"min_blocks", 0}},
+     R"(graph {
+  %0 = input "a" : bf16[40,72] normal(0,1)
+  %1 = input "b" : bf16[24,72] normal(0,1)
+  %2 = input "bias" : bf16[24] normal(0,1)
+  %3 = contract %0 %1 "mk,nk->mn" : bf16[40,24]
+  %4 = broadcast %2 dims=[1] : bf16[40,24]
+  %5 = add %3 %4 : bf16[40,24]
+  output "y" %5
+})"},
     {"batched_q_kt",
      "cpu:generic",
      {},

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <regex>
@@ -61,6 +62,12 @@ const std::vector<Breakage>& breakages() {
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
       {"last", "a block counts fewer than there are", std::regex("wl_last<(\\d+)>"), "wl_last<$1 / 2>"},
       {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},
+      {"matrix", "two registers of a factor are swapped",
+       std::regex("(wl_mma_m16n8k16_\\w+\\(\\w+, \\w+, )(\\w+), (\\w+)"), "$1$3, $2"},
+      {"matrix", "registers of the other factor are swapped", std::regex("(wl_mma_m16n8k16_.*, )(\\w+), (\\w+)\\);"),
+       "$1$3, $2);"},
+      {"sums", "registers of the sums are swapped", std::regex("(wl_mma_m16n8k16_\\w+\\()(\\w+), (\\w+)"), "$1$3, $2"},
+      {"words", "a word is of other elements", std::regex("(wl_word[^(]*\\()(p\\d+)"), "$1$2 + 2"},
       {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
   };
   return *kAll;
@@ -162,15 +169,16 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// Returns a kernel of a random group, sometimes a contraction, with its values.
-std::optional<Case> random_case(uint64_t seed) {
-  const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
-  const Graph graph =
-      seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value() : testing::random_group(seed, 4000);
+// Returns a kernel of a group with its values, of a random schedule that is `wanted`.
+std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
+                            const std::function<bool(const Schedule&)>& wanted) {
   const auto domain = analyze(graph, machine);
   if (!domain.ok()) return std::nullopt;
   const Space space = space_of(graph, *domain, machine).value();
-  const Point point = testing::sample_points(space, 1, seed).back();
+  std::vector<Point> points = testing::sample_points(space, 1, seed);
+  std::erase_if(points, [&](const Point& point) { return !wanted(space.schedule(point)); });
+  if (points.empty()) return std::nullopt;
+  const Point point = points.back();
   auto kernel = lower(graph, *domain, space.schedule(point), machine);
   if (!kernel.ok()) return std::nullopt;
   kernel->compiler = "gcc";
@@ -184,16 +192,34 @@ std::optional<Case> random_case(uint64_t seed) {
   return one;
 }
 
-TEST(Simulated, CatchesBrokenKernels) {
-  const uint64_t first = testing::test_seed(20260801);
-  const auto wanted = static_cast<size_t>(testing::scaled(20));
+// Returns a kernel of a random group, sometimes a contraction.
+std::optional<Case> random_case(uint64_t seed) {
+  const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
+  const Graph graph =
+      seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value() : testing::random_group(seed, 4000);
+  return case_of(graph, machine, seed, [](const Schedule&) { return true; });
+}
+
+// Returns a contraction by matrix instructions; every other pair of seeds has asynchronous copies.
+std::optional<Case> matrix_case(uint64_t seed) {
+  const Graph graph = parse(testing::ContractionText(seed, 200'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
+  return case_of(graph, testing::machine_named("cuda:sm_80"), seed, [seed](const Schedule& schedule) {
+    return schedule[kMatrix] != kNoMatrix && schedule[kAsyncCopies] == static_cast<int64_t>(seed / 2 % 2);
+  });
+}
+
+// Breaks `wanted` kernels once in every kind of way that fits (kinds: those alone, unless there are none), and expects
+// that nearly all are caught.
+void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& kinds,
+                   const std::function<std::optional<Case>(uint64_t)>& make) {
   std::vector<Case> cases;
   std::vector<Mutant> chosen;
   for (uint64_t seed = first; cases.size() < wanted; ++seed) {
-    std::optional<Case> one = random_case(seed);
+    std::optional<Case> one = make(seed);
     if (!one) continue;
     std::vector<Mutant> all;
     break_kernel(static_cast<int>(cases.size()), one->source, all);
+    std::erase_if(all, [&](const Mutant& mutant) { return !kinds.empty() && !kinds.contains(mutant.kind); });
     if (all.empty()) continue;  // the kernel has no tails, reductions or barriers to break
     cases.push_back(*std::move(one));
     std::map<std::string, std::vector<Mutant*>> by_kind;
@@ -238,6 +264,15 @@ TEST(Simulated, CatchesBrokenKernels) {
   std::printf("%d of %zu mutants of %zu kernels caught\n", caught, chosen.size(), cases.size());
   EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
   std::filesystem::remove_all(folder);
+}
+
+TEST(Simulated, CatchesBrokenKernels) {
+  expect_caught(testing::test_seed(20260801), static_cast<size_t>(testing::scaled(20)), {}, random_case);
+}
+
+TEST(Simulated, CatchesBrokenMatrixKernels) {
+  expect_caught(testing::test_seed(20261203), static_cast<size_t>(testing::scaled(12)),
+                {"barrier", "async", "matrix", "sums", "words"}, matrix_case);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "compiler/base/fill.h"
 #include "compiler/ir/ops.h"
 #include "compiler/kernel/interp/team_tiles.h"
+#include "compiler/kernel/interp/words.h"
 #include "compiler/kernel/var_values.h"
 #include "compiler/kernel/verify.h"
 
@@ -28,19 +29,6 @@ double result_of(Op op, DType dtype, DType from, double x, double y, double z) {
   const double result = info(op).value(x, y, z);
   if (op != Op::cast) return kept(dtype, result);
   return is_float(dtype) ? round_to(dtype, result) : to_integer(dtype, from, result);
-}
-
-// The word of these elements; those that are missing are zero. Words that nothing was stored to are NaN, as all
-// elements of fresh buffers are.
-double word_of(DType dtype, const std::vector<double>& elements) {
-  uint32_t word = 0;
-  for (size_t i = 0; i < elements.size(); ++i) store_element(dtype, &word, i, round_to(dtype, elements[i]));
-  return word;
-}
-double element_of(DType dtype, double word, int index) {
-  if (std::isnan(word)) return word;
-  const auto bits = static_cast<uint32_t>(word);
-  return load_element(dtype, &bits, static_cast<uint64_t>(index));
 }
 
 class Interpreter {
@@ -137,6 +125,10 @@ class Interpreter {
   }
 
   static double combine(Op op, DType dtype, double a, double b) { return result_of(op, dtype, dtype, a, b, 0); }
+  static void add_products(DType a_element, double a, DType b_element, double b, DType sum, double& to) {
+    for (int i = 0; i < elements_of_word(a_element); ++i)
+      to = combine(Op::add, sum, to, element_of(a_element, a, i) * element_of(b_element, b, i));
+  }
 
   // Meanings, as the rows of instrs.def name them; for the team that runs.
 
@@ -195,7 +187,7 @@ class Interpreter {
     return each(instr.result, [&](Index index, int64_t at) -> absl::Status {
       std::vector<double> elements;
       for (int i = 0; i < elements_of_word(dtype); ++i) {
-        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, i));
+        WL_ASSIGN_OR_RETURN(const double* from, cell(instr, index, i * instr.gap));
         elements.push_back(*from);
       }
       result[at] = word_of(dtype, elements);
@@ -218,10 +210,20 @@ class Interpreter {
     std::vector<double>& result = tile(instr.result);
     return each(instr.result, [&](Index, int64_t at) {
       const double a = tiles_.held(instr.args[0], instr.result, at), b = tiles_.held(instr.args[1], instr.result, at);
-      for (int i = 0; i < elements_of_word(instr.elements[0]); ++i) {
-        const double product = element_of(instr.elements[0], a, i) * element_of(instr.elements[1], b, i);
-        result[at] = combine(Op::add, sum, result[at], product);
-      }
+      add_products(instr.elements[0], a, instr.elements[1], b, sum, result[at]);
+      return absl::OkStatus();
+    });
+  }
+
+  // Lanes multiply what other lanes of their wave hold.
+  absl::Status mma(const Instr& instr) {
+    const MatrixInfo& row = info(instr.matrix);
+    const int64_t words = kernel_.tiles[instr.args[0]].layout.shape[1];
+    const std::vector<double> a = tiles_.whole(instr.args[0]), b = tiles_.whole(instr.args[1]);
+    std::vector<double>& result = tile(instr.result);
+    return each(instr.result, [&](Index index, int64_t at) {
+      for (int64_t w = 0; w < words; ++w)
+        add_products(row.element, a[index[0] * words + w], row.element, b[index[1] * words + w], row.sum, result[at]);
       return absl::OkStatus();
     });
   }

@@ -134,6 +134,15 @@ struct TextOf<Operand::element> {
 };
 
 template <>
+struct TextOf<Operand::gap> {
+  static std::string print(const Kernel&, const Instr& instr) { return cat(" gap ", instr.gap); }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    WL_RETURN_IF_ERROR(from.in.expect("gap"));
+    return from.in.integer(instr.gap, 1, kMaxCount);
+  }
+};
+
+template <>
 struct TextOf<Operand::factors> {
   static std::string print(const Kernel&, const Instr& instr) {
     return cat(".", name_of(instr.elements[0]), ".", name_of(instr.elements[1]));
@@ -143,6 +152,19 @@ struct TextOf<Operand::factors> {
       WL_RETURN_IF_ERROR(from.in.expect("."));
       WL_RETURN_IF_ERROR(from.read_dtype(dtype));
     }
+    return absl::OkStatus();
+  }
+};
+
+template <>
+struct TextOf<Operand::matrix> {
+  static std::string print(const Kernel&, const Instr& instr) { return cat(".", info(instr.matrix).name); }
+  static absl::Status read(ValueReader& from, Instr& instr) {
+    WL_RETURN_IF_ERROR(from.in.expect("."));
+    const std::string_view name = from.in.word();
+    const std::optional<MatrixOp> row = matrix_named(name);
+    if (!row) return invalid("no matrix instruction is called '", name, "'");
+    instr.matrix = *row;
     return absl::OkStatus();
   }
 };

@@ -2,6 +2,8 @@
 // GPUs.
 #pragma once
 
+#include <optional>
+
 #include "compiler/kernel/kernel.h"
 #include "compiler/plan/domain.h"
 #include "compiler/schedule/space.h"
@@ -12,9 +14,28 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
 // On GPUs: a block owns a tile of rows x columns, and each thread a register tile of it.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
-// memory of a block, whose elements have so many bytes.
+// memory of a block, whose elements have so many bytes unless a matrix instruction says otherwise.
 int64_t contract_registers(const Schedule& schedule, int64_t words);
 int64_t contract_shared(const Schedule& schedule, int64_t bytes);
+// The matrix instruction that a schedule has; nullopt: none.
+std::optional<MatrixOp> matrix_of(const Schedule& schedule);
+// The one that may multiply the operands of a contraction on a machine; nullopt where there is none, or where half of
+// every fragment would be empty.
+std::optional<MatrixOp> matrix_for(const Graph& group, const Domain& domain, const Machine& machine);
+// Rows and columns of the tile of a wave, whose threads have so many each (thread_rows, thread_columns).
+struct WaveTile {
+  int64_t rows = 1, columns = 1;
+};
+WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
+// Words of both factors that such a thread loads for one step of the instruction along k.
+int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns);
+// Elements from one row to the next in shared memory, of rows with so many. Eight rows of 16 bytes, which the lanes of
+// a wave load words of a fragment from, then have no bank in common: rows are 16 bytes times an odd number apart.
+int64_t matrix_pitch(MatrixOp matrix, int64_t extent);
+// Bytes of shared memory that the slots of both operands take at most.
+int64_t matrix_shared(MatrixOp matrix, const Schedule& schedule);
+// The dtype in which a contraction on lanes multiplies and adds, and holds its operands in shared memory.
+DType lanes_dtype(const Graph& group, const Domain& domain);
 
 absl::StatusOr<Kernel> lower_contract(const Graph& group, const Domain& domain, const Schedule& schedule,
                                       const Machine& machine);

@@ -43,8 +43,11 @@ absl::StatusOr<Kernel> GpuContract::run() {
 
 absl::Status GpuContract::prepare() {
   set_launch(out_.kernel(), "contract", schedule_, machine_);
-  dtype_ = group_.nodes[domain_.contract].dtype;
-  if (is_float(dtype_) && size_of(dtype_) < 4) dtype_ = DType::f32;
+  dtype_ = shared_ = lanes_dtype(group_, domain_);
+  matrix_ = matrix_of(schedule_);
+  if (matrix_ && matrix_ != matrix_for(group_, domain_, machine_))
+    return invalid("no operands of ", info(*matrix_).name, " on ", machine_.target->name);
+  if (matrix_) shared_ = info(*matrix_).element;
   const int right = domain_.right_operand();
   rows_.position = 1 - right;
   columns_.position = right;
@@ -58,7 +61,7 @@ absl::Status GpuContract::prepare() {
   columns_each_ = schedule_[kThreadColumns];
   stages_ = schedule_[kStages];
   unroll_ = schedule_[kUnrollK];
-  WL_RETURN_IF_ERROR(choose_threads());
+  WL_RETURN_IF_ERROR(matrix_ ? choose_waves() : choose_threads());
   choose_k();
   // More slots than steps would never be filled.
   if (schedule_[kAsyncCopies] != 0) stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_));
@@ -92,10 +95,20 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.along_k = reads_along_k(side);
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
-  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && copies_operand(group_, domain_, side.position);
-  // Elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
-  side.pitch = side.tile + (side.along_k ? vector_ : 0);
-  side.buffer = out_.shared(name, dtype_, {stages_, step_, side.pitch});
+  side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && copies_operand(group_, domain_, side.position, shared_) &&
+               (size_of(shared_) >= 4 || copies_vectors(side));
+  side.k_inner = matrix_ && side.along_k;
+  // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
+  side.pitch =
+      matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
+  side.buffer = out_.shared(name, shared_, {stages_, side.k_inner ? side.tile : step_, side.pitch});
+}
+
+// Whole vectors of an operand that is an input are neighbours, all inside it or all outside.
+bool GpuContract::copies_vectors(const Side& side) const {
+  const AtomId fast = side.along_k ? k_atom_ : side.atom;
+  return fast >= 0 && domain_.operands[domain_.contract][side.position].access.strides[fast] == 1 && side.aligned &&
+         (side.along_k || side.extent % side.tile == 0 || side.extent % vector_ == 0);
 }
 
 // K is stepped through along the atom that loads are contiguous along, or the longest; the others are loops around
@@ -150,6 +163,7 @@ void GpuContract::place_block() {
 }
 
 Layout GpuContract::grid_layout(bool rows, bool columns, char row_kind) const {
+  if (matrix_) return projected(fragments_.c, {rows, columns});
   Deal down, across;
   if (rows) down = {rows_each_ % vector_ == 0 ? vector_ : 1, row_kind, row_bits_};
   if (columns) across = {vector_, 'v', column_bits_};

@@ -4,8 +4,13 @@
 // outermost, after the elementwise work on them. With two stages the next step is loaded into registers while the
 // current one is computed; with asynchronous copies several steps are in flight. What follows the contraction is
 // computed on the accumulators.
+//
+// With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
+// waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
+// of a step is filled up with zeros.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,19 +36,22 @@ class GpuContract {
     bool aligned = false;          // whole vectors of what it is read along are
     bool async = false;            // copied without registers
     BufferId buffer = -1;
-    int64_t pitch = 1;  // from one k to the next
+    bool k_inner = false;  // in shared memory k is innermost, else rows or columns are
+    int64_t pitch = 1;     // from one k to the next or, where that is innermost, from one row or column
   };
 
   absl::Status prepare();
   absl::Status choose_threads();
+  absl::Status choose_waves();
   void choose_k();
   bool reads_along_k(const Side& side) const;
   void prepare_side(Side& side, const char* name);
+  bool copies_vectors(const Side& side) const;
   void place_block();
   int threads() const { return static_cast<int>((rows_.tile / rows_each_) * (columns_.tile / columns_each_)); }
 
   // The layout of the accumulators, or of one of their axes: each thread has `vector_` neighbouring columns and as many
-  // rows, repeated.
+  // rows, repeated, or what a matrix instruction's fragment gives it.
   Layout grid_layout(bool rows, bool columns, char row_kind = 'r') const;
   // How a step's part of an operand is loaded: vectors, then threads, along what it is read along.
   Layout fetch_layout(const Side& side, bool slow, bool fast, bool vectors = true) const;
@@ -55,12 +63,16 @@ class GpuContract {
   // may end before the step does.
   std::vector<TileId> fetch(const Place& at, bool masked, bool but_async = false);
   TileId fetch_side(const Side& side, const Place& at, bool masked);
+  // The tile with zeros where k is beyond its end, at k `first`.
+  TileId cut_off(const Side& side, TileId tile, const Affine& first);
+  int64_t slot_size(const Side& side) const { return (side.k_inner ? side.tile : step_) * side.pitch; }
   Slice slot_of(const Side& side, const Affine& slot) const;
   void put(const std::vector<TileId>& tiles, const Affine& slot);
   // Starts the asynchronous copies of a step; beyond the last step there is nothing to copy.
   void send(const Place& at, const Affine& step, int64_t steps, const Affine& slot);
-  // Adds the outer products of what is in a slot, for `depth` of K.
+  // Adds the products of what is in a slot, for `depth` of K.
   void compute(const Affine& slot, int64_t depth);
+  void multiply_matrices(const Affine& slot, int64_t depth);
 
   void emit_whole_steps();
   void emit_ring(int64_t total);
@@ -77,7 +89,9 @@ class GpuContract {
   const Machine& machine_;
   KernelBuilder out_;
   absl::Status status_;
-  DType dtype_ = DType::f32;  // of the accumulators and in shared memory
+  DType dtype_ = DType::f32, shared_ = DType::f32;  // of the accumulators, and in shared memory
+  std::optional<MatrixOp> matrix_;
+  Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;
   int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, unroll_ = 1;
   std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that say where its register tile lies

@@ -66,17 +66,23 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
     if (masked) instr.guards.push_back({k_atom_ < 0 ? fixed(0) : at[k_atom_], along(1 - slow), k_extent_});
   }
   out_.push_all(std::move(expr.code));
-  if (out_.kernel().tiles[*value].dtype == dtype_) return *value;
-  const TileId tile = out_.like(*value, dtype_);
-  out_.push(copy_instr(tile, *value, dtype_));
-  return tile;
+  TileId tile = *value;
+  if (out_.kernel().tiles[tile].dtype != shared_) {
+    tile = out_.like(*value, shared_);
+    out_.push(copy_instr(tile, *value, shared_));
+  }
+  // Loads leave zeros beyond the end of K, which work on them may change. Products of whole fragments need them.
+  const Domain::Operand& operand = domain_.operands[domain_.contract][side.position];
+  const bool zeros = operand.is_direct() && k_atom_ >= 0 && operand.access.strides[k_atom_] != 0;
+  return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
 }
 
 Slice GpuContract::slot_of(const Side& side, const Affine& slot) const {
   Slice to;
   to.buffer = side.buffer;
-  to.offset = sum(fixed(0), slot, step_ * side.pitch);
-  to.strides = side.along_k ? std::vector<int64_t>{1, side.pitch} : std::vector<int64_t>{side.pitch, 1};
+  to.offset = sum(fixed(0), slot, slot_size(side));
+  const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
+  to.strides = side.along_k ? std::vector<int64_t>{own, k} : std::vector<int64_t>{k, own};
   return to;
 }
 
@@ -92,12 +98,12 @@ void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const
     if (!side->async) continue;
     const Access& access = domain_.operands[domain_.contract][side->position].access;
     const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
-    // An operand that is stored across k, or is not contiguous, is copied element by element.
-    const bool vectors = !side->along_k && fast >= 0 && access.strides[fast] == 1 &&
-                         (side->extent % side->tile == 0 || side->extent % vector_ == 0);
+    // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
+    const bool vectors = matrix_ || (!side->along_k && fast >= 0 && access.strides[fast] == 1 &&
+                                     (side->extent % side->tile == 0 || side->extent % vector_ == 0));
     Instr instr;
     instr.op = InstrOp::kAsyncLoad;
-    instr.args = {out_.tile({dtype_, fetch_layout(*side, true, true, vectors), {}})};
+    instr.args = {out_.tile({shared_, fetch_layout(*side, true, true, vectors), {}})};
     instr.slice = slice_at(out_.input_buffer(access.input), access, at, slow, fast);
     instr.into = slot_of(*side, slot);
     if (side->extent % side->tile != 0)
@@ -110,6 +116,7 @@ void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const
 }
 
 void GpuContract::compute(const Affine& slot, int64_t depth) {
+  if (matrix_) return multiply_matrices(slot, depth);
   const int64_t together = depth % unroll_ == 0 ? unroll_ : 1;
   Affine k;
   VarId var = -1;
@@ -126,7 +133,7 @@ void GpuContract::compute(const Affine& slot, int64_t depth) {
     for (const Side* side : {&rows_, &columns_}) {
       Slice from;
       from.buffer = side->buffer;
-      from.offset = sum(sum(fixed(i * side->pitch), slot, step_ * side->pitch), k, side->pitch);
+      from.offset = sum(sum(fixed(i * side->pitch), slot, slot_size(*side)), k, side->pitch);
       from.strides = {side == &rows_ ? 1 : 0, side == &rows_ ? 0 : 1};
       out_.push(load_instr(side == &rows_ ? read : b, std::move(from)));
     }

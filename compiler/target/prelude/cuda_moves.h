@@ -145,6 +145,27 @@ WL_FN void wl_commit() {}
 template <int N>
 WL_FN void wl_wait() {}
 #endif
+// Matrix instructions, which multiply what the 32 lanes of a wave hold together (compiler/target/matrix.def).
+#if __CUDA_ARCH__ >= 800
+#define WL_MMA_16X8X16(name, type)                                                                          \
+  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) { \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                     \
+                 ".f32 {%0, %1, %2, %3}, "                                                                  \
+                 "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                            \
+                 : "+f"(c0.e[0]), "+f"(c0.e[1]), "+f"(c1.e[0]), "+f"(c1.e[1])                               \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));                                   \
+  }
+WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, "bf16")
+WL_MMA_16X8X16(wl_mma_m16n8k16_f16, "f16")
+// Lanes 0 to 7 name the rows of the block.
+template <class T, int G>
+WL_FN u32 wl_word_across(wl_shared<T> p) {
+  const u32 row = (u32)__cvta_generic_to_shared((p + wl_to_row_of_block(threadIdx.x & 31, G)).p);
+  u32 word;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(word) : "r"(row) : "memory");
+  return word;
+}
+#endif
 // Blocks that count each other.
 WL_FN void wl_release() {
   __threadfence();

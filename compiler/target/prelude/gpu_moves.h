@@ -43,6 +43,13 @@ WL_LOADS(wl_load_past, wl_load_past_n, wl_read_past)  // caches need not keep it
   }
 WL_STORES(wl_store, wl_store_n, wl_write)
 WL_STORES(wl_stream, wl_stream_n, wl_write_past)
+// The word of neighbouring elements, the first in the lowest bits; aligned to its size.
+template <class T, class P>
+WL_FN u32 wl_word(P p WL_LINE) {
+  u32 word;
+  wl_read<sizeof(u32) / sizeof(T)>((T*)&word, p WL_PASS);
+  return word;
+}
 // N neighbouring elements on their way to shared memory, in pieces of W; zeros when they are not inside. Nobody may
 // touch them before a wait of this thread has covered their group, others not before a barrier after it.
 template <int N, int W, class S, class P>

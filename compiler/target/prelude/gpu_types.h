@@ -109,6 +109,11 @@ template <class V, class... T>
 WL_FN V wl_pack(T... e) {
   return {{e...}};
 }
+// A wave of 32 loads words of two 16-bit elements that are `gap` apart, from a block of eight by eight: lane L the word
+// of elements L / 4 of rows 2 * (L % 4) and the next. From there to the first element of row L % 8.
+WL_FN long wl_to_row_of_block(int lane, long gap) {
+  return ((lane & 7) - 2 * (lane & 3)) * gap - lane / 4;
+}
 template <class V, class X>
 WL_FN V wl_up(X x) {
   return (V)x;

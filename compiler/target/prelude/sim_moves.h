@@ -258,3 +258,59 @@ WL_FN void wl_wait(int line = __builtin_LINE()) {
   }
   me.queued = left;
 }
+
+// PTX's ldmatrix.trans: lanes 0 to 7 name the rows of a block, of which all lanes read.
+template <class T, int G, long N>
+__attribute__((noinline)) static u32 wl_word_across(wl_shared<T, N> p, int line = __builtin_LINE()) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first, lane = s.thread - first;
+  const long row = p.at + wl_to_row_of_block(lane, G);
+  wl_sim_exchange(row, 0, line);
+  long rows[2];
+  for (int i = 0; i < 2; ++i) __builtin_memcpy(&rows[i], &s.lanes[first + 2 * (lane % 4) + i].given, sizeof rows[i]);
+  u32 word = 0;
+  for (int i = 0; i < 2; ++i) {
+    T block[8];
+    wl_read<8>(block, wl_shared<T, N>{p.byte, rows[i]}, line);
+    word |= (u32)block[lane / 4] << 16 * i;
+  }
+  wl_sim_exchange(row, 0, line);  // nobody leaves while others read
+  return word;
+}
+
+// Matrix instructions. A lane computes its own elements of the sums from the registers of all lanes, by the formulas of
+// PTX's manual, not by the table that kernels are made from: one checks the other.
+struct wl_sim_factors {
+  u32 a[4], b[2];
+};
+template <class From>
+__attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, wl_sim_factors mine, From from,
+                                                         int line) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first, lane = s.thread - first, group = lane >> 2, in_group = lane & 3;
+  const wl_sim_factors* const given = &mine;
+  wl_sim_exchange(given, 0, line);
+  const wl_sim_factors* of[32];
+  for (int i = 0; i < 32; ++i) __builtin_memcpy(&of[i], &s.lanes[first + i].given, sizeof of[i]);
+  for (int i = 0; i < 4; ++i) {
+    // Element i of the sums: its row is group (+ 8 for i >= 2), its column in_group * 2 + (i & 1).
+    f32& sum = sums[i / 2].e[i & 1];
+    const int column = in_group * 2 + (i & 1);
+    for (int k = 0; k < 16; ++k) {
+      const int holder = k % 8 / 2, half = k % 2 * 16;
+      const u32 a = of[group * 4 + holder]->a[i / 2 + k / 8 * 2] >> half;
+      const u32 b = of[column * 4 + holder]->b[k / 8] >> half;
+      sum += from((u16)a) * from((u16)b);
+    }
+  }
+  wl_sim_exchange(given, 0, line);  // nobody leaves while others read
+}
+#define WL_MMA_16X8X16(name, from)                                                                                  \
+  WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
+    wl_vec<f32, 2> sums[2] = {c0, c1};                                                                              \
+    wl_sim_mma_16x8x16(sums, {{a0, a1, a2, a3}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS);             \
+    c0 = sums[0];                                                                                                   \
+    c1 = sums[1];                                                                                                   \
+  }
+WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
+WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)

@@ -32,5 +32,15 @@ TEST(SpellBits, XorsPartsWithCommonBits) {
   EXPECT_EQ(spell_bits("v", {3, 8, 1}, 4), "((v & 1)*2 + ((v >> 1) & 1)*8 + ((v & 1) ^ (v >> 2)) + 4)");
 }
 
+TEST(SpellType, TellsVectorsOfOtherWidthsApart) {
+  EXPECT_EQ(spell_type(DType::bf16, 8), "f32v");
+  EXPECT_EQ(spell_type(DType::bf16, 8, 8), "f32v");
+  EXPECT_EQ(spell_type(DType::bf16, 2, 8), "wl_v<f32, 2>");
+  EXPECT_EQ(spell_type(DType::bf16, 1, 8), "f32");
+  EXPECT_EQ(spell_memory(DType::bf16, 2, 8), "wl_v<u16, 2>");
+  EXPECT_EQ(spell_load(DType::bf16, 2, "x", 8), "wl_from_bf16<wl_v<f32, 2>>(x)");
+  EXPECT_EQ(spell_store(DType::i16, 2, "x", 8), "wl_narrow<wl_v<i16, 2>>(x)");
+}
+
 }  // namespace
 }  // namespace wl

@@ -13,8 +13,8 @@ namespace wl::testing {
 
 class ContractionText {
  public:
-  // `most`: approximate number of products.
-  ContractionText(uint64_t seed, int64_t most) : state_(seed * kGolden + 1) {
+  // `most`: approximate number of products. `dtype`: "" for any.
+  ContractionText(uint64_t seed, int64_t most, const char* dtype = "") : state_(seed * kGolden + 1) {
     static constexpr int64_t kExtents[] = {1, 2, 3, 5, 8, 16, 17, 24, 33, 40, 64, 70, 128, 131};
     int64_t products = 1;
     const auto axes = [&](const std::string& letters, uint64_t least, uint64_t count) {
@@ -30,6 +30,7 @@ class ContractionText {
     const std::string m = axes("mp", 1, draw(4) == 0 ? 2 : 1), n = axes("nq", 1, draw(4) == 0 ? 2 : 1),
                       k = axes("kl", 1, draw(3) == 0 ? 2 : 1), batch = axes("bc", 0, draw(2) == 0 ? 3 : 1);
     dtype_ = draw(4) == 0 ? (draw(2) == 0 ? "f16" : "bf16") : draw(12) == 0 ? "f64" : "f32";
+    if (*dtype != '\0') dtype_ = dtype;
     const std::string a = shuffled(batch + m + k), b = shuffled(batch + n + k);
     const std::string out = draw(3) == 0 ? shuffled(batch + m + n) : batch + m + n;
     const int left = prologue(input("a", a), a), right = prologue(input("b", b), b);

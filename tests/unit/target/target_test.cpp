@@ -21,7 +21,7 @@ TEST(Targets, HaveEveryRate) {
   }
 }
 
-// There are no matrix instructions: without dot products of words a narrow float is as fast as f32, no type is faster.
+// Without dot products of words and matrix instructions a narrow float is as fast as f32, and no type is faster.
 TEST(Targets, MultiplyAsTheLoweringDoes) {
   for (const Target& target : targets()) {
     SCOPED_TRACE(std::string(target.name));
@@ -30,6 +30,9 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
       EXPECT_EQ(arithmetic.multiply_adds(narrow, narrow, narrow), 1);
     const double bf16 = arithmetic.multiply_adds(DType::bf16, DType::bf16, DType::bf16);
     EXPECT_EQ(bf16, arithmetic.dot_bf16 > 0 ? arithmetic.dot_bf16 : 1);
+    for (const DType wide : {DType::f32, DType::f64, DType::i8}) EXPECT_EQ(arithmetic.matrices(wide, wide), 0);
+    EXPECT_EQ(arithmetic.matrices(DType::f16, DType::bf16), 0);
+    EXPECT_EQ(arithmetic.matrices(DType::f16, DType::f16) > 0, (target.gpu.features & kMma16) != 0);
     const double bytes = arithmetic.multiply_adds(DType::i8, DType::u8, DType::i32);
     EXPECT_EQ(bytes, arithmetic.dot_i8 > 0 ? arithmetic.dot_i8 : arithmetic.i32);
     EXPECT_EQ(arithmetic.multiply_adds(DType::u8, DType::u8, DType::i32), arithmetic.i32);

@@ -1,0 +1,25 @@
+// Words as the interpreter holds them: u32 of narrow elements (compiler/base/dtype.h), as doubles.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "compiler/base/fill.h"
+
+namespace wl {
+
+// The word of these elements; those that are missing are zero. Words that nothing was stored to are NaN, as all
+// elements of fresh buffers are.
+inline double word_of(DType dtype, const std::vector<double>& elements) {
+  uint32_t word = 0;
+  for (size_t i = 0; i < elements.size(); ++i) store_element(dtype, &word, i, round_to(dtype, elements[i]));
+  return word;
+}
+inline double element_of(DType dtype, double word, int index) {
+  if (std::isnan(word)) return word;
+  const auto bits = static_cast<uint32_t>(word);
+  return load_element(dtype, &bits, static_cast<uint64_t>(index));
+}
+
+}  // namespace wl

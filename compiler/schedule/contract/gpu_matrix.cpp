@@ -1,0 +1,124 @@
+// Contractions on GPUs by matrix instructions: which, the grid of waves, and what is added up.
+#include <algorithm>
+#include <bit>
+
+#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/gpu.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kBankRow = 16;  // bytes: rows so much longer than a multiple of 32 begin at other banks
+
+}  // namespace
+
+std::optional<MatrixOp> matrix_of(const Schedule& schedule) {
+  const int64_t value = schedule[kMatrix];
+  return value == kNoMatrix ? std::nullopt : std::optional(matrices()[static_cast<size_t>(value - 1)].op);
+}
+
+std::optional<MatrixOp> matrix_for(const Graph& group, const Domain& domain, const Machine& machine) {
+  const Node& product = group.nodes[domain.contract];
+  const DType dtype = group.nodes[product.operands[0]].dtype;
+  const std::optional<MatrixOp> matrix = matrix_for(dtype, machine.target->gpu.features);
+  if (!matrix || group.nodes[product.operands[1]].dtype != dtype || !is_float(product.dtype)) return std::nullopt;
+  const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
+  int64_t depth = 0;
+  for (const AtomId atom : domain.reduced) depth = std::max(depth, extent(atom));
+  const int64_t rows = domain.m.empty() ? 1 : extent(domain.m.back());
+  const int64_t columns = domain.n.empty() ? 1 : extent(domain.n.back());
+  const MatrixInfo& row = info(*matrix);
+  return 2 * rows > row.m && 2 * columns > row.n && 2 * depth > row.k ? matrix : std::nullopt;
+}
+
+WaveTile wave_tile(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns) {
+  const Layout& sums = fragments_of(matrix).c;
+  const auto lanes_along = [&](int axis) { return sums.shape[axis] / sums.repeats(axis); };
+  return {thread_rows * lanes_along(0), thread_columns * lanes_along(1) / sums.lanes()};
+}
+
+int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_columns) {
+  const Fragments& one = fragments_of(matrix);
+  const WaveTile wave = wave_tile(matrix, thread_rows, thread_columns);
+  return wave.rows / one.c.shape[0] * one.a.count('r') + wave.columns / one.c.shape[1] * one.b.count('r');
+}
+
+int64_t matrix_pitch(MatrixOp matrix, int64_t extent) {
+  return extent + kBankRow / size_of(info(matrix).element);
+}
+
+int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
+  const auto size = [&](int64_t tile) {
+    const int64_t step = s[kStepK];  // either is innermost
+    return std::max(tile * matrix_pitch(matrix, step), step * matrix_pitch(matrix, tile));
+  };
+  return s[kStages] * (size(s[kTileRows]) + size(s[kTileColumns])) * size_of(info(matrix).element);
+}
+
+DType lanes_dtype(const Graph& group, const Domain& domain) {
+  const DType dtype = group.nodes[domain.contract].dtype;
+  return is_float(dtype) && size_of(dtype) < 4 ? DType::f32 : dtype;
+}
+
+absl::Status GpuContract::choose_waves() {
+  const WaveTile wave = wave_tile(*matrix_, rows_each_, columns_each_);
+  const MatrixInfo& row = info(*matrix_);
+  const int64_t down = rows_.tile / wave.rows, across = columns_.tile / wave.columns;
+  Kernel& kernel = out_.kernel();
+  const int64_t count = down * across * kernel.wave;
+  if (count == 0 || count > machine_.target->gpu.block_threads || wave.rows % row.m != 0 || wave.columns % row.n != 0 ||
+      step_ % row.k != 0)
+    return invalid("a tile of ", rows_.tile, " x ", columns_.tile, " in pieces of ", rows_each_, " x ", columns_each_,
+                   " and steps of ", step_, " is no grid of ", row.name);
+  kernel.team = kernel.threads = static_cast<int>(count);
+  kernel.teams = 1;
+  const auto log2 = [](int64_t power) { return std::countr_zero(static_cast<uint64_t>(power)); };
+  Repeats rows{log2(wave.rows / row.m)}, columns{log2(wave.columns / row.n)};
+  for (int bit = 0; bit < log2(across); ++bit) columns.waves.push_back(bit);
+  for (int bit = 0; bit < log2(down); ++bit) rows.waves.push_back(log2(across) + bit);
+  const Fragments& one = fragments_of(*matrix_);
+  fragments_ = {repeated(one.a, {rows, {}}), repeated(one.b, {columns, {}}), repeated(one.c, {rows, columns})};
+  return absl::OkStatus();
+}
+
+TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) {
+  Instr count;
+  count.op = InstrOp::kIota;
+  count.result = out_.like(tile, DType::i32);
+  count.axis = side.along_k ? 1 : 0;
+  count.slice.offset = first;
+  Instr map;
+  const DType dtype = out_.kernel().tiles[tile].dtype;
+  const int k = push_arg(map, count.result, DType::i32);
+  const int end = push_constant(map, static_cast<double>(k_extent_), DType::i32);
+  const int inside = push_op(map, Op::lt, DType::b1, {k, end});
+  const int value = push_arg(map, tile, dtype), zero = push_constant(map, 0, dtype);
+  push_op(map, Op::select, dtype, {inside, value, zero});
+  map.op = InstrOp::kMap;
+  map.result = out_.like(tile, dtype);
+  const TileId result = map.result;
+  out_.push(std::move(count));
+  out_.push(std::move(map));
+  return result;
+}
+
+void GpuContract::multiply_matrices(const Affine& slot, int64_t depth) {
+  const int64_t words = elements_of_word(shared_);
+  for (int64_t k = 0; k < depth; k += info(*matrix_).k) {
+    const auto factor = [&](const Side& side, const Layout& layout) {
+      const TileId tile = out_.tile({DType::u32, layout, {}});
+      const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
+      Slice from;
+      from.buffer = side.buffer;
+      from.offset = sum(fixed(k * next), slot, slot_size(side));
+      from.strides = {own, words * next};
+      out_.push(side.k_inner ? words_instr(tile, shared_, std::move(from))
+                             : words_across_instr(tile, shared_, std::move(from), next));
+      return tile;
+    };
+    const TileId a = factor(rows_, fragments_.a), b = factor(columns_, fragments_.b);
+    out_.push(mma_instr(accumulator_, *matrix_, a, b));
+  }
+}
+
+}  // namespace wl

@@ -1,0 +1,41 @@
+#include "compiler/target/matrix.h"
+
+#include <algorithm>
+
+#include "compiler/target/target.h"
+
+namespace wl {
+namespace {
+
+template <typename Accept>
+std::optional<MatrixOp> first_matrix(Accept accept) {
+  const std::span<const MatrixInfo> rows = matrices();
+  const auto at = std::find_if(rows.begin(), rows.end(), accept);
+  return at == rows.end() ? std::nullopt : std::optional(at->op);
+}
+
+}  // namespace
+
+std::span<const MatrixInfo> matrices() {
+#define WL_MATRIX(id, name, m, n, k, element, sum, feature, a, b, c) \
+  {MatrixOp::id, name, m, n, k, element, sum, feature, a, b, c},
+  static constexpr MatrixInfo kMatrices[] = {
+#include "compiler/target/matrix.def"
+  };
+  return kMatrices;
+}
+
+const MatrixInfo& info(MatrixOp op) {
+  return matrices()[static_cast<size_t>(op)];
+}
+
+std::optional<MatrixOp> matrix_named(std::string_view name) {
+  return first_matrix([name](const MatrixInfo& row) { return row.name == name; });
+}
+
+std::optional<MatrixOp> matrix_for(DType element, uint32_t features) {
+  return first_matrix(
+      [&](const MatrixInfo& row) { return row.element == element && (row.feature & features) == row.feature; });
+}
+
+}  // namespace wl

@@ -1,0 +1,35 @@
+// The table of matrix instructions: matrix.def explains its columns. A prelude of a family that has the instruction
+// NAME spells it wl_mma_NAME(c..., a..., b...): the registers of the sums, which are vectors of as many elements as the
+// layout has v bits and are updated, then the registers of both factors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "compiler/base/dtype.h"
+
+namespace wl {
+
+enum class MatrixOp : uint8_t {
+#define WL_MATRIX(id, ...) id,
+#include "compiler/target/matrix.def"
+};
+
+struct MatrixInfo {
+  MatrixOp op;
+  std::string_view name;
+  int64_t m, n, k;  // elements
+  DType element, sum;
+  uint32_t feature;          // GpuFeature
+  std::string_view a, b, c;  // layouts, as text
+};
+
+std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
+const MatrixInfo& info(MatrixOp op);
+std::optional<MatrixOp> matrix_named(std::string_view name);
+// The row that multiplies elements of a dtype on a GPU with these features; nullopt: there is none.
+std::optional<MatrixOp> matrix_for(DType element, uint32_t features);
+
+}  // namespace wl

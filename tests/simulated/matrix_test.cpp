@@ -1,0 +1,52 @@
+// Contractions by matrix instructions as sm_80 and sm_90a print them, on the simulated GPU against the oracle. The
+// simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
+#include <gtest/gtest.h>
+
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/simulated/reduced.h"
+#include "tests/unit/emit/compiled.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contractions.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+class SimulatedMatrices : public testing::Sharded {};
+INSTANTIATE_TEST_SUITE_P(Shards, SimulatedMatrices, ::testing::Range(0, testing::kShards));
+
+TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
+  const auto [first, last] = seeds(80, 20261202);
+  testing::CompiledChecks checks("simulated_matrices");
+  const auto wanted = static_cast<int>(last - first);
+  for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Machine machine = testing::machine_named(seed % 3 == 0 ? "cuda:sm_90a" : "cuda:sm_80");
+    const Graph graph = parse(testing::ContractionText(seed, 400'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
+    const Domain domain = analyze(graph, machine).value();
+    if (domain.cls != LoopClass::kContract) continue;
+    const Space space = space_of(graph, domain, machine).value();
+    std::vector<Point> points = testing::sample_points(space, 4, seed);
+    std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
+    if (points.empty()) continue;
+    const auto number = checks.group(graph, seed);
+    ASSERT_TRUE(number.ok()) << number.status();
+    for (const Point& point : {points.front(), points.back()}) {
+      Kernel kernel = lower(graph, domain, space.schedule(point), machine).value();
+      kernel.compiler = "gcc";
+      const auto source = emit(kernel, testing::simulator_of(machine));
+      ASSERT_TRUE(source.ok()) << source.status() << space.text(point);
+      EXPECT_NE(source->text.find("wl_mma_"), std::string::npos);
+      checks.add(*number, *source, space.text(point));
+    }
+  }
+  std::printf("%d kernels\n", checks.kernels());
+  const std::vector<std::string> wrong = checks.run();
+  EXPECT_EQ(wrong.size(), 0u);
+  for (size_t i = 0; i < wrong.size() && i < 3; ++i) ADD_FAILURE() << wrong[i];
+}
+
+}  // namespace
+}  // namespace wl

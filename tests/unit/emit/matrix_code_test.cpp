@@ -1,0 +1,100 @@
+// Contractions by matrix instructions through the real compiler, which needs no GPU: as many instructions as the tile
+// of a wave has fragments, nothing spilled, wide accesses.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "compiler/base/code.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/unit/emit/compiled.h"
+#include "worker/drivers/gpu/code.h"
+#include "worker/drivers/gpu/elf_sections.h"
+
+namespace wl {
+namespace {
+
+constexpr const char* kAlongK = R"(graph {
+  %0 = input "a" : bf16[2048,1024] normal(0,1)
+  %1 = input "b" : bf16[4096,1024] normal(0,1)
+  %2 = input "bias" : bf16[4096] normal(0,1)
+  %3 = contract %0 %1 "mk,nk->mn" : bf16[2048,4096]
+  %4 = broadcast %2 dims=[1] : bf16[2048,4096]
+  %5 = add %3 %4 : bf16[2048,4096]
+  output "y" %5
+})";
+
+constexpr const char* kAcrossK = R"(graph {
+  %0 = input "a" : f16[2048,1024] normal(0,1)
+  %1 = input "b" : f16[1024,4096] normal(0,1)
+  %2 = contract %0 %1 "mk,kn->mn" : f16[2048,4096]
+  output "y" %2
+})";
+
+std::string_view instructions_of(const std::string& binary, const std::string& entry) {
+  constexpr uint16_t kCuda = 190;  // EM_CUDA
+  const std::optional<ElfSections> cubin = ElfSections::of(binary, kCuda);
+  return cubin ? cubin->named(cat(".text.", entry)) : std::string_view();
+}
+
+// HMMA, by the low 12 bits of an instruction of 16 bytes.
+int64_t count_matrices(std::string_view instructions) {
+  int64_t n = 0;
+  for (size_t at = 0; at + 16 <= instructions.size(); at += 16) {
+    uint64_t low = 0;
+    std::memcpy(&low, instructions.data() + at, sizeof low);
+    n += (low & 0xfff) == 0x23c;
+  }
+  return n;
+}
+
+class MatrixCode : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(MatrixCode, HasAnInstructionForEachFragmentAndSpillsNothing) {
+  if (const std::string missing = gpu_compiler_missing(GetParam()); !missing.empty()) GTEST_SKIP() << missing;
+  const std::string folder = cat(::testing::TempDir(), "/matrix_code.", getpid());
+  std::filesystem::create_directories(folder);
+  const Machine machine = testing::machine_named(GetParam());
+  for (const char* text : {kAlongK, kAcrossK}) {
+    const Graph graph = parse(text).value();
+    const Domain domain = analyze(graph, machine).value();
+    const Space space = space_of(graph, domain, machine).value();
+    int kernels = 0;
+    for (const Point& seed : space.seeds) {
+      const Schedule schedule = space.schedule(seed);
+      const std::optional<MatrixOp> matrix = matrix_of(schedule);
+      if (!matrix) continue;
+      SCOPED_TRACE(space.text(seed));
+      const Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
+      const auto unit = compile_gpu({&source, 1}, folder);
+      ASSERT_TRUE(unit.ok()) << unit.status() << source.text;
+      const GpuCode& code = unit->kernels.front();
+      EXPECT_EQ(code.spill_bytes, 0);
+      EXPECT_EQ(code.stack_bytes, 0);
+      EXPECT_EQ(code.narrowest_store, 4);
+      // The loop over K is not unrolled, and nothing is left after it.
+      const WaveTile wave = wave_tile(*matrix, schedule[kThreadRows], schedule[kThreadColumns]);
+      const int64_t expected = wave.rows / 16 * (wave.columns / 8) * (schedule[kStepK] / 16);
+      EXPECT_EQ(count_matrices(instructions_of(unit->binary, source.entry)), expected);
+      std::printf("%s: %d registers, %lld HMMA\n", space.text(seed).c_str(), code.registers,
+                  static_cast<long long>(expected));
+      ++kernels;
+    }
+    EXPECT_GE(kernels, 3);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, MatrixCode, ::testing::Values("cuda:sm_80", "cuda:sm_90a"),
+                         [](const ::testing::TestParamInfo<std::string>& target) {
+                           std::string name = target.param;
+                           name[4] = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace wl
