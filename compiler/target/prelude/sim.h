@@ -5,6 +5,7 @@
 // are stored twice though the kernel says once, elements of the workspace that a block reads before their pass has
 // ended, and lanes that differ in what a reduction gave all of them. Blocks come in an order of their own. g++ and
 // clang++, x86-64 and AArch64; no include, so that a kernel compiles in a fraction of a second.
+#define WL_SIM_FN static __attribute__((noinline, unused))  // of what every access and shuffle calls: compiled once
 #define WL_UNROLL
 #define WL_SERIAL
 #define WL_LINE , int line = __builtin_LINE()

@@ -43,7 +43,7 @@ WL_FN void wl_sim_inside(const T* base, long at, long n, int line) {
 }
 // In the shared memory of block `rank`; since: the epoch that orders whoever touches it.
 template <int W, class T>
-WL_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
+WL_SIM_FN void wl_sim_touch(int rank, unsigned since, long byte, long at, bool writes, int line) {
   wl_sim& s = *wl_sim_now;
   for (int i = 0; i < W; ++i) {
     wl_sim_cell& cell = s.cells[(long)rank * wl_sim_shared + byte + (at + i) * (long)sizeof(T)];
@@ -175,7 +175,7 @@ WL_FN void wl_meet(int line = __builtin_LINE()) {
   wl_sim_next(s);
 }
 template <class T>
-WL_FN T wl_sim_exchange(T x, int mask, int line) {
+WL_SIM_FN T wl_sim_exchange(T x, int mask, int line) {
   wl_sim& s = *wl_sim_now;
   wl_sim_lane& me = s.lanes[s.thread];
   __builtin_memcpy(&me.given, &x, sizeof x);
