@@ -66,7 +66,8 @@ TEST(WeightPanels, AProductReadsColumnsThatAreNeighbours) {
 
 TEST(WeightPanels, HaveTheFirstWidthThatDividesTheColumns) {
   Builder b;
-  b.output("y", {b.contract(b.input("x", DType::f32, {3, 5}), b.input("w", DType::f32, {5, 48}), "mk,kn->mn")});
+  const NodeId x = b.input("x", DType::f32, {3, 5}), w = b.input("w", DType::f32, {5, 48});
+  b.output("y", b.contract(x, w, "mk,kn->mn"));
   const Graph graph = b.finish().value();
   const auto panels = [&](const std::vector<int64_t>& widths) {
     const WeightFolding folding = fold_weights(graph, {"w"}, widths).value();
