@@ -62,7 +62,7 @@ class ExternalTest : public ProgramsTest {
 
   // Importing the model and reading its weights fail with the same message, which is returned.
   std::string error(const std::string& path) {
-    const auto graph = read_graph(path, {}, "cpu");
+    const auto graph = read_graph(path, {}, {64, 32, 48});
     const auto weights = visit_arrays(path, [](const auto&...) { return absl::OkStatus(); });
     EXPECT_EQ(graph.status(), weights);
     return std::string(weights.message());
@@ -77,7 +77,7 @@ TEST_F(ExternalTest, ValuesAreReadFromTheirPlace) {
   ASSERT_TRUE(write_file(root_ + "/m/data/all.bin", "1234" + bytes_ + "rest").ok());
   for (const char* length : {"", "24"}) {
     const std::string path = model("data/all.bin", "4", length);
-    const auto file = read_graph(path, {}, "cpu");
+    const auto file = read_graph(path, {}, {64, 32, 48});
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->weights, std::vector<std::string>{"w"});
     EXPECT_EQ(file->graph.nodes[static_cast<size_t>(file->graph.inputs()[1])].fill.literal.size(), 6u);
