@@ -47,7 +47,7 @@ TEST(Measure, RightKernelsAreTimed) {
     EXPECT_EQ(trial.outcome, Outcome::kCorrect) << trial.message;
     EXPECT_EQ(trial.trial, t);
     EXPECT_EQ(trial.plan, absl::StrCat("plan ", t));
-    EXPECT_GE(trial.samples_ns.size(), 3u);
+    EXPECT_GE(trial.samples_ns.size(), 2u) << "a candidate that a busy machine makes slow has lost after two";
     for (int64_t ns : trial.samples_ns) EXPECT_GT(ns, 0);
     EXPECT_LE(trial.max_error, trial.bound);
     EXPECT_THAT(trial.object_sha256, IsEmpty());
