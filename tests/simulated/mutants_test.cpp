@@ -1,6 +1,8 @@
 // Errors that the simulated GPU detects. Kernels are broken one at a time, as a compiler bug would break them (a
 // missing barrier, a wrong bound, a missing mask, a shuffle over the wrong distance). The simulator must then report an
 // error or give wrong values. Kernels are drawn from the spaces of random groups.
+#include "tests/simulated/mutants.h"
+
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <regex>
 #include <set>
 
 #include "compiler/emit/emit.h"
@@ -28,56 +29,9 @@
 namespace wl {
 namespace {
 
+using testing::Mutant;
+
 const char* const kMutantRows[] = {"cuda:sm_80", "hip:gfx90a", "hip:gfx1100"};
-
-struct Breakage {
-  const char* kind;  // a kernel is broken once for every kind that applies to it
-  const char* name;
-  std::regex what;
-  const char* with;  // replacement text; "$1" stands for the first group of the pattern
-};
-
-const std::vector<Breakage>& breakages() {
-  static const auto* const kAll = new std::vector<Breakage>{
-      {"barrier", "a barrier is missing", std::regex("wl_barrier\\(\\);"), ";"},
-      {"shuffle", "a shuffle has half its distance", std::regex("wl_shuffle_xor<(16|8|4|2)>"),
-       "wl_shuffle_xor<$1 / 2>"},
-      {"shuffle", "a shuffle has twice its distance", std::regex("wl_shuffle_xor<(1|2|4|8)>"),
-       "wl_shuffle_xor<$1 * 2>"},
-      {"bound", "a tail is shorter", std::regex("wl_left\\((\\d+)L - "), "wl_left($1L - WL_LANES - "},
-      {"bound", "a store's tail is longer", std::regex("(wl_store_n.*wl_left\\()(\\d+)L - "), "$1$2L + WL_LANES - "},
-      {"bound", "a row less", std::regex("wl_within\\(([^)]*), (\\d+)L\\)"), "wl_within($1, $2L - 1)"},
-      {"bound", "not clamped to the last row", std::regex("(const long v\\d+ = .*)wl_lmin\\(([^()]*), (\\d+)L\\)"),
-       "$1($2)"},
-      {"bound", "a piece is shorter", std::regex("(_high = .*wl_end_lane\\(.*), (\\d+)L\\)\\)"), "$1, $2L - 1))"},
-      {"mask", "a store has no mask", std::regex("wl_store_n<(\\d)>(\\(.*), wl_left\\(.*\\)\\);"), "wl_store<$1>$2);"},
-      {"mask", "a fold has no mask", std::regex("wl_keep\\(([a-z0-9_]+), .*>\\(\\)\\)\\);"), "$1);"},
-      {"mask", "every thread stores what one should", std::regex("\\bplace == 0\\b|\\(place & \\d+\\) == 0"), "true"},
-      {"mask", "rows beyond the last are stored", std::regex("if \\(wl_within\\([^)]*, \\d+L\\)\\)"), "if (true)"},
-      {"async", "a wait is missing", std::regex("wl_wait<\\d>\\(\\);"), ";"},
-      {"async", "a wait leaves a group more", std::regex("wl_wait<0>"), "wl_wait<1>"},
-      {"async", "a wait leaves a group more", std::regex("wl_wait<1>"), "wl_wait<2>"},
-      {"async", "a wait leaves a group more", std::regex("wl_wait<2>"), "wl_wait<3>"},
-      {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
-      {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
-      {"last", "a block counts fewer than there are", std::regex("wl_last<(\\d+)>"), "wl_last<$1 / 2>"},
-      {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},
-      {"matrix", "two registers of a factor are swapped",
-       std::regex("(wl_mma_m16n8k16_\\w+\\(\\w+, \\w+, )(\\w+), (\\w+)"), "$1$3, $2"},
-      {"matrix", "registers of the other factor are swapped", std::regex("(wl_mma_m16n8k16_.*, )(\\w+), (\\w+)\\);"),
-       "$1$3, $2);"},
-      {"sums", "registers of the sums are swapped", std::regex("(wl_mma_m16n8k16_\\w+\\()(\\w+), (\\w+)"), "$1$3, $2"},
-      {"words", "a word is of other elements", std::regex("(wl_word[^(]*\\()(p\\d+)"), "$1$2 + 2"},
-      {"identity", "an identity is another", std::regex("-__builtin_inff\\(\\)"), "3e38f"},
-  };
-  return *kAll;
-}
-
-struct Mutant {
-  int kernel = 0;
-  std::string kind, breakage, line;
-  Source source;
-};
 
 struct Case {
   std::vector<BufferSpec> buffers;
@@ -85,47 +39,6 @@ struct Case {
   std::string plan;
   Source source;
 };
-
-// Returns what is common to the lines that one instruction prints for its registers: its tile, buffer and calls.
-std::string instruction_of(const std::string& line) {
-  static const std::regex kTile("t\\d+_"), kName("\\bp\\d+\\b|\\bwl_[a-z_]+|==|\\?"), kNumber("\\d+"),
-      kPlace("\\(place(\\*\\d+)? \\+ \\d+\\)");
-  std::smatch tile;
-  if (!std::regex_search(line, tile, kTile))
-    return std::regex_replace(std::regex_replace(line, kPlace, "place$1"), kNumber, "#");
-  std::string out = tile.str();
-  for (std::sregex_iterator name(line.begin(), line.end(), kName), end; name != end; ++name)
-    append(&out, " ", name->str());
-  return out;
-}
-
-// Breaks every instruction to which a breakage applies, wherever it is printed; shuffles and barriers one at a time.
-void break_kernel(int number, const Source& source, std::vector<Mutant>& mutants) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < source.text.size();) {
-    const size_t end = source.text.find('\n', at);
-    lines.push_back(source.text.substr(at, end - at));
-    at = end + 1;
-  }
-  for (const Breakage& breakage : breakages()) {
-    std::set<std::string> seen;
-    for (size_t i = 0; i < lines.size(); ++i) {
-      if (std::regex_replace(lines[i], breakage.what, breakage.with) == lines[i]) continue;
-      const bool alone =
-          lines[i].find("wl_shuffle") != std::string::npos || lines[i].find("wl_barrier") != std::string::npos ||
-          lines[i].find("wl_wait") != std::string::npos || lines[i].find("wl_commit") != std::string::npos;
-      const std::string instruction = instruction_of(lines[i]);
-      if (!alone && !seen.insert(instruction).second) continue;
-      Mutant mutant{number, breakage.kind, breakage.name, lines[i], source};
-      mutant.source.text.clear();
-      for (size_t j = 0; j < lines.size(); ++j) {
-        const bool same = j == i || (!alone && instruction_of(lines[j]) == instruction);
-        append(&mutant.source.text, same ? std::regex_replace(lines[j], breakage.what, breakage.with) : lines[j], "\n");
-      }
-      mutants.push_back(std::move(mutant));
-    }
-  }
-}
 
 // Returns "" when the kernel runs and is right, otherwise the error.
 std::string judge(const Case& one, const Source& source, const std::string& path) {
@@ -218,7 +131,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
     std::optional<Case> one = make(seed);
     if (!one) continue;
     std::vector<Mutant> all;
-    break_kernel(static_cast<int>(cases.size()), one->source, all);
+    testing::break_kernel(static_cast<int>(cases.size()), one->source, all);
     std::erase_if(all, [&](const Mutant& mutant) { return !kinds.empty() && !kinds.contains(mutant.kind); });
     if (all.empty()) continue;  // the kernel has no tails, reductions or barriers to break
     cases.push_back(*std::move(one));

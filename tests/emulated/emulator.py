@@ -1,0 +1,60 @@
+"""Starts programs with an emulator of AMD's instructions as their HIP device. The emulator is a tool beside this project
+(../shared/tools/amd-emulator, its README says what it models); the first test that needs it makes it ready in build/emulator,
+which installs a compiler and downloads a Python package."""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import subprocess
+
+from harness import SOURCE, kill_group, skip
+
+TOOLS = SOURCE.parent / "shared/tools/amd-emulator"
+FOLDER = SOURCE / "build/emulator"
+SETUP_SECONDS = 600
+
+
+@contextlib.contextmanager
+def alone():
+    """Tests run at the same time, and one of them makes the emulator ready."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make_ready():
+    """Skips the test where the emulator is not there or cannot be made ready."""
+    if not (TOOLS / "setup.sh").exists():
+        skip("no AMD emulator beside this project (../shared/tools/amd-emulator)")
+    with alone():
+        if (FOLDER / ".ready").exists():
+            return
+        try:
+            done = subprocess.run([str(TOOLS / "setup.sh"), str(FOLDER)], capture_output=True, text=True, timeout=SETUP_SECONDS)
+        except subprocess.TimeoutExpired:
+            skip(f"the emulator was not ready in {SETUP_SECONDS} s")
+        if done.returncode != 0:
+            skip(f"the emulator cannot be made ready: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]}")
+        (FOLDER / ".ready").touch()
+
+
+def environment():
+    """What the emulator compiles itself is kept between runs."""
+    return dict(os.environ, XDG_CACHE_HOME=str(FOLDER / "cache"), EMU_ORDER=os.environ.get("EMU_ORDER", "forward"))
+
+
+def command(architecture, *program):
+    """The command line that runs a program with the emulator as the device hip:0."""
+    return [str(TOOLS / "with_emulator.sh"), str(FOLDER), architecture, *map(str, program)]
+
+
+@contextlib.contextmanager
+def ended(process):
+    """Ends a program that was started in a session of its own, and the emulator with it, whatever happens."""
+    try:
+        yield
+    finally:
+        kill_group(process)
+        process.wait(timeout=30)

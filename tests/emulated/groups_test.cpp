@@ -1,0 +1,91 @@
+// Fused groups as AMD machine code on the emulator, against the oracle: those of the goldens and random ones.
+#include "tests/golden/groups.h"
+
+#include <gtest/gtest.h>
+
+#include "compiler/cover/cover.h"
+#include "compiler/emit/emit.h"
+#include "compiler/ir/text.h"
+#include "compiler/schedule/lower/lower.h"
+#include "tests/emulated/device.h"
+#include "tests/simulated/random_group.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/contractions.h"
+#include "tests/unit/schedule/groups.h"
+
+namespace wl {
+namespace {
+
+using testing::EmulatedDevice;
+
+class Emulated : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (EmulatedDevice::get() == nullptr) GTEST_SKIP() << "not started with the emulator (tests/emulated/emulator.py)";
+  }
+
+  // Runs one kernel of a group. Returns whether it was executed.
+  bool run(const Graph& group, const Domain& domain, const Space& space, const Point& point, uint64_t seed) {
+    EmulatedDevice& device = *EmulatedDevice::get();
+    const Machine machine = device.machine();
+    const std::string plan = space.text(point);
+    const auto kernel = lower(group, domain, space.schedule(point), machine);
+    if (absl::IsUnimplemented(kernel.status())) return false;
+    EXPECT_TRUE(kernel.ok()) << kernel.status() << print(group) << plan;
+    if (!kernel.ok() || kernel->grid == 0) return false;
+    const Source source = emit(*kernel, machine).value();
+    const auto wrong = testing::run_group(device, group, source, plan, seed);
+    EXPECT_EQ(wrong.value_or(""), "") << plan << "\n" << print(group) << source.text;
+    return wrong.has_value();
+  }
+};
+
+// The default kernels of the goldens' groups. The lines "golden NAME instructions N" tell how many instructions they
+// execute, by which tune_test.py chooses what it tunes.
+TEST_F(Emulated, GoldenGroupsMeanTheirGraphs) {
+  EmulatedDevice& device = *EmulatedDevice::get();
+  const Machine machine = device.machine();
+  int kernels = 0;
+  for (const testing::Golden& golden : testing::kGoldens) {
+    SCOPED_TRACE(golden.name);
+    const Graph graph = parse(golden.graph).value();
+    int64_t instructions = 0;
+    const auto cover = cover_greedy(graph, machine);
+    ASSERT_TRUE(cover.ok()) << cover.status();
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      const Domain domain = analyze(extracted, machine).value();
+      const Space space = space_of(extracted, domain, machine).value();
+      kernels += run(extracted, domain, space, space.seeds[0], 7) ? 1 : 0;
+      instructions += device.instructions();
+    }
+    std::printf("golden %s instructions %lld\n", golden.name, static_cast<long long>(instructions));
+  }
+  std::printf("%d kernels of goldens\n", kernels);
+  EXPECT_GE(kernels, 20);
+}
+
+// Random groups, every third a contraction with what surrounds it, each with a random plan.
+TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
+  const Machine machine = EmulatedDevice::get()->machine();
+  const int64_t wanted = testing::scaled(24);
+  int64_t kernels = 0;
+  for (uint64_t seed = testing::test_seed(20261125); kernels < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph graph = seed % 3 == 0 ? parse(testing::ContractionText(seed, 20'000).text()).value()
+                                      : testing::random_group(seed, 3000);
+    const auto cover = cover_greedy(graph, machine);
+    ASSERT_TRUE(cover.ok()) << cover.status() << print(graph);
+    for (const Group& group : cover->groups) {
+      const Graph extracted = extract(graph, group);
+      const Domain domain = analyze(extracted, machine).value();
+      const Space space = space_of(extracted, domain, machine).value();
+      kernels += run(extracted, domain, space, testing::sample_points(space, 1, seed).back(), seed) ? 1 : 0;
+    }
+    if (HasFailure()) return;
+  }
+  std::printf("%lld random kernels\n", static_cast<long long>(kernels));
+}
+
+}  // namespace
+}  // namespace wl
