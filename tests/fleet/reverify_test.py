@@ -93,7 +93,8 @@ def main():
         # The answer comes from the store, for the new compiler; nothing was searched.
         again = fleet.call("get", model, "--json", "-").json()
         expect("77.0" in again["environment"]["compiler"], again["environment"])
-        expect(len(again["groups"]) == len(first["groups"]), again)
+        # The kernels were timed again, so another cover of the same kernels may be the fastest now.
+        expect({group["key"] for group in again["groups"]} <= {row["key"] for row in winners}, again)
         expect(rows_in(fleet.store, "SELECT count(*) FROM trials t JOIN searches s ON s.id = t.search_id WHERE s.environment LIKE '%77.0%' AND t.phase = 0") == [(0,)], "a search")
         table = fleet.call("reverify", "--status").out
         expect(re.search(r"(kept|moved) +[0-9a-f]{12} ", table) and "0 lost" in table, table)
