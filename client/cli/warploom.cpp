@@ -87,8 +87,7 @@ class ThisMachine final : public wl::Local {
   }
 
   std::vector<int64_t> panels(const std::string& target, bool here) override {
-    const std::string cpu = here ? device().target : "cpu:avx512";
-    const auto row = wl::target_named(target == "cpu" ? cpu : target);
+    const auto row = wl::target_named(target != "cpu" ? target : here ? device().target : "cpu:avx512");
     return row.ok() ? wl::panel_widths(**row) : std::vector<int64_t>();
   }
 
