@@ -99,8 +99,7 @@ void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const
     const Access& access = domain_.operands[domain_.contract][side->position].access;
     const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
     // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
-    const bool vectors = matrix_ || (!side->along_k && fast >= 0 && access.strides[fast] == 1 &&
-                                     (side->extent % side->tile == 0 || side->extent % vector_ == 0));
+    const bool vectors = side->along_k == side->k_inner && copies_vectors(*side);
     Instr instr;
     instr.op = InstrOp::kAsyncLoad;
     instr.args = {out_.tile({shared_, fetch_layout(*side, true, true, vectors), {}})};
