@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "compiler/cover/cover.h"
@@ -129,34 +130,29 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   expect_right(checks);
 }
 
-TEST(Compiled, RandomProductsOfWordsMeanTheirGraphs) {
-  const uint64_t first = testing::test_seed(20261127);
+// So many random products, two schedules of each on every target that runs here.
+void expect_right_products(const std::string& folder, uint64_t first, int64_t count,
+                           const std::function<std::string(uint64_t seed)>& random) {
   const std::vector<std::string> targets = testing::runnable_targets();
-  CompiledChecks checks("compiled_words");
+  CompiledChecks checks(folder);
   Tally tally;
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(60)); ++seed) {
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const auto group = parse(testing::random_product(seed));
+    const auto group = parse(random(seed));
     ASSERT_TRUE(group.ok()) << group.status();
     add_group(checks, *group, targets, 2, tally, seed);
-    if (HasFatalFailure()) return;
+    if (::testing::Test::HasFatalFailure()) return;
   }
   expect_right(checks);
 }
 
+TEST(Compiled, RandomProductsOfWordsMeanTheirGraphs) {
+  expect_right_products("compiled_words", testing::test_seed(20261127), testing::scaled(60), testing::random_product);
+}
+
 TEST(Compiled, RandomProductsOfNarrowElementsMeanTheirGraphs) {
-  const uint64_t first = testing::test_seed(20261129);
-  const std::vector<std::string> targets = testing::runnable_targets();
-  CompiledChecks checks("compiled_narrow");
-  Tally tally;
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(40)); ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    const auto group = parse(testing::random_narrow_product(seed));
-    ASSERT_TRUE(group.ok()) << group.status();
-    add_group(checks, *group, targets, 2, tally, seed);
-    if (HasFatalFailure()) return;
-  }
-  expect_right(checks);
+  expect_right_products("compiled_narrow", testing::test_seed(20261129), testing::scaled(40),
+                        testing::random_narrow_product);
 }
 
 class CompiledFuzz : public testing::Sharded {};
