@@ -14,12 +14,6 @@ uint64_t lowest_bit(uint64_t of) {
   return of & (~of + 1);
 }
 
-uint64_t sum_of(const std::vector<uint64_t>& moves, uint64_t of) {
-  uint64_t out = 0;
-  for (; of != 0; of &= of - 1) out ^= moves[std::countr_zero(of)];
-  return out;
-}
-
 // Vectors with what each was made of, reduced so that no two have the same lowest bit.
 struct Span {
   struct Entry {
@@ -174,15 +168,17 @@ class Solver {
     }
     const uint64_t real = (uint64_t{1} << moves_.registers.size()) - 1;
     const auto needed = [&](uint64_t takes) {  // by a thread, in round 0
-      return registers_of(sum_of(moves_.threads, takes) ^ sum_of(moves_.registers, sum_of(out_.put, takes) & real));
+      return registers_of(listed_sum(moves_.threads, takes) ^
+                          listed_sum(moves_.registers, listed_sum(out_.put, takes) & real));
     };
     out_.give.assign(moves_.threads.size(), 0);
     for (const Span::Entry& entry : takers.entries)
       out_.give[std::countr_zero(lowest_bit(entry.value))] = needed(entry.made_of);
     for (size_t bit = lane_bits_; bit < moves_.threads.size(); ++bit)
-      out_.give[bit] = sum_of(out_.give, out_.lane[bit]) ^ registers_of(moves_.threads[bit]);
+      out_.give[bit] = listed_sum(out_.give, out_.lane[bit]) ^ registers_of(moves_.threads[bit]);
     for (size_t number = 0; number < moves_.registers.size(); ++number)
-      out_.give_round.push_back(sum_of(out_.give, out_.lane_round[number]) ^ registers_of(moves_.registers[number]));
+      out_.give_round.push_back(listed_sum(out_.give, out_.lane_round[number]) ^
+                                registers_of(moves_.registers[number]));
     for (const auto& [bit, difference] : turns_) out_.give_round.push_back(needed(difference));
   }
 

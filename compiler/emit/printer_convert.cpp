@@ -1,22 +1,14 @@
 // Converts among the threads of a team: registers take other names, lanes of a wave exchange what they hold, and what
 // moves to other waves goes through shared memory.
 #include <algorithm>
-#include <bit>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/log2.h"
 #include "compiler/emit/exchange.h"
 #include "compiler/emit/printer.h"
 
 namespace wl {
 namespace {
-
-// The sum over F2 of what is listed for each bit of a number.
-uint64_t listed_for(const std::vector<uint64_t>& list, uint64_t number) {
-  uint64_t out = 0;
-  for (size_t bit = 0; bit < list.size(); ++bit)
-    if ((number >> bit & 1) != 0) out ^= list[bit];
-  return out;
-}
 
 // One outermost repeat of each axis after the other; false after the last.
 bool next_repeat(std::vector<int64_t>& repeat, const std::vector<int64_t>& count) {
@@ -70,8 +62,8 @@ std::vector<std::string> Printer::exchanged(std::vector<std::string> values, con
   permute(values, exchange.give);
   std::vector<std::string> taken;
   for (uint64_t round = 0; round < uint64_t{1} << exchange.give_round.size(); ++round) {
-    const std::string& given = values[listed_for(exchange.give_round, round)];
-    const uint64_t lane = listed_for(exchange.lane_round, round);
+    const std::string& given = values[listed_sum(exchange.give_round, round)];
+    const uint64_t lane = listed_sum(exchange.lane_round, round);
     if (!exchange.own_lane(lane_bits)) {
       taken.push_back(define_new(
           cat("wl_shuffle<", 1 << lane_bits, ">(", given, ", ", spell_bits("place", exchange.lane, lane), ")")));
@@ -92,7 +84,7 @@ void Printer::print_team_convert(const Instr& instr) {
   }
   const TileId from = instr.args[0];
   const Tile& result = tile_of(instr.result);
-  const int lanes = std::min(kernel_.wave, kernel_.team), lane_bits = std::countr_zero(static_cast<unsigned>(lanes));
+  const int lanes = std::min(kernel_.wave, kernel_.team), lane_bits = log2_floor(lanes);
   const Moves moves = moves_between(tile_of(from).layout, result.layout, kernel_.team, kernel_.wave);
   const Exchange exchange = exchange_of(moves, lane_bits);
   const bool moved =

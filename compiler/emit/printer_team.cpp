@@ -1,10 +1,10 @@
 // Kernels for machines with lanes: the head, and instructions that print one at a time, unrolled over the registers of
 // a thread. In the printed text `place` is the number of the thread in its team: lane bits low, wave bits above.
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "absl/strings/str_join.h"
+#include "compiler/base/log2.h"
 #include "compiler/base/records.h"
 #include "compiler/emit/printer.h"
 
@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kMostRegisters = 512;  // vectors of one tile
 constexpr int kWidestAccess = 16;        // bytes
-
-int bits_of(int64_t power) {
-  return std::countr_zero(static_cast<uint64_t>(power));
-}
 
 }  // namespace
 
@@ -62,14 +58,14 @@ void Printer::print_team_head() {
   out_.line(kernel_.teams == 1 ? "const int place = thread;"
                                : cat("const int place = thread & ", kernel_.team - 1, ";"));
   out_.line(cat("const long ", spell_var(kTeamVar), " = ",
-                kernel_.teams == 1 ? "0" : cat("thread >> ", bits_of(kernel_.team)), ";"));
+                kernel_.teams == 1 ? "0" : cat("thread >> ", log2_floor(kernel_.team)), ";"));
   out_.line(cat("(void)place; (void)", spell_var(kTeamVar), ";"));
   declared_.back().insert(cat("$", kTeamVar));
 }
 
 std::string Printer::coordinate(const Layout& layout, int axis, const std::vector<int64_t>& repeat) const {
-  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team));
-  std::vector<uint64_t> moves(bits_of(kernel_.team), 0);
+  const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
+  std::vector<uint64_t> moves(log2_floor(kernel_.team), 0);
   int lane = 0, unit = 0;
   for (const Layout::Base& base : layout.bases) {
     const int position = base.kind == 'l' ? lane++ : base.kind == 'u' ? wave_bits + unit++ : -1;
@@ -79,7 +75,7 @@ std::string Printer::coordinate(const Layout& layout, int axis, const std::vecto
 }
 
 int64_t Printer::replicated(const Layout& layout) const {
-  const int wave_bits = bits_of(std::min(kernel_.wave, kernel_.team));
+  const int wave_bits = log2_floor(std::min(kernel_.wave, kernel_.team));
   int64_t used = 0;
   int lane = 0, unit = 0;
   for (const Layout::Base& base : layout.bases) {

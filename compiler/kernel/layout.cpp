@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "compiler/base/log2.h"
+
 namespace wl {
 namespace {
 
@@ -22,11 +24,6 @@ int home_of(const Layout& layout, const Layout::Base& base) {
   for (int axis = 0; axis < layout.rank(); ++axis)
     if (layout.part(base, axis) != 0) return axis;
   return -1;
-}
-
-// The logarithm to base 2, rounded down; -1 for 0.
-int log2_below(int64_t n) {
-  return static_cast<int>(std::bit_width(static_cast<uint64_t>(n))) - 1;
 }
 
 // Replicated bits at the end of the lanes or of the waves need no mention.
@@ -236,12 +233,12 @@ std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words
   if (sums.rank() != 2 || words < fragments.a.shape[1]) return std::nullopt;
   std::array<Repeats, 2> axes;
   for (int axis = 0; axis < 2; ++axis)
-    axes[axis].registers = log2_below(sums.repeats(axis) / fragments.c.repeats(axis));
+    axes[axis].registers = log2_floor(sums.repeats(axis) / fragments.c.repeats(axis));
   int wave = 0;
   for (const Layout::Base& base : sums.bases)
     if (base.kind == 'u') axes[axis_part(sums, 0, base.vector) != 0 ? 0 : 1].waves.push_back(wave++);
   if (axes[0].registers < 0 || axes[1].registers < 0 || !(repeated(fragments.c, axes) == sums)) return std::nullopt;
-  const Repeats along_k{log2_below(words / fragments.a.shape[1])};
+  const Repeats along_k{log2_floor(words / fragments.a.shape[1])};
   return Fragments{repeated(fragments.a, {axes[0], along_k}), repeated(fragments.b, {axes[1], along_k}), sums};
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "compiler/base/log2.h"
+
 namespace wl {
 namespace {
-
-int log2_floor(int64_t n) {
-  return std::bit_width(static_cast<uint64_t>(n)) - 1;
-}
 
 // The layout with so many bits for each axis, none of which is fewer than it has: outermost repeats become r bits.
 Layout with_bits(const Layout& layout, const std::vector<int>& bits) {
@@ -116,15 +114,20 @@ Moves moves_between(const Layout& from, const Layout& to, int team, int wave) {
     if (row.vector != 0) out.held |= row.position & ((uint64_t{1} << kRegisterBit) - 1);
   out.threads.assign(log2_floor(team), 0);
   for (const Row& row : rows_of(with_bits(to, bits), wave_bits, out.to)) {
-    uint64_t position = 0;
-    for (int bit = 0; bit < total; ++bit)
-      if ((row.vector >> bit & 1) != 0) position ^= inverse[bit];
+    const uint64_t position = listed_sum(inverse, row.vector);
     if (row.position >> kRegisterBit != 0) {
       out.registers.push_back(position);
     } else {
       out.threads.at(std::countr_zero(row.position)) = position;
     }
   }
+  return out;
+}
+
+uint64_t listed_sum(const std::vector<uint64_t>& listed, uint64_t number) {
+  uint64_t out = 0;
+  for (size_t bit = 0; bit < listed.size(); ++bit)
+    if ((number >> bit & 1) != 0) out ^= listed[bit];
   return out;
 }
 

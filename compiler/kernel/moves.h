@@ -44,6 +44,9 @@ struct Moves {
 // outermost repeats are then the same in both, except that one may have more beyond the shape.
 Moves moves_between(const Layout& from, const Layout& to, int team, int wave);
 
+// What the bits of a number add up to over F2, of what is listed for each bit; bits that are not listed add nothing.
+uint64_t listed_sum(const std::vector<uint64_t>& listed, uint64_t number);
+
 // No element moves to another wave of the team.
 bool within_waves(const Moves& moves, int wave);
 

@@ -1,15 +1,12 @@
-#include "compiler/kernel/interp/tile_places.h"
+#include "compiler/kernel/tile_places.h"
 
 #include <algorithm>
-#include <bit>
 #include <unordered_map>
+
+#include "compiler/base/log2.h"
 
 namespace wl {
 namespace {
-
-int bits_in(int64_t power) {
-  return std::countr_zero(static_cast<uint64_t>(power));
-}
 
 // The repeats of a register, one for each axis.
 std::vector<int64_t> repeats_of(const Layout& layout, int64_t number) {
@@ -26,8 +23,8 @@ std::vector<int64_t> repeats_of(const Layout& layout, int64_t number) {
 TilePlaces::TilePlaces(const Layout& layout, int team, int wave)
     : layout_(layout), threads_(team), vector_(layout.lanes()), rank_(layout.shape.size()) {
   for (int axis = 0; axis < layout.rank(); ++axis) registers_ *= layout.repeats(axis);
-  const int wave_bits = bits_in(std::min(team, std::max(1, wave)));
-  threads_bases_.assign(bits_in(team), {'l', 0});
+  const int wave_bits = log2_floor(std::min(team, std::max(1, wave)));
+  threads_bases_.assign(log2_floor(team), {'l', 0});
   std::vector<Layout::Base> vector_bases;
   int lane = 0, unit = wave_bits;
   for (const Layout::Base& base : layout.bases) {

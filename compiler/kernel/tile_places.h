@@ -1,5 +1,6 @@
 // Where a team holds the elements of a tile: a position is a register of a thread, and an element of its vector. The
-// interpreter keeps a value for each position, so that what one thread has in its registers is not what another has.
+// interpreter keeps a value for each position, so that what one thread has in its registers is not what another has,
+// and who counts bank conflicts asks where threads access memory.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/kernel/interp/tile_places.h"
 #include "compiler/kernel/kernel.h"
+#include "compiler/kernel/tile_places.h"
 
 namespace wl {
 

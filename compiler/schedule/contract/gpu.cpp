@@ -1,8 +1,8 @@
 #include "compiler/schedule/contract/gpu.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "compiler/base/log2.h"
 #include "compiler/kernel/barriers.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
@@ -10,10 +10,6 @@
 
 namespace wl {
 namespace {
-
-int log2_of(int64_t power) {
-  return std::countr_zero(static_cast<uint64_t>(power));
-}
 
 // Appends n bits from `first` on.
 void take_bits(std::vector<int>& bits, int& first, int n) {
@@ -80,7 +76,8 @@ absl::Status GpuContract::choose_threads() {
   kernel.team = kernel.threads = static_cast<int>(count);
   kernel.teams = 1;
   // The threads of a wave are about a square of the tile, so that a wave reads few elements of both operands.
-  const int lanes = log2_of(std::min<int64_t>(kernel.wave, count)), rows = log2_of(down), columns = log2_of(across);
+  const int lanes = log2_floor(std::min<int64_t>(kernel.wave, count)), rows = log2_floor(down),
+            columns = log2_floor(across);
   const int wide = std::min(columns, std::max(lanes - rows, 3));
   int bit = 0;
   take_bits(column_bits_, bit, std::min(wide, lanes));
@@ -175,11 +172,11 @@ Layout GpuContract::fetch_layout(const Side& side, bool slow, bool fast, bool ve
   const int64_t extents[] = {side.along_k ? side.tile : step_, side.along_k ? step_ : side.tile};
   const bool wide = vectors && extents[1] >= vector_ && side.aligned;
   const int64_t vector = wide ? vector_ : 1;
-  int lanes = log2_of(threads()), bit = 0;
+  int lanes = log2_floor(threads()), bit = 0;
   Deal down, across{vector, 'v', {}};
-  const int along = std::min(lanes, log2_of(extents[1] / vector));
+  const int along = std::min(lanes, log2_floor(extents[1] / vector));
   take_bits(across.bits, bit, along);
-  take_bits(down.bits, bit, std::min(lanes - along, log2_of(extents[0])));
+  take_bits(down.bits, bit, std::min(lanes - along, log2_floor(extents[0])));
   return dealt_layout({slow ? extents[0] : 1, fast ? extents[1] : 1}, {slow ? down : Deal{}, fast ? across : Deal{}},
                       threads(), machine_.target->gpu.wave);
 }

@@ -1,7 +1,7 @@
 // Contractions on GPUs by matrix instructions: which, the grid of waves, and what is added up.
 #include <algorithm>
-#include <bit>
 
+#include "compiler/base/log2.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/gpu.h"
 
@@ -72,10 +72,9 @@ absl::Status GpuContract::choose_waves() {
                    " and steps of ", step_, " is no grid of ", row.name);
   kernel.team = kernel.threads = static_cast<int>(count);
   kernel.teams = 1;
-  const auto log2 = [](int64_t power) { return std::countr_zero(static_cast<uint64_t>(power)); };
-  Repeats rows{log2(wave.rows / row.m)}, columns{log2(wave.columns / row.n)};
-  for (int bit = 0; bit < log2(across); ++bit) columns.waves.push_back(bit);
-  for (int bit = 0; bit < log2(down); ++bit) rows.waves.push_back(log2(across) + bit);
+  Repeats rows{log2_floor(wave.rows / row.m)}, columns{log2_floor(wave.columns / row.n)};
+  for (int bit = 0; bit < log2_floor(across); ++bit) columns.waves.push_back(bit);
+  for (int bit = 0; bit < log2_floor(down); ++bit) rows.waves.push_back(log2_floor(across) + bit);
   const Fragments& one = fragments_of(*matrix_);
   fragments_ = {repeated(one.a, {rows, {}}), repeated(one.b, {columns, {}}), repeated(one.c, {rows, columns})};
   return absl::OkStatus();

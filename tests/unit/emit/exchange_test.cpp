@@ -16,13 +16,6 @@ namespace {
 using testing::below;
 using testing::LayoutSpace;
 
-uint64_t sum_of(const std::vector<uint64_t>& listed, uint64_t number) {
-  uint64_t out = 0;
-  for (size_t bit = 0; bit < listed.size(); ++bit)
-    if ((number >> bit & 1) != 0) out ^= listed[bit];
-  return out;
-}
-
 // The element that a thread holds at a place of a vector in a register.
 std::vector<int64_t> element_of(const Layout& layout, int lane_bits, uint64_t thread,
                                 const std::vector<int64_t>& repeat, int64_t place) {
@@ -50,9 +43,9 @@ int misplaced(const Layout& from, const Layout& to, int lane_bits, int team_bits
   for (uint64_t thread = 0; thread < uint64_t{1} << team_bits; ++thread)
     for (uint64_t round = 0; round < static_cast<uint64_t>(rounds); ++round) {
       const uint64_t wave = thread >> lane_bits << lane_bits;
-      const uint64_t other = wave | (sum_of(exchange.lane, thread) ^ sum_of(exchange.lane_round, round));
-      const uint64_t given = sum_of(exchange.give, other) ^ sum_of(exchange.give_round, round);
-      const uint64_t put = sum_of(exchange.put, thread) ^ round;
+      const uint64_t other = wave | (listed_sum(exchange.lane, thread) ^ listed_sum(exchange.lane_round, round));
+      const uint64_t given = listed_sum(exchange.give, other) ^ listed_sum(exchange.give_round, round);
+      const uint64_t put = listed_sum(exchange.put, thread) ^ round;
       if (put >> moves.registers.size() != 0) continue;
       wrong += element_of(from, lane_bits, other, moves.from.repeats(given, outermost), moves.from.element(given)) !=
                element_of(to, lane_bits, thread, moves.to.repeats(put, outermost), moves.to.element(put));
