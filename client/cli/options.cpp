@@ -103,7 +103,7 @@ void add_graph(CLI::App* sub, Options& options) {
       ->capture_default_str()
       ->type_name("T");
   sub->add_option("--cover", options.tune.cover, "which ops share a kernel at most:"
-#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) "\n" name ": " says
+#define WL_COVER(function, name, layout, refines, judged, above_greedy, simpler, most_ops, says) "\n" name ": " says
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
                   )
@@ -131,7 +131,7 @@ void add_search(CLI::App* sub, Options& options) {
       ->check(CLI::IsMember({"quick", "default", "thorough"}))
       ->type_name("E");
   sub->add_flag("--kernels-alone", options.tune.kernels_alone,
-                "with --cover planned: choose by the times of kernels alone, without timing whole covers");
+                "with --cover stitched or planned: choose by the times of kernels alone, without timing whole covers");
   sub->add_option("--at-once", options.tune.at_once,
                   "rounds of a group that are measured at once; 0: as many as there are workers for it. With 1 the "
                   "candidates do not depend on how many workers there are")

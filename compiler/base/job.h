@@ -30,7 +30,7 @@ struct TuneOptions {
   bool require_cached = false;
   bool retune = false;
   int64_t at_once = 0;         // rounds of a group that are measured at once; 0 = as many as there are workers for it
-  bool kernels_alone = false;  // a planned cover is chosen by the times of its kernels alone
+  bool kernels_alone = false;  // the cover is chosen by the times of its kernels alone
   std::string libraries = "none";  // which library candidates may call: a name of kLibraries
   std::optional<Device> device;    // the machine to tune for; absent: the coordinator's choice among its workers
   bool operator==(const TuneOptions&) const = default;

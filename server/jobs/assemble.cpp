@@ -62,7 +62,8 @@ class Chooser {
     const KernelRecord* own = record_of(at);
     // A part that is the same group is replaced where the level below replaces it.
     if (parts.size() == 1 && launch_of(parts[0]).group == launch_of(at).group) return splits(parts[0]);
-    return parts_ns >= 0 && (own == nullptr || parts_ns < kSplitGain * undisturbed_ns(own->samples_ns));
+    if (parts_ns < 0 || own == nullptr) return parts_ns >= 0;
+    return !plan_.keeps_groups && parts_ns < kSplitGain * undisturbed_ns(own->samples_ns);
   }
 
   double best_time(Chosen at) const {

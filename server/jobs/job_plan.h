@@ -47,6 +47,8 @@ struct JobPlan {
     std::vector<std::vector<int>> parts_of;  // for every launch: those of the next level that it replaces
   };
   std::vector<Level> levels;  // a cover each; the last has no parts
+  // Whether a group of the first cover stays whole although its parts were faster, each by itself.
+  bool keeps_groups = false;
   double enumerate_s = 0;
 };
 
@@ -75,7 +77,8 @@ struct Chosen {
 };
 // The launches that compute the graph in the least time by these records. A group that has no record or is slower than
 // its parts (or their parts) is replaced by them where the values that they read exist. Records of groups that are not
-// measured yet may be missing. NotFound: some group has no correct kernel.
+// measured yet may be missing. A plan that keeps its groups replaces only those without a record. NotFound: some group
+// has no correct kernel.
 absl::StatusOr<std::vector<Chosen>> choose_launches(const JobPlan& plan, const Records& records);
 
 // Keys of the parts that choose_launches() runs in place of fused groups. They are worth a search.

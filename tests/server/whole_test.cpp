@@ -94,6 +94,29 @@ TEST(WholeCovers, TheLeastTimeWinsAndFewerKernelsWithinNoise) {
   }
 }
 
+// By their own times the parts of the fused kernel are faster, each of them measured at another moment. The cover with
+// the kernel as it is runs beside the one with its parts, and the clock decides.
+TEST(WholeCovers, AGroupAsItIsRunsBesideItsParts) {
+  for (const auto& [unsplit, kernels] : {std::pair{2000, 1}, std::pair{4000, 3}}) {
+    Scratch scratch;
+    FakeCompiler compiler;
+    compiler.simpler_covers = {"single"};
+    Service service(scratch.path("a.db"), 15, "", 0, false, false, &compiler);
+    Hooks hooks = by_times({{"fused", took(3000)}, {"fused/unsplit", took(unsplit)}});
+    hooks.judge = [](const Batch&, Trial* trial) {
+      const bool is_part = trial->plan.starts_with("plan ops=2 ") || trial->plan.starts_with("plan ops=3 ");
+      if (!is_part && trial->outcome == Outcome::kCorrect) trial->samples_ns = {20'000};
+    };
+    FakeWorker worker(service.channel, "w", hooks);
+    TuneOptions options = trials(24);
+    options.cover = "fused";
+    const Job job = service.run("r", options);
+    ASSERT_EQ(job.state, JobState::kSucceeded) << job.error;
+    ASSERT_EQ(job.result->covers.size(), 2u) << "the single kernels are the parts";
+    EXPECT_EQ(job.result->kernels, kernels);
+  }
+}
+
 TEST(WholeCovers, ACoverThatFailsIsNotChosen) {
   Scratch scratch;
   WholeService service(scratch.path("a.db"));

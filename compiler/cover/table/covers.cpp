@@ -9,8 +9,8 @@ namespace wl {
 namespace {
 
 constexpr CoverRow kCovers[] = {
-#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) \
-  {name, says, CoverLayout::layout, refines, above_greedy, simpler, most_ops, make_##function},
+#define WL_COVER(function, name, layout, refines, judged, above_greedy, simpler, most_ops, says) \
+  {name, says, CoverLayout::layout, refines, judged, above_greedy, simpler, most_ops, make_##function},
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER
 };
@@ -27,7 +27,7 @@ absl::StatusOr<const CoverRow*> cover_named(std::string_view name) {
 std::vector<std::string> simpler_covers(const CoverRow& row) {
   std::vector<std::string> names;
   for (const CoverRow& other : kCovers)
-    if (row.refines && other.simpler) names.emplace_back(other.name);
+    if (row.judged && other.simpler) names.emplace_back(other.name);
   return names;
 }
 

@@ -30,18 +30,18 @@ enum class CoverLayout { kOwn, kChannelsLast };
 struct CoverRow {
   std::string_view name, says;
   CoverLayout layout;
-  bool refines, above_greedy, simpler;
+  bool refines, judged, above_greedy, simpler;
   int64_t most_ops;
   absl::StatusOr<Cover> (*make)(const CoverRequest& request);
 };
 // InvalidArgument, with the names that are known.
 absl::StatusOr<const CoverRow*> cover_named(std::string_view name);
-// The names of the covers that one is timed whole against: none, unless it refines.
+// The names of the covers that one is timed whole against: none, unless it is judged.
 std::vector<std::string> simpler_covers(const CoverRow& row);
 // ResourceExhausted when the graph has more ops than the cover takes.
 absl::Status fits_cover(const CoverRow& row, const Graph& graph);
 
-#define WL_COVER(function, name, layout, refines, above_greedy, simpler, most_ops, says) \
+#define WL_COVER(function, name, layout, refines, judged, above_greedy, simpler, most_ops, says) \
   absl::StatusOr<Cover> make_##function(const CoverRequest& request);
 #include "compiler/cover/table/covers.def"
 #undef WL_COVER

@@ -1,7 +1,8 @@
-// The cover of a job that refines is chosen by kernels' own times, each of which is within what times vary of its
-// rivals. Before it is the answer it is timed whole against simpler covers, whose kernels are searched for a part of
-// the trials first and for the rest of them where they come close. All of it follows from the graph and the stored
-// trials.
+// The cover of a job and which of its groups their parts replace are chosen by kernels' own times, each of which is
+// within what times vary of its rivals, and which may lie minutes apart on a machine whose speed changes. Before a
+// cover is the answer it is timed whole against simpler covers, whose kernels are searched for a part of the trials
+// first and for the rest of them where they come close, and each of them also with its groups as they are. All of it
+// follows from the graph and the stored trials.
 #include <algorithm>
 #include <utility>
 
@@ -9,6 +10,8 @@
 
 namespace wl {
 namespace {
+
+constexpr std::string_view kUnsplit = "/unsplit";  // after the name of a cover: no group is replaced by its parts
 
 // Adds groups that are searched and launched by no cover of the plan.
 void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
@@ -19,6 +22,19 @@ void add_searched(JobPlan& plan, const std::vector<PlannedGroup>& groups) {
     plan.groups.back().fused_count = plan.groups.back().part_count = 0;
     plan.groups.back().between_count = 1;
   }
+}
+
+// Adds a cover as kernels' own times make it, and with its groups as they are. A cover for which some group has no
+// right kernel is none.
+void add_covers(const std::string& name, const JobPlan& plan, const Records& records, std::vector<WholeCover>* covers) {
+  const auto add = [&](const std::string& as, JobPlan made) {
+    if (auto result = assemble(made, records, {}); result.ok())
+      covers->push_back({as, std::move(made), *std::move(result)});
+  };
+  add(name, plan);
+  JobPlan kept = plan;
+  kept.keeps_groups = true;
+  add(cat(name, kUnsplit), std::move(kept));
 }
 
 }  // namespace
@@ -40,12 +56,8 @@ absl::StatusOr<bool> Jobs::decide_whole(ActiveJob& job) {
     return false;
   }
   std::vector<WholeCover> covers;
-  const auto add = [&](const std::string& name, const JobPlan& plan) {
-    // A cover for which some group has no right kernel is none.
-    if (auto result = assemble(plan, job.records, {}); result.ok()) covers.push_back({name, plan, *std::move(result)});
-  };
-  add(asked.cover, *job.plan);
-  for (const auto& [name, plan] : *job.whole.simpler) add(name, plan);
+  add_covers(asked.cover, *job.plan, job.records, &covers);
+  for (const auto& [name, plan] : *job.whole.simpler) add_covers(name, plan, job.records, &covers);
   drop_equal(covers);
   job.whole.decided = covers.size() < 2 || covers.front().name != asked.cover;
   if (job.whole.decided) return true;
