@@ -164,7 +164,7 @@ class Verifier {
   }
   absl::Status operand_matrix(const Instr& instr) const {
     const absl::StatusOr<const Target*> target = target_named(kernel_.target);
-    const uint32_t features = target.ok() ? (*target)->gpu.features : 0, wanted = info(instr.matrix).feature;
+    const uint32_t features = target.ok() ? (*target)->features : 0, wanted = info(instr.matrix).feature;
     return (features & wanted) == wanted ? absl::OkStatus() : fail(instr, cat(kernel_.target, " has no such matrices"));
   }
   absl::Status operand_tiles(const Instr&) const { return absl::OkStatus(); }  // check_tiles_of

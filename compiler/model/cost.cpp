@@ -288,7 +288,8 @@ Cost stitched_cost(const Graph& group, const Domain& domain, const Machine& mach
       Machine mine = stage_machine(machine, stage);
       Target target = *mine.target;
       target.gpu.units = std::min(1, target.gpu.units);
-      target.arithmetic.matrix16 = 0;  // stages multiply on lanes
+      Arithmetic& own = target.arithmetic;
+      own.matrix_f16 = own.matrix_bf16 = own.matrix_i8 = 0;  // stages multiply on lanes
       mine.target = &target;
       block_us += static_cast<double>(choice.turns_of(k)) * cost_of(stage.graph, stage.domain, mine, one).micros;
     }

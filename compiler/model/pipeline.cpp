@@ -43,7 +43,7 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const auto tile_rows = static_cast<double>(s[kTileRows]), tile_columns = static_cast<double>(s[kTileColumns]);
   const std::optional<MatrixOp> matrix = matrix_of(s);
   const auto step = static_cast<double>(s[kStepK]);
-  const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).element) : product.bytes);
+  const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
   const int64_t threads = (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
   const double row_tiles = std::ceil(product.rows / tile_rows),
                column_tiles = std::ceil(product.columns / tile_columns);
@@ -58,7 +58,7 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   // Every amount is of one block that has a multiprocessor alone; `beside` of them take turns.
   const Arithmetic& arithmetic = machine.target->arithmetic;
   const double fma_per_ns = rates.slots_per_ns / units *
-                            (matrix ? arithmetic.matrices(info(*matrix).element, info(*matrix).element)
+                            (matrix ? arithmetic.matrices(info(*matrix).left, info(*matrix).right)
                                     : arithmetic.multiply_adds(product.dtype, product.dtype, product.dtype));
   const double compute_ns = tile_rows * tile_columns / fma_per_ns;  // of one element of the depth
   const double warps = static_cast<double>(threads) / gpu.wave;

@@ -17,8 +17,8 @@ std::optional<MatrixOp> first_matrix(Accept accept) {
 }  // namespace
 
 std::span<const MatrixInfo> matrices() {
-#define WL_MATRIX(id, name, m, n, k, element, sum, feature, a, b, c) \
-  {MatrixOp::id, name, m, n, k, element, sum, feature, a, b, c},
+#define WL_MATRIX(id, name, m, n, k, left, right, sum, feature, a, b, c) \
+  {MatrixOp::id, name, m, n, k, left, right, sum, feature, a, b, c},
   static constexpr MatrixInfo kMatrices[] = {
 #include "compiler/target/matrix.def"
   };
@@ -33,9 +33,10 @@ std::optional<MatrixOp> matrix_named(std::string_view name) {
   return first_matrix([name](const MatrixInfo& row) { return row.name == name; });
 }
 
-std::optional<MatrixOp> matrix_for(DType element, uint32_t features) {
-  return first_matrix(
-      [&](const MatrixInfo& row) { return row.element == element && (row.feature & features) == row.feature; });
+std::optional<MatrixOp> matrix_for(DType left, DType right, uint32_t features) {
+  return first_matrix([&](const MatrixInfo& row) {
+    return row.left == left && row.right == right && (row.feature & features) == row.feature;
+  });
 }
 
 }  // namespace wl

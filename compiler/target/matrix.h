@@ -20,16 +20,16 @@ enum class MatrixOp : uint8_t {
 struct MatrixInfo {
   MatrixOp op;
   std::string_view name;
-  int64_t m, n, k;  // elements
-  DType element, sum;
-  uint32_t feature;          // GpuFeature
+  int64_t m, n, k;           // elements
+  DType left, right, sum;    // of the factors, and of the sums
+  uint32_t feature;          // TargetFeature
   std::string_view a, b, c;  // layouts, as text
 };
 
 std::span<const MatrixInfo> matrices();  // in the order of MatrixOp
 const MatrixInfo& info(MatrixOp op);
 std::optional<MatrixOp> matrix_named(std::string_view name);
-// The row that multiplies elements of a dtype on a GPU with these features; nullopt: there is none.
-std::optional<MatrixOp> matrix_for(DType element, uint32_t features);
+// The row that multiplies elements of these dtypes on a target with these features; nullopt: there is none.
+std::optional<MatrixOp> matrix_for(DType left, DType right, uint32_t features);
 
 }  // namespace wl

@@ -13,12 +13,13 @@ constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i
 constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters;
 
 // A lane's load is 16 bytes. The rates are those of one unit.
-constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, Arithmetic arithmetic) {
+constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
+                         Arithmetic arithmetic) {
   const double share = gpu.bytes_per_ns / gpu.units;
   // Parts of a generation differ by less than two, and no cache is eight times as fast as the memory behind it. Lanes
   // that are fibers of the host have times that say nothing.
   const Peak peak = family == "sim" ? Peak{} : Peak{2 * arithmetic.flops_per_ns, 8 * share, 8 * share, 400};
-  return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, peak, gpu};
+  return {name, family, 4, gpu.lane_registers, true, arithmetic, share, 3 * share, peak, gpu, features};
 }
 
 // At 6 GHz: two multiply-add units (four of ARM's), what loads and stores move in a clock, and a line of 64 bytes in a
@@ -40,49 +41,47 @@ constexpr Target kTargets[] = {
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
-    // block and a unit, units, L2, bytes/ns, features, banks if not 32}, {f32 flops/ns, f64, i32, dots of bf16 and i8,
-    // matrices of 16 bits}
-    gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320, kF64Functions},
+    // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
+    // matrices of f16 and bf16}
+    gpu_row("cuda:sm_75", "cuda", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 40, 4 * kMb, 320}, kF64Functions,
             {200, 1. / 32, 1}),
-    gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935, kAmpere},
-            {180, 0.5, 1, 0, 0, 16}),
-    gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936, kAmpere},
-            {430, 1. / 64, 0.5, 0, 0, 2}),
-    gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008, kAmpere},
-            {610, 1. / 64, 0.5, 0, 0, 2}),
-    gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350, kHopper},
-            {430, 0.5, 0.5, 0, 0, 9}),
-    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800, kHopper},
-            {450, 0.5, 0.5, 0, 0, 9}),
-    gpu_row("cuda:sm_100a", "cuda",
-            {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000, kHopper},
-            {460, 0.5, 0.5, 0, 0, 9}),
-    gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792, kHopper},
-            {600, 1. / 64, 0.5, 0, 0, 2}),
-    gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024, 0},
+    gpu_row("cuda:sm_80", "cuda", {32, 1024, 2048, 32, 255, 65536, 163 * kKb, 164 * kKb, 108, 40 * kMb, 1935}, kAmpere,
+            {180, 0.5, 1, 0, 0, 16, 16}),
+    gpu_row("cuda:sm_86", "cuda", {32, 1024, 1536, 16, 255, 65536, 99 * kKb, 100 * kKb, 84, 6 * kMb, 936}, kAmpere,
+            {430, 1. / 64, 0.5, 0, 0, 2, 2}),
+    gpu_row("cuda:sm_89", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 128, 72 * kMb, 1008}, kAmpere,
+            {610, 1. / 64, 0.5, 0, 0, 2, 2}),
+    gpu_row("cuda:sm_90", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 3350}, kHopper,
+            {430, 0.5, 0.5, 0, 0, 9, 9}),
+    gpu_row("cuda:sm_90a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 132, 50 * kMb, 4800}, kHopper,
+            {450, 0.5, 0.5, 0, 0, 9, 9}),
+    gpu_row("cuda:sm_100a", "cuda", {32, 1024, 2048, 32, 255, 65536, 227 * kKb, 228 * kKb, 148, 126 * kMb, 8000},
+            kHopper, {460, 0.5, 0.5, 0, 0, 9, 9}),
+    gpu_row("cuda:sm_120", "cuda", {32, 1024, 1536, 24, 255, 65536, 99 * kKb, 100 * kKb, 170, 96 * kMb, 1792}, kHopper,
+            {600, 1. / 64, 0.5, 0, 0, 2, 2}),
+    gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024}, 0,
             {220, 0.5, 0.2}),
-    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228, 0},
+    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, 0,
             {190, 0.5, 0.2}),
-    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638, kAsyncCopy},
+    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638}, kAsyncCopy,
             {220, 1, 0.2}),
-    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300, kAsyncCopy},
+    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300}, kAsyncCopy,
             {260, 1, 0.2}),
-    gpu_row("hip:gfx950", "hip",
-            {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, kAsyncCopy, 64}, {310, 1, 0.2}),
+    gpu_row("hip:gfx950", "hip", {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64},
+            kAsyncCopy, {310, 1, 0.2}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
-    gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512, kEarlyLoads},
+    gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
             {520, 1. / 16, 0.2}),
-    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960, kEarlyLoads},
+    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960}, kEarlyLoads,
             {1180, 1. / 32, 0.1}),
-    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640, kEarlyLoads},
+    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640}, kEarlyLoads,
             {1400, 1. / 64, 0.1}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
-    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kHopper},
-            {200, 0.5, 1, 0, 0, 8}),
-    gpu_row("sim:hip", "sim",
-            {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1, kF64Functions | kAsyncCopy},
-            {200, 0.5, 1}),
+    gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopper,
+            {200, 0.5, 1, 0, 0, 8, 8}),
+    gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
+            kF64Functions | kAsyncCopy, {200, 0.5, 1}),
 };
 
 }  // namespace
@@ -104,7 +103,8 @@ double Arithmetic::dots(DType a, DType b) const {
 }
 
 double Arithmetic::matrices(DType a, DType b) const {
-  return a == b && (a == DType::f16 || a == DType::bf16) ? matrix16 : 0;
+  if (a == b) return a == DType::f16 ? matrix_f16 : a == DType::bf16 ? matrix_bf16 : 0;
+  return sum_of_dot(a, b) == DType::i32 ? matrix_i8 : 0;
 }
 
 double Arithmetic::multiply_adds(DType a, DType b, DType sum) const {

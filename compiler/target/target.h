@@ -15,8 +15,8 @@
 
 namespace wl {
 
-// What a GPU and its compiler do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
-enum GpuFeature : uint32_t {
+// What a target and its compiler do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
+enum TargetFeature : uint32_t {
   kAsyncCopy = 1,     // copies from global to shared memory without registers (cp.async, LDS-direct loads)
   kClusters = 2,      // blocks that read each other's shared memory
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
@@ -36,7 +36,6 @@ struct Gpu {
   int units = 0;
   int64_t l2_bytes = 0;
   double bytes_per_ns = 0;  // of device memory
-  uint32_t features = 0;    // GpuFeature
   int banks = 32;           // of shared memory, of 4 bytes each
 };
 
@@ -48,8 +47,9 @@ struct Arithmetic {
   double i32 = 0;           // multiply-adds of i32, and of narrower integers, for each of f32
   // Multiply-adds of dot products of words, of bf16 and of u8 with i8, for each of f32; 0: the target has none.
   double dot_bf16 = 0, dot_i8 = 0;
-  // Multiply-adds of matrix instructions for each of f32, of f16 and of bf16 with sums in f32; 0: the target has none.
-  double matrix16 = 0;
+  // Multiply-adds of matrix instructions for each of f32: of f16 and of bf16 with sums in f32, of u8 with i8; 0: the
+  // target has none.
+  double matrix_f16 = 0, matrix_bf16 = 0, matrix_i8 = 0;
   // Multiply-adds for each of f32, of products of `a` and `b` whose sums are kept as `sum`.
   double multiply_adds(DType a, DType b, DType sum) const;
   // Those of dot products of words of `a` and `b`; 0: the target has none.
@@ -81,6 +81,7 @@ struct Target {
   double l2_bytes_per_ns;
   Peak peak = {};
   Gpu gpu = {};
+  uint32_t features = 0;  // TargetFeature
   bool is_gpu() const { return gpu.wave != 0; }
 };
 

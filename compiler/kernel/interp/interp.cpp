@@ -223,7 +223,7 @@ class Interpreter {
     std::vector<double>& result = tile(instr.result);
     return each(instr.result, [&](Index index, int64_t at) {
       for (int64_t w = 0; w < words; ++w)
-        add_products(row.element, a[index[0] * words + w], row.element, b[index[1] * words + w], row.sum, result[at]);
+        add_products(row.left, a[index[0] * words + w], row.right, b[index[1] * words + w], row.sum, result[at]);
       return absl::OkStatus();
     });
   }

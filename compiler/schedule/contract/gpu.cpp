@@ -43,7 +43,7 @@ absl::Status GpuContract::prepare() {
   matrix_ = matrix_of(schedule_);
   if (matrix_ && matrix_ != matrix_for(group_, domain_, machine_))
     return invalid("no operands of ", info(*matrix_).name, " on ", machine_.target->name);
-  if (matrix_) shared_ = info(*matrix_).element;
+  if (matrix_) shared_ = info(*matrix_).left;
   const int right = domain_.right_operand();
   rows_.position = 1 - right;
   columns_.position = right;

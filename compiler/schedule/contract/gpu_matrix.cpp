@@ -19,9 +19,10 @@ std::optional<MatrixOp> matrix_of(const Schedule& schedule) {
 
 std::optional<MatrixOp> matrix_for(const Graph& group, const Domain& domain, const Machine& machine) {
   const Node& product = group.nodes[domain.contract];
-  const DType dtype = group.nodes[product.operands[0]].dtype;
-  const std::optional<MatrixOp> matrix = matrix_for(dtype, machine.target->gpu.features);
-  if (!matrix || group.nodes[product.operands[1]].dtype != dtype || !is_float(product.dtype)) return std::nullopt;
+  const auto dtype = [&](int side) { return group.nodes[product.operands[side]].dtype; };
+  const int right = domain.right_operand();
+  const std::optional<MatrixOp> matrix = matrix_for(dtype(1 - right), dtype(right), machine.target->features);
+  if (!matrix || is_float(product.dtype) != is_float(info(*matrix).sum)) return std::nullopt;
   const auto extent = [&](AtomId atom) { return domain.atoms[atom].extent; };
   int64_t depth = 0;
   for (const AtomId atom : domain.reduced) depth = std::max(depth, extent(atom));
@@ -44,7 +45,7 @@ int64_t matrix_words(MatrixOp matrix, int64_t thread_rows, int64_t thread_column
 }
 
 int64_t matrix_pitch(MatrixOp matrix, int64_t extent) {
-  return extent + kBankRow / size_of(info(matrix).element);
+  return extent + kBankRow / size_of(info(matrix).left);
 }
 
 int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
@@ -52,7 +53,7 @@ int64_t matrix_shared(MatrixOp matrix, const Schedule& s) {
     const int64_t step = s[kStepK];  // either is innermost
     return std::max(tile * matrix_pitch(matrix, step), step * matrix_pitch(matrix, tile));
   };
-  return s[kStages] * (size(s[kTileRows]) + size(s[kTileColumns])) * size_of(info(matrix).element);
+  return s[kStages] * (size(s[kTileRows]) + size(s[kTileColumns])) * size_of(info(matrix).left);
 }
 
 DType lanes_dtype(const Graph& group, const Domain& domain) {

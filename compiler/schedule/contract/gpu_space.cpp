@@ -45,9 +45,9 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
   const DType lanes = lanes_dtype(group, domain);
   out.bytes = std::max(4, size_of(lanes));
   for (const int side : {0, 1}) {
-    if ((machine.target->gpu.features & kAsyncCopy) == 0) continue;
+    if ((machine.target->features & kAsyncCopy) == 0) continue;
     out.copies = out.copies || (size_of(lanes) >= 4 && copies_operand(group, domain, side, lanes));
-    out.copies_matrix = out.copies_matrix || (matrix && copies_operand(group, domain, side, info(*matrix).element));
+    out.copies_matrix = out.copies_matrix || (matrix && copies_operand(group, domain, side, info(*matrix).left));
   }
   return out;
 }
@@ -78,8 +78,8 @@ double cost_of(const Schedule& s, const Machine& machine, const Product& product
     const MatrixInfo& row = info(*matrix);
     near = static_cast<double>(threads * matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
            static_cast<double>(row.k) * 4;  // a unit multiplies for four times as many lanes as it loads for
-    far *= static_cast<double>(size_of(row.element)) / static_cast<double>(product.bytes);
-    products /= machine.target->arithmetic.matrices(row.element, row.element);
+    far *= static_cast<double>(size_of(row.left)) / static_cast<double>(product.bytes);
+    products /= machine.target->arithmetic.matrices(row.left, row.right);
   }
   // Few threads on a unit do not hide memory latency.
   const int64_t running = std::min(together, (blocks + units - 1) / units) * threads;
@@ -189,7 +189,8 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
   };
   if (matrix) space.axes.emplace_back(kMatrix, std::vector<int64_t>{kNoMatrix, 1 + static_cast<int64_t>(*matrix)});
   add_listed_axes(space, machine);
-  space.legal = [gpu, product, unroll = values_of(space, kUnrollK)[0]](const Schedule& s) {
+  space.legal = [gpu, product, unroll = values_of(space, kUnrollK)[0],
+                 early = (machine.target->features & kEarlyLoads) != 0](const Schedule& s) {
     const std::optional<MatrixOp> chosen = matrix_of(s);
     if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
     const bool async = s[kAsyncCopies] != 0;
@@ -199,7 +200,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
     // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
     const int64_t registers = contract_registers(s, product.bytes / 4);
-    const int64_t taken = (gpu.features & kEarlyLoads) != 0 ? registers * 3 / 2 : registers;
+    const int64_t taken = early ? registers * 3 / 2 : registers;
     return registers <= std::min(gpu.lane_registers, 232) && taken * threads <= gpu.unit_registers;
   };
   if (matrix) add_matrix_seeds(space, machine, product, *matrix);

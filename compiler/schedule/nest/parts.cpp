@@ -50,7 +50,7 @@ void add_last(Space& space, const Graph& group, const Domain& domain, int64_t bl
 }
 
 void add_cluster(Space& space, const Machine& machine) {
-  if (axis_of(space.axes, kReductionBlocks) != nullptr && (machine.target->gpu.features & kClusters) != 0)
+  if (axis_of(space.axes, kReductionBlocks) != nullptr && (machine.target->features & kClusters) != 0)
     space.axes.push_back({kCluster, {0, 1}});
 }
 

@@ -99,7 +99,7 @@ Axis stream_loads_axis(const Graph& group, const Domain& domain) {
 // memory, which then holds as many rows as the value says.
 Axis persistent_axis(const Graph& group, const Domain& domain, const Machine& machine, bool copies) {
   const bool many = 2 * machine.multiprocessors() < extent_of(domain, domain.parallel);
-  const bool ahead = copies && (machine.target->gpu.features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;
+  const bool ahead = copies && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0;
   return axis(kPersistent, {0, 1, 2, 3}, [=](int64_t p) { return p == 0 || (many && (p == 1 || ahead)); });
 }
 

@@ -80,7 +80,7 @@ absl::StatusOr<Kernel> lower_single(const Graph& group, const Domain& domain, co
   WL_ASSIGN_OR_RETURN(Kernel kernel, kernel_of(group, domain, schedule, machine));
   if (schedule[kStreamLoads] != 0) stream_loads(kernel, group, domain);
   const Target& target = *machine.target;
-  if (target.is_gpu() && (target.gpu.features & kF64Functions) == 0)
+  if (target.is_gpu() && (target.features & kF64Functions) == 0)
     WL_RETURN_IF_ERROR(check_functions(kernel.body, target));
   WL_RETURN_IF_ERROR(verify(kernel));
   return kernel;

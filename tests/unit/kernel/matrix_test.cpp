@@ -79,20 +79,20 @@ TEST(Matrices, HaveFragmentsOfTheirShape) {
     EXPECT_TRUE(names.insert(row.name).second);
     EXPECT_EQ(matrix_named(row.name), row.op);
     EXPECT_EQ(&info(row.op), &row);
-    const int64_t words = row.k / elements_of_word(row.element);
+    const int64_t words = row.k / elements_of_word(row.left);
     const Fragments& fragments = fragments_of(row.op);
     expect_whole(fragments.a, row.m, words);
     expect_whole(fragments.b, row.n, words);
     expect_whole(fragments.c, row.m, row.n);
     for (const Target& target : targets())
-      if (matrix_for(row.element, target.gpu.features) == row.op) {
-        EXPECT_GT(target.arithmetic.matrices(row.element, row.element), 1);
+      if (matrix_for(row.left, row.right, target.features) == row.op) {
+        EXPECT_GT(target.arithmetic.matrices(row.left, row.right), 1);
         EXPECT_EQ(target.gpu.wave, fragments.c.count('l'));
       }
   }
   EXPECT_EQ(matrix_named("m1n1k1"), std::nullopt);
-  EXPECT_EQ(matrix_for(DType::f32, ~0U), std::nullopt);
-  EXPECT_EQ(matrix_for(DType::f16, 0), std::nullopt);
+  EXPECT_EQ(matrix_for(DType::f32, DType::f32, ~0U), std::nullopt);
+  EXPECT_EQ(matrix_for(DType::f16, DType::f16, 0), std::nullopt);
 }
 
 TEST(Matrices, RepeatOverRegistersAndWaves) {

@@ -49,7 +49,7 @@ TEST(Cost, ProductsArePricedAsTheLoweringMakesThem) {
                       "\n  %2 = contract %0 %1 \"mk,kn->mn\" : ", type, "\n  output \"y\" %2\n}"));
   };
   const Cost f32 = product_of("f32"), f64 = product_of("f64");
-  const double matrices = target_named("cuda:sm_90a").value()->arithmetic.matrix16;
+  const double matrices = target_named("cuda:sm_90a").value()->arithmetic.matrix_bf16;
   for (const char* narrow : {"f16", "bf16"})
     EXPECT_NEAR(product_of(narrow).micros, f32.micros / matrices, 0.1 * f32.micros / matrices);
   EXPECT_NEAR(f64.micros, f32.micros / target_named("cuda:sm_90a").value()->arithmetic.f64, 0.1 * f64.micros);

@@ -32,7 +32,7 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
     EXPECT_EQ(bf16, arithmetic.dot_bf16 > 0 ? arithmetic.dot_bf16 : 1);
     for (const DType wide : {DType::f32, DType::f64, DType::i8}) EXPECT_EQ(arithmetic.matrices(wide, wide), 0);
     EXPECT_EQ(arithmetic.matrices(DType::f16, DType::bf16), 0);
-    EXPECT_EQ(arithmetic.matrices(DType::f16, DType::f16) > 0, (target.gpu.features & kMma16) != 0);
+    EXPECT_EQ(arithmetic.matrices(DType::f16, DType::f16) > 0, (target.features & kMma16) != 0);
     const double bytes = arithmetic.multiply_adds(DType::i8, DType::u8, DType::i32);
     EXPECT_EQ(bytes, arithmetic.dot_i8 > 0 ? arithmetic.dot_i8 : arithmetic.i32);
     EXPECT_EQ(arithmetic.multiply_adds(DType::u8, DType::u8, DType::i32), arithmetic.i32);
