@@ -12,7 +12,8 @@ namespace wl {
 // A loaded shared object. It is unloaded on destruction, and its functions with it.
 class SharedObject {
  public:
-  // InvalidArgument with the loader's message when `path` cannot be loaded.
+  // InvalidArgument with the loader's message when `path` cannot be loaded. The process may use tile registers after
+  // it, where there are any (tile_registers.h).
   static absl::StatusOr<SharedObject> open(const std::string& path);
   SharedObject() = default;
   SharedObject(SharedObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}

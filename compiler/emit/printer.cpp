@@ -12,6 +12,7 @@ Printer::Printer(const Kernel& kernel, std::string entry, int lanes)
       entry_(std::move(entry)),
       lanes_(lanes),
       register_tiles_(register_tiles(kernel)),
+      in_tile_registers_(tiles_in_registers(kernel)),
       width_(kernel.vector_lanes()) {}
 
 void Printer::fail(std::string message) {
@@ -111,6 +112,14 @@ void Printer::print_derived(VarId source) {
 }
 
 void Printer::print_body(std::span<const Instr> body) {
+  if (begin_tiles(body)) {
+    print_instrs(body);
+    return end_tiles();
+  }
+  print_instrs(body);
+}
+
+void Printer::print_instrs(std::span<const Instr> body) {
   for (size_t i = 0; i < body.size() && status_.ok();) {
     if (body[i].op == InstrOp::kLoop) {
       print_loop(body[i++]);
@@ -120,7 +129,7 @@ void Printer::print_body(std::span<const Instr> body) {
       print_team_instr(body[i++]);
       continue;
     }
-    const Stretch stretch = next_stretch(kernel_, body, i);
+    const Stretch stretch = next_stretch(kernel_, body, i, in_tile_registers_);
     print_stretch(stretch);
     i += stretch.instrs.size();
   }
@@ -165,6 +174,7 @@ bool Printer::static_extent(const Tile& tile, int axis) const {
 
 void Printer::print_stretch(const Stretch& stretch) {
   const Instr& first = *stretch.instrs[0];
+  if (uses_tile_registers(first, in_tile_registers_)) return print_in_tiles(first);
   if (info(first.op).stretch == InstrStretch::kAlone) return print_instr(first, {});
   defined_here_.clear();
   bool keep = stretch.unrolled || repeats_of(tile_of(stretch.space)) == 1;

@@ -10,6 +10,7 @@
 #include "compiler/emit/exchange.h"
 #include "compiler/emit/stretch.h"
 #include "compiler/emit/writer.h"
+#include "compiler/kernel/tile_registers.h"
 
 namespace wl {
 
@@ -32,6 +33,11 @@ class Printer {
   };
 
   void print_body(std::span<const Instr> body);
+  void print_instrs(std::span<const Instr> body);
+  // Shapes the tile registers for a body, where they have one shape in all of it; returns whether it did.
+  bool begin_tiles(std::span<const Instr> body);
+  void end_tiles();
+  void print_in_tiles(const Instr& instr);
   void print_loop(const Instr& loop);
   void print_inside(const Instr& loop);  // its body and its end
   void print_derived(VarId source);
@@ -124,6 +130,8 @@ class Printer {
   int lanes_;
   Writer out_;
   std::set<TileId> register_tiles_;
+  HeldTiles in_tile_registers_;
+  bool tiles_are_shaped_ = false;
   std::vector<std::set<std::string>> declared_;  // scopes
   std::set<TileId> defined_here_;                // tiles the current stretch defines
   std::map<std::string, std::string> ranges_;    // of lanes: text -> name

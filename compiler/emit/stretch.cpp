@@ -54,15 +54,15 @@ bool conflict(const Kernel& kernel, const Instr& earlier, const Instr& later) {
   return !(earlier.slice == later.slice) && !disjoint_slots(kernel, earlier.slice, later.slice);
 }
 
-void collect(const Kernel& kernel, const std::vector<Instr>& body, int* stretch,
+void collect(const Kernel& kernel, const std::vector<Instr>& body, const HeldTiles& in_tile_registers, int* stretch,
              std::map<TileId, std::set<int>>* uses) {
   for (size_t i = 0; i < body.size();) {
     if (body[i].op == InstrOp::kLoop) {
-      collect(kernel, body[i].body, stretch, uses);
+      collect(kernel, body[i].body, in_tile_registers, stretch, uses);
       ++i;
       continue;
     }
-    const Stretch s = next_stretch(kernel, body, i);
+    const Stretch s = next_stretch(kernel, body, i, in_tile_registers);
     ++*stretch;
     for (const Instr* instr : s.instrs) {
       if (instr->result >= 0) (*uses)[instr->result].insert(*stretch);
@@ -85,14 +85,22 @@ bool same_space(const Tile& a, const Tile& b) {
   return a.layout.shape == b.layout.shape && broadcasts_into(a, b) && broadcasts_into(b, a);
 }
 
-Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin) {
+bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles) {
+  if (tiles.empty()) return false;
+  return tiles.contains(instr.result) ||
+         (info(instr.op).reads_arguments() &&
+          std::any_of(instr.args.begin(), instr.args.end(), [&](TileId tile) { return tiles.contains(tile); }));
+}
+
+Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin,
+                     const HeldTiles& in_tile_registers) {
   Stretch out;
   std::set<TileId> folded;
   bool mixed = false;
   for (size_t i = begin; i < body.size(); ++i) {
     const Instr& instr = body[i];
     const TileId tile = space_tile(instr);
-    const bool alone = info(instr.op).stretch == InstrStretch::kAlone;
+    const bool alone = info(instr.op).stretch == InstrStretch::kAlone || uses_tile_registers(instr, in_tile_registers);
     const bool updates = info(instr.op).result == InstrResult::kUpdates;
     if (out.instrs.empty()) {
       if (instr.op == InstrOp::kLoop) return out;
@@ -133,7 +141,7 @@ Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t b
 std::set<TileId> register_tiles(const Kernel& kernel) {
   std::map<TileId, std::set<int>> uses;
   int stretch = 0;
-  collect(kernel, kernel.body, &stretch, &uses);
+  collect(kernel, kernel.body, tiles_in_registers(kernel), &stretch, &uses);
   std::set<TileId> out;
   for (const auto& [tile, where] : uses)
     if (where.size() > 1 && repeats_of(kernel.tiles[tile]) > 1) out.insert(tile);

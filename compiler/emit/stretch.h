@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "compiler/kernel/kernel.h"
+#include "compiler/kernel/tile_registers.h"
 
 namespace wl {
 
@@ -15,8 +15,12 @@ struct Stretch {
   bool unrolled = false;  // straight-line code: a tile with several repeats outlives the stretch
 };
 
-// Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there.
-Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin);
+// Whether an instruction moves or multiplies tiles in tile registers; `tiles`: tiles_in_registers(kernel).
+bool uses_tile_registers(const Instr& instr, const HeldTiles& tiles);
+// Cuts a body (one level, loops excluded) from `begin` on into the longest stretch that may start there. What uses tile
+// registers stands alone.
+Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t begin,
+                     const HeldTiles& in_tile_registers);
 
 // Tiles with more than one register repeat that are used in several stretches: they are kept in registers, so every
 // stretch that touches them is unrolled.

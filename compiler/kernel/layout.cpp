@@ -228,18 +228,37 @@ const Fragments& fragments_of(MatrixOp op) {
   return (*kAll)[static_cast<size_t>(op)];
 }
 
+Layout cut_to(Layout layout, std::vector<int64_t> shape) {
+  layout.shape = std::move(shape);
+  return layout;
+}
+
 std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words) {
   const Fragments& fragments = fragments_of(op);
-  if (sums.rank() != 2 || words < fragments.a.shape[1]) return std::nullopt;
+  const bool may_cut = fragments.c.count('l') == 1;
+  const int64_t step = fragments.a.shape[1];
+  if (sums.rank() != 2 || words < (may_cut ? 1 : step) || (may_cut && words > step)) return std::nullopt;
   std::array<Repeats, 2> axes;
   for (int axis = 0; axis < 2; ++axis)
     axes[axis].registers = log2_floor(sums.repeats(axis) / fragments.c.repeats(axis));
   int wave = 0;
   for (const Layout::Base& base : sums.bases)
     if (base.kind == 'u') axes[axis_part(sums, 0, base.vector) != 0 ? 0 : 1].waves.push_back(wave++);
-  if (axes[0].registers < 0 || axes[1].registers < 0 || !(repeated(fragments.c, axes) == sums)) return std::nullopt;
-  const Repeats along_k{log2_floor(words / fragments.a.shape[1])};
-  return Fragments{repeated(fragments.a, {axes[0], along_k}), repeated(fragments.b, {axes[1], along_k}), sums};
+  if (axes[0].registers < 0 || axes[1].registers < 0) return std::nullopt;
+  Layout whole = repeated(fragments.c, axes);
+  if (may_cut) {
+    for (int axis = 0; axis < 2; ++axis)
+      if (whole.shape[axis] - sums.shape[axis] >= fragments.c.shape[axis]) return std::nullopt;  // an empty fragment
+    whole = cut_to(whole, sums.shape);
+  }
+  if (!(whole == sums)) return std::nullopt;
+  const Repeats along_k{may_cut ? 0 : log2_floor(words / step)};
+  Fragments tiles = {repeated(fragments.a, {axes[0], along_k}), repeated(fragments.b, {axes[1], along_k}), sums};
+  if (may_cut) {
+    tiles.a = cut_to(tiles.a, {sums.shape[0], words});
+    tiles.b = cut_to(tiles.b, {sums.shape[1], words});
+  }
+  return tiles;
 }
 
 Layout team_layout(std::vector<int64_t> shape, int axis, int vector, int team, int wave) {

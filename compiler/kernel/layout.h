@@ -103,8 +103,10 @@ struct Fragments {
   Layout a, b, c;
 };
 const Fragments& fragments_of(MatrixOp op);
+// A layout whose shape is only a part of what its positions cover.
+Layout cut_to(Layout layout, std::vector<int64_t> shape);
 // The tiles of factors with so many words along k for sums in a layout; nullopt where that is not the fragment
-// repeated.
+// repeated. Without lanes a step along k may have fewer words, and the last fragment along an axis may be cut.
 std::optional<Fragments> tiles_of(MatrixOp op, const Layout& sums, int64_t words);
 
 // The CPU's layout of a tile: `lanes` vector lanes along `vector_axis` (-1: none, every element a scalar), everything

@@ -7,6 +7,7 @@
 #include "compiler/kernel/barriers.h"
 #include "compiler/kernel/buffer_checks.h"
 #include "compiler/kernel/tile_checks.h"
+#include "compiler/kernel/tile_registers.h"
 #include "compiler/target/target.h"
 
 namespace wl {
@@ -28,7 +29,7 @@ class Verifier {
     for (const Instr& instr : kernel_.body)
       if (instr.op == InstrOp::kPass) WL_RETURN_IF_ERROR(operand_last(instr));
     WL_RETURN_IF_ERROR(check_passes(kernel_));
-    if (kernel_.wave == 0) return absl::OkStatus();
+    if (kernel_.wave == 0) return check_tile_registers(kernel_);
     return check_barriers(kernel_);
   }
 
@@ -284,8 +285,8 @@ class Verifier {
     if (!tiles || !(tiles->a == a.layout) || !(tiles->b == b.layout))
       return fail(instr, "the tiles are not the instruction's fragments, repeated");
     if (!a.bound.empty() || !b.bound.empty() || !sums.bound.empty()) return fail(instr, "fragments have no bounds");
-    return kernel_.wave == fragments_of(instr.matrix).c.count('l') ? absl::OkStatus()
-                                                                   : fail(instr, "a wave has other lanes");
+    return std::max(1, kernel_.wave) == fragments_of(instr.matrix).c.count('l') ? absl::OkStatus()
+                                                                                : fail(instr, "a wave has other lanes");
   }
   absl::Status check_cross(const Instr& instr) const {
     return with_problem(instr, cross_problem(layout_of(instr.args[0]), layout_of(instr.result), instr.axes));

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/ir/ops.h"
+#include "compiler/kernel/tile_registers.h"
 #include "compiler/model/reuse.h"
 
 namespace wl {
@@ -57,7 +58,7 @@ class WorkCounter {
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
   static bool multiplies_and_adds(const Instr& instr) {
-    return instr.op == InstrOp::kDot ||
+    return instr.op == InstrOp::kDot || instr.op == InstrOp::kMma ||
            (instr.op == InstrOp::kMap && !instr.expr.empty() && instr.expr.back().op == Op::fma &&
             instr.expr.back().kind == ExprNode::Kind::kOp && !instr.args.empty() && instr.args.back() == instr.result);
   }
@@ -75,7 +76,10 @@ class WorkCounter {
       if (outer <= 0) continue;
       const double calls = reuse_.loops()[outer].entries, steps = turns.entries * turns.trips;
       calls_.push_back({reuse_.loops()[outer].parent, loop, calls});
-      add_steps(layout, outer, steps);
+      if (instr.op == InstrOp::kMma)
+        add_matrix_steps(instr, steps);
+      else
+        add_steps(layout, outer, steps);
       at(kCall) += calls;
       at(kEntry) += turns.entries - calls;
     }
@@ -101,6 +105,21 @@ class WorkCounter {
       steps *= 1 - share;
     }
     work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors}, steps);
+  }
+
+  // A step takes as long as its products of registers, or as the next ones wait for their sums.
+  void add_matrix_steps(const Instr& mma, double steps) {
+    constexpr double kLatency = 3.25;  // in times of one product: 52 cycles after 16
+    const MatrixInfo& row = info(mma.matrix);
+    const Layout& layout = tile(mma.result).layout;
+    const Arithmetic& rates = machine_.target->arithmetic;
+    const double products = static_cast<double>(registers_of(mma.matrix, layout).size());
+    const double one_ns =
+        2 * static_cast<double>(row.m * row.n * row.k) / rates.flops_per_ns / rates.matrices(row.left, row.right);
+    const int vectors = static_cast<int>((layout.shape[1] + layout.lanes() - 1) / layout.lanes());
+    work_.micro.emplace_back(MicroKernel{kernel_.compiler, static_cast<int>(layout.shape[0]), vectors,
+                                         one_ns * std::max(products, kLatency)},
+                             steps);
   }
 
   // `loop` has two iterations. The share of all iterations of the loops from `inner` out to below it in its second one.
@@ -214,7 +233,9 @@ double micro_ns(const CpuWork& work, const CpuCost& cost) {
   double ns = 0;
   for (const auto& [micro, steps] : work.micro) {
     const auto found = cost.step_ns.find(micro);
-    ns += steps * (found != cost.step_ns.end() ? found->second : row_step_ns(micro, cost.fma_per_ns));
+    ns += steps * (micro.step_ns > 0             ? micro.step_ns
+                   : found != cost.step_ns.end() ? found->second
+                                                 : row_step_ns(micro, cost.fma_per_ns));
   }
   return ns;
 }

@@ -42,9 +42,11 @@ const std::array<CpuTermInfo, kCpuTerms>& cpu_terms();
 struct MicroKernel {
   std::string compiler;
   int height = 0, vectors = 0;
+  double step_ns = 0;  // of one of matrix instructions, by the rate of the target's row; 0: it is of vectors
   bool operator==(const MicroKernel&) const = default;
   bool operator<(const MicroKernel& other) const {
-    return std::tie(compiler, height, vectors) < std::tie(other.compiler, other.height, other.vectors);
+    return std::tie(compiler, height, vectors, step_ns) <
+           std::tie(other.compiler, other.height, other.vectors, other.step_ns);
   }
 };
 

@@ -1,6 +1,7 @@
 // The table of matrix instructions: matrix.def explains its columns. A prelude of a family that has the instruction
 // NAME spells it wl_mma_NAME(c..., a..., b...): the registers of the sums, which are vectors of as many elements as the
-// layout has v bits and are updated, then the registers of both factors.
+// layout has v bits and are updated, then the registers of both factors. Without lanes it is wl_mma_NAME<c, a,
+// b>(tiles): the numbers of the tile registers of the sums and of both factors.
 #pragma once
 
 #include <cstdint>

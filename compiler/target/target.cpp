@@ -32,7 +32,8 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // Matrix instructions: dense rates with sums in f32 beside those of f32 (data sheets of A100, RTX 3090, 4090 and 5090);
 // from sm_90 on the large parts reach theirs by instructions of four waves only, and mma.sync about three fifths of it.
 constexpr Target kTargets[] = {
-    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8}, copy, l2, peak
+    // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
+    // and i8}, copy, l2, peak
     {"cpu:avx512", "cpu", 16, 32, true, {120, 0.5, 0.33}, 18, 100, kAvx512Peak},
     {"cpu:avx2", "cpu", 8, 16, true, {60, 0.5, 0.33}, 12, 60, kAvx2Peak},
     {"cpu:neon", "cpu", 4, 32, false, {40, 0.5, 0.5}, 12, 40, kNarrowPeak},
@@ -40,6 +41,11 @@ constexpr Target kTargets[] = {
     // With dot products of words: of u8 with i8, and of bf16.
     {"cpu:avx512_vnni", "cpu", 16, 32, true, {120, 0.5, 0.33, 0, 4}, 18, 100, kAvx512Peak},
     {"cpu:avx512_bf16", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4}, 18, 100, kAvx512Peak},
+    // With tile registers too (Intel's AMX, 4th generation Xeon): a core multiplies and adds 16 x 16 words in 16
+    // cycles,
+    // 512 bf16 or 1024 bytes in a cycle where vectors have 32 f32 (Software Optimization Reference Manual, "Intel
+    // AMX").
+    {"cpu:amx", "cpu", 16, 32, true, {120, 0.5, 0.33, 2, 4, 0, 16, 32}, 18, 100, kAvx512Peak, {}, kTileRegisters},
     // name, family, {wave, threads of a block and a unit, blocks, registers of a lane and a unit, shared memory of a
     // block and a unit, units, L2, bytes/ns, banks if not 32}, features, {f32 flops/ns, f64, i32, dots of bf16 and i8,
     // matrices of f16 and bf16}
@@ -147,7 +153,7 @@ absl::StatusOr<Machine> machine_of(const Device& device) {
 
 std::string prelude_text(const Target& target, int lanes) {
   std::string out = cat("#define WL_LANES ", lanes, "\n");
-  if (!target.is_gpu()) return cat(out, cpu_prelude());
+  if (!target.is_gpu()) return cat(out, cpu_prelude(), target.features & kTileRegisters ? cpu_tile_prelude() : "");
   append(&out, "#define WL_WAVE ", target.gpu.wave, "\n");
   return out + std::string(target.family == "cuda"  ? cuda_prelude()
                            : target.family == "hip" ? hip_prelude()

@@ -22,7 +22,8 @@ enum TargetFeature : uint32_t {
   kF64Functions = 4,  // exp, log, ... of f64 come with the compiler
   // The compiler begins loads early, so that a contraction takes half as many registers again as are counted.
   kEarlyLoads = 8,
-  kMma16 = 16,  // a wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32
+  kMma16 = 16,          // a wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32
+  kTileRegisters = 32,  // a CPU has registers of 16 rows of 64 bytes, and multiplies them as matrices (AMX)
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on

@@ -71,6 +71,28 @@ inline const std::vector<Golden> kProducts = {
   %2 = contract %0 %1 "mk,kn->mn" : bf16[96,80]
   output "y" %2
 })"},
+    {"bf16_tiles",  // rows that do not fill their tiles, words that do not fill a step, and work on the result
+     "cpu:amx",
+     {},
+     R"(graph {
+  %0 = input "a" : bf16[51,24,2] normal(0,1)
+  %1 = input "w" : bf16[2,24,64,2] normal(0,1)
+  %2 = input "bias" : bf16[2,64] normal(0,1)
+  %3 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,64]
+  %4 = broadcast %2 dims=[1,2] : bf16[51,2,64]
+  %5 = add %3 %4 : bf16[51,2,64]
+  %6 = abs %5 : bf16[51,2,64]
+  output "y" %6
+})"},
+    {"byte_tiles",  // both operands are packed
+     "cpu:amx",
+     {{"kc", 256}},
+     R"(graph {
+  %0 = input "a" : u8[512,64] uniform(0,255)
+  %1 = input "b" : i8[512,80] uniform(-128,127)
+  %2 = contract %0 %1 "km,kn->mn" : i32[64,80]
+  output "y" %2
+})"},
     {"narrow_weight",  // widened and scaled by column where it lies in panels
      "cpu:avx512",
      {},

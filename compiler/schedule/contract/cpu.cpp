@@ -42,7 +42,9 @@ CpuContract::CpuContract(const Graph& group, const Domain& domain, const Schedul
       image_(copied_image(domain, schedule)),
       slides_on_rows_(image_ && image_->operand != domain.right_operand()),
       dot_(slides_on_rows_ ? std::nullopt : dot_of(group, whole_, machine, image_)),
-      flat_(!image_ && !turned_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes) : std::nullopt),
+      tiles_(schedule[kMatrix] != kNoMatrix ? tile_steps(group, whole_, machine, dot_) : std::nullopt),
+      flat_(!image_ && !turned_ && !tiles_ ? packed_columns(group, domain, dot_, schedule, machine.target->lanes)
+                                           : std::nullopt),
       zeros_(schedule[kSkipPadding] != 0 && rows_are_pixels() && image_ ? zeros_around(domain, *image_) : std::nullopt),
       domain_(flat_ ? flat_->domain : whole_),
       schedule_(schedule),
@@ -60,6 +62,7 @@ absl::Status CpuContract::prepare() {
   row_atom_ = domain_.m.empty() ? -1 : domain_.m.back();
   column_atom_ = domain_.n.empty() ? -1 : domain_.n.back();
   k_atoms_ = domain_.reduced;
+  WL_RETURN_IF_ERROR(prepare_tiles());
   rows_total_ = extent(row_atom_);
   columns_total_ = extent(column_atom_);
   if (flat_) {
@@ -80,6 +83,8 @@ absl::Status CpuContract::prepare() {
     return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill their tiles");
   prepare_depth();
   prepare_operands();
+  if (tiles_ && !b_.packed && columns_total_ % nr_ != 0)
+    return invalid("tiles of ", nr_, " columns, which do not divide ", columns_total_);
   return absl::OkStatus();
 }
 
@@ -87,7 +92,7 @@ void CpuContract::prepare_depth() {
   k_inner_ = 1;
   for (size_t i = 1; i < k_atoms_.size(); ++i) k_inner_ *= turns_of(i);
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
-  const int64_t kc = schedule_[kKc], step = k_atoms_.empty() ? 1 : step_of(0);
+  const int64_t kc = schedule_[kKc], step = k_atoms_.empty() ? 1 : step_of(0) * words_of_turn(0);
   const auto blocks = [&] { return std::max<int64_t>(1, (k0 + k_block_ - 1) / k_block_); };
   k_block_ = std::max<int64_t>(
       step, kc == 0 || k_inner_ == 0 || (image_ && image_->is_tap(k_atoms_[0])) ? k0 : std::min(k0, kc / k_inner_));
@@ -108,6 +113,8 @@ void CpuContract::prepare_operands() {
     side->words = dot_ && has_words(domain_, operand, *dot_);
   }
   a_.packed = schedule_[kPackA] != 0 || !a_.direct || (dot_ && !a_.words);
+  if (tiles_ && !has_tile_rows(domain_, domain_.operands[domain_.contract][a_.position], *dot_, *tiles_))
+    a_.packed = true;
   b_.packed = flat_ || packs_right(group_, domain_, dot_, schedule_, lanes_);
   if (image_) image_side().packed = true;
   if (const auto right = right_in_place(group_, domain_); right && right->computed && !b_.packed) {
@@ -125,9 +132,10 @@ void CpuContract::prepare_operands() {
     b_.buffer = out_.shared("b_panels", packed_dtype(), {panels_per_block_, depth(), nr_});
   }
   if (a_.packed && a_.buffer < 0)
-    a_.buffer = out_.shared("a_tiles", packed_dtype(), {tiles_ * outer_rows_per_block_, depth(), mr_});
-  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {rows_per_block(), columns_per_block_});
-  heavy_ = heavy_epilogue();
+    a_.buffer = out_.shared("a_tiles", packed_dtype(),
+                            {row_tiles_ * outer_rows_per_block_, tiles_ ? mr_ : depth(), tiles_ ? depth() : mr_});
+  if (k_blocks_ > 1) partial_ = out_.shared("partial", dtype_, {partial_rows(), columns_per_block_});
+  heavy_ = tiles_ || heavy_epilogue();
   if (heavy_ || turned_ || (image_ && columns_are_pixels())) spill_ = out_.shared("tile", dtype_, {mr_, nr_});
 }
 
@@ -181,8 +189,8 @@ void CpuContract::split_panels(int64_t columns) {
 
 // Whether all columns are in one block and read where they lie: they can be split at any vector.
 bool CpuContract::splits_whole_row() const {
-  return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && (turned_ || !image_) &&
-         !packs_right(group_, domain_, dot_, schedule_, lanes_);
+  return panels_ == panels_per_column_atom_ && panels_ == panels_per_block_ && !flat_ && !tiles_ &&
+         (turned_ || !image_) && !packs_right(group_, domain_, dot_, schedule_, lanes_);
 }
 
 // The same of all columns. If the last vector is not full, its panel stands alone, so that others need no bound.

@@ -8,7 +8,8 @@
 //
 // Where the machine multiplies words of narrow elements (dot.h), a turn of the loop over one k atom takes a word of
 // each operand: packed copies, and copied images, are words, and an operand in which the elements of a word are
-// neighbours is read as it is.
+// neighbours is read as it is. With the choice `matrix` a turn takes several words of each, and multiplies tiles in
+// tile registers (tiles.h); the sums then go through scratch, where the work after the contraction finds row after row.
 //
 // Where B is a window that slides over an image (compiler/plan/image.h), packing copies every tap of it by itself. With
 // copy_image a block's image is copied once instead, with what pads it, as planes of rows, and the micro-kernel reads
@@ -31,7 +32,9 @@
 
 #include "compiler/plan/flat.h"
 #include "compiler/plan/image.h"
+#include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/dot.h"
+#include "compiler/schedule/contract/tiles.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
 
@@ -52,8 +55,8 @@ class CpuContract {
     bool words = false;     // with dot_: and its words are elements that are neighbours
     Access access;          // when direct; when computed: of the input that moves along the depth
   };
-  struct Rows {  // tiles of equal height
-    int64_t height = 0, first_row = 0, count = 0;
+  struct Rows {                                              // tiles of equal height
+    int64_t height = 0, step = 0, first_row = 0, count = 0;  // step: from one to the next
   };
   struct Panels {  // of equal width
     int64_t width = 0, first_column = 0, count = 0;
@@ -61,6 +64,7 @@ class CpuContract {
 
   absl::Status prepare();
   absl::Status prepare_rows();
+  absl::Status prepare_tiles();
   void prepare_image_rows();
   void prepare_operands();
   void place_block();
@@ -93,6 +97,10 @@ class CpuContract {
                   bool last);
   void emit_k_loop(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent, bool last,
                    TileId accumulator);
+  // The loop over k with `tiles_`; the sums have the layout of tile_layout().
+  void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
+                      TileId accumulator);
+  Layout tile_layout(int64_t height, int64_t width) const;
   // A row of a panel of the right operand, at a place with these turns of the loops over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);
@@ -133,9 +141,13 @@ class CpuContract {
   // How far a turn of a loop over k goes along its atom, and how many turns go as far as `extent`.
   int64_t step_of(size_t k) const { return dot_ && dot_->k_atom == k_atoms_[k] ? dot_->group : 1; }
   int64_t turns_of(size_t k, int64_t extent) const { return (extent + step_of(k) - 1) / step_of(k); }
+  // Words that a turn of a loop of a micro-kernel takes.
+  int64_t words_of_turn(size_t k) const { return tiles_ && tiles_->atom == k_atoms_[k] ? tiles_->words : 1; }
   int64_t turns_of(size_t k) const { return turns_of(k, domain_.atoms[k_atoms_[k]].extent); }
   int64_t depth() const { return k_atoms_.empty() ? 1 : turns_of(0, k_block_) * k_inner_; }  // of a packed block
   DType packed_dtype() const { return dot_ ? DType::u32 : dtype_; }
+  // From one row or column of a packed operand to the next.
+  int64_t element_pitch(const Side& side) const { return tiles_ && &side == &a_ ? depth() : 1; }
   // Computes an operand where `expr` is and stores it to its packed copy.
   void store_packed(const Side& side, TileExpr expr, Affine offset, int64_t pitch);
   void split_panels(int64_t columns);
@@ -151,8 +163,8 @@ class CpuContract {
   bool columns_are_pixels() const { return height_ >= 0 && !rows_are_pixels(); }
   Side& image_side() { return rows_are_pixels() ? a_ : b_; }
   int64_t turns_in_image(size_t k) const;
-  // Rows of a block, in all turns of the loop around the last row atom.
-  int64_t rows_per_block() const { return rows_per_task_ * outer_rows_per_block_; }
+  // Rows of partial results of a block, in all turns of the loop around the last row atom.
+  int64_t partial_rows() const { return (tiles_ ? row_tiles_ * mr_ : rows_per_task_) * outer_rows_per_block_; }
   void fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
@@ -160,9 +172,10 @@ class CpuContract {
   const Graph& group_;
   std::optional<Domain> turned_;  // with turn_tiles
   const Domain& whole_;
-  std::optional<Image> image_;   // with copy_image
-  bool slides_on_rows_ = false;  // image_ is of the left operand, and nothing is turned
-  std::optional<Dot> dot_;       // where products are of words
+  std::optional<Image> image_;      // with copy_image
+  bool slides_on_rows_ = false;     // image_ is of the left operand, and nothing is turned
+  std::optional<Dot> dot_;          // where products are of words
+  std::optional<TileSteps> tiles_;  // with matrix
   std::optional<FlatColumns> flat_;
   std::optional<Guard> zeros_;  // with skip_padding
   const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
@@ -180,7 +193,7 @@ class CpuContract {
   // The loop around the last row atom that runs inside a task, so that it reads one copy of the right operand, or of
   // the image; -1: there is none.
   AtomId outer_row_atom_ = -1;
-  int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, tiles_ = 1;
+  int64_t outer_rows_ = 1, outer_rows_per_task_ = 1, outer_rows_per_block_ = 1, row_tiles_ = 1;
   Affine first_outer_row_;
   VarId outer_row_var_ = -1;
   int64_t panels_per_column_atom_ = 1, panels_ = 1, panels_per_task_ = 1, panels_per_block_ = 1;

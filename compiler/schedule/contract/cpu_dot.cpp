@@ -102,7 +102,7 @@ void CpuContract::store_words(const Side& side, const TileExpr& first, int64_t e
   Slice to;
   to.buffer = side.buffer;
   to.offset = std::move(offset);
-  to.strides = {pitch, 1};
+  to.strides = {pitch, element_pitch(side)};
   out_.push(store_instr(words, std::move(to), false));
 }
 

@@ -115,7 +115,7 @@ void CpuContract::emit_k_blocks(const Place& place) {
   const int64_t k0 = k_atoms_.empty() ? 1 : domain_.atoms[k_atoms_[0]].extent;
   if (k_blocks_ > 1) {
     // Partial results start from zero.
-    const TileId zero = out_.tile(dtype_, {rows_per_block(), columns_per_block_}, 1, lanes_);
+    const TileId zero = out_.tile(dtype_, {partial_rows(), columns_per_block_}, 1, lanes_);
     out_.push(constant_instr(zero, dtype_, 0));
     Slice all;
     all.buffer = partial_;
@@ -151,7 +151,7 @@ void CpuContract::emit_block(const Place& place, int64_t k_extent, bool resume, 
     each_row_tile(place, [&](const RowTile& tile) {
       const int64_t height = tile.rows.height;
       pack(a_, domain_, tile.at, k_extent, row_atom_, height, height > 1 ? machine_.target->lanes : 1,
-           sum(fixed(0), tile.tile, depth() * mr_), mr_, {});
+           sum(fixed(0), tile.tile, depth() * mr_), tiles_ ? 1 : mr_, {});
     });
   }
   emit_tiles(place, k_extent, resume, last);
@@ -220,17 +220,22 @@ void CpuContract::store_packed(const Side& side, TileExpr expr, Affine offset, i
 void CpuContract::emit_micro(const RowTile& at, const Panels& panels, const Place& place, int64_t k_extent, bool resume,
                              bool last) {
   const Rows& rows = at.rows;
-  const TileId accumulator = out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
+  const TileId accumulator = tiles_ ? out_.tile({dtype_, tile_layout(rows.height, panels.width), {}})
+                                    : out_.tile(dtype_, {rows.height, panels.width}, lanes_ > 1 ? 1 : -1, lanes_);
   Slice partial;
   partial.buffer = partial_;
-  partial.offset = sum(column_of(panels), at.row, columns_per_block_);
+  // Rows that two tiles compute have a partial result in each.
+  partial.offset = sum(column_of(panels), tiles_ ? sum(fixed(0), at.tile, mr_) : at.row, columns_per_block_);
   partial.strides = {columns_per_block_, 1};
   if (resume) {
     out_.push(load_instr(accumulator, partial));
   } else {
     out_.push(fill_instr(accumulator, 0));
   }
-  emit_k_loop(at, panels, place, k_extent, last, accumulator);
+  if (tiles_)
+    multiply_tiles(at, panels, place, k_extent, accumulator);
+  else
+    emit_k_loop(at, panels, place, k_extent, last, accumulator);
   if (last) return emit_epilogue(rows, panels, place, accumulator);
   out_.push(store_instr(accumulator, partial, false));
 }

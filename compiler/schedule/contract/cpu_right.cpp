@@ -76,7 +76,8 @@ void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Plac
   const DType dtype = group_.nodes[b_.access.input].dtype;
   const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;
   const bool by_depth = schedule_[kRowTilesOutermost] == 1;
-  if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || tiles_ * outer_rows_per_block_ < lines) return;
+  if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || row_tiles_ * outer_rows_per_block_ < lines)
+    return;
   if (by_depth ? last : panels.count == 1) return;
   if (by_depth)
     at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));

@@ -21,10 +21,12 @@ absl::Status CpuContract::prepare_rows() {
     rows_per_task_ /= row_tasks_;
   }
   mr_ = std::min(schedule_[kMr], rows_per_task_);
-  tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
-  const int64_t base = rows_per_task_ / tiles_, more = rows_per_task_ % tiles_;
-  if (more > 0) row_groups_.push_back({base + 1, 0, more});
-  row_groups_.push_back({base, more * (base + 1), tiles_ - more});
+  row_tiles_ = (rows_per_task_ + mr_ - 1) / mr_;
+  const int64_t base = rows_per_task_ / row_tiles_, more = rows_per_task_ % row_tiles_;
+  if (more > 0) row_groups_.push_back({base + 1, base + 1, 0, more});
+  // Tiles in tile registers are equally high: these begin one row earlier, with the last one of the tile before.
+  const int64_t again = tiles_ && more > 0 ? 1 : 0;
+  row_groups_.push_back({base + again, base, more * (base + 1) - again, row_tiles_ - more});
   mr_ = row_groups_[0].height;
   return absl::OkStatus();
 }
@@ -48,11 +50,11 @@ void CpuContract::each_row_tile(const Place& place, const std::function<void(con
   int64_t tiles = 0;
   for (const Rows& rows : row_groups_) {
     out_.open_loop(tile_var_, {fixed(rows.count)});
-    Affine row = affine(tile_var_, rows.height, rows.first_row), tile = affine(tile_var_, 1, tiles);
+    Affine row = affine(tile_var_, rows.step, rows.first_row), tile = affine(tile_var_, 1, tiles);
     if (row_atom_ >= 0) at[row_atom_] = sum(first_row_, row);
     if (loops) {
       row.add(outer_row_var_, rows_per_task_);
-      tile.add(outer_row_var_, tiles_);
+      tile.add(outer_row_var_, row_tiles_);
     }
     body({rows, at, std::move(row), std::move(tile)});
     out_.close_loop();

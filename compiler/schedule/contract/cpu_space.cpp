@@ -7,6 +7,7 @@
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/contract/dot.h"
 #include "compiler/schedule/contract/in_place.h"
+#include "compiler/schedule/contract/tiles.h"
 
 namespace wl {
 namespace {
@@ -17,6 +18,8 @@ constexpr int64_t kScratchLimit = 64 << 20;
 constexpr int64_t kShortestFetch = 64;
 // The most columns of a panel of which a turned contraction reads a part: a row of it is in one page of memory.
 constexpr int64_t kWidestPanel = 1024;
+// The most rows of a micro-kernel of vectors; others are of tile registers.
+constexpr int64_t kMostVectorRows = 14;
 
 struct Slides {
   Slide width, height;
@@ -36,6 +39,8 @@ struct Extents {
   std::optional<Slides> rows_once, once;       // of a window that slides over an image; by kCopyRows and kCopyWhole
   std::optional<Dot> dot;                      // products are of words
   bool left_words = true, right_words = true;  // with dot: need not be packed
+  std::optional<TileSteps> tiles;              // words may be multiplied in tile registers
+  bool left_tiles = false;                     // and the left operand need not be packed for that
   int64_t rows = 1, outer_rows = 1, columns = 1, depth = 1, outer = 1, outer_columns = 1;
 };
 
@@ -59,6 +64,9 @@ Extents extents_of(const Graph& group, const Domain& original, bool turn, const 
   if (out.dot) {
     out.left_words = has_words(given, given.operands[given.contract][1 - given.right_operand()], *out.dot);
     out.in_place = out.right_words = has_rows_of_words(given, *out.dot);
+    if (!turn) out.tiles = tile_steps(group, given, machine, out.dot);
+    const Domain::Operand& left = given.operands[given.contract][1 - given.right_operand()];
+    out.left_tiles = out.tiles && has_tile_rows(given, left, *out.dot, *out.tiles);
   }
   const std::optional<FlatColumns> flat = out.panels || turn ? std::nullopt : flat_columns(given);
   const Domain& domain = flat ? flat->domain : given;
@@ -147,18 +155,32 @@ int64_t scratch_of(const Schedule& s, const Extents& e) {
   return kc < e.depth ? elements + rows * columns : elements;
 }
 
+// Whether tiles of sums are of whole tile registers, or of a part of one where there is no more.
+bool legal_in_tiles(const Schedule& s, const Extents& e, const Machine& machine) {
+  const bool reads_right = s[kPackB] == 0 && e.right_words;
+  return e.tiles && !e.turned && s[kCopyImage] == kCopyTaps && s[kMr] % kTileRegisterRows == 0 &&
+         (s[kMr] == kTileRegisterRows || e.rows > kTileRegisterRows) && s[kNv] <= kMostTileVectors &&
+         (s[kPackA] != 0 || e.left_tiles) && (!reads_right || e.columns % (s[kNv] * machine.target->lanes) == 0);
+}
+
+// Whether the accumulators of a micro-kernel of vectors fit the registers, and are enough of them.
+bool legal_in_vectors(const Schedule& s, const Extents& e, const Machine& machine) {
+  const int64_t registers = machine.target->vector_registers, vectors = vectors_of(e, machine);
+  const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
+  if (s[kMr] > kMostVectorRows || mr * nv + nv + 1 > registers) return false;
+  if (!e.turned && !e.left_image && s[kMr] > e.rows) return false;
+  // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
+  return mr * nv >= registers / 2 || mr * 2 > e.rows || mr >= 14 || nv * 2 > vectors;
+}
+
 // e: of the contraction; bytes: of an element.
 bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine, int64_t bytes) {
-  const int64_t registers = machine.target->vector_registers;
-  const int64_t vectors = vectors_of(e, machine);
-  const int64_t mr = std::min(s[kMr], e.rows), nv = s[kNv];
-  if (mr * nv + nv + 1 > registers) return false;
-  // Small micro-kernels are bound by the latency of their additions; they are for results with few rows or columns.
-  if (mr * nv < registers / 2 && mr * 2 <= e.rows && mr < 14 && nv * 2 <= vectors) return false;
+  if (!(s[kMatrix] == kNoMatrix ? legal_in_vectors(s, e, machine) : legal_in_tiles(s, e, machine))) return false;
+  const int64_t nv = s[kNv];
   if (!fits_columns(e, nv, machine)) return false;
   if (s[kNc] != 0 && s[kNc] >= split_extent(e, s[kCopyImage] != 0)) return false;
   if (s[kRowTasks] > 1 && !divides_rows(e, s[kRowTasks])) return false;
-  if (s[kColumnTasks] > vectors * e.outer_columns) return false;
+  if (s[kColumnTasks] > vectors_of(e, machine) * e.outer_columns) return false;
   if (s[kSkipPadding] && !(e.zeros && s[kCopyImage])) return false;
   if (e.turned && s[kPackB]) return false;
   if (e.turned || e.left_image) {
@@ -167,9 +189,8 @@ bool legal_contract(const Schedule& s, const Extents& e, const Machine& machine,
     // Tiles that the columns do not fill are split as one row of them.
     const bool one_row = s[kColumnTasks] == 1 && e.outer_columns == 1 && e.in_place;
     if (e.turned && !one_row && e.columns % (nv * machine.target->lanes) != 0) return false;
-  } else {
-    if (s[kMr] > e.rows) return false;
-    if (s[kCopyImage] && !s[kPackB]) return false;  // the same as with it
+  } else if (s[kCopyImage] && !s[kPackB]) {
+    return false;  // the same as with it
   }
   if (s[kPrefetch] != 0 && (s[kPackB] || !e.in_place || s[kPrefetch] >= e.depth)) return false;
   if (!s[kPackB] && s[kPrefetch] < kShortestFetch && must_prefetch(e, machine)) return false;
@@ -208,7 +229,9 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
   const bool left = e.turned || e.left_image;  // what is copied, if anything is
   const bool ahead = pack_b == 0 && (must_prefetch(e, machine) || (e.in_place && (left || !e.once) && is_large));
   const int64_t prefetch = ahead ? first(kPrefetch, kShortestFetch) : 0;
-  for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{9, 3},
+  for (const auto& [mr, nv] : {std::pair<int64_t, int64_t>{kMostTileRows, 2},
+                               {kMostTileRows, 1},
+                               {9, 3},
                                {8, 3},
                                {14, 2},
                                {12, 2},
@@ -221,6 +244,8 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                                {2, 1},
                                {1, 1}})
     for (int64_t kc : {int64_t{0}, int64_t{1024}}) {
+      const bool in_tiles = mr > kMostVectorRows;
+      if (in_tiles && !e.tiles) continue;
       if (!left && mr == 8 && nv == 2) continue;
       if (e.turned && nv == 3 && vectors(nv) < nv) continue;  // those of two vectors may be higher
       if (kc == 0 ? e.depth > 1536 : e.depth <= 1024) continue;
@@ -238,7 +263,11 @@ void add_seeds_of(Space& space, const Extents& e, const Machine& machine, int64_
                      {kColumnTasks, column_tasks},
                      {kPrefetch, prefetch},
                      {kThreads, threads}};
-      if (copies) seed.emplace_back(kCopyImage, kCopyWhole);
+      if (in_tiles) {
+        seed.emplace_back(kMatrix, 1 + static_cast<int64_t>(e.tiles->matrix));
+        if (!e.left_tiles) seed.emplace_back(kPackA, 1);
+      }
+      if (copies && !in_tiles) seed.emplace_back(kCopyImage, kCopyWhole);
       if (copies && e.zeros) seed.emplace_back(kSkipPadding, 1);
       if (e.turned) {
         seed.emplace_back(kTurnTiles, 1);
@@ -305,8 +334,9 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   Space space;
   space.kind = "contract";
   space.axes = {
-      axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14},
+      axis(kMr, {1, 2, 4, 6, 8, 9, 12, 14, kTileRegisterRows, kMostTileRows},
            [&](int64_t m) {
+             if (m > kMostVectorRows) return e.tiles && (m == kTileRegisterRows || e.rows > kTileRegisterRows);
              const int64_t below = std::exchange(covers, m);
              return any(
                  [&](const Extents& w) { return m <= w.rows || ((w.turned || w.left_image) && below < w.rows); });
@@ -339,6 +369,8 @@ Space space_contract(const Graph& group, const Domain& domain, const Machine& ma
   if (e.once) copies.values.push_back(kCopyWhole);
   if (copies.values.size() > 1) space.axes.push_back(copies);
   if (ways.size() > 1) space.axes.push_back(axis(kTurnTiles, {0, 1}));
+  if (e.tiles)
+    space.axes.emplace_back(kMatrix, std::vector<int64_t>{kNoMatrix, 1 + static_cast<int64_t>(e.tiles->matrix)});
   if (any([](const Extents& w) { return w.zeros; })) space.axes.push_back(axis(kSkipPadding, {0, 1}));
   add_listed_axes(space, machine);
   const Node& product = group.nodes[domain.contract];

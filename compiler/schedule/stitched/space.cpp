@@ -240,7 +240,8 @@ void add_team_seeds(Space& space, const Stitch& stitch, const Machine& machine, 
 Space stage_space(const Stage& stage, const Machine& machine) {
   const Machine own = stage_machine(machine, stage);
   Space space = space_single(stage.graph, stage.domain, own);
-  // Tiles of a stage have all rows of its block, and as many threads as other stages; those of waves seldom fit.
+  // Tiles of a stage have all rows of its block, and as many threads as other stages; those of waves, or of tile
+  // registers, seldom fit.
   std::erase_if(space.seeds,
                 [&](const Point& seed) { return !space.is_legal(seed) || space.schedule(seed)[kMatrix] != kNoMatrix; });
   return finished(std::move(space), own);

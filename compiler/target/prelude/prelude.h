@@ -10,6 +10,9 @@ namespace wl {
 // -std=c++17 -O2 -ffp-contract=fast -fno-math-errno -fno-trapping-math, never -ffast-math. Static storage.
 std::string_view cpu_prelude();
 
+// What follows it for targets with tile registers.
+std::string_view cpu_tile_prelude();
+
 // The text before kernels that call oneDNN, in the same C++ and without includes either.
 std::string_view onednn_prelude();
 

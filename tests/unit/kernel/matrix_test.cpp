@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -59,6 +60,27 @@ TEST(Matrices, Of16By8By16HoldWhatThePtxManualSays) {
   }
 }
 
+// Software Developer's Manual, "TDPBF16PS": row m of the left factor and of the sums is a row of their registers, and
+// row k of the right factor, of words of all columns, one of its.
+TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
+  for (const MatrixOp op : {MatrixOp::kM16n16k32Bf16, MatrixOp::kM16n16k64U8I8, MatrixOp::kM16n16k64I8U8}) {
+    const Fragments& fragments = fragments_of(op);
+    EXPECT_EQ(place_of(fragments.a, 0, 5, 3), (Place{5, 3}));
+    EXPECT_EQ(place_of(fragments.b, 0, 5, 3), (Place{3, 5}));
+    EXPECT_EQ(place_of(fragments.c, 0, 5, 3), (Place{5, 3}));
+    const Layout sums = repeated(fragments.c, {Repeats{1}, Repeats{1}});
+    const auto tiles = tiles_of(op, cut_to(sums, {17, 32}), 12);
+    ASSERT_TRUE(tiles.has_value());
+    EXPECT_EQ(tiles->a.shape, (std::vector<int64_t>{17, 12}));
+    EXPECT_EQ(tiles->b.shape, (std::vector<int64_t>{32, 12}));
+    EXPECT_EQ(place_of(tiles->a, 0, 16, 3), (Place{16, 3}));
+    EXPECT_EQ(place_of(tiles->b, 0, 16, 3), (Place{19, 0}));
+    EXPECT_FALSE(tiles_of(op, cut_to(sums, {16, 32}), 12).has_value());  // a register without rows
+    EXPECT_FALSE(tiles_of(op, sums, 17).has_value());
+    EXPECT_FALSE(tiles_of(op, sums, 0).has_value());
+  }
+}
+
 // Every element of a matrix is in one register of one lane.
 void expect_whole(const Layout& layout, int64_t rows, int64_t columns, int64_t waves = 1) {
   std::set<Place> met;
@@ -87,7 +109,7 @@ TEST(Matrices, HaveFragmentsOfTheirShape) {
     for (const Target& target : targets())
       if (matrix_for(row.left, row.right, target.features) == row.op) {
         EXPECT_GT(target.arithmetic.matrices(row.left, row.right), 1);
-        EXPECT_EQ(target.gpu.wave, fragments.c.count('l'));
+        EXPECT_EQ(std::max(1, target.gpu.wave), fragments.c.count('l'));
       }
   }
   EXPECT_EQ(matrix_named("m1n1k1"), std::nullopt);

@@ -6,6 +6,7 @@
 
 #include "compiler/model/polydl.h"
 #include "compiler/model/reuse.h"
+#include "compiler/schedule/axes.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/model/contractions.h"
 
@@ -170,6 +171,34 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   const double before = cpu_ns(work, cost);
   work.micro[0].second = 2000;
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
+}
+
+// Four products of registers hide what one waits for its sum, and are paced by the rate of the target's row.
+TEST(CpuCost, TileRegistersMultiplyAtTheRateOfTheRow) {
+  const Graph graph = parse(R"(graph {
+  %0 = input "a" : bf16[256,512,2]
+  %1 = input "w" : bf16[8,512,32,2]
+  %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[256,8,32]
+  output "y" %2
+})")
+                          .value();
+  Machine machine;
+  machine.target = target_named("cpu:amx").value();
+  const Domain domain = analyze(graph, machine).value();
+  const Space space = space_of(graph, domain, machine).value();
+  const int64_t matrix = values_of(space, kMatrix).back();
+  const auto work_of = [&](int64_t mr, int64_t nv, int64_t by) {
+    Schedule schedule = space.schedule(space.seeds[0]);
+    for (const auto& [choice, value] : {std::pair{kMr, mr}, {kNv, nv}, {kMatrix, by}}) schedule.set(choice, value);
+    return cpu_work(lower(graph, domain, schedule, machine).value(), machine);
+  };
+  const auto ns = [&](const CpuWork& work) { return cpu_ns(work, default_cpu_cost(machine)); };
+  const CpuWork four = work_of(32, 2, matrix);
+  ASSERT_EQ(four.micro.size(), 1u);
+  const double flops = 2. * 256 * 256 * 1024;
+  EXPECT_NEAR(four.micro[0].second * four.micro[0].first.step_ns, flops / (120 * 16), 1);
+  EXPECT_LT(ns(four), ns(work_of(16, 1, matrix)));
+  EXPECT_LT(ns(work_of(16, 1, matrix)), ns(work_of(14, 2, kNoMatrix)));
 }
 
 TEST(CpuCost, TheSecondCacheShowsOnceMicroKernelsDoNotHideIt) {

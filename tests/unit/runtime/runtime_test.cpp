@@ -8,10 +8,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "compiler/base/fill.h"
+#include "runtime/tile_registers.h"
 #include "tests/unit/fuzz.h"
 
 namespace wl {
@@ -176,6 +180,15 @@ TEST(Pool, GivesTheCallerItsCpusBack) {
   const std::vector<int> before = allowed_cpus();
   { Pool pool(1); }
   EXPECT_EQ(allowed_cpus(), before);
+}
+
+// Linux may refuse what the processor has, but gives nothing that it lacks.
+TEST(TileRegisters, AreThoseOfTheProcessor) {
+  std::ifstream file("/proc/cpuinfo");
+  const std::string facts((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const bool may = may_use_tile_registers();
+  EXPECT_LE(may, facts.find("amx_int8") != std::string::npos && facts.find("amx_bf16") != std::string::npos);
+  EXPECT_EQ(may_use_tile_registers(), may);
 }
 
 TEST(SharedObject, SaysWhatIsMissing) {

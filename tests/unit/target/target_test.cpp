@@ -33,6 +33,7 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
     for (const DType wide : {DType::f32, DType::f64, DType::i8}) EXPECT_EQ(arithmetic.matrices(wide, wide), 0);
     EXPECT_EQ(arithmetic.matrices(DType::f16, DType::bf16), 0);
     EXPECT_EQ(arithmetic.matrices(DType::f16, DType::f16) > 0, (target.features & kMma16) != 0);
+    EXPECT_EQ(arithmetic.matrices(DType::u8, DType::i8) > 0, (target.features & kTileRegisters) != 0);
     const double bytes = arithmetic.multiply_adds(DType::i8, DType::u8, DType::i32);
     EXPECT_EQ(bytes, arithmetic.dot_i8 > 0 ? arithmetic.dot_i8 : arithmetic.i32);
     EXPECT_EQ(arithmetic.multiply_adds(DType::u8, DType::u8, DType::i32), arithmetic.i32);

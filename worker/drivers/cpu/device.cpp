@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
 #include "runtime/pool.h"
+#include "runtime/tile_registers.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
 #include "worker/drivers/process.h"
@@ -31,6 +32,9 @@ bool has_avx512_vnni() {
 bool has_avx512_bf16() {
   return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16");
 }
+bool has_amx() {
+  return has_avx512_bf16() && may_use_tile_registers();
+}
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 }
@@ -39,6 +43,7 @@ constexpr auto kHasNeon = never;
 constexpr auto has_avx512 = never;
 constexpr auto has_avx512_vnni = never;
 constexpr auto has_avx512_bf16 = never;
+constexpr auto has_amx = never;
 constexpr auto has_avx2 = never;
 #if defined(__aarch64__)
 constexpr auto kHasNeon = always;
@@ -104,6 +109,12 @@ std::string version_of(const std::string& program) {
 
 const std::vector<CpuTarget>& cpu_targets() {
   static const auto* const kTargets = new std::vector<CpuTarget>{
+      {"cpu:amx",
+       has_amx,
+       {"-march=x86-64-v4", "-mavx512vnni", "-mavx512bf16", "-mamx-tile", "-mamx-bf16", "-mamx-int8",
+        "-mprefer-vector-width=512"},
+       16,
+       64},
       {"cpu:avx512_bf16",
        has_avx512_bf16,
        {"-march=x86-64-v4", "-mavx512vnni", "-mavx512bf16", "-mprefer-vector-width=512"},

@@ -1,0 +1,208 @@
+// Contractions in tile registers: every schedule means its graph, and a kernel that is damaged does not.
+#include "compiler/schedule/contract/tiles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "compiler/kernel/builder.h"
+#include "compiler/kernel/tile_registers.h"
+#include "compiler/schedule/contract/contract.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/tile_products.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::machine_with;
+using testing::parsed;
+
+void each_of(std::vector<Instr>& body, InstrOp op, const std::function<void(Instr&)>& visit) {
+  for (Instr& instr : body) {
+    if (instr.op == op) visit(instr);
+    each_of(instr.body, op, visit);
+  }
+}
+
+int count_of(Kernel kernel, InstrOp op) {
+  int n = 0;
+  each_of(kernel.body, op, [&](Instr&) { ++n; });
+  return n;
+}
+
+std::vector<Point> points_in_tiles(const Space& space, int most, uint64_t seed) {
+  std::vector<Point> all, out;
+  space.enumerate([&](const Point& point) {
+    if (space.schedule(point)[kMatrix] != kNoMatrix) all.push_back(point);
+    return true;
+  });
+  for (int i = 0; i < most && !all.empty(); ++i) out.push_back(all[split_mix(seed) % all.size()]);
+  return out;
+}
+
+// A product whose operands are read where they lie, in two by two registers with tails: two tiles of 26 rows, steps of
+// 12 words.
+const char* const kProduct = R"(graph {
+  %0 = input "a" : bf16[51,24,2] normal(0,1)
+  %1 = input "b" : bf16[2,24,32,2] normal(0,1)
+  %2 = contract %0 %1 "mkj,pkqj->mpq" : bf16[51,2,32]
+  output "y" %2
+})";
+
+struct Lowered {
+  Graph group;
+  Domain domain;
+  Machine machine;
+  Space space;
+};
+
+Lowered lowered(const std::string& text) {
+  Lowered out{parsed(text), {}, machine_with(std::string_view("cpu:amx")), {}};
+  out.domain = analyze(out.group, out.machine).value();
+  out.space = space_of(out.group, out.domain, out.machine).value();
+  return out;
+}
+
+Kernel seed_kernel(const Lowered& one) {
+  return lower(one.group, one.domain, one.space.schedule(one.space.seeds[0]), one.machine).value();
+}
+
+TEST(Tiles, RandomProductsMeanTheirGraphs) {
+  int kernels = 0, refused = 0, in_place = 0, packed = 0, blocks = 0;
+  const uint64_t first = testing::test_seed(20261203);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Lowered one = lowered(testing::tile_product(seed));
+    const auto steps = tile_steps(one.group, one.domain, one.machine, dot_of(one.group, one.domain, one.machine));
+    ASSERT_EQ(axis_of(one.space.axes, kMatrix) != nullptr, steps.has_value());
+    refused += !steps;
+    testing::expect_meanings(one.group, one.domain, one.space, one.machine, points_in_tiles(one.space, 3, seed),
+                             &kernels, [&](const Kernel& kernel, const Point& point) {
+                               const Schedule schedule = one.space.schedule(point);
+                               EXPECT_GT(count_of(kernel, InstrOp::kMma), 0);
+                               EXPECT_EQ(count_of(kernel, InstrOp::kDot), 0);
+                               EXPECT_TRUE(shapes_of(kernel, kernel.body).has_value());
+                               in_place += count_of(kernel, InstrOp::kWords) > 1;
+                               packed += schedule[kPackB];
+                               blocks += schedule[kKc] != 0;
+                               const auto read = parse_kernel(print(kernel));
+                               ASSERT_TRUE(read.ok()) << read.status();
+                               EXPECT_EQ(*read, kernel);
+                             });
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%d kernels, %d graphs refused, %d kernels read in place, %d pack, %d in blocks of k\n", kernels, refused,
+              in_place, packed, blocks);
+  if (testing::scaled(120) >= 60) {
+    EXPECT_GT(kernels, 100);
+    EXPECT_GT(in_place, 10);
+    EXPECT_GT(packed, 10);
+  }
+}
+
+TEST(Tiles, FirstSeedHasFourRegistersOfSums) {
+  const Lowered one = lowered(kProduct);
+  const Schedule schedule = one.space.schedule(one.space.seeds[0]);
+  EXPECT_EQ(matrix_of(schedule), MatrixOp::kM16n16k32Bf16);
+  const Kernel kernel = seed_kernel(one);
+  SCOPED_TRACE(print(kernel));
+  const auto shapes = shapes_of(kernel, kernel.body);
+  ASSERT_TRUE(shapes.has_value());
+  std::vector<std::pair<int64_t, int64_t>> expected = {{16, 64}, {16, 64}, {10, 64}, {10, 64},   // sums
+                                                       {16, 48}, {10, 48}, {12, 64}, {12, 64}};  // factors
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (const TileRegister& shape : *shapes) found.emplace_back(shape.rows, shape.bytes);
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(kernel.buffers.back().name, "tile");  // nothing is packed
+  EXPECT_EQ(count_of(kernel, InstrOp::kMma), 2);  // of each tile of rows
+}
+
+// Every way to read, multiply or store other elements is either refused or gives other results.
+TEST(Tiles, DamagedKernelsAreCaught) {
+  const Lowered one = lowered(kProduct);
+  const Kernel whole = seed_kernel(one);
+  ASSERT_EQ(testing::compare(one.group, whole), "");
+  const auto words = [](Kernel& kernel, size_t side, const std::function<void(Slice&)>& damage) {
+    std::set<TileId> tiles;
+    each_of(kernel.body, InstrOp::kMma, [&](Instr& mma) { tiles.insert(mma.args[side]); });
+    each_of(kernel.body, InstrOp::kWords, [&](Instr& instr) {
+      if (tiles.contains(instr.result)) damage(instr.slice);
+    });
+  };
+  const std::vector<std::pair<const char*, std::function<void(Kernel&)>>> damages = {
+      {"a row of the left factor further", [&](Kernel& k) { words(k, 0, [](Slice& s) { s.strides[0] += 2; }); }},
+      {"a word of the left factor too early", [&](Kernel& k) { words(k, 0, [](Slice& s) { s.offset.base += 2; }); }},
+      {"words of the left factor across rows",
+       [&](Kernel& k) { words(k, 0, [](Slice& s) { std::swap(s.strides[0], s.strides[1]); }); }},
+      {"rows of the right factor as if a register were a panel",
+       [&](Kernel& k) { words(k, 1, [](Slice& s) { s.strides[1] = 32; }); }},
+      {"another column of the right factor", [&](Kernel& k) { words(k, 1, [](Slice& s) { s.offset.base += 2; }); }},
+      {"the factors in each other's place",
+       [](Kernel& k) { each_of(k.body, InstrOp::kMma, [](Instr& i) { std::swap(i.args[0], i.args[1]); }); }},
+      {"a product of other elements",
+       [](Kernel& k) { each_of(k.body, InstrOp::kMma, [](Instr& i) { i.matrix = MatrixOp::kM16n16k64U8I8; }); }},
+      {"sums that start elsewhere", [](Kernel& k) { each_of(k.body, InstrOp::kFill, [](Instr& i) { i.value = 1; }); }},
+      {"sums of another row", [](Kernel& k) {
+         each_of(k.body, InstrOp::kStore, [](Instr& i) {
+           if (i.slice.strides[0] == 32) i.slice.strides[0] = 31;
+         });
+       }}};
+  for (const auto& [what, damage] : damages) {
+    Kernel kernel = whole;
+    damage(kernel);
+    EXPECT_FALSE(kernel == whole) << what;
+    EXPECT_NE(testing::compare(one.group, kernel), "") << what;
+  }
+}
+
+TEST(Tiles, RegistersAreRefusedWhereTheyDoNotFit) {
+  const Kernel whole = seed_kernel(lowered(kProduct));
+  ASSERT_TRUE(verify(whole).ok()) << verify(whole);
+  const auto refused = [&](const char* why, const std::function<void(Kernel&)>& damage) {
+    Kernel kernel = whole;
+    damage(kernel);
+    EXPECT_THAT(verify(kernel).ToString(), HasSubstr(why));
+  };
+  const auto product = [](Kernel& kernel, const std::function<void(Instr&)>& damage) {
+    each_of(kernel.body, InstrOp::kMma, damage);
+  };
+  refused("has no such matrices", [](Kernel& k) { k.target = "cpu:avx512_bf16"; });
+  refused("tile registers start from zero",
+          [](Kernel& k) { each_of(k.body, InstrOp::kFill, [](Instr& i) { i.value = 0.5; }); });
+  refused("the rows of tile registers are contiguous", [](Kernel& k) {
+    each_of(k.body, InstrOp::kWords, [](Instr& i) { i.slice.strides = {i.slice.strides[1], i.slice.strides[0]}; });
+  });
+  refused("not the instruction's fragments",
+          [&](Kernel& k) { product(k, [&](Instr& i) { k.tiles[i.args[0]].layout.shape[1] -= 1; }); });
+  refused("not the instruction's fragments", [&](Kernel& k) {  // an empty register
+    product(k, [&](Instr& i) { k.tiles[i.result].layout.shape[0] = k.tiles[i.args[0]].layout.shape[0] = 16; });
+  });
+  refused("a tile in tile registers is only moved and multiplied", [&](Kernel& k) {
+    product(k, [&](Instr& i) { k.body.insert(k.body.begin(), constant_instr(i.result, DType::f32, 0)); });
+  });
+}
+
+// Few rows or columns, or a depth without a divisor, leave registers half empty.
+TEST(Tiles, AreOfferedWhereRegistersAreMoreThanHalfFull) {
+  const auto offered = [](const char* target, int m, int n, int k) {
+    const Graph group = parsed(
+        cat("graph {\n  %0 = input \"a\" : bf16[", m, ",", k, "] normal(0,1)\n  %1 = input \"b\" : bf16[", k, ",", n,
+            "] normal(0,1)\n  %2 = contract %0 %1 \"mk,kn->mn\" : bf16[", m, ",", n, "]\n  output \"y\" %2\n}"));
+    const Machine machine = machine_with(std::string_view(target));
+    return axis_of(space_of(group, analyze(group, machine).value(), machine).value().axes, kMatrix) != nullptr;
+  };
+  EXPECT_TRUE(offered("cpu:amx", 9, 9, 18));
+  EXPECT_FALSE(offered("cpu:avx512_bf16", 64, 64, 64));
+  EXPECT_FALSE(offered("cpu:amx", 8, 64, 64));
+  EXPECT_FALSE(offered("cpu:amx", 64, 8, 64));
+  EXPECT_FALSE(offered("cpu:amx", 64, 64, 2 * 37));
+  EXPECT_TRUE(offered("cpu:amx", 64, 64, 2 * 39));  // steps of 13 words
+}
+
+}  // namespace
+}  // namespace wl
