@@ -228,6 +228,15 @@ const Fragments& fragments_of(MatrixOp op) {
   return (*kAll)[static_cast<size_t>(op)];
 }
 
+bool holds_blocks(const Layout& words) {
+  if (words.rank() != 2 || words.bits[0] < 3 || words.bits[1] < 2) return false;
+  std::vector<uint64_t> lanes;
+  for (const Layout::Base& base : words.bases)
+    if (base.kind == 'l') lanes.push_back(base.vector);
+  const uint64_t word = uint64_t{1} << words.bits[0];
+  return lanes == std::vector<uint64_t>{word, 2 * word, 1, 2, 4};
+}
+
 Layout cut_to(Layout layout, std::vector<int64_t> shape) {
   layout.shape = std::move(shape);
   return layout;

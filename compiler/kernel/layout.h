@@ -103,6 +103,9 @@ struct Fragments {
   Layout a, b, c;
 };
 const Fragments& fragments_of(MatrixOp op);
+// Whether 32 lanes hold blocks of eight rows and four words, which is how words of elements that are not neighbours are
+// loaded across rows (words_across in instrs.def).
+bool holds_blocks(const Layout& words);
 // A layout whose shape is only a part of what its positions cover.
 Layout cut_to(Layout layout, std::vector<int64_t> shape);
 // The tiles of factors with so many words along k for sums in a layout; nullopt where that is not the fragment

@@ -249,13 +249,8 @@ class Verifier {
         instr.slice.strides != std::vector<int64_t>{1, 2 * instr.gap} || !aligned ||
         !tile_of(instr.result).bound.empty())
       return fail(instr, "the words are not of whole rows of 16 bytes");
-    std::vector<uint64_t> lanes;
-    for (const Layout::Base& base : layout.bases)
-      if (base.kind == 'l') lanes.push_back(base.vector);
-    const uint64_t word = uint64_t{1} << layout.bits[0];
-    const bool block = layout.bits[0] >= 3 && layout.bits[1] >= 2 && kernel_.wave == 32 &&
-                       lanes == std::vector<uint64_t>{word, 2 * word, 1, 2, 4};
-    if (!block || kernel_.buffers[instr.slice.buffer].level != Level::kShared)
+    const bool is_shared = kernel_.buffers[instr.slice.buffer].level == Level::kShared;
+    if (!holds_blocks(layout) || kernel_.wave != 32 || !is_shared)
       return fail(instr, "lanes do not hold a block of shared memory of eight rows and four words");
     return absl::OkStatus();
   }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kKb = 1024, kMb = 1024 * 1024;
 constexpr double kLongProduct = 0.25;  // a product of i64 is three or four of i32, and the sum has a carry
-constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters;
+constexpr uint32_t kAmpere = kF64Functions | kAsyncCopy | kMma16, kHopper = kAmpere | kClusters,
+                   kMi300 = kAsyncCopy | kMfmaF16 | kMfmaBf16;
 
 // A lane's load is 16 bytes. The rates are those of one unit.
 constexpr Target gpu_row(std::string_view name, std::string_view family, Gpu gpu, uint32_t features,
@@ -31,6 +32,8 @@ constexpr Peak kAvx512Peak = {400, 1200, 400, 2}, kAvx2Peak = {200, 600, 400, 2}
 // the vendors' throughput tables have them (NVIDIA's units multiply 64 in a clock, AMD's at a quarter of the rate).
 // Matrix instructions: dense rates with sums in f32 beside those of f32 (data sheets of A100, RTX 3090, 4090 and 5090);
 // from sm_90 on the large parts reach theirs by instructions of four waves only, and mma.sync about three fifths of it.
+// Those of AMD are of MI100, MI210, MI300X, MI355X (whose full rate has instructions of twice the depth), RX 7900 XTX
+// and RX 9070 XT. gfx90a takes denormals of f16 for zeros there, so it has none of f16.
 constexpr Target kTargets[] = {
     // name, family, lanes, registers, streaming, {f32 flops/ns, f64, i32, dots of bf16 and i8, matrices of f16, bf16
     // and i8}, copy, l2, peak
@@ -67,27 +70,27 @@ constexpr Target kTargets[] = {
             {600, 1. / 64, 0.5, 0, 0, 2, 2}),
     gpu_row("hip:gfx906", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 60, 4 * kMb, 1024}, 0,
             {220, 0.5, 0.2}),
-    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, 0,
-            {190, 0.5, 0.2}),
-    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638}, kAsyncCopy,
-            {220, 1, 0.2}),
-    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300}, kAsyncCopy,
-            {260, 1, 0.2}),
+    gpu_row("hip:gfx908", "hip", {64, 1024, 2560, 16, 256, 65536, 64 * kKb, 64 * kKb, 120, 8 * kMb, 1228}, kMfmaF16,
+            {190, 0.5, 0.2, 0, 0, 8}),
+    gpu_row("hip:gfx90a", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 104, 8 * kMb, 1638},
+            kAsyncCopy | kMfmaBf16, {220, 1, 0.2, 0, 0, 0, 8}),
+    gpu_row("hip:gfx942", "hip", {64, 1024, 2048, 16, 512, 131072, 64 * kKb, 64 * kKb, 304, 4 * kMb, 5300}, kMi300,
+            {260, 1, 0.2, 0, 0, 16, 16}),
     gpu_row("hip:gfx950", "hip", {64, 1024, 2048, 16, 512, 131072, 160 * kKb, 160 * kKb, 256, 4 * kMb, 8000, 64},
-            kAsyncCopy, {310, 1, 0.2}),
+            kMi300, {310, 1, 0.2, 0, 0, 16, 16}),
     // RDNA: a unit is a workgroup processor, two CUs, over which clang and hipRTC spread the waves of a block unless
     // they are told not to (-mcumode). HIP's number of multiprocessors counts these too.
     gpu_row("hip:gfx1030", "hip", {32, 1024, 2048, 32, 256, 131072, 64 * kKb, 128 * kKb, 40, 4 * kMb, 512}, kEarlyLoads,
             {520, 1. / 16, 0.2}),
-    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960}, kEarlyLoads,
-            {1180, 1. / 32, 0.1}),
-    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640}, kEarlyLoads,
-            {1400, 1. / 64, 0.1}),
+    gpu_row("hip:gfx1100", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 48, 6 * kMb, 960},
+            kEarlyLoads | kWmma, {1180, 1. / 32, 0.1, 0, 0, 2, 2}),
+    gpu_row("hip:gfx1201", "hip", {32, 1024, 2048, 32, 256, 196608, 64 * kKb, 128 * kKb, 32, 8 * kMb, 640},
+            kEarlyLoads | kWmmaHalves, {1400, 1. / 64, 0.1, 0, 0, 4, 4}),
     // Lanes are fibers of the host; the limits are those of the smallest part of the family.
     gpu_row("sim:cuda", "sim", {32, 1024, 1024, 16, 255, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1}, kHopper,
             {200, 0.5, 1, 0, 0, 8, 8}),
     gpu_row("sim:hip", "sim", {64, 1024, 2048, 16, 256, 65536, 64 * kKb, 64 * kKb, 2, 4 * kMb, 1},
-            kF64Functions | kAsyncCopy, {200, 0.5, 1}),
+            kF64Functions | kMi300, {200, 0.5, 1, 0, 0, 8, 8}),
 };
 
 }  // namespace

@@ -24,6 +24,12 @@ enum TargetFeature : uint32_t {
   kEarlyLoads = 8,
   kMma16 = 16,          // a wave of 32 multiplies 16x16 by 16x8 elements of 16 bits (mma.sync.m16n8k16), sums in f32
   kTileRegisters = 32,  // a CPU has registers of 16 rows of 64 bytes, and multiplies them as matrices (AMX)
+  // AMD's: waves of 64 multiply 16x16 by 16x16 elements of f16, or of bf16, sums in f32 (v_mfma_f32_16x16x16), and
+  // waves of 32 elements of both (v_wmma_f32_16x16x16), of which lanes hold whole rows or halves of them.
+  kMfmaF16 = 64,
+  kMfmaBf16 = 128,
+  kWmma = 256,
+  kWmmaHalves = 512,
 };
 
 // Limits of a GPU; wave 0: the target is not a GPU. "Unit" is what the threads of a block share: an SM, a CU, or on

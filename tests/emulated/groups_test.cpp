@@ -87,5 +87,47 @@ TEST_F(Emulated, RandomGroupsMeanTheirGraphs) {
   std::printf("%lld random kernels\n", static_cast<long long>(kernels));
 }
 
+// Clang merges stores of neighbours into words wherever they lie, as the hardware allows. The emulator stores words at
+// multiples of four bytes.
+bool stores_whole_words(const Graph& group) {
+  return std::ranges::all_of(group.outputs, [&](const Output& output) {
+    const Node& node = group.nodes[output.node];
+    return size_of(node.dtype) >= 4 || node.shape.back() % 2 == 0;
+  });
+}
+
+bool has_matrices(const Instr& instr) {
+  return instr.op == InstrOp::kMma || std::ranges::any_of(instr.body, has_matrices);
+}
+
+// The emulator takes the constant 0 of the first sums of a WMMA for a register. In a loop clang has them in registers.
+bool begins_in_loop(const Kernel& kernel) {
+  const auto first = std::ranges::find_if(kernel.body, has_matrices);
+  return first != kernel.body.end() && first->op == InstrOp::kLoop;
+}
+
+// Random products by the matrix instruction of the architecture: tails of rows, columns and K, batches, several loops
+// of K, operands in any order of axes and with work on them, and what is computed of the sums.
+TEST_F(Emulated, RandomProductsByMatricesMeanTheirGraphs) {
+  const Machine machine = EmulatedDevice::get()->machine();
+  const int64_t wanted = testing::scaled(16);
+  int64_t kernels = 0;
+  for (uint64_t seed = testing::test_seed(20261127); kernels < wanted; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parse(testing::ContractionText(seed, 60'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
+    const Domain domain = analyze(group, machine).value();
+    if (domain.cls != LoopClass::kContract || !stores_whole_words(group)) continue;
+    const Space space = space_of(group, domain, machine).value();
+    std::vector<Point> points = testing::sample_points(space, 6, seed);
+    std::erase_if(points, [&](const Point& point) { return space.schedule(point)[kMatrix] == kNoMatrix; });
+    if (points.empty()) continue;
+    const auto kernel = lower(group, domain, space.schedule(points.back()), machine);
+    if (!kernel.ok() || (machine.target->features & kWmmaHalves && !begins_in_loop(*kernel))) continue;
+    kernels += run(group, domain, space, points.back(), seed) ? 1 : 0;
+    if (HasFailure()) return;
+  }
+  std::printf("%lld random products by matrices\n", static_cast<long long>(kernels));
+}
+
 }  // namespace
 }  // namespace wl

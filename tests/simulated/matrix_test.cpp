@@ -1,5 +1,5 @@
-// Contractions by matrix instructions as sm_80 and sm_90a print them, on the simulated GPU against the oracle. The
-// simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
+// Contractions by matrix instructions as NVIDIA's and AMD's targets print them, on the simulated GPU against the
+// oracle. The simulator computes the instruction by the formulas of the vendor's manual, not by the compiler's table.
 #include <gtest/gtest.h>
 
 #include "compiler/emit/emit.h"
@@ -14,6 +14,9 @@
 namespace wl {
 namespace {
 
+// The simulator has waves of 32 with NVIDIA's instructions and of 64 with AMD's.
+constexpr const char* kTargets[] = {"cuda:sm_80", "hip:gfx942", "cuda:sm_90a", "hip:gfx950", "cuda:sm_80"};
+
 class SimulatedMatrices : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, SimulatedMatrices, ::testing::Range(0, testing::kShards));
 
@@ -23,7 +26,7 @@ TEST_P(SimulatedMatrices, OfRandomProductsMeanTheirGraphs) {
   const auto wanted = static_cast<int>(last - first);
   for (uint64_t seed = first * 64; checks.kernels() < wanted; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
-    const Machine machine = testing::machine_named(seed % 3 == 0 ? "cuda:sm_90a" : "cuda:sm_80");
+    const Machine machine = testing::machine_named(kTargets[seed % std::size(kTargets)]);
     const Graph graph = parse(testing::ContractionText(seed, 400'000, seed % 2 == 0 ? "bf16" : "f16").text()).value();
     const Domain domain = analyze(graph, machine).value();
     if (domain.cls != LoopClass::kContract) continue;

@@ -92,9 +92,10 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   side.along_k = reads_along_k(side);
   side.aligned = aligned_along(domain_, reads_of(domain_, domain_.contract, side.position),
                                side.along_k ? k_atom_ : side.atom, vector_);
+  // Words along k are loaded across rows only where a wave holds the blocks that lanes exchange.
+  side.k_inner = matrix_ && (side.along_k || !holds_blocks(&side == &rows_ ? fragments_.a : fragments_.b));
   side.async = schedule_[kAsyncCopies] != 0 && stages_ > 1 && copies_operand(group_, domain_, side.position, shared_) &&
-               (size_of(shared_) >= 4 || copies_vectors(side));
-  side.k_inner = matrix_ && side.along_k;
+               (size_of(shared_) >= 4 || (side.along_k == side.k_inner && copies_vectors(side)));
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch =
       matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);

@@ -314,3 +314,27 @@ __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, w
   }
 WL_MMA_16X8X16(wl_mma_m16n8k16_bf16, wl_from_bf16_1)
 WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
+// By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one.
+template <class From>
+__attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first, lane = s.thread - first;
+  const wl_sim_factors* const given = &mine;
+  wl_sim_exchange(given, 0, line);
+  const wl_sim_factors* of[WL_WAVE];
+  for (int i = 0; i < WL_WAVE; ++i) __builtin_memcpy(&of[i], &s.lanes[first + i].given, sizeof of[i]);
+  for (int i = 0; i < 4; ++i) {
+    const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
+    for (int k = 0; k < 16; ++k) {
+      const int holder = k / 4 * 16, word = k % 4 / 2, half = k % 2 * 16;
+      c.e[i] += from((u16)(of[holder + row]->b[word] >> half)) * from((u16)(of[holder + column]->a[word] >> half));
+    }
+  }
+  wl_sim_exchange(given, 0, line);  // nobody leaves while others read
+}
+#define WL_MFMA_16(name, from)                                                                 \
+  WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                 \
+    wl_sim_mfma_16(c, {{a0, a1, 0, 0}, {b0, b1}}, [](u16 h) { return from<f32>(h); } WL_PASS); \
+  }
+WL_MFMA_16(wl_mma_mfma16_f16, wl_from_f16_1)
+WL_MFMA_16(wl_mma_mfma16_bf16, wl_from_bf16_1)

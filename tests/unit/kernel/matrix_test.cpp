@@ -81,6 +81,57 @@ TEST(Matrices, OfTileRegistersHaveRowsOfWords) {
   }
 }
 
+// AMD's instructions. The vendor's manuals say of lane L:
+//   MFMA 16x16x16  A and B: row (column) L % 16, k = 4 * (L / 16) + i; D: column L % 16, row 4 * (L / 16) + i
+//   WMMA, RDNA3    A and B: row (column) L % 16, all k; D: column L % 16, row 2 * i + L / 16
+//   WMMA, RDNA4    A and B: row (column) L % 16, k = 8 * (L / 16) + i; D: column L % 16, row 8 * (L / 16) + i
+// Where factors change places (matrix.def), rows and columns of D do so too.
+struct AmdMatrix {
+  std::vector<MatrixOp> ops;
+  int lanes, each;  // lanes that are asked about; elements of a factor that a lane has
+  std::function<int64_t(int64_t lane, int64_t i)> k;
+  std::function<Place(int64_t lane, int64_t i)> sum;
+};
+
+TEST(Matrices, OfAmdHoldWhatTheManualsSay) {
+  const AmdMatrix all[] = {{{MatrixOp::kMfma16F16, MatrixOp::kMfma16Bf16},
+                            64,
+                            4,
+                            [](int64_t lane, int64_t i) { return 4 * (lane / 16) + i; },
+                            [](int64_t lane, int64_t i) {
+                              return Place{lane % 16, 4 * (lane / 16) + i};
+                            }},
+                           {{MatrixOp::kWmma16F16, MatrixOp::kWmma16Bf16},
+                            32,
+                            16,
+                            [](int64_t, int64_t i) { return i; },
+                            [](int64_t lane, int64_t i) {
+                              return Place{2 * i + lane / 16, lane % 16};
+                            }},
+                           {{MatrixOp::kWmma16HalvesF16, MatrixOp::kWmma16HalvesBf16},
+                            32,
+                            8,
+                            [](int64_t lane, int64_t i) { return 8 * (lane / 16) + i; },
+                            [](int64_t lane, int64_t i) {
+                              return Place{lane % 16, 8 * (lane / 16) + i};
+                            }}};
+  for (const AmdMatrix& matrix : all)
+    for (const MatrixOp op : matrix.ops) {
+      SCOPED_TRACE(std::string(info(op).name));
+      const Fragments& fragments = fragments_of(op);
+      const int64_t within = fragments.c.lanes();
+      EXPECT_EQ(fragments.c.count('l'), matrix.lanes);
+      EXPECT_EQ(2 * fragments.a.count('r'), matrix.each);
+      for (int64_t lane = 0; lane < matrix.lanes; ++lane) {
+        for (int64_t i = 0; i < matrix.each; i += 2)
+          for (const Layout& factor : {fragments.a, fragments.b})
+            EXPECT_EQ(place_of(factor, lane, i / 2), (Place{lane % 16, matrix.k(lane, i) / 2}));
+        for (int64_t i = 0; i < 256 / matrix.lanes; ++i)
+          EXPECT_EQ(place_of(fragments.c, lane, i / within, i % within), matrix.sum(lane, i));
+      }
+    }
+}
+
 // Every element of a matrix is in one register of one lane.
 void expect_whole(const Layout& layout, int64_t rows, int64_t columns, int64_t waves = 1) {
   std::set<Place> met;

@@ -44,7 +44,8 @@ TEST(MatrixSchedules, OfRandomProductsMeanTheirGraphs) {
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(120)); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const Graph group = parsed(testing::ContractionText(seed, 200'000, seed % 2 == 0 ? "bf16" : "f16").text());
-    const Machine machine = machine_with("cuda:sm_80");
+    const char* const targets[] = {"cuda:sm_80", "hip:gfx942", "hip:gfx1100", "hip:gfx1201", "cuda:sm_120"};
+    const Machine machine = machine_with(std::string_view(targets[seed % std::size(targets)]));
     const Domain domain = analyze(group, machine).value();
     if (domain.cls != LoopClass::kContract) continue;
     const Space space = space_of(group, domain, machine).value();
@@ -131,7 +132,12 @@ TEST(MatrixSchedules, AreOfferedWhereOperandsAndTargetHaveThem) {
   EXPECT_TRUE(offers(product("f16", 64, 64, 64, "kn"), "cuda:sm_90a"));
   EXPECT_FALSE(offers(product("f32", 64, 64, 64), "cuda:sm_80"));
   EXPECT_FALSE(offers(product("bf16", 64, 64, 64), "cuda:sm_75"));
-  EXPECT_FALSE(offers(product("bf16", 64, 64, 64), "hip:gfx90a"));
+  EXPECT_TRUE(offers(product("bf16", 64, 64, 64), "hip:gfx90a"));
+  EXPECT_FALSE(offers(product("f16", 64, 64, 64), "hip:gfx90a")) << "its instructions take denormals of f16 for zeros";
+  EXPECT_TRUE(offers(product("f16", 64, 64, 64), "hip:gfx908"));
+  for (const char* target : {"hip:gfx942", "hip:gfx950", "hip:gfx1100", "hip:gfx1201"})
+    for (const char* dtype : {"bf16", "f16"}) EXPECT_TRUE(offers(product(dtype, 64, 64, 64, "kn"), target)) << target;
+  for (const char* target : {"hip:gfx906", "hip:gfx1030"}) EXPECT_FALSE(offers(product("f16", 64, 64, 64), target));
   EXPECT_FALSE(offers(product("bf16", 8, 64, 64), "cuda:sm_80"));
   EXPECT_FALSE(offers(product("bf16", 64, 64, 8), "cuda:sm_80"));
 }
