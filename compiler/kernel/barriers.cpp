@@ -121,7 +121,8 @@ Slice within_slot(const Kernel& kernel, Slice slice, int64_t size) {
   return slice;
 }
 
-// Every thread accesses only elements that it stored itself: the same place, of whatever slot, in the same layout.
+}  // namespace
+
 bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b) {
   const Layout &mine = kernel.tiles[space_tile(a)].layout, &theirs = kernel.tiles[space_tile(b)].layout;
   if (!(mine == theirs) || !spread_over_team(kernel, mine)) return false;
@@ -129,6 +130,8 @@ bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b) {
   const int64_t size = slot_size(kernel, slice_of(a).buffer);
   return within_slot(kernel, slice_of(a), size) == within_slot(kernel, slice_of(b), size);
 }
+
+namespace {
 
 bool hazard(const Kernel& kernel, const SharedAccess& earlier, const SharedAccess& later) {
   const Instr &a = earlier.instr, &b = later.instr;

@@ -19,4 +19,8 @@ void insert_barriers(Kernel& kernel);
 // number of iterations differs between teams.
 absl::Status check_barriers(const Kernel& kernel);
 
+// Of two accesses to one shared buffer: whether every thread accesses the elements that it accessed before, and no
+// others do: the same place, of whatever slot of a ring, in the same layout, spread over the team.
+bool accesses_own(const Kernel& kernel, const Instr& a, const Instr& b);
+
 }  // namespace wl

@@ -22,17 +22,7 @@ VarId KernelBuilder::loop_var(std::string name) {
 }
 
 VarId KernelBuilder::derived(std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
-  // Multiples of the modulus change nothing.
-  const auto forward = [](const auto& term) { return term.second >= 0; };
-  if (mod > 0 && of.size() == 1 && of[0].base >= 0 && std::all_of(of[0].terms.begin(), of[0].terms.end(), forward))
-    std::erase_if(of[0].terms, [&](const auto& term) { return term.second % (div * mod) == 0; });
-  Var var{Var::Kind::kDerived, std::move(name), std::move(of), div, mod};
-  for (VarId v = 0; v < static_cast<VarId>(kernel_.vars.size()); ++v) {
-    const Var& known = kernel_.vars[v];
-    if (known.kind == var.kind && known.of == var.of && known.div == var.div && known.mod == var.mod) return v;
-  }
-  kernel_.vars.push_back(std::move(var));
-  return static_cast<VarId>(kernel_.vars.size()) - 1;
+  return derived_var(kernel_, std::move(name), std::move(of), div, mod);
 }
 
 BufferId KernelBuilder::shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger) {
@@ -120,6 +110,20 @@ Kernel KernelBuilder::finish() {
   WL_CHECK(loops_.empty(), loops_.size(), " loops are open");
   kernel_.body = std::move(open_.back());
   return std::move(kernel_);
+}
+
+VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div, int64_t mod) {
+  // Multiples of the modulus change nothing.
+  const auto forward = [](const auto& term) { return term.second >= 0; };
+  if (mod > 0 && of.size() == 1 && of[0].base >= 0 && std::all_of(of[0].terms.begin(), of[0].terms.end(), forward))
+    std::erase_if(of[0].terms, [&](const auto& term) { return term.second % (div * mod) == 0; });
+  Var var{Var::Kind::kDerived, std::move(name), std::move(of), div, mod};
+  for (VarId v = 0; v < static_cast<VarId>(kernel.vars.size()); ++v) {
+    const Var& known = kernel.vars[v];
+    if (known.kind == var.kind && known.of == var.of && known.div == var.div && known.mod == var.mod) return v;
+  }
+  kernel.vars.push_back(std::move(var));
+  return static_cast<VarId>(kernel.vars.size()) - 1;
 }
 
 Affine fixed(int64_t base) {

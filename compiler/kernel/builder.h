@@ -16,7 +16,7 @@ class KernelBuilder {
   KernelBuilder(const Graph& group, const Machine& machine);
 
   VarId loop_var(std::string name);
-  // (min(of...) / div) % mod; an existing equal one is returned.
+  // See derived_var().
   VarId derived(std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
   // Scratch behind all other scratch, 64-byte aligned; `stagger` moves it by so many bytes, against 4096-byte aliasing.
   BufferId shared(std::string name, DType dtype, std::vector<int64_t> shape, int64_t stagger = 0);
@@ -48,6 +48,9 @@ class KernelBuilder {
   std::vector<Instr> loops_;
   std::vector<NodeId> inputs_;
 };
+
+// The derived variable (min(of...) / div) % mod of a kernel; an existing equal one is returned.
+VarId derived_var(Kernel& kernel, std::string name, std::vector<Affine> of, int64_t div = 1, int64_t mod = 0);
 
 inline constexpr VarId kBlockVar = 0;  // kernel.h has kTeamVar
 Affine fixed(int64_t base);

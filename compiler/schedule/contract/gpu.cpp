@@ -4,6 +4,7 @@
 
 #include "compiler/base/log2.h"
 #include "compiler/kernel/barriers.h"
+#include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/contract/contract.h"
 #include "compiler/schedule/launch.h"
@@ -29,6 +30,9 @@ absl::StatusOr<Kernel> GpuContract::run() {
   emit_epilogue();
   if (!status_.ok()) return status_;
   Kernel kernel = out_.finish();
+  if (steps_ >= 0)
+    WL_RETURN_IF_ERROR(
+        pipeline(kernel, {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_}));
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
@@ -59,8 +63,7 @@ absl::Status GpuContract::prepare() {
   unroll_ = schedule_[kUnrollK];
   WL_RETURN_IF_ERROR(matrix_ ? choose_waves() : choose_threads());
   choose_k();
-  // More slots than steps would never be filled.
-  if (schedule_[kAsyncCopies] != 0) stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_));
+  stages_ = std::max<int64_t>(1, std::min(stages_, outer_ * whole_));  // more would never be under way
   prepare_side(rows_, "a");
   prepare_side(columns_, "b");
   return absl::OkStatus();
@@ -99,7 +102,7 @@ void GpuContract::prepare_side(Side& side, const char* name) {
   // On lanes, elements of one k go to neighbouring banks; an operand that is read along k is stored across them.
   side.pitch =
       matrix_ ? matrix_pitch(*matrix_, side.k_inner ? step_ : side.tile) : side.tile + (side.along_k ? vector_ : 0);
-  side.buffer = out_.shared(name, shared_, {stages_, side.k_inner ? side.tile : step_, side.pitch});
+  side.buffer = out_.shared(name, shared_, {1, side.k_inner ? side.tile : step_, side.pitch});
 }
 
 // Whole vectors of an operand that is an input are neighbours, all inside it or all outside.

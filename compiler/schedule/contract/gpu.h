@@ -1,9 +1,8 @@
 // One contraction with elementwise work on its operands and its result, on GPUs. A block owns a tile of rows (along the
 // last m atom) and columns (along the last n atom) of one batch element; its threads are a grid, each with a register
 // tile of accumulators. K is walked in steps: both operands' parts of a step are stored to shared memory with k
-// outermost, after the elementwise work on them. With two stages the next step is loaded into registers while the
-// current one is computed; with asynchronous copies several steps are in flight. What follows the contraction is
-// computed on the accumulators.
+// outermost, after the elementwise work on them, and then multiplied. The pass of compiler/kernel/pipeline lets the
+// loads run ahead of the products. What follows the contraction is computed on the accumulators.
 //
 // With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
@@ -34,7 +33,7 @@ class GpuContract {
     Affine first;                  // of the block
     bool along_k = false;          // read along k, else along the atom
     bool aligned = false;          // whole vectors of what it is read along are
-    bool async = false;            // copied without registers
+    bool async = false;            // as it is, so that it can be copied without registers
     BufferId buffer = -1;
     bool k_inner = false;  // in shared memory k is innermost, else rows or columns are
     int64_t pitch = 1;     // from one k to the next or, where that is innermost, from one row or column
@@ -59,23 +58,18 @@ class GpuContract {
   // The part of K that a step is about.
   Place k_place(const Affine& step, int64_t inside, int64_t first);
   Affine digit_of(const std::string& name, const Affine& of, int64_t div, int64_t mod);
-  // Loads both operands at a step into registers; -1 for operands that are copied, where those are left out. masked: K
-  // may end before the step does.
-  std::vector<TileId> fetch(const Place& at, bool masked, bool but_async = false);
+  // Brings the parts of both operands at a step to shared memory. masked: K may end before the step does.
+  void fill(const Place& at, bool masked);
+  TileId fetch_copied(const Side& side, const Place& at);
   TileId fetch_side(const Side& side, const Place& at, bool masked);
   // The tile with zeros where k is beyond its end, at k `first`.
   TileId cut_off(const Side& side, TileId tile, const Affine& first);
-  int64_t slot_size(const Side& side) const { return (side.k_inner ? side.tile : step_) * side.pitch; }
-  Slice slot_of(const Side& side, const Affine& slot) const;
-  void put(const std::vector<TileId>& tiles, const Affine& slot);
-  // Starts the asynchronous copies of a step; beyond the last step there is nothing to copy.
-  void send(const Place& at, const Affine& step, int64_t steps, const Affine& slot);
-  // Adds the products of what is in a slot, for `depth` of K.
-  void compute(const Affine& slot, int64_t depth);
-  void multiply_matrices(const Affine& slot, int64_t depth);
+  Slice place_of(const Side& side) const;
+  // Adds the products of what is in shared memory, for `depth` of K.
+  void compute(int64_t depth);
+  void multiply_matrices(int64_t depth);
 
   void emit_whole_steps();
-  void emit_ring(int64_t total);
   void emit_tail();
   void emit_epilogue();
 
@@ -98,6 +92,7 @@ class GpuContract {
   AtomId k_atom_ = -1;
   std::vector<AtomId> k_outer_;
   int64_t k_extent_ = 1, step_ = 1, whole_ = 0, outer_ = 1;  // whole_: steps along k_atom_ that K fills
+  VarId steps_ = -1;  // of the loop over steps, which is pipelined; -1: there is none
   Place block_;
   TileId accumulator_ = -1;
 };

@@ -102,7 +102,7 @@ TileId GpuContract::cut_off(const Side& side, TileId tile, const Affine& first) 
   return result;
 }
 
-void GpuContract::multiply_matrices(const Affine& slot, int64_t depth) {
+void GpuContract::multiply_matrices(int64_t depth) {
   const int64_t words = elements_of_word(shared_);
   for (int64_t k = 0; k < depth; k += info(*matrix_).k) {
     const auto factor = [&](const Side& side, const Layout& layout) {
@@ -110,7 +110,7 @@ void GpuContract::multiply_matrices(const Affine& slot, int64_t depth) {
       const int64_t own = side.k_inner ? side.pitch : 1, next = side.k_inner ? 1 : side.pitch;
       Slice from;
       from.buffer = side.buffer;
-      from.offset = sum(fixed(k * next), slot, slot_size(side));
+      from.offset = fixed(k * next);
       from.strides = {own, words * next};
       out_.push(side.k_inner ? words_instr(tile, shared_, std::move(from))
                              : words_across_instr(tile, shared_, std::move(from), next));

@@ -1,4 +1,4 @@
-// The loop over K of a contraction on GPUs: loads, copies, outer products; and the epilogue.
+// The loop over K of a contraction on GPUs: loads, stores to shared memory, outer products; and the epilogue.
 #include <algorithm>
 
 #include "compiler/schedule/contract/gpu.h"
@@ -27,13 +27,14 @@ Affine GpuContract::digit_of(const std::string& name, const Affine& of, int64_t 
   return affine(out_.derived(name, {of}, div, mod));
 }
 
-std::vector<TileId> GpuContract::fetch(const Place& at, bool masked, bool but_async) {
+void GpuContract::fill(const Place& at, bool masked) {
   std::vector<TileId> tiles;
   for (const Side* side : {&rows_, &columns_}) {
-    tiles.push_back(but_async && side->async ? -1 : fetch_side(*side, at, masked));
-    if (!status_.ok()) return {};
+    tiles.push_back(side->async && !masked ? fetch_copied(*side, at) : fetch_side(*side, at, masked));
+    if (!status_.ok()) return;
   }
-  return tiles;
+  for (const Side* side : {&rows_, &columns_})
+    out_.push(store_instr(tiles[side == &rows_ ? 0 : 1], place_of(*side), false));
 }
 
 TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
@@ -77,45 +78,30 @@ TileId GpuContract::fetch_side(const Side& side, const Place& at, bool masked) {
   return matrix_ && masked && !zeros ? cut_off(side, tile, at[k_atom_]) : tile;
 }
 
-Slice GpuContract::slot_of(const Side& side, const Affine& slot) const {
+Slice GpuContract::place_of(const Side& side) const {
   Slice to;
   to.buffer = side.buffer;
-  to.offset = sum(fixed(0), slot, slot_size(side));
   const int64_t own = side.k_inner ? side.pitch : 1, k = side.k_inner ? 1 : side.pitch;
   to.strides = side.along_k ? std::vector<int64_t>{own, k} : std::vector<int64_t>{k, own};
   return to;
 }
 
-void GpuContract::put(const std::vector<TileId>& tiles, const Affine& slot) {
-  if (tiles.empty()) return;
-  for (const Side* side : {&rows_, &columns_})
-    if (const TileId tile = tiles[side == &rows_ ? 0 : 1]; tile >= 0)
-      out_.push(store_instr(tile, slot_of(*side, slot), false));
+TileId GpuContract::fetch_copied(const Side& side, const Place& at) {
+  const Access& access = domain_.operands[domain_.contract][side.position].access;
+  const AtomId slow = side.along_k ? side.atom : k_atom_, fast = side.along_k ? k_atom_ : side.atom;
+  // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
+  const bool vectors = side.along_k == side.k_inner && copies_vectors(side);
+  const TileId tile = out_.tile({shared_, fetch_layout(side, true, true, vectors), {}});
+  Instr load = load_instr(tile, slice_at(out_.input_buffer(access.input), access, at, slow, fast));
+  if (side.extent % side.tile != 0)
+    load.guards.push_back(
+        {side.first, side.along_k ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1}, side.extent});
+  out_.push(std::move(load));
+  return tile;
 }
 
-void GpuContract::send(const Place& at, const Affine& step, int64_t steps, const Affine& slot) {
-  for (const Side* side : {&rows_, &columns_}) {
-    if (!side->async) continue;
-    const Access& access = domain_.operands[domain_.contract][side->position].access;
-    const AtomId slow = side->along_k ? side->atom : k_atom_, fast = side->along_k ? k_atom_ : side->atom;
-    // An operand that is stored across what it is read along, or is not contiguous, is copied element by element.
-    const bool vectors = side->along_k == side->k_inner && copies_vectors(*side);
-    Instr instr;
-    instr.op = InstrOp::kAsyncLoad;
-    instr.args = {out_.tile({shared_, fetch_layout(*side, true, true, vectors), {}})};
-    instr.slice = slice_at(out_.input_buffer(access.input), access, at, slow, fast);
-    instr.into = slot_of(*side, slot);
-    if (side->extent % side->tile != 0)
-      instr.guards.push_back(
-          {side->first, side->along_k ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1}, side->extent});
-    if (!step.terms.empty()) instr.guards.push_back({step, {0, 0}, steps});
-    out_.push(std::move(instr));
-  }
-  out_.push(commit_instr());
-}
-
-void GpuContract::compute(const Affine& slot, int64_t depth) {
-  if (matrix_) return multiply_matrices(slot, depth);
+void GpuContract::compute(int64_t depth) {
+  if (matrix_) return multiply_matrices(depth);
   const int64_t together = depth % unroll_ == 0 ? unroll_ : 1;
   Affine k;
   VarId var = -1;
@@ -132,7 +118,7 @@ void GpuContract::compute(const Affine& slot, int64_t depth) {
     for (const Side* side : {&rows_, &columns_}) {
       Slice from;
       from.buffer = side->buffer;
-      from.offset = sum(sum(fixed(i * side->pitch), slot, slot_size(*side)), k, side->pitch);
+      from.offset = sum(fixed(i * side->pitch), k, side->pitch);
       from.strides = {side == &rows_ ? 1 : 0, side == &rows_ ? 0 : 1};
       out_.push(load_instr(side == &rows_ ? read : b, std::move(from)));
     }
@@ -151,50 +137,13 @@ void GpuContract::compute(const Affine& slot, int64_t depth) {
 void GpuContract::emit_whole_steps() {
   const int64_t total = outer_ * whole_;
   if (total == 0) return;
-  if (total == 1) {
-    put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
-    return compute(fixed(0), step_);
+  if (total > 1) {
+    steps_ = out_.loop_var("step");
+    out_.open_loop(steps_, {fixed(total)});
   }
-  if (rows_.async || columns_.async) return emit_ring(total);
-  const bool ahead = stages_ > 1;
-  if (ahead) put(fetch(k_place(fixed(0), whole_, 0), false), fixed(0));
-  const VarId step = out_.loop_var("step");
-  // The last step loads its own operands again, which nothing reads.
-  const Affine now = affine(step);
-  const Affine next = ahead ? affine(out_.derived("next", {affine(step, 1, 1), fixed(total - 1)})) : now;
-  const Affine slot = ahead ? affine(out_.derived("slot", {now}, 1, stages_)) : fixed(0);
-  const Affine next_slot = ahead ? affine(out_.derived("next_slot", {affine(step, 1, 1)}, 1, stages_)) : fixed(0);
-  out_.open_loop(step, {fixed(total)});
-  const std::vector<TileId> tiles = fetch(k_place(next, whole_, 0), false);
-  if (!ahead) put(tiles, slot);
-  compute(slot, step_);
-  if (ahead) put(tiles, next_slot);
-  out_.close_loop();
-}
-
-// As many steps are copied ahead as there are slots besides the one that is computed (ALCOP's multi-stage pipeline).
-void GpuContract::emit_ring(int64_t total) {
-  for (int64_t i = 0; i + 1 < stages_; ++i) {
-    const Place at = k_place(fixed(i), whole_, 0);
-    put(fetch(at, false, true), fixed(i));
-    send(at, fixed(i), total, fixed(i));
-  }
-  const VarId step = out_.loop_var("step");
-  const Affine later = affine(step, 1, stages_ - 1);
-  const Affine slot = affine(out_.derived("slot", {affine(step)}, 1, stages_));
-  const Affine next_slot = affine(out_.derived("next_slot", {later}, 1, stages_));
-  out_.open_loop(step, {fixed(total)});
-  out_.push(wait_instr(static_cast<int>(stages_) - 2));
-  send(k_place(later, whole_, 0), later, total, next_slot);
-  std::vector<TileId> tiles;
-  if (!rows_.async || !columns_.async) {
-    const Affine last = affine(out_.derived("next", {later, fixed(total - 1)}));
-    tiles = fetch(k_place(last, whole_, 0), false, true);
-  }
-  compute(slot, step_);
-  put(tiles, next_slot);
-  out_.close_loop();
-  out_.push(wait_instr(0));
+  fill(k_place(steps_ < 0 ? fixed(0) : affine(steps_), whole_, 0), false);
+  compute(step_);
+  if (steps_ >= 0) out_.close_loop();
 }
 
 void GpuContract::emit_tail() {
@@ -205,8 +154,8 @@ void GpuContract::emit_tail() {
     var = out_.loop_var("last");
     out_.open_loop(var, {fixed(outer_)});
   }
-  put(fetch(k_place(var < 0 ? fixed(0) : affine(var), 1, whole_ * step_), true), fixed(0));
-  compute(fixed(0), left);
+  fill(k_place(var < 0 ? fixed(0) : affine(var), 1, whole_ * step_), true);
+  compute(left);
   if (var >= 0) out_.close_loop();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/kernel/barriers.h"
+#include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/plan/reads.h"
 #include "compiler/schedule/data_movement.h"
 
@@ -48,7 +49,7 @@ absl::StatusOr<Kernel> GpuRows::run() {
     results_[reduce] = make_tile(group_.nodes[reduce].dtype, at_.wide(domain_.varies[reduce]));
   const Affine turns = turns_of_block();
   rows_ahead_ = persistent_ ? schedule_[kPersistent] - 1 : 0;
-  if (rows_ahead_ > 0) ring_slot_ = affine(out_.derived("slot", {affine(row_var_)}, 1, rows_ahead_ + 1));
+  if (turns.terms.empty()) rows_ahead_ = std::min(rows_ahead_, turns.base - 1);
   std::vector<PhaseCode> phases;
   for (int phase = 0; phase < phases_.count; ++phase) phases.push_back(phase_code(phase, at_.place_of(row_, limits_)));
   emit_turns(turns, std::move(phases));
@@ -124,33 +125,16 @@ Affine GpuRows::turns_of_block() {
   return affine(out_.derived("turns", {affine(kBlockVar, -1, blocks_of_rows_ - 1 + blocks)}, blocks));
 }
 
-// The loop over the rows of a team. Rows of later iterations are copied to a ring in shared memory while a row is
-// computed (ALCOP's pipelining, applied to rows). A thread copies exactly what it will load, so no barrier is needed.
+// The loop over the rows of a team. What of a row may be copied ahead passes through shared memory first.
 void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
-  if (copied_.empty()) rows_ahead_ = 0;
-  const auto row_after = [&](int64_t later) {
-    Affine row = row_;
-    row.base += later * out_.kernel().grid * block_rows_;
-    return row;
-  };
-  for (int64_t i = 0; i < rows_ahead_; ++i) {
-    Affine first = row_after(i);
-    std::erase_if(first.terms, [&](const auto& term) { return term.first == row_var_; });
-    copy_ahead(first, fixed(i));
-  }
   if (row_var_ >= 0) out_.open_loop(row_var_, {turns});
-  if (rows_ahead_ > 0) {
-    const VarId slot = out_.derived("next_slot", {affine(row_var_, 1, rows_ahead_)}, 1, rows_ahead_ + 1);
-    copy_ahead(row_after(rows_ahead_), affine(slot));
-    out_.push(wait_instr(static_cast<int>(rows_ahead_)));
-  }
+  fill_copied();
   for (PhaseCode& phase : phases) {
     std::vector<PhaseCode> alone;
     alone.push_back(std::move(phase));
     emit_phases(alone);
   }
   if (row_var_ >= 0) out_.close_loop();
-  if (rows_ahead_ > 0) out_.push(wait_instr(0));
   if (cluster_) out_.push(end_of_phase());  // a block must not end while others load from its shared memory
 }
 
@@ -160,8 +144,13 @@ absl::StatusOr<Kernel> GpuRows::finish() {
         std::all_of(domain_.parallel.begin(), domain_.parallel.end(),
                     [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
-  if (persistent_) hoist_loads(kernel, row_var_);
   if (at_.rows() % block_rows_ != 0) guard_stores(kernel, kernel.body, {row_, {0, 0}, at_.rows()}, rows_end_early_);
+  if (!copied_.empty()) {
+    Pipeline rows{row_var_, {}, rows_ahead_ + 1};
+    for (const auto& [access, place] : copied_) rows.rings.push_back({place.buffer, true});
+    WL_RETURN_IF_ERROR(pipeline(kernel, rows));
+  }
+  if (persistent_) hoist_loads(kernel, row_var_);
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
@@ -201,33 +190,27 @@ std::optional<TileId> GpuRows::load_copied(const Access& access, DType dtype, Ph
   const int teams = out_.kernel().teams;
   const int64_t pitch = (at_.tile() + 63) / 64 * 64;
   Slice slice;
-  slice.buffer = out_.shared(cat("ahead", copied_.size()), dtype, {rows_ahead_ + 1, teams, pitch});
+  slice.buffer = out_.shared(cat("ahead", copied_.size()), dtype, {1, teams, pitch});
   if (teams > 1) slice.offset.add(kTeamVar, pitch);
   slice.strides = {0, 1};
   copied_.emplace_back(access, slice);
-  slice.offset = sum(std::move(slice.offset), ring_slot_, pitch * teams);
   const TileId tile = make_tile(dtype, true);
   code.inner.push_back(load_instr(tile, std::move(slice)));
   return tile;
 }
 
-// Copies what is loaded of a row to a slot of the ring: zeros where there is no such row.
-void GpuRows::copy_ahead(const Affine& row, const Affine& slot) {
-  const RowPlace place = at_.place_of(row);
+// Each thread brings to shared memory what it will load from there, so no barrier is needed.
+void GpuRows::fill_copied() {
+  const RowPlace place = at_.place_of(row_);
   const std::vector<std::vector<Affine>> bound = std::exchange(bound_, at_.bound_at(place));
-  for (const auto& [access, first] : copied_) {
-    Instr instr;
-    instr.op = InstrOp::kAsyncLoad;
-    instr.args = {make_tile(out_.kernel().buffers[first.buffer].dtype, true)};
-    instr.slice = at_.slice_of(out_.input_buffer(access.input), access, place, true);
-    instr.into = first;
-    const std::vector<int64_t>& shape = out_.kernel().buffers[first.buffer].shape;
-    instr.into.offset = sum(std::move(instr.into.offset), slot, shape[1] * shape[2]);
-    instr.guards.push_back({row, {0, 0}, at_.rows()});
-    out_.push(std::move(instr));
+  for (const auto& [access, to] : copied_) {
+    const TileId tile = make_tile(out_.kernel().buffers[to.buffer].dtype, true);
+    Instr load = load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, place, true));
+    if (at_.rows() % block_rows_ != 0) load.guards.push_back({row_, {0, 0}, at_.rows()});
+    out_.push(std::move(load));
+    out_.push(store_instr(tile, to, false));
   }
   bound_ = bound;
-  out_.push(commit_instr());
 }
 
 }  // namespace wl

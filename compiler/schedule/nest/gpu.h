@@ -44,7 +44,7 @@ class GpuRows : public RowLowering {
   absl::Status store_row();
   void share_rows();
   void find_row();
-  void copy_ahead(const Affine& row, const Affine& slot);
+  void fill_copied();
   Affine turns_of_block();
   void emit_turns(const Affine& turns, std::vector<PhaseCode> phases);
   absl::StatusOr<Kernel> finish();
@@ -69,8 +69,7 @@ class GpuRows : public RowLowering {
   bool persistent_ = false;
   VarId row_var_ = -1;
   int64_t rows_ahead_ = 0;                        // rows that are copied to shared memory while one is computed
-  Affine ring_slot_;                              // of the row that is computed
-  std::vector<std::pair<Access, Slice>> copied_;  // what is copied, and its place in slot 0
+  std::vector<std::pair<Access, Slice>> copied_;  // what passes through shared memory, and its place there
 };
 
 }  // namespace wl

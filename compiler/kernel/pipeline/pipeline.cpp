@@ -1,0 +1,248 @@
+#include "compiler/kernel/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "compiler/kernel/pipeline/producers.h"
+#include "compiler/kernel/pipeline/rewrite.h"
+#include "compiler/kernel/verify.h"
+
+namespace wl {
+namespace {
+
+constexpr int64_t kAnyTrips = int64_t{1} << 40;  // more than any loop has
+
+void append(std::vector<Instr>& to, std::vector<Instr> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+// The trips of a loop, where they are one number.
+std::optional<int64_t> known_trips(const Instr& loop) {
+  int64_t trips = kAnyTrips;
+  for (const Affine& one : loop.trips) {
+    if (!one.terms.empty()) return std::nullopt;
+    trips = std::min(trips, one.base);
+  }
+  return trips;
+}
+
+class Pipeliner {
+ public:
+  Pipeliner(Kernel& kernel, const Pipeline& how) : kernel_(kernel), how_(how), rewrite_(kernel) {}
+
+  absl::Status run() {
+    if (!find(kernel_.body)) return invalid("kernel ", kernel_.name, " has no loop of variable ", how_.loop);
+    loop_ = (*around_)[at_];
+    trips_ = known_trips(loop_);
+    stages_ = std::min(how_.stages, trips_.value_or(how_.stages));
+    if (stages_ <= 1) return absl::OkStatus();
+    WL_ASSIGN_OR_RETURN(parts_, producers_of(kernel_, loop_, how_));
+    WL_RETURN_IF_ERROR(check_outside());
+    WL_RETURN_IF_ERROR(make_rings());
+    std::vector<Instr> whole = first_iterations();
+    whole.push_back(steady_loop());
+    if (!parts_.copies.empty()) whole.push_back(wait_instr(0));
+    const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
+    around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
+    rewrite_.finish();
+    return absl::OkStatus();
+  }
+
+ private:
+  bool find(std::vector<Instr>& body) {
+    for (size_t i = 0; i < body.size(); ++i) {
+      if (body[i].op != InstrOp::kLoop) continue;
+      around_ = &body;
+      at_ = i;
+      if (body[i].var == how_.loop || find(body[i].body)) return true;
+    }
+    return false;
+  }
+
+  // Whatever comes after the loop, and around again before it, fills a buffer before it reads it.
+  absl::Status check_outside() const {
+    std::vector<const Instr*> before, after;
+    bool passed = false;
+    note_outside(kernel_.body, passed, before, after);
+    after.insert(after.end(), before.begin(), before.end());
+    for (const Pipeline::Ring& ring : how_.rings) {
+      const auto first = std::find_if(after.begin(), after.end(),
+                                      [&](const Instr* instr) { return instr->slice.buffer == ring.buffer; });
+      if (first != after.end() && !info((*first)->op).stores())
+        return invalid("kernel ", kernel_.name, " is not pipelined: what the loop leaves is read by ",
+                       print(kernel_, **first));
+    }
+    return absl::OkStatus();
+  }
+  void note_outside(const std::vector<Instr>& body, bool& passed, std::vector<const Instr*>& before,
+                    std::vector<const Instr*>& after) const {
+    for (const Instr& instr : body) {
+      if (instr.op != InstrOp::kLoop) {
+        (passed ? after : before).push_back(&instr);
+      } else if (instr.var == how_.loop) {
+        passed = true;
+      } else {
+        note_outside(instr.body, passed, before, after);
+      }
+    }
+  }
+
+  // A slot for every stage. What lies behind a buffer makes room.
+  absl::Status make_rings() {
+    for (const Pipeline::Ring& ring : how_.rings)
+      for (size_t other = 0; other < kernel_.buffers.size(); ++other)
+        if (kernel_.overlap(ring.buffer, static_cast<BufferId>(other)))
+          return invalid("kernel ", kernel_.name, " is not pipelined: ", kernel_.buffers[ring.buffer].name,
+                         " shares its memory with ", kernel_.buffers[other].name);
+    for (const Pipeline::Ring& ring : how_.rings) {
+      KernelBuffer& buffer = kernel_.buffers[ring.buffer];
+      slots_[ring.buffer] = elements(buffer.shape);
+      const auto padded = [&] { return (kernel_.bytes_of(buffer) + 63) / 64 * 64; };
+      const int64_t before = padded();
+      if (buffer.shape.empty() || buffer.shape[0] != 1) buffer.shape.insert(buffer.shape.begin(), 1);
+      buffer.shape[0] = stages_;
+      const int64_t growth = padded() - before;
+      for (KernelBuffer& other : kernel_.buffers)
+        if ((other.level == Level::kShared || other.level == Level::kCluster) && other.byte_offset > buffer.byte_offset)
+          other.byte_offset += growth;
+    }
+    return absl::OkStatus();
+  }
+
+  Slice in_slot(Slice slice, const Affine& slot) const {
+    const auto size = slots_.find(slice.buffer);
+    if (size == slots_.end()) return slice;
+    Affine offset = sum(fixed(slice.offset.base), slot, size->second);
+    slice.offset = sum(std::move(offset), {0, slice.offset.terms});
+    return slice;
+  }
+  std::vector<Instr> in_slot(std::vector<Instr> instrs, const Affine& slot) const {
+    each_instr(instrs, [&](Instr& instr) {
+      instr.slice = in_slot(std::move(instr.slice), slot);
+      instr.into = in_slot(std::move(instr.into), slot);
+    });
+    return instrs;
+  }
+
+  // The slot of an iteration.
+  Affine slot_of(const char* name, const Affine& iteration) {
+    return rewrite_.derived(name, {iteration}, 1, stages_, how_.loop);
+  }
+
+  std::vector<Instr> moved(const std::vector<Instr>& instrs, const Affine& iteration, const Affine& slot) {
+    std::vector<Instr> out;
+    for (const Instr& instr : instrs) out.push_back(rewrite_.moved(instr, {how_.loop, iteration}));
+    return in_slot(std::move(out), slot);
+  }
+
+  // Copies of an iteration that the loop may not have: of one that it has not, zeros.
+  std::vector<Instr> copies(const Affine& iteration, const Affine& slot) {
+    std::vector<Instr> out = moved(parts_.copies, iteration, slot);
+    const bool has = trips_ && iteration.terms.empty() && iteration.base < *trips_;
+    for (Instr& copy : out) {
+      if (has) continue;
+      const std::vector<int64_t> all(copy.slice.strides.size(), 0);
+      for (const Affine& trips : loop_.trips) {
+        if (trips.terms.empty())
+          copy.guards.push_back({iteration, all, trips.base});
+        else
+          copy.guards.push_back({sum(sum(trips, fixed(-1)), iteration, -1), all, kAnyTrips});
+      }
+    }
+    out.push_back(commit_instr());
+    return out;
+  }
+
+  // The producers of the iterations before the first one's uses, with tiles of their own.
+  std::vector<Instr> first_iterations() {
+    std::vector<Instr> out;
+    for (int64_t i = 0; i + 1 < stages_; ++i) {
+      std::vector<Instr> one;
+      if (!parts_.copies.empty()) one = copies(fixed(i), fixed(i));
+      std::vector<Instr> through = moved(parts_.loads, fixed(i), fixed(i));
+      append(through, moved(parts_.stores, fixed(i), fixed(i)));
+      if (!through.empty() && !trips_) {  // there may be no such iteration
+        Instr maybe;
+        maybe.op = InstrOp::kLoop;
+        maybe.var = rewrite_.loop_var("first", how_.loop);
+        maybe.trips = {fixed(1)};
+        for (const Affine& trips : loop_.trips) maybe.trips.push_back(sum(trips, fixed(-i)));
+        maybe.body = std::move(through);
+        through.clear();
+        through.push_back(std::move(maybe));
+      }
+      append(one, std::move(through));
+      append(out, own_tiles(std::move(one), fixed(i)));
+    }
+    return out;
+  }
+
+  std::vector<Instr> own_tiles(std::vector<Instr> instrs, const Affine& iteration) {
+    std::map<TileId, TileId> tiles;
+    const auto own = [&](TileId& tile) {
+      if (!parts_.tiles.contains(tile)) return;
+      const auto [known, is_new] = tiles.try_emplace(tile, -1);
+      if (is_new) {
+        known->second = rewrite_.like(tile, *parts_.tiles.begin());
+        kernel_.tiles[known->second] = rewrite_.moved(kernel_.tiles[tile], {how_.loop, iteration});
+      }
+      tile = known->second;
+    };
+    each_instr(instrs, [&](Instr& instr) {
+      for (TileId& arg : instr.args) own(arg);
+      own(instr.result);
+    });
+    return instrs;
+  }
+
+  // The loop, whose iterations fill the slot of the one that comes stages - 1 later, and use their own.
+  Instr steady_loop() {
+    const Affine now = affine(how_.loop), later = affine(how_.loop, 1, stages_ - 1);
+    const bool copies_any = !parts_.copies.empty(), loads_any = !parts_.stores.empty();
+    // Beyond the last iteration it is the last one again, which nothing reads.
+    Affine next = later;
+    if (loads_any) {
+      std::vector<Affine> of = {later};
+      for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
+      next = rewrite_.derived("next", std::move(of), 1, 0, how_.loop);
+    }
+    const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
+    const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
+    std::vector<Instr> body;
+    if (copies_any && !parts_.own) body.push_back(wait_instr(pending));
+    if (copies_any) append(body, copies(later, next_slot));
+    if (copies_any && parts_.own) body.push_back(wait_instr(pending));
+    append(body, moved(parts_.loads, next, next_slot));
+    append(body, in_slot(parts_.uses, slot));
+    append(body, moved(parts_.stores, next, next_slot));
+    std::set<TileId> copied;
+    for (const Instr& copy : parts_.copies) copied.insert(copy.args[0]);
+    for (TileId tile : parts_.tiles)
+      kernel_.tiles[tile] = rewrite_.moved(kernel_.tiles[tile], {how_.loop, copied.contains(tile) ? later : next});
+    Instr loop = loop_;
+    loop.body = std::move(body);
+    return loop;
+  }
+
+  Kernel& kernel_;
+  const Pipeline& how_;
+  Rewrite rewrite_;
+  std::vector<Instr>* around_ = nullptr;  // the body that has the loop, and where
+  size_t at_ = 0;
+  Instr loop_;
+  std::optional<int64_t> trips_;
+  int64_t stages_ = 1;
+  Producers parts_;
+  std::map<BufferId, int64_t> slots_;  // elements of a slot, by ring
+};
+
+}  // namespace
+
+absl::Status pipeline(Kernel& kernel, const Pipeline& how) {
+  return Pipeliner(kernel, how).run();
+}
+
+}  // namespace wl

@@ -1,0 +1,43 @@
+// Lets the loads of a loop run ahead of what uses them (G. Huang et al., "ALCOP: Automatic Load-Compute Pipelining in
+// Deep Learning Compiler for AI-GPUs", MLSys 2023). Lowering writes the plain loop: every iteration fills buffers in
+// shared memory, then reads them. Here each buffer becomes a ring of slots, one for each iteration that is under way.
+//
+// What fills a buffer is a store of the loop and what it is computed from: its *producers*. They run ahead where they
+// depend on nothing that the loop changes but its variable. They are loads into registers early in an iteration and
+// stores late in it, or, where a load's value is stored as it is, one asynchronous copy.
+//
+//   for i in n {                   copy 0 .. stages-2: each `async_load, commit`, where there is such an iteration
+//     %1 = load x[i*8]             for i in n {
+//     store s[0], %1        =>       wait stages-2
+//     %2 = load s[0]                 async_load x[(i+stages-1)*8] to s[(i+stages-1) % stages], where i+stages-1 < n
+//     ...                            commit
+//   }                                %2 = load s[i % stages]; ... }
+//                                  wait 0
+//
+// Barriers are placed afterwards, as in every kernel (barriers.h). The wait stands before the copies so that one
+// barrier between both does for what arrives and for the slot that is written next; threads that read what they copied
+// themselves need no barrier, and start the next copies before they wait.
+#pragma once
+
+#include <vector>
+
+#include "compiler/base/status.h"
+#include "compiler/kernel/kernel.h"
+
+namespace wl {
+
+struct Pipeline {
+  struct Ring {
+    BufferId buffer = -1;  // of shared memory, filled in every iteration
+    bool copied = false;   // by asynchronous copies
+  };
+  VarId loop = -1;  // whose iterations overlap
+  std::vector<Ring> rings;
+  int64_t stages = 1;  // iterations under way at once, at most as many as there are; 1 changes nothing
+};
+
+// Invalid, and the kernel as it was, where the loop is not of this kind; the message says why. Variables up to the
+// loop's keep their numbers.
+absl::Status pipeline(Kernel& kernel, const Pipeline& how);
+
+}  // namespace wl

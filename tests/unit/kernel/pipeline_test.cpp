@@ -1,0 +1,207 @@
+// The pipelining pass on small loops by hand: what they mean stays what it is, and every wait and slot is needed.
+#include "compiler/kernel/pipeline/pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "compiler/kernel/barriers.h"
+#include "compiler/kernel/traffic.h"
+#include "compiler/kernel/verify.h"
+#include "tests/unit/kernel/plain_loop.h"
+
+namespace wl {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::PlainLoop;
+
+std::vector<double> values_of(const Kernel& kernel) {
+  std::vector<std::vector<double>> buffers;
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    if (buffer.level != Level::kGlobal) continue;
+    std::vector<double>& values = buffers.emplace_back(elements(buffer.shape));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 7 % 101);
+  }
+  const absl::Status status = interpret(kernel, buffers);
+  EXPECT_TRUE(status.ok()) << status << "\n" << print(kernel);
+  return buffers[1];
+}
+
+Kernel pipelined(PlainLoop& plain, int64_t stages) {
+  Kernel kernel = plain.kernel();
+  const absl::Status status = pipeline(kernel, {plain.loop, {{PlainLoop::kShared, plain.copied}}, stages});
+  EXPECT_TRUE(status.ok()) << status;
+  insert_barriers(kernel);
+  return kernel;
+}
+
+void each(std::vector<Instr>& body, const std::function<void(std::vector<Instr>&, size_t)>& visit) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    visit(body, i);
+    if (i < body.size()) each(body[i].body, visit);
+  }
+}
+
+int count(const std::vector<Instr>& body, InstrOp op) {
+  int n = 0;
+  for (const Instr& instr : body) n += (instr.op == op ? 1 : 0) + count(instr.body, op);
+  return n;
+}
+
+const Instr* loop_of(const std::vector<Instr>& body, VarId var) {
+  for (const Instr& instr : body) {
+    if (instr.op != InstrOp::kLoop) continue;
+    if (instr.var == var) return &instr;
+    if (const Instr* inside = loop_of(instr.body, var)) return inside;
+  }
+  return nullptr;
+}
+
+// All loops of these tests.
+std::vector<PlainLoop> loops(int64_t steps) {
+  std::vector<PlainLoop> out;
+  for (const bool copied : {true, false})
+    for (const bool known : {true, false})
+      for (const bool own : {true, false})
+        for (const bool tail : {false, true})
+          for (const int64_t outer : {0, 2}) {
+            PlainLoop& plain = out.emplace_back();
+            plain.steps = steps;
+            plain.copied = copied;
+            plain.known = known;
+            plain.own = own;
+            plain.tail = tail;
+            plain.outer = outer;
+          }
+  return out;
+}
+
+TEST(PipelinedLoops, MeanWhatTheyMeant) {
+  for (int64_t steps = 0; steps <= 7; ++steps)
+    for (PlainLoop& plain : loops(steps)) {
+      Kernel before = plain.kernel();
+      insert_barriers(before);
+      const std::vector<double> expected = values_of(before);
+      for (int64_t stages = 1; stages <= 5; ++stages) {
+        const Kernel kernel = pipelined(plain, stages);
+        SCOPED_TRACE(cat(stages, " stages, ", steps, " steps\n", print(kernel)));
+        ASSERT_TRUE(verify(kernel).ok()) << verify(kernel);
+        ASSERT_TRUE(check_barriers(kernel).ok()) << check_barriers(kernel);
+        ASSERT_EQ(values_of(kernel), expected);
+        ASSERT_EQ(parse_kernel(print(kernel)).value(), kernel);
+        if (plain.copied) {
+          ASSERT_EQ(elements_moved(kernel)[0], elements_moved(before)[0]);
+        }
+      }
+    }
+}
+
+TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
+  for (PlainLoop& plain : loops(6)) {
+    if (plain.tail) continue;
+    for (int64_t stages = 2; stages <= 5; ++stages) {
+      const Kernel kernel = pipelined(plain, stages);
+      SCOPED_TRACE(print(kernel));
+      const Instr* steps = loop_of(kernel.body, plain.loop);
+      ASSERT_NE(steps, nullptr);
+      EXPECT_EQ(count(steps->body, InstrOp::kBarrier), plain.own ? 0 : 1);
+      EXPECT_EQ(count(steps->body, InstrOp::kAsyncLoad), plain.copied ? 1 : 0);
+      EXPECT_EQ(count(kernel.body, InstrOp::kCommit), plain.copied ? stages : 0);
+      if (!plain.copied) continue;
+      const bool waits_first = steps->body[0].op == InstrOp::kWait;
+      EXPECT_EQ(waits_first, !plain.own);
+      EXPECT_EQ(kernel.buffers[PlainLoop::kShared].shape, (std::vector<int64_t>{stages, PlainLoop::kTeam}));
+    }
+  }
+}
+
+// Kernels with one thing wrong have a hazard, or other values.
+TEST(PipelinedLoops, NeedEveryWaitAndSlot) {
+  int broken = 0;
+  for (PlainLoop& plain : loops(6)) {
+    for (int64_t stages = 2; stages <= 5; ++stages) {
+      const Kernel whole = pipelined(plain, stages);
+      const std::vector<double> expected = values_of(whole);
+      const auto expect_wrong = [&](const Kernel& kernel) {
+        ++broken;
+        if (!check_barriers(kernel).ok()) return;
+        const std::vector<double> values = values_of(kernel);
+        EXPECT_NE(values, expected) << print(kernel);
+      };
+      const auto damage_each = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
+        for (int wanted = 0; wanted < count(whole.body, op); ++wanted) {
+          Kernel kernel = whole;
+          int at = 0;
+          each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+            if (body[i].op == op && at++ == wanted) damage(body, i);
+          });
+          expect_wrong(kernel);
+        }
+      };
+      const auto erase = [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); };
+      damage_each(InstrOp::kWait, [](std::vector<Instr>& body, size_t i) { ++body[i].pending; });
+      damage_each(InstrOp::kWait, erase);
+      damage_each(InstrOp::kBarrier, erase);
+      damage_each(InstrOp::kCommit, erase);
+      for (size_t v = 0; v < whole.vars.size(); ++v) {
+        if (whole.vars[v].name != "slot" && whole.vars[v].name != "next_slot") continue;
+        Kernel kernel = whole;
+        ++kernel.vars[v].of[0].base;
+        expect_wrong(kernel);
+      }
+    }
+  }
+  EXPECT_GT(broken, 500);
+}
+
+TEST(PipelinedLoops, AreRefusedWhereLoadsCannotRunAhead) {
+  // The body of the loop: load, store, load, map.
+  const auto refusal = [](bool copied, const std::function<void(Kernel&, std::vector<Instr>&)>& change) {
+    PlainLoop plain;
+    plain.copied = copied;
+    Kernel kernel = plain.kernel();
+    change(kernel, kernel.body[1].body);
+    const Kernel before = kernel;
+    const absl::Status status = pipeline(kernel, {plain.loop, {{PlainLoop::kShared, true}}, 3});
+    EXPECT_EQ(kernel == before, !status.ok());
+    return std::string(status.message());
+  };
+  using Body = std::vector<Instr>;
+  EXPECT_EQ(refusal(true, [](Kernel&, Body&) {}), "");
+  EXPECT_THAT(refusal(false, [](Kernel&, Body&) {}), HasSubstr("as it is"));
+  EXPECT_THAT(refusal(true,
+                      [](Kernel&, Body& b) {
+                        b[1].guards.push_back({fixed(0), {1}, 8});
+                      }),
+              HasSubstr("as it is"));
+  EXPECT_THAT(refusal(true, [](Kernel&, Body& b) { std::swap(b[1], b[2]); }), HasSubstr("before it is filled"));
+  EXPECT_THAT(refusal(true, [](Kernel&, Body& b) { b[3].args[1] = b[0].result; }), HasSubstr("only the buffer"));
+  EXPECT_THAT(refusal(true,
+                      [](Kernel&, Body& b) {
+                        b.push_back(b[1]);
+                        b.back().args = {b[3].result};
+                      }),
+              HasSubstr("an earlier iteration"));
+  EXPECT_THAT(refusal(true,
+                      [](Kernel&, Body& b) {
+                        b[0].slice.buffer = 1;
+                        b.push_back(store_instr(b[3].result, {1, fixed(0), {1}}, false));
+                      }),
+              HasSubstr("stores what it loads"));
+  EXPECT_THAT(refusal(true,
+                      [](Kernel& k, Body& b) {
+                        Instr last = b[2];
+                        k.body.insert(k.body.begin() + 2, std::move(last));
+                      }),
+              HasSubstr("what the loop leaves"));
+  EXPECT_THAT(refusal(true, [](Kernel& k, Body&) { k.buffers.push_back(k.buffers[PlainLoop::kShared]); }),
+              HasSubstr("shares its memory"));
+  PlainLoop plain;
+  Kernel kernel = plain.kernel();
+  EXPECT_TRUE(absl::IsInvalidArgument(pipeline(kernel, {kTeamVar, {}, 2})));
+}
+
+}  // namespace
+}  // namespace wl

@@ -1,0 +1,134 @@
+// Plain loops by hand, as lowering would write them, for the pipelining pass.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/kernel/builder.h"
+
+namespace wl::testing {
+
+// What a block of a kernel does: y[i] = the sum over steps of what shared memory holds at 31 - i (or at i), where every
+// step stores 32 elements of x there, which one thread each has loaded.
+struct PlainLoop {
+  int64_t steps = 4;
+  bool known = true;   // the number of steps; else (block + steps) % (steps + 1) of them
+  bool copied = true;  // elements are stored as they are loaded, else twice their value
+  bool own = false;    // a thread reads what it stored
+  bool tail = false;   // one step more follows the loop
+  int64_t outer = 0;   // the loop is inside of another one, with so many turns
+  int64_t inner = 1;   // the use is a loop of so many turns, each of which reads another element
+  int groups = 1;      // each turn reads and adds so many elements, one after the other
+  std::string target = "sim:cuda";
+
+  static constexpr int64_t kGrid = 3, kTeam = 32;
+  static constexpr BufferId kShared = 2;
+
+  int64_t rows() const { return kGrid * std::max<int64_t>(1, outer) * (steps + (tail ? 1 : 0)); }
+  Kernel kernel();
+  VarId loop = -1;  // of the steps, once the kernel is made
+
+ private:
+  std::vector<Instr> step(const Affine& row);
+  TileId tile();
+  Kernel kernel_;
+  TileId sum_ = -1;
+};
+
+inline TileId PlainLoop::tile() {
+  kernel_.tiles.push_back({DType::f32, team_layout({kTeam}, 0, 1, kTeam, 32), {}});
+  return static_cast<TileId>(kernel_.tiles.size()) - 1;
+}
+
+// Fills shared memory with a row of x, and uses it.
+inline std::vector<Instr> PlainLoop::step(const Affine& row) {
+  std::vector<Instr> out;
+  TileId value = tile();
+  out.push_back(load_instr(value, {0, sum(fixed(0), row, kTeam), {1}}));
+  if (!copied) {
+    const TileId twice = tile();
+    out.push_back(map_instr(twice, Op::add, DType::f32, {value, value}));
+    value = twice;
+  }
+  out.push_back(store_instr(value, {kShared, fixed(0), {1}}, false));
+  std::vector<Instr> uses;
+  Affine turn;
+  if (inner > 1) {
+    kernel_.vars.push_back({Var::Kind::kLoop, "turn", {}, 1, 0});
+    turn = affine(static_cast<VarId>(kernel_.vars.size()) - 1);
+  }
+  const TileId read = tile();
+  for (int g = 0; g < groups; ++g) {
+    // With several turns or groups every thread reads one element, the same in all threads.
+    const bool several = inner > 1 || groups > 1;
+    const Affine at = several ? sum(fixed(g), turn, groups) : fixed(own ? 0 : kTeam - 1);
+    uses.push_back(load_instr(read, {kShared, at, {several ? 0 : own ? 1 : -1}}));
+    uses.push_back(map_instr(sum_, Op::add, DType::f32, {sum_, read}));
+  }
+  if (inner > 1) {
+    Instr each;
+    each.op = InstrOp::kLoop;
+    each.var = turn.terms[0].first;
+    each.trips = {fixed(inner)};
+    each.body = std::move(uses);
+    out.push_back(std::move(each));
+  } else {
+    for (Instr& use : uses) out.push_back(std::move(use));
+  }
+  return out;
+}
+
+inline Kernel PlainLoop::kernel() {
+  kernel_ = {};
+  kernel_.name = "plain";
+  kernel_.target = target;
+  kernel_.compiler = "gcc";
+  kernel_.grid = kGrid;
+  kernel_.wave = 32;
+  kernel_.team = kernel_.threads = kTeam;
+  kernel_.buffers.push_back({"x", DType::f32, {rows() * kTeam}, Level::kGlobal, false, false, 0});
+  kernel_.buffers.push_back({"y", DType::f32, {kGrid * kTeam}, Level::kGlobal, true, true, 0});
+  kernel_.buffers.push_back({"s", DType::f32, {1, kTeam}, Level::kShared, false, false, 0});
+  kernel_.vars.push_back({Var::Kind::kBlock, "block", {}, 1, 0});
+  kernel_.vars.push_back({Var::Kind::kTeam, "team", {}, 1, 0});
+  const auto variable = [&](Var var) {
+    kernel_.vars.push_back(std::move(var));
+    return static_cast<VarId>(kernel_.vars.size()) - 1;
+  };
+  const int64_t length = steps + (tail ? 1 : 0), turns = std::max<int64_t>(1, outer);
+  Affine first = affine(kBlockVar, turns * length);
+  VarId around = -1;
+  if (outer > 0) {
+    around = variable({Var::Kind::kLoop, "around", {}, 1, 0});
+    first.add(around, length);
+  }
+  Affine trips = fixed(steps);
+  if (!known) trips = affine(variable({Var::Kind::kDerived, "some", {affine(kBlockVar, 1, steps)}, 1, steps + 1}));
+  loop = variable({Var::Kind::kLoop, "step", {}, 1, 0});
+  sum_ = tile();
+  Instr each;
+  each.op = InstrOp::kLoop;
+  each.var = loop;
+  each.trips = {trips};
+  each.body = step(sum(first, affine(loop)));
+  std::vector<Instr> body;
+  body.push_back(std::move(each));
+  if (tail)
+    for (Instr& instr : step(sum(first, fixed(steps)))) body.push_back(std::move(instr));
+  if (outer > 0) {
+    Instr all;
+    all.op = InstrOp::kLoop;
+    all.var = around;
+    all.trips = {fixed(outer)};
+    all.body = std::move(body);
+    body.clear();
+    body.push_back(std::move(all));
+  }
+  kernel_.body.push_back(fill_instr(sum_, 0));
+  for (Instr& instr : body) kernel_.body.push_back(std::move(instr));
+  kernel_.body.push_back(store_instr(sum_, {1, affine(kBlockVar, kTeam), {1}}, false));
+  return kernel_;
+}
+
+}  // namespace wl::testing
