@@ -68,10 +68,12 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
       (matrix ? 4 * static_cast<double>(matrix_words(*matrix, s[kThreadRows], s[kThreadColumns])) /
                     static_cast<double>(info(*matrix).k)
               : static_cast<double>(s[kThreadRows] + s[kThreadColumns]) * bytes / 2);
-  const double unrolled = matrix || s[kUnrollK] > 1 ? 2 : 1;
+  const double unrolled = matrix || s[kUnrollK] > 1 || s[kRegisterStages] > 1 ? 2 : 1;
   double use_ns = pipelined_ns(kSharedNs + shared_bytes / kSharedBytesPerNs, compute_ns, step, unrolled,
                                std::max(1.0, warps / kIssuers));
   use_ns = std::max(use_ns, step * shared_bytes / kSharedBytesPerNs) + kBarrierNs / beside;
+  // Without reads carried over from the step before, the first ones wait behind the barrier.
+  if (s[kRegisterStages] == 1) use_ns += kSharedNs / (beside * std::max(1.0, warps / kIssuers));
   const double tile_bytes = step * (tile_rows + tile_columns) * bytes;
   if (s[kAsyncCopies] == 0) use_ns += tile_bytes / kSharedBytesPerNs;  // the lanes that compute write them there
 

@@ -37,6 +37,8 @@ const std::vector<Breakage>& breakages() {
       {"async", "a wait leaves a group more", std::regex("wl_wait<1>"), "wl_wait<2>"},
       {"async", "a wait leaves a group more", std::regex("wl_wait<2>"), "wl_wait<3>"},
       {"async", "a group is not committed", std::regex("wl_commit\\(\\);"), ";"},
+      {"slot", "a slot is the next one", std::regex("= \\(\\((v\\d+)( \\+ \\d+L)?\\)\\) % ([2-5])L;"),
+       "= (($1$2 + 1L)) % $3L;"},
       {"pass", "a pass does not wait for the one before", std::regex("if \\(pass == 1\\)"), "if (pass <= 1)"},
       {"last", "a block counts fewer than there are", std::regex("wl_last<(\\d+)>"), "wl_last<$1 / 2>"},
       {"meet", "blocks of a cluster do not meet", std::regex("wl_meet\\(\\);"), "wl_barrier();"},

@@ -82,13 +82,13 @@ std::string judge(const Case& one, const Source& source, const std::string& path
   return "";
 }
 
-// Returns a kernel of a group with its values, of a random schedule that is `wanted`.
+// Returns a kernel of a group with its values, of one of `drawn` random schedules that is `wanted`.
 std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t seed,
-                            const std::function<bool(const Schedule&)>& wanted) {
+                            const std::function<bool(const Schedule&)>& wanted, int drawn = 1) {
   const auto domain = analyze(graph, machine);
   if (!domain.ok()) return std::nullopt;
   const Space space = space_of(graph, *domain, machine).value();
-  std::vector<Point> points = testing::sample_points(space, 1, seed);
+  std::vector<Point> points = testing::sample_points(space, drawn, seed);
   std::erase_if(points, [&](const Point& point) { return !wanted(space.schedule(point)); });
   if (points.empty()) return std::nullopt;
   const Point point = points.back();
@@ -119,6 +119,15 @@ std::optional<Case> matrix_case(uint64_t seed) {
   return case_of(graph, testing::machine_named("cuda:sm_80"), seed, [seed](const Schedule& schedule) {
     return schedule[kMatrix] != kNoMatrix && schedule[kAsyncCopies] == static_cast<int64_t>(seed / 2 % 2);
   });
+}
+
+// Returns a contraction on lanes with asynchronous copies, every other one with reads that run ahead too.
+std::optional<Case> pipelined_case(uint64_t seed) {
+  const Graph graph = parse(testing::ContractionText(seed, 60'000, "f32").text()).value();
+  const auto wanted = [seed](const Schedule& schedule) {
+    return schedule[kAsyncCopies] != 0 && schedule[kRegisterStages] == 1 + static_cast<int64_t>(seed % 2);
+  };
+  return case_of(graph, testing::machine_named("cuda:sm_80"), seed, wanted, 20);
 }
 
 // Breaks `wanted` kernels once in every kind of way that fits (kinds: those alone, unless there are none), and expects
@@ -186,6 +195,11 @@ TEST(Simulated, CatchesBrokenKernels) {
 TEST(Simulated, CatchesBrokenMatrixKernels) {
   expect_caught(testing::test_seed(20261203), static_cast<size_t>(testing::scaled(12)),
                 {"barrier", "async", "matrix", "sums", "words"}, matrix_case);
+}
+
+TEST(Simulated, CatchesBrokenPipelines) {
+  expect_caught(testing::test_seed(20261126), static_cast<size_t>(testing::scaled(16)), {"barrier", "async", "slot"},
+                pipelined_case);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
+#include "compiler/kernel/pipeline/groups.h"
 #include "compiler/kernel/pipeline/producers.h"
 #include "compiler/kernel/pipeline/rewrite.h"
 #include "compiler/kernel/verify.h"
@@ -37,14 +39,22 @@ class Pipeliner {
     if (!find(kernel_.body)) return invalid("kernel ", kernel_.name, " has no loop of variable ", how_.loop);
     loop_ = (*around_)[at_];
     trips_ = known_trips(loop_);
-    stages_ = std::min(how_.stages, trips_.value_or(how_.stages));
-    if (stages_ <= 1) return absl::OkStatus();
+    stages_ = std::max<int64_t>(1, std::min(how_.stages, trips_.value_or(how_.stages)));
+    if (stages_ == 1 && how_.registers == 1) return absl::OkStatus();
+    if (stages_ == 1)
+      for (Pipeline::Ring& ring : how_.rings) ring.copied = false;
     WL_ASSIGN_OR_RETURN(parts_, producers_of(kernel_, loop_, how_));
     WL_RETURN_IF_ERROR(check_outside());
-    WL_RETURN_IF_ERROR(make_rings());
+    WL_RETURN_IF_ERROR(check_memory());
+    if (how_.registers > 1) {
+      WL_ASSIGN_OR_RETURN(groups_, groups_of(kernel_, rewrite_, parts_.uses, how_.rings));
+    }
+    make_rings();
     std::vector<Instr> whole = first_iterations();
+    if (carries()) append(whole, first_reads());
     whole.push_back(steady_loop());
-    if (!parts_.copies.empty()) whole.push_back(wait_instr(0));
+    // With two stages, carried reads have waited for everything.
+    if (!parts_.copies.empty() && (!carries() || stages_ > 2)) whole.push_back(wait_instr(0));
     const auto place = around_->erase(around_->begin() + static_cast<int64_t>(at_));
     around_->insert(place, std::make_move_iterator(whole.begin()), std::make_move_iterator(whole.end()));
     rewrite_.finish();
@@ -90,13 +100,18 @@ class Pipeliner {
     }
   }
 
-  // A slot for every stage. What lies behind a buffer makes room.
-  absl::Status make_rings() {
+  absl::Status check_memory() const {
     for (const Pipeline::Ring& ring : how_.rings)
       for (size_t other = 0; other < kernel_.buffers.size(); ++other)
         if (kernel_.overlap(ring.buffer, static_cast<BufferId>(other)))
           return invalid("kernel ", kernel_.name, " is not pipelined: ", kernel_.buffers[ring.buffer].name,
                          " shares its memory with ", kernel_.buffers[other].name);
+    return absl::OkStatus();
+  }
+
+  // A slot for every stage. What lies behind a buffer makes room.
+  void make_rings() {
+    if (stages_ == 1) return;
     for (const Pipeline::Ring& ring : how_.rings) {
       KernelBuffer& buffer = kernel_.buffers[ring.buffer];
       slots_[ring.buffer] = elements(buffer.shape);
@@ -109,7 +124,6 @@ class Pipeliner {
         if ((other.level == Level::kShared || other.level == Level::kCluster) && other.byte_offset > buffer.byte_offset)
           other.byte_offset += growth;
     }
-    return absl::OkStatus();
   }
 
   Slice in_slot(Slice slice, const Affine& slot) const {
@@ -129,6 +143,7 @@ class Pipeliner {
 
   // The slot of an iteration.
   Affine slot_of(const char* name, const Affine& iteration) {
+    if (stages_ == 1) return fixed(0);
     return rewrite_.derived(name, {iteration}, 1, stages_, how_.loop);
   }
 
@@ -211,13 +226,16 @@ class Pipeliner {
     }
     const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
     const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
+    const bool waits = copies_any && !carries();
     std::vector<Instr> body;
-    if (copies_any && !parts_.own) body.push_back(wait_instr(pending));
+    if (waits && !parts_.own) body.push_back(wait_instr(pending));
     if (copies_any) append(body, copies(later, next_slot));
-    if (copies_any && parts_.own) body.push_back(wait_instr(pending));
+    if (waits && parts_.own) body.push_back(wait_instr(pending));
     append(body, moved(parts_.loads, next, next_slot));
-    append(body, in_slot(parts_.uses, slot));
-    append(body, moved(parts_.stores, next, next_slot));
+    std::vector<Instr> stores = moved(parts_.stores, next, next_slot);
+    if (stages_ == 1) append(body, std::exchange(stores, {}));
+    append(body, groups_ ? uses_ahead(slot, std::exchange(stores, {})) : in_slot(parts_.uses, slot));
+    append(body, std::move(stores));
     std::set<TileId> copied;
     for (const Instr& copy : parts_.copies) copied.insert(copy.args[0]);
     for (TileId tile : parts_.tiles)
@@ -227,8 +245,52 @@ class Pipeliner {
     return loop;
   }
 
+  // Whether the first reads of an iteration are carried over from the one before.
+  bool carries() const { return groups_ && stages_ > 1; }
+
+  std::vector<Instr> reads(size_t group, const Affine& turn, const Affine& slot) {
+    return in_slot(groups_->reads(rewrite_, group, turn), slot);
+  }
+
+  std::vector<Instr> first_reads() {
+    std::vector<Instr> out;
+    if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
+    append(out, reads(0, fixed(0), fixed(0)));
+    return out;
+  }
+
+  // The uses of an iteration: the reads of every group before the uses of the group before it. The last turn of their
+  // loop stands behind it, since its last reads are those of the next iteration, from another slot, before which
+  // `stores` must be done and copies have arrived.
+  std::vector<Instr> uses_ahead(const Affine& slot, std::vector<Instr> stores) {
+    std::vector<Instr> out;
+    const auto turn = [&](const Affine& at, std::vector<Instr> after) {
+      std::vector<Instr> one;
+      const size_t n = groups_->groups.size();
+      for (size_t group = 0; group < n; ++group) {
+        append(one, group + 1 < n ? reads(group + 1, at, slot) : std::exchange(after, {}));
+        append(one, groups_->uses(rewrite_, group, at));
+      }
+      return one;
+    };
+    if (!carries()) append(out, reads(0, fixed(0), slot));
+    if (groups_->turns > 1) {
+      Instr loop = groups_->inner;
+      loop.trips = {fixed(groups_->turns - 1)};
+      loop.body = turn(affine(loop.var), reads(0, affine(loop.var, 1, 1), slot));
+      out.push_back(std::move(loop));
+    }
+    std::vector<Instr> last = std::move(stores);
+    if (carries()) {
+      if (!parts_.copies.empty()) last.push_back(wait_instr(static_cast<int>(stages_) - 2));
+      append(last, reads(0, fixed(0), slot_of("ahead", affine(how_.loop, 1, 1))));
+    }
+    append(out, turn(fixed(groups_->turns - 1), std::move(last)));
+    return out;
+  }
+
   Kernel& kernel_;
-  const Pipeline& how_;
+  Pipeline how_;
   Rewrite rewrite_;
   std::vector<Instr>* around_ = nullptr;  // the body that has the loop, and where
   size_t at_ = 0;
@@ -236,6 +298,7 @@ class Pipeliner {
   std::optional<int64_t> trips_;
   int64_t stages_ = 1;
   Producers parts_;
+  std::optional<Groups> groups_;       // of the uses, where their reads run ahead too
   std::map<BufferId, int64_t> slots_;  // elements of a slot, by ring
 };
 

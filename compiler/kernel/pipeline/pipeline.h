@@ -17,6 +17,10 @@
 // Barriers are placed afterwards, as in every kernel (barriers.h). The wait stands before the copies so that one
 // barrier between both does for what arrives and for the slot that is written next; threads that read what they copied
 // themselves need no barrier, and start the next copies before they wait.
+//
+// Reads of the buffers into registers may run ahead as well, by one: where uses alternate with what they read
+// (groups.h), a group is read while the one before it is used, and the first of an iteration at the end of the
+// iteration before.
 #pragma once
 
 #include <vector>
@@ -33,7 +37,8 @@ struct Pipeline {
   };
   VarId loop = -1;  // whose iterations overlap
   std::vector<Ring> rings;
-  int64_t stages = 1;  // iterations under way at once, at most as many as there are; 1 changes nothing
+  int64_t stages = 1;     // iterations under way at once, at most as many as there are
+  int64_t registers = 1;  // sets of tiles for what is read of the buffers: 1, or 2 that take turns
 };
 
 // Invalid, and the kernel as it was, where the loop is not of this kind; the message says why. Variables up to the

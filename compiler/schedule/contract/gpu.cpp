@@ -31,8 +31,8 @@ absl::StatusOr<Kernel> GpuContract::run() {
   if (!status_.ok()) return status_;
   Kernel kernel = out_.finish();
   if (steps_ >= 0)
-    WL_RETURN_IF_ERROR(
-        pipeline(kernel, {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_}));
+    WL_RETURN_IF_ERROR(pipeline(
+        kernel, {steps_, {{rows_.buffer, rows_.async}, {columns_.buffer, columns_.async}}, stages_, register_stages_}));
   insert_barriers(kernel);
   const Gpu& gpu = machine_.target->gpu;
   if (kernel.threads > gpu.block_threads || kernel.scratch_bytes() > gpu.block_shared)
@@ -60,6 +60,7 @@ absl::Status GpuContract::prepare() {
   rows_each_ = schedule_[kThreadRows];
   columns_each_ = schedule_[kThreadColumns];
   stages_ = schedule_[kStages];
+  register_stages_ = schedule_[kRegisterStages];
   unroll_ = schedule_[kUnrollK];
   WL_RETURN_IF_ERROR(matrix_ ? choose_waves() : choose_threads());
   choose_k();

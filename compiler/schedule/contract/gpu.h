@@ -87,7 +87,7 @@ class GpuContract {
   std::optional<MatrixOp> matrix_;
   Fragments fragments_;  // with a matrix instruction: the tiles of the block, for one step along k of the instruction
   Side rows_, columns_;
-  int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, unroll_ = 1;
+  int64_t rows_each_ = 1, columns_each_ = 1, vector_ = 1, stages_ = 1, register_stages_ = 1, unroll_ = 1;
   std::vector<int> row_bits_, column_bits_;  // bits of a thread's number that say where its register tile lies
   AtomId k_atom_ = -1;
   std::vector<AtomId> k_outer_;

@@ -99,7 +99,7 @@ bool legal_with(MatrixOp matrix, const Schedule& s, int64_t unroll) {
   const WaveTile wave = wave_tile(matrix, s[kThreadRows], s[kThreadColumns]);
   if (wave.rows > s[kTileRows] || wave.columns > s[kTileColumns] || wave.rows % row.m != 0 || wave.columns % row.n != 0)
     return false;
-  return s[kStepK] % row.k == 0 && s[kUnrollK] == unroll;
+  return s[kStepK] % row.k == 0 && s[kStepK] / row.k >= s[kRegisterStages] && s[kUnrollK] == unroll;
 }
 
 // Seeds by cost_of, the first of those that `choices` makes of every tile of a block and of a thread.
@@ -156,8 +156,8 @@ int64_t contract_registers(const Schedule& s, int64_t words) {
   const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = threads_of(s);
   const int64_t fetched = ((s[kTileRows] + s[kTileColumns]) * s[kStepK] + threads - 1) / threads;
   if (const std::optional<MatrixOp> matrix = matrix_of(s))
-    return rows * columns + matrix_words(*matrix, rows, columns) + (s[kAsyncCopies] != 0 ? 0 : fetched) +
-           kOtherRegisters;
+    return rows * columns + s[kRegisterStages] * matrix_words(*matrix, rows, columns) +
+           (s[kAsyncCopies] != 0 ? 0 : fetched) + kOtherRegisters;
   return (rows * columns + 2 * (rows + columns) + fetched) * words + kOtherRegisters;
 }
 
@@ -183,9 +183,10 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
       axis(kThreadRows, {8, 4, 2, 1, 16}, [&](int64_t r) { return r == 8 || r <= most_rows; }),
       axis(kThreadColumns, {8, 4, 2, 16}, [&](int64_t c) { return c == 8 || c <= most_columns; }),
       axis(kVector, {4, 8, 2}),
-      axis(kStages, {2, 1, 3, 4}, [&](int64_t stages) { return stages <= 2 || copies; }),
+      axis(kStages, {2, 1, 3, 4, 5}, [&](int64_t stages) { return stages <= 2 || copies; }),
       axis(kUnrollK, {8, 4, 2}),
       axis(kAsyncCopies, {0, 1}, [&](int64_t async) { return async == 0 || copies; }),
+      {kRegisterStages, {1, 2}},
   };
   if (matrix) space.axes.emplace_back(kMatrix, std::vector<int64_t>{kNoMatrix, 1 + static_cast<int64_t>(*matrix)});
   add_listed_axes(space, machine);

@@ -29,9 +29,9 @@ std::vector<double> values_of(const Kernel& kernel) {
   return buffers[1];
 }
 
-Kernel pipelined(PlainLoop& plain, int64_t stages) {
+Kernel pipelined(PlainLoop& plain, int64_t stages, int64_t registers = 1) {
   Kernel kernel = plain.kernel();
-  const absl::Status status = pipeline(kernel, {plain.loop, {{PlainLoop::kShared, plain.copied}}, stages});
+  const absl::Status status = pipeline(kernel, {plain.loop, {{PlainLoop::kShared, plain.copied}}, stages, registers});
   EXPECT_TRUE(status.ok()) << status;
   insert_barriers(kernel);
   return kernel;
@@ -98,6 +98,61 @@ TEST(PipelinedLoops, MeanWhatTheyMeant) {
     }
 }
 
+// Loops whose uses are several reads.
+std::vector<PlainLoop> loops_of_groups(int64_t steps) {
+  std::vector<PlainLoop> out;
+  for (PlainLoop plain : loops(steps))
+    for (const auto& [inner, groups] : {std::pair{1, 2}, {1, 4}, {2, 2}, {3, 4}}) {
+      if (plain.own) continue;
+      plain.inner = inner;
+      plain.groups = groups;
+      out.push_back(plain);
+    }
+  return out;
+}
+
+TEST(PipelinedReads, MeanWhatTheyMeant) {
+  for (int64_t steps = 0; steps <= 7; ++steps)
+    for (PlainLoop& plain : loops_of_groups(steps)) {
+      Kernel before = plain.kernel();
+      insert_barriers(before);
+      const std::vector<double> expected = values_of(before);
+      for (int64_t stages = 1; stages <= 5; ++stages) {
+        const Kernel kernel = pipelined(plain, stages, 2);
+        SCOPED_TRACE(cat(stages, " stages, ", steps, " steps\n", print(kernel)));
+        ASSERT_TRUE(verify(kernel).ok()) << verify(kernel);
+        ASSERT_TRUE(check_barriers(kernel).ok()) << check_barriers(kernel);
+        ASSERT_EQ(values_of(kernel), expected);
+        ASSERT_EQ(parse_kernel(print(kernel)).value(), kernel);
+        const Instr* loop = loop_of(kernel.body, plain.loop);
+        if (stages > 1 && std::min(stages, steps) > 1) {
+          ASSERT_EQ(count(loop->body, InstrOp::kBarrier), 1);
+        }
+      }
+    }
+}
+
+TEST(PipelinedReads, NeedAnEvenNumberOfGroups) {
+  const auto refusal = [](int64_t inner, int groups, const std::function<void(std::vector<Instr>&)>& change) {
+    PlainLoop plain;
+    plain.inner = inner;
+    plain.groups = groups;
+    Kernel kernel = plain.kernel();
+    change(kernel.body[1].body);
+    const Kernel before = kernel;
+    const absl::Status status = pipeline(kernel, {plain.loop, {{PlainLoop::kShared, true}}, 3, 2});
+    EXPECT_EQ(kernel == before, !status.ok());
+    return std::string(status.message());
+  };
+  const auto nothing = [](std::vector<Instr>&) {};
+  EXPECT_EQ(refusal(1, 2, nothing), "");
+  EXPECT_THAT(refusal(1, 1, nothing), HasSubstr("two sets"));
+  EXPECT_THAT(refusal(4, 3, nothing), HasSubstr("two sets"));
+  EXPECT_THAT(refusal(4, 2, [](std::vector<Instr>& b) { b[2].trips = {affine(kBlockVar)}; }),
+              HasSubstr("unknown length"));
+  EXPECT_THAT(refusal(1, 2, [](std::vector<Instr>& b) { b.push_back(wait_instr(0)); }), HasSubstr("alternate"));
+}
+
 TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
   for (PlainLoop& plain : loops(6)) {
     if (plain.tail) continue;
@@ -118,11 +173,11 @@ TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
 }
 
 // Kernels with one thing wrong have a hazard, or other values.
-TEST(PipelinedLoops, NeedEveryWaitAndSlot) {
+void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int least) {
   int broken = 0;
-  for (PlainLoop& plain : loops(6)) {
+  for (PlainLoop& plain : plains) {
     for (int64_t stages = 2; stages <= 5; ++stages) {
-      const Kernel whole = pipelined(plain, stages);
+      const Kernel whole = pipelined(plain, stages, registers);
       const std::vector<double> expected = values_of(whole);
       const auto expect_wrong = [&](const Kernel& kernel) {
         ++broken;
@@ -146,14 +201,22 @@ TEST(PipelinedLoops, NeedEveryWaitAndSlot) {
       damage_each(InstrOp::kBarrier, erase);
       damage_each(InstrOp::kCommit, erase);
       for (size_t v = 0; v < whole.vars.size(); ++v) {
-        if (whole.vars[v].name != "slot" && whole.vars[v].name != "next_slot") continue;
+        if (whole.vars[v].mod != stages) continue;
         Kernel kernel = whole;
         ++kernel.vars[v].of[0].base;
         expect_wrong(kernel);
       }
     }
   }
-  EXPECT_GT(broken, 500);
+  EXPECT_GT(broken, least);
+}
+
+TEST(PipelinedLoops, NeedEveryWaitAndSlot) {
+  expect_all_needed(loops(6), 1, 500);
+}
+
+TEST(PipelinedReads, NeedEveryWaitAndSlot) {
+  expect_all_needed(loops_of_groups(6), 2, 1000);
 }
 
 TEST(PipelinedLoops, AreRefusedWhereLoadsCannotRunAhead) {

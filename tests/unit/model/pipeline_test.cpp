@@ -58,5 +58,17 @@ TEST(Pipeline, FewBlocksWantMoreStagesAndManyDoNot) {
   EXPECT_GT(staged(many, 4, 1), 0.5 * 2 * 8192.0 * 8192 * 4096 / flops_per_ns);
 }
 
+// Reads that are carried over from step to step do not wait behind barriers, which counts where few warps hide it.
+TEST(Pipeline, CarriedReadsSaveAWaitInEveryStep) {
+  const Product product(128, 4096, 128, "cuda:sm_80");
+  Schedule schedule = product.space.schedule(product.space.seeds[0]);
+  const auto ns = [&](int64_t sets) {
+    schedule.set(kRegisterStages, sets);
+    return product.ns(schedule);
+  };
+  EXPECT_LT(ns(2), ns(1));
+  EXPECT_GT(ns(2), 0.7 * ns(1));
+}
+
 }  // namespace
 }  // namespace wl

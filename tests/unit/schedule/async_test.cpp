@@ -1,6 +1,7 @@
 // Asynchronous copies to shared memory: where the verifier allows them, and what lowering generates.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "compiler/ir/text.h"
@@ -20,7 +21,7 @@ constexpr const char* kProduct = R"(graph {
   output "y" %2
 })";
 
-Kernel product(int64_t stages, const char* text = kProduct) {
+Kernel product(int64_t stages, const char* text = kProduct, int64_t registers = 1) {
   const Machine machine = testing::machine_with("sim:cuda");
   const Graph graph = parse(text).value();
   const Domain domain = analyze(graph, machine).value();
@@ -31,6 +32,7 @@ Kernel product(int64_t stages, const char* text = kProduct) {
   schedule.set(kStepK, 16);
   schedule.set(kAsyncCopies, 1);
   schedule.set(kStages, stages);
+  schedule.set(kRegisterStages, registers);
   EXPECT_TRUE(space.legal(schedule));
   return lower(graph, domain, schedule, machine).value();
 }
@@ -97,6 +99,27 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
     expect_broken(InstrOp::kBarrier,
                   [](std::vector<Instr>& body, size_t i) { body.erase(body.begin() + static_cast<int64_t>(i)); });
     EXPECT_GT(broken, 5);
+  }
+}
+
+// The first values of a step are read at the end of the step before, behind the one barrier.
+TEST(RegisterStages, LetNoStepBeginWithARead) {
+  for (const int64_t stages : {2, 3, 5}) {
+    const Kernel kernel = product(stages, kProduct, 2);
+    SCOPED_TRACE(print(kernel));
+    const Instr& steps = steps_of(kernel);
+    EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
+    EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 2);
+    EXPECT_EQ(steps.body[0].op, InstrOp::kAsyncLoad);
+    const auto wait = std::find_if(steps.body.begin(), steps.body.end(),
+                                   [](const Instr& instr) { return instr.op == InstrOp::kWait; });
+    ASSERT_NE(wait, steps.body.end());
+    EXPECT_EQ(wait->pending, stages - 2);
+    EXPECT_EQ((wait + 1)->op, InstrOp::kBarrier);
+    EXPECT_EQ((wait + 2)->op, InstrOp::kLoad);
+    const std::vector<int64_t> moved = elements_moved(kernel);
+    EXPECT_EQ(moved[0], 64 * 200);
+    EXPECT_EQ(moved[1], 64 * 200);
   }
 }
 
