@@ -65,11 +65,21 @@ class Pipeliner {
   bool find(std::vector<Instr>& body) {
     for (size_t i = 0; i < body.size(); ++i) {
       if (body[i].op != InstrOp::kLoop) continue;
+      if (find(body[i].body)) return true;
       around_ = &body;
       at_ = i;
-      if (body[i].var == how_.loop || find(body[i].body)) return true;
+      if (body[i].var == how_.loop && uses_rings(body[i].body)) return true;
     }
     return false;
+  }
+
+  // Several loops may have the same variable.
+  bool uses_rings(const std::vector<Instr>& body) const {
+    bool uses = false;
+    each_instr(body, [&](const Instr& instr) {
+      for (const Pipeline::Ring& ring : how_.rings) uses = uses || instr.slice.buffer == ring.buffer;
+    });
+    return uses;
   }
 
   // Whatever comes after the loop, and around again before it, fills a buffer before it reads it.
@@ -92,7 +102,7 @@ class Pipeliner {
     for (const Instr& instr : body) {
       if (instr.op != InstrOp::kLoop) {
         (passed ? after : before).push_back(&instr);
-      } else if (instr.var == how_.loop) {
+      } else if (&instr == &(*around_)[at_]) {
         passed = true;
       } else {
         note_outside(instr.body, passed, before, after);

@@ -35,7 +35,7 @@ struct Pipeline {
     BufferId buffer = -1;  // of shared memory, filled in every iteration
     bool copied = false;   // by asynchronous copies
   };
-  VarId loop = -1;  // whose iterations overlap
+  VarId loop = -1;  // whose iterations overlap; of several loops with this variable the one that uses the buffers
   std::vector<Ring> rings;
   int64_t stages = 1;     // iterations under way at once, at most as many as there are
   int64_t registers = 1;  // sets of tiles for what is read of the buffers: 1, or 2 that take turns

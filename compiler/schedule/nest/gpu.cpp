@@ -50,6 +50,7 @@ absl::StatusOr<Kernel> GpuRows::run() {
   const Affine turns = turns_of_block();
   rows_ahead_ = persistent_ ? schedule_[kPersistent] - 1 : 0;
   if (turns.terms.empty()) rows_ahead_ = std::min(rows_ahead_, turns.base - 1);
+  tiles_ahead_ = schedule_[kTilesAhead];
   std::vector<PhaseCode> phases;
   for (int phase = 0; phase < phases_.count; ++phase) phases.push_back(phase_code(phase, at_.place_of(row_, limits_)));
   emit_turns(turns, std::move(phases));
@@ -125,10 +126,9 @@ Affine GpuRows::turns_of_block() {
   return affine(out_.derived("turns", {affine(kBlockVar, -1, blocks_of_rows_ - 1 + blocks)}, blocks));
 }
 
-// The loop over the rows of a team. What of a row may be copied ahead passes through shared memory first.
+// The loop over the rows of a team.
 void GpuRows::emit_turns(const Affine& turns, std::vector<PhaseCode> phases) {
   if (row_var_ >= 0) out_.open_loop(row_var_, {turns});
-  fill_copied();
   for (PhaseCode& phase : phases) {
     std::vector<PhaseCode> alone;
     alone.push_back(std::move(phase));
@@ -145,10 +145,10 @@ absl::StatusOr<Kernel> GpuRows::finish() {
                     [&](AtomId a) { return domain_.atoms[a].extent == 1 || store.access.moves_along(a); });
   Kernel kernel = out_.finish();
   if (at_.rows() % block_rows_ != 0) guard_stores(kernel, kernel.body, {row_, {0, 0}, at_.rows()}, rows_end_early_);
-  if (!copied_.empty()) {
-    Pipeline rows{row_var_, {}, rows_ahead_ + 1};
-    for (const auto& [access, place] : copied_) rows.rings.push_back({place.buffer, true});
-    WL_RETURN_IF_ERROR(pipeline(kernel, rows));
+  for (const auto& [phase, rings] : copied_) {
+    const bool rows = rows_ahead_ > 0;
+    WL_RETURN_IF_ERROR(
+        pipeline(kernel, {rows ? row_var_ : at_.tile_var(), rings, 1 + (rows ? rows_ahead_ : tiles_ahead_)}));
   }
   if (persistent_) hoist_loads(kernel, row_var_);
   insert_barriers(kernel);
@@ -184,33 +184,25 @@ RowLowering::KeptSlot GpuRows::kept_slot(const PhaseCode&) {
   return {slots, slots > 1 ? affine(kTeamVar) : fixed(0)};
 }
 
+// What is copied ahead passes through shared memory. Each thread brings there what it will load itself, so no barrier
+// is needed.
 std::optional<TileId> GpuRows::load_copied(const Access& access, DType dtype, PhaseCode& code) {
-  if (rows_ahead_ == 0 || !at_.wide(at_.atoms_of(access))) return std::nullopt;
+  const bool in_tiles = tiles_ahead_ > 0 && at_.tile_var() >= 0 && at_.outer_reduced().empty();
+  if ((rows_ahead_ == 0 && !in_tiles) || !at_.wide(at_.atoms_of(access))) return std::nullopt;
   if (!copies_rows(group_, domain_, access, vector_)) return std::nullopt;
   const int teams = out_.kernel().teams;
   const int64_t pitch = (at_.tile() + 63) / 64 * 64;
+  std::vector<Pipeline::Ring>& rings = copied_[in_tiles ? code.phase : 0];
   Slice slice;
-  slice.buffer = out_.shared(cat("ahead", copied_.size()), dtype, {1, teams, pitch});
+  slice.buffer = out_.shared(cat("ahead", copied_.size(), "_", rings.size()), dtype, {1, teams, pitch});
   if (teams > 1) slice.offset.add(kTeamVar, pitch);
   slice.strides = {0, 1};
-  copied_.emplace_back(access, slice);
-  const TileId tile = make_tile(dtype, true);
+  rings.push_back({slice.buffer, true});
+  const TileId copied = make_tile(dtype, true), tile = make_tile(dtype, true);
+  code.inner.push_back(load_instr(copied, at_.slice_of(out_.input_buffer(access.input), access, code.place, true)));
+  code.inner.push_back(store_instr(copied, slice, false));
   code.inner.push_back(load_instr(tile, std::move(slice)));
   return tile;
-}
-
-// Each thread brings to shared memory what it will load from there, so no barrier is needed.
-void GpuRows::fill_copied() {
-  const RowPlace place = at_.place_of(row_);
-  const std::vector<std::vector<Affine>> bound = std::exchange(bound_, at_.bound_at(place));
-  for (const auto& [access, to] : copied_) {
-    const TileId tile = make_tile(out_.kernel().buffers[to.buffer].dtype, true);
-    Instr load = load_instr(tile, at_.slice_of(out_.input_buffer(access.input), access, place, true));
-    if (at_.rows() % block_rows_ != 0) load.guards.push_back({row_, {0, 0}, at_.rows()});
-    out_.push(std::move(load));
-    out_.push(store_instr(tile, to, false));
-  }
-  bound_ = bound;
 }
 
 }  // namespace wl

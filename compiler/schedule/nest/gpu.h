@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/kernel/pipeline/pipeline.h"
 #include "compiler/schedule/nest/lowering.h"
 
 namespace wl {
@@ -44,7 +45,6 @@ class GpuRows : public RowLowering {
   absl::Status store_row();
   void share_rows();
   void find_row();
-  void fill_copied();
   Affine turns_of_block();
   void emit_turns(const Affine& turns, std::vector<PhaseCode> phases);
   absl::StatusOr<Kernel> finish();
@@ -68,8 +68,10 @@ class GpuRows : public RowLowering {
   // Persistent blocks. row_var_ counts the rows of a team; -1: it has one.
   bool persistent_ = false;
   VarId row_var_ = -1;
-  int64_t rows_ahead_ = 0;                        // rows that are copied to shared memory while one is computed
-  std::vector<std::pair<Access, Slice>> copied_;  // what passes through shared memory, and its place there
+  int64_t rows_ahead_ = 0;  // rows that are copied to shared memory while one is computed
+  // A row that is walked in tiles: how many of these are copied ahead.
+  int64_t tiles_ahead_ = 0;
+  std::map<int, std::vector<Pipeline::Ring>> copied_;  // what is copied ahead, by phase; of rows all at 0
 };
 
 }  // namespace wl

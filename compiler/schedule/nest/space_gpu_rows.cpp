@@ -18,12 +18,13 @@ constexpr int64_t kResidentElements = 128;
 struct GpuRowReduction {
   GpuRowReduction(const Graph& group, const Domain& domain, const Machine& machine);
 
-  int64_t row = 1;               // elements along the vector atom
-  int64_t whole = 1;             // elements of all reduced loops
-  int64_t rows = 1;              // results
-  int64_t longest = 1;           // extent of the outermost loop around the row
-  bool plain = false;            // one loop along the row, no loops around it
-  bool several = false;          // phases
+  int64_t row = 1;       // elements along the vector atom
+  int64_t whole = 1;     // elements of all reduced loops
+  int64_t rows = 1;      // results
+  int64_t longest = 1;   // extent of the outermost loop around the row
+  bool plain = false;    // one loop along the row, no loops around it
+  bool several = false;  // phases
+  int phases = 1;
   bool online = false;           // sums of exponentials can be taken in the walk that finds the maximum
   int64_t vector = 1, team = 1;  // of the first schedule: elements of a thread, threads of a team
 };
@@ -47,7 +48,7 @@ GpuRowReduction::GpuRowReduction(const Graph& group, const Domain& domain, const
       plain(domain.reduced.size() == 1),
       vector(std::min(aligned_vector(group, domain), power_of_two_from(row))),
       team(threads_for(row, machine)) {
-  const int phases = row_phases(group, domain).count;
+  phases = row_phases(group, domain).count;
   several = phases > 1;
   online = plain && row_phases(group, domain, true).count < phases;
   for (AtomId atom : domain.reduced)
@@ -70,6 +71,8 @@ void add_row_axes(Space& space, const Graph& group, const Domain& domain, const 
   space.axes.push_back(stream_loads_axis(group, domain));
   add_listed_axes(space, machine);
   space.axes.push_back(persistent_axis(group, domain, machine, of.plain));
+  if (of.plain && (machine.target->gpu.features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0)
+    space.axes.push_back(axis(kTilesAhead, {0, 1, 2, 4}));
   add_parts(space, domain, machine, of.rows, most_blocks(machine));
   add_last(space, group, domain, of.rows);
   add_cluster(space, machine);
@@ -85,6 +88,8 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (!fits_block(s, machine, row) || !may_share_reduction(s, of.longest)) return false;
     if (!may_persist(domain, s, machine, row, copied)) return false;
     if (s[kPersistent] > 1 && s[kRowStorage] != kRowInRegisters) return false;
+    const int64_t ahead = s[kTilesAhead], tile = s[kTileVectors] * lanes;
+    if (ahead > 0 && (s[kRowStorage] == kRowInRegisters || s[kStreamLoads] != 0)) return false;
     const bool cluster = s[kCluster] != 0;
     if (!may_join(s)) return false;
     const bool reads_once = s[kRowStorage] == kRowInRegisters && (parts == 1 || cluster);
@@ -101,9 +106,13 @@ std::function<bool(const Schedule&)> legal_rows(const Graph& group, const Domain
     if (s[kRowStorage] == kRowInRegisters)
       return s[kTileVectors] == 1 && (own + lanes - 1) / lanes * s[kVector] <= kResidentElements;
     const int64_t at_once = s[kTeamsShareReduction] ? 1 : s[kTeams];  // rows of a block
+    // Every phase has slots of its own.
+    const int64_t slots = ahead == 0 ? 0 : of.phases * (ahead + 1) * s[kTeams] * ((tile + 63) / 64 * 64) * copied;
+    if (ahead > 0 && own <= tile) return false;
     // A row's buffer is a multiple of 64 elements long, and there are seldom more than four values of four bytes.
     const int64_t buffer = ((along ? of.whole / std::max<int64_t>(1, row) * own : of.whole) + 63) / 64 * 64;
-    if (s[kRowStorage] == kRowInShared && buffer * at_once * 16 > machine.target->gpu.block_shared) return false;
+    const int64_t kept = s[kRowStorage] == kRowInShared ? buffer * at_once * 16 : 0;
+    if (kept + slots + (ahead > 0 ? 1024 : 0) > machine.target->gpu.block_shared) return false;
     return s[kTileVectors] == 1 || s[kTileVectors] * lanes <= row;
   };
 }
@@ -166,6 +175,7 @@ void add_team_row_seeds(Space& space, const GpuRowReduction& of) {
             space, {{kOnline, 1}, {kRowStorage, kRowRecomputed}, {kTeam, threads}, {kTeams, 1}, {kVector, of.vector}}));
     for (int64_t threads : {int64_t{256}, int64_t{512}, of.team})
       for (int64_t tile : {4, 2, 1}) seed(storage, threads, tile);
+    if (axis_of(space.axes, kTilesAhead) != nullptr) seed(storage, 256, 2, {{kTilesAhead, 2}});
   }
 }
 

@@ -195,6 +195,48 @@ TEST(RowsAhead, AreCopiedOnceAndNeedNoBarrier) {
   }
 }
 
+// Rows that are walked in tiles: every phase copies tiles ahead of the one that it computes, by threads that read them
+// themselves, and reads nothing twice.
+TEST(TilesAhead, AreCopiedOnceInEveryPhaseAndNeedNoBarrier) {
+  constexpr const char* kLong = R"(graph {
+  %0 = input "x" : f32[6,4100] normal(0,1)
+  %1 = mul %0 %0 : f32[6,4100]
+  %2 = reduce_sum %1 axes=[1] : f32[6]
+  %3 = rsqrt %2 : f32[6]
+  %4 = broadcast %3 dims=[0] : f32[6,4100]
+  %5 = mul %0 %4 : f32[6,4100]
+  output "y" %5
+})";
+  const auto with = [&](int64_t ahead) {
+    return lowered(kLong, {{kRowStorage, kRowRecomputed},
+                           {kTeam, 128},
+                           {kTeams, 1},
+                           {kVector, 4},
+                           {kTileVectors, 2},
+                           {kStreamLoads, 0},
+                           {kTilesAhead, ahead}})
+        .kernel;
+  };
+  const Kernel plain = with(0);
+  for (const int64_t ahead : {1, 2, 4}) {
+    const Kernel kernel = with(ahead);
+    SCOPED_TRACE(print(kernel));
+    int copies = 0, waits = 0;
+    each(kernel.body, [&](const Instr& instr) {
+      if (instr.op != InstrOp::kLoop) return;
+      for (const Instr& inner : instr.body) {
+        copies += inner.op == InstrOp::kAsyncLoad ? 1 : 0;
+        waits += inner.op == InstrOp::kWait && inner.pending == ahead ? 1 : 0;
+      }
+    });
+    EXPECT_EQ(copies, 2);  // one for each of both phases
+    EXPECT_EQ(waits, 2);
+    EXPECT_EQ(barriers(kernel.body), barriers(plain.body));
+    for (BufferId global : {0, 1}) EXPECT_EQ(elements_moved(kernel)[global], elements_moved(plain)[global]);
+    EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
+  }
+}
+
 TEST(StreamingLoads, OfAnythingElseAreRefused) {
   Kernel kernel = lowered(kNorm, {{kStreamLoads, 1}}).kernel;
   for (KernelBuffer& buffer : kernel.buffers) buffer.output = true;
