@@ -71,7 +71,7 @@ void add_row_axes(Space& space, const Graph& group, const Domain& domain, const 
   space.axes.push_back(stream_loads_axis(group, domain));
   add_listed_axes(space, machine);
   space.axes.push_back(persistent_axis(group, domain, machine, of.plain));
-  if (of.plain && (machine.target->gpu.features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0)
+  if (of.plain && (machine.target->features & kAsyncCopy) != 0 && copied_bytes(group, domain) > 0)
     space.axes.push_back(axis(kTilesAhead, {0, 1, 2, 4}));
   add_parts(space, domain, machine, of.rows, most_blocks(machine));
   add_last(space, group, domain, of.rows);
