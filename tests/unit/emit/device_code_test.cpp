@@ -257,14 +257,17 @@ TEST_P(DeviceCodeOfMoves, OfAsynchronousCopiesIsWideAndSpillsNothing) {
   Schedule schedule = space.schedule(space.seeds[0]);
   schedule.set(kAsyncCopies, 1);
   schedule.set(kMinBlocks, 1);
-  for (const int64_t stages : {2, 3, 4}) {
+  using Stages = std::pair<int64_t, int64_t>;  // in shared memory, in registers
+  for (const auto& [stages, registers] : {Stages{2, 1}, {3, 1}, {4, 1}, {3, 2}, {5, 2}}) {
     schedule.set(kStages, stages);
+    schedule.set(kRegisterStages, registers);
     ASSERT_TRUE(space.legal(schedule));
     Source source = emit(lower(graph, domain, schedule, machine).value(), machine).value();
     EXPECT_EQ(source.load_bytes, 16);
     const auto code = compile_one(source, folder_);
     ASSERT_TRUE(code.ok()) << code.status();
-    std::printf("%d stages: %s\n", static_cast<int>(stages), code_text(*code).c_str());
+    std::printf("%d stages, %d in registers: %s\n", static_cast<int>(stages), static_cast<int>(registers),
+                code_text(*code).c_str());
     EXPECT_EQ(code->spill_bytes, 0);
     EXPECT_EQ(code->widest_load, 16);
     if (machine.target->family != "cuda") continue;
