@@ -24,6 +24,13 @@ bool broadcasts_into(const Tile& a, const Tile& b) {
   return true;
 }
 
+// Whether the tile has a bound that loops over its elements have to look at, as code without loops cannot.
+bool is_bounded_outside(const Tile& tile) {
+  for (size_t axis = 0; axis < tile.bound.size(); ++axis)
+    if (static_cast<int>(axis) != tile.layout.vector_axis() && !tile.bound[axis].empty()) return true;
+  return false;
+}
+
 const std::vector<Affine>* ring_slot(const Kernel& kernel, const Affine& offset, int64_t* mod, int64_t* coefficient) {
   for (const auto& [var, c] : offset.terms) {
     const Var& v = kernel.vars[var];
@@ -116,6 +123,7 @@ Stretch next_stretch(const Kernel& kernel, std::span<const Instr> body, size_t b
     TileId joint = out.space;
     if (!same_space(mine, space)) {
       if (repeats_of(mine) > kMaxUnrolled || repeats_of(space) > kMaxUnrolled) break;
+      if (is_bounded_outside(mine) || is_bounded_outside(space)) break;
       if (broadcasts_into(mine, space)) {
         joint = out.space;
       } else if (broadcasts_into(space, mine)) {

@@ -43,20 +43,21 @@ Affine TileExpr::index_of(int64_t offset, const std::vector<int64_t>& strides) c
 
 // The sum of a scalar and of stride * coordinate for each axis that the value moves along.
 int TileExpr::affine_expr(const Access& value, DType dtype, Instr& map) {
-  const auto iota = [&](TileId result, int axis, Affine from) {
+  const auto iota = [&](TileId result, int axis, Affine from, size_t at) {
     Instr instr;
     instr.op = InstrOp::kIota;
     instr.result = result;
     instr.axis = axis;
     instr.slice.offset = std::move(from);
-    code.push_back(std::move(instr));
+    code.insert(code.begin() + static_cast<int64_t>(at), std::move(instr));
     return push_arg(map, result, dtype);
   };
-  int total = iota(shaped(dtype, false, false), 0, index_of(value.offset, value.strides));
+  // A scalar among the others would end the loop that they share.
+  int total = iota(shaped(dtype, false, false), 0, index_of(value.offset, value.strides), 0);
   for (int axis : {0, 1}) {
     const AtomId atom = axis == 0 ? axis0 : axis1;
     if (atom < 0 || value.strides[atom] == 0) continue;
-    int term = iota(tile(dtype), axis, fixed(0));
+    int term = iota(tile(dtype), axis, fixed(0), code.size());
     if (value.strides[atom] != 1) {
       const int stride = push_constant(map, static_cast<double>(value.strides[atom]), dtype);
       term = push_op(map, Op::mul, dtype, {term, stride});

@@ -155,6 +155,27 @@ TEST(Compiled, RandomProductsOfNarrowElementsMeanTheirGraphs) {
                         testing::random_narrow_product);
 }
 
+// More vectors are packed, with work on their places, than code without loops has room for.
+TEST(Compiled, PackedOperandsWithPlacesAreOfAnyDepth) {
+  CompiledChecks checks("compiled_places");
+  Tally tally;
+  const Graph group = parse(R"(graph {
+  %0 = input "a" : f32[24,1200] normal(0,1)
+  %1 = input "b" : f32[1200,40] normal(0,1)
+  %2 = iota axis=[1] : i32[24,1200]
+  %3 = iota axis=[0] : i32[24,1200]
+  %4 = add %2 %3 : i32[24,1200]
+  %5 = cast %4 : f32[24,1200]
+  %6 = mul %0 %5 : f32[24,1200]
+  %7 = contract %6 %1 "mk,kn->mn" : f32[24,40]
+  output "y" %7
+})")
+                          .value();
+  add_group(checks, group, testing::runnable_targets(), 1, tally, 1);
+  EXPECT_EQ(tally.unimplemented, 0);
+  expect_right(checks);
+}
+
 class CompiledFuzz : public testing::Sharded {};
 INSTANTIATE_TEST_SUITE_P(Shards, CompiledFuzz, ::testing::Range(0, testing::kShards));
 
