@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/plan/masks.h"
 #include "compiler/plan/reads.h"
 
 namespace wl {
@@ -9,6 +10,9 @@ namespace {
 
 constexpr int kCheapPrologue = 2;  // kCheapWork for an operand of a contraction, whose elements are read more than once
 constexpr int64_t kLongReduction = 1 << 16;
+constexpr int kMaskPrologue = 3 * kCheapWork;  // what conditions on places and a select take
+constexpr double kMasked = 0.75;               // so few of a contraction's products count that masks pay for packing
+constexpr int64_t kMaskedTile = 16;            // rows, and columns, that a mask may leave of a loop it cuts
 
 // Whether an operand of the contraction is made of narrower elements along the depth, as a weight that is converted or
 // dequantised is. Storing it would move more bytes than computing it again reads.
@@ -23,14 +27,25 @@ bool is_widened(const Graph& group, const Domain& domain, int position) {
   return widened;
 }
 
+// Whether masks of the factors leave so many products out that they are worth a packed operand, and loops of their own
+// that would otherwise be one with the batch's.
+bool is_masked(const Graph& group, const Domain& domain, int prologue) {
+  if (prologue > kMaskPrologue) return false;
+  const auto is_tile = [&](const std::vector<AtomId>& role) {
+    return !role.empty() && domain.atoms[role.back()].extent >= kMaskedTile;
+  };
+  if (!is_tile(domain.m) || !is_tile(domain.n)) return false;
+  Region region = counted_products(group, domain);
+  std::erase_if(region, [&](const Condition& condition) {
+    return std::ranges::none_of(domain.reduced, [&](AtomId atom) { return condition.strides[atom] != 0; });
+  });
+  return share_of(region, domain) <= kMasked;
+}
+
 }  // namespace
 
 bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine, size_t contract_atoms) {
   if (domain.cls == LoopClass::kContract) {
-    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue would split the tiles
-    // The rows' operand is read in place. Work on it would need a packed copy, which costs about as much as 200
-    // columns.
-    if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     std::vector<char> before(group.nodes.size(), 0);
     before[domain.contract] = 1;
     int prologue = 0, along_depth = 0;  // that of values which move along the depth
@@ -43,6 +58,11 @@ bool worthwhile(const Graph& group, const Domain& domain, const Machine& machine
       if (std::ranges::any_of(domain.varies[id], [&](AtomId atom) { return holds(domain.reduced, atom); }))
         along_depth += cost;
     }
+    if (is_masked(group, domain, prologue)) return true;
+    if (domain.atoms.size() > contract_atoms) return false;  // the epilogue would split the tiles
+    // The rows' operand is read in place. Work on it would need a packed copy, which costs about as much as 200
+    // columns.
+    if (domain.operands[domain.contract][domain.swapped ? 1 : 0].source >= 0) return false;
     return prologue <= kCheapPrologue ||
            (along_depth <= kCheapWork && is_widened(group, domain, domain.right_operand()));
   }

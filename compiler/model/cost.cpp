@@ -7,6 +7,7 @@
 #include "compiler/model/roofline.h"
 #include "compiler/plan/flat.h"
 #include "compiler/plan/group.h"
+#include "compiler/plan/masks.h"
 #include "compiler/plan/pack.h"
 #include "compiler/plan/phases.h"
 #include "compiler/plan/stitch.h"
@@ -28,7 +29,11 @@ double ceil_to(double n, double unit) {
 class Price {
  public:
   Price(const Graph& group, const Domain& domain, const Machine& machine, const Rates& rates)
-      : group_(group), domain_(domain), machine_(machine), rates_(rates) {}
+      : group_(group),
+        domain_(domain),
+        machine_(machine),
+        rates_(rates),
+        counted_(share_of(counted_products(group, domain), domain)) {}
 
   Cost run() {
     Cost cost;
@@ -42,7 +47,7 @@ class Price {
     for (const Output& output : group_.outputs) move(static_cast<double>(group_.bytes(output.node)));
     least_work();
     const double peak_ns = (least_slots_ / rates_.slots_per_ns + flops_ns(1)) / kBeyondPeak;
-    cost.bound = rates_.alone_us + std::max(best_memory_ns, peak_ns) / 1000;
+    cost.bound = rates_.alone_us + counted_ * std::max(best_memory_ns, peak_ns) / 1000;
 
     if (domain_.cls == LoopClass::kContract) {
       contraction();
@@ -227,7 +232,7 @@ class Price {
       const double packed = static_cast<double>(extent(domain_.n)) * depth * batch;
       if (rows > kUnpackedRows) slots_ += packed * 4 * kLoad;
     }
-    contract_ns_ = flops_ns(std::max(share, 0.01));
+    contract_ns_ = counted_ * flops_ns(std::max(share, 0.01));
     std::vector<char> before(group_.nodes.size(), 0);
     before[domain_.contract] = 1;
     for (NodeId id = domain_.contract; id >= 0; --id)
@@ -261,6 +266,7 @@ class Price {
   const Domain& domain_;
   const Machine& machine_;
   const Rates& rates_;
+  const double counted_;  // share of the contraction's products that kernels do not leave out
   double slots_ = 0, least_slots_ = 0, contract_ns_ = 0, again_ns_ = 0;
   double contract_fill_ = 1;  // share of the GPU's units that a contraction's blocks keep busy
 };

@@ -15,8 +15,9 @@ constexpr int64_t kPage = 4096;
 constexpr int kLaunchLoop = 0;  // the loop that repeats the launch
 // Prefetchers follow rows that are at most so many bytes apart, as in a panel of four lines: they are one run.
 constexpr int64_t kFollowed = 4 * kLineBytes;
-// A mean is taken over at most this many combinations of iterations; if there are more, all loops are at their first.
-constexpr int64_t kMostTurns = 4096;
+// A mean is taken over at most this many combinations of iterations; if there are more, over so many, of some of the
+// iterations of the longest loops, which are evenly spread.
+constexpr int64_t kMostTurns = 4096, kSampledTurns = 512;
 // Two references are taken to touch the same data if the smaller count of elements is at least this share of the
 // larger.
 constexpr double kAlike = 0.75;
@@ -25,6 +26,12 @@ double elements_of(const KernelBuffer& buffer) {
   double n = 1;
   for (int64_t extent : buffer.shape) n *= static_cast<double>(extent);
   return n;
+}
+
+int64_t product_of(const std::vector<int64_t>& numbers) {
+  double product = 1;
+  for (int64_t number : numbers) product *= static_cast<double>(number);
+  return product > 1e15 ? int64_t{1} << 50 : static_cast<int64_t>(product);
 }
 
 }  // namespace
@@ -183,17 +190,22 @@ std::vector<int> Reuse::turning(const std::vector<Affine>& of, int loop) const {
 template <typename F>
 double Reuse::mean(const std::vector<Affine>& of, int loop, F f) const {
   const std::vector<int> loops = turning(of, loop);
-  int64_t combinations = 1;
-  for (int t : loops) combinations *= loops_[t].most;
-  if (combinations > kMostTurns) combinations = 1;
+  std::vector<int64_t> points;
+  for (int t : loops) points.push_back(loops_[t].most);
+  for (const bool all = product_of(points) <= kMostTurns; !all && product_of(points) > kSampledTurns;) {
+    int64_t& longest = *std::max_element(points.begin(), points.end());
+    longest = (longest + 1) / 2;
+  }
+  const int64_t combinations = product_of(points);
   std::vector<int64_t> at(loops_.size(), 0);
   double sum = 0;
   int64_t count = 0;
   for (int64_t flat = 0; flat < combinations; ++flat) {
     int64_t rest = flat;
-    for (int t : loops) {
-      at[t] = rest % loops_[t].most;
-      rest /= loops_[t].most;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      const int64_t turn = rest % points[i], most = loops_[loops[i]].most;
+      at[loops[i]] = points[i] == most ? turn : (2 * turn + 1) * most / (2 * points[i]);
+      rest /= points[i];
     }
     // Some loops turn less often in some turns of the loops around them.
     const bool happens = std::all_of(loops.begin(), loops.end(), [&](int t) {

@@ -3,14 +3,22 @@
 #include <algorithm>
 
 #include "compiler/plan/group.h"
+#include "compiler/plan/masks.h"
 
 namespace wl {
 namespace {
 
-// Whether kernels may leave out inputs, or parts of what an op computes.
+// Whether kernels may leave out inputs, or parts of what an op computes. From places follows which products count.
 bool may_skip(const Node& node) {
   return node.op == Op::slice || node.op == Op::pad || node.op == Op::window || node.op == Op::take_along ||
-         node.op == Op::select;
+         node.op == Op::select || node.op == Op::iota;
+}
+
+// The share of a group's contraction that kernels compute, where it is known from places.
+double counted_share(const Graph& group, const Machine& machine) {
+  if (std::ranges::none_of(group.nodes, [](const Node& node) { return node.op == Op::iota; })) return 1;
+  const absl::StatusOr<Domain> domain = analyze(group, machine);
+  return domain.ok() ? share_of(counted_products(group, *domain), *domain) : 1;
 }
 
 }  // namespace
@@ -55,11 +63,13 @@ Roofline roofline(const Graph& group, const Machine& machine) {
   // The nominal copy rate is of one thread and counts bytes read and written.
   bound.memory_ns = cached ? bytes / (target.l2_bytes_per_ns * threads) : bytes / (target.copy_bytes_per_ns * threads);
   double slots = 0;  // issue slots of all elements; a slot is two of the nominal operations
+  const double counted = counted_share(group, machine);
   for (const Node& node : group.nodes) {
     const OpClass cls = class_of(node.op);
     if (cls == OpClass::kElementwise || cls == OpClass::kGather)
       slots += static_cast<double>(elements(node.shape)) * info(node.op).cost;
-    if (cls == OpClass::kContract) slots += contraction_flops(group, node) / 2 / multiply_adds(group, node, machine);
+    if (cls == OpClass::kContract)
+      slots += counted * contraction_flops(group, node) / 2 / multiply_adds(group, node, machine);
     if (cls == OpClass::kReduce) slots += static_cast<double>(elements(group.nodes[node.operands[0]].shape));
   }
   bound.compute_ns = 2 * slots / (target.arithmetic.flops_per_ns * threads);

@@ -128,6 +128,20 @@ inline const std::vector<Golden> kProducts = {
   %5 = add %3 %4 : bf16[40,24]
   output "y" %5
 })"},
+    {"triangular_product",  // products with what is above the diagonal are left out
+     "cpu:avx512",
+     {},
+     R"(graph {
+  %0 = input "a" : f32[64,64] normal(0,1)
+  %1 = input "b" : f32[64,80] normal(0,1)
+  %2 = iota axis=[0] : i64[64,64]
+  %3 = iota axis=[1] : i64[64,64]
+  %4 = ge %2 %3 : b1[64,64]
+  %5 = constant 0 : f32[64,64]
+  %6 = select %4 %0 %5 : f32[64,64]
+  %7 = contract %6 %1 "mk,kn->mn" : f32[64,80]
+  output "y" %7
+})"},
     {"batched_q_kt",
      "cpu:generic",
      {},

@@ -82,6 +82,7 @@ absl::Status CpuContract::prepare() {
   if (turned_ && columns_total_ % nr_ != 0 && !splits_whole_row())
     return invalid("turn_tiles with several blocks of ", columns_total_, " columns, which do not fill their tiles");
   prepare_depth();
+  prepare_counted();
   prepare_operands();
   if (tiles_ && !b_.packed && columns_total_ % nr_ != 0)
     return invalid("tiles of ", nr_, " columns, which do not divide ", columns_total_);

@@ -22,6 +22,9 @@
 // With turn_tiles the window is on the rows' side: a tile is neighbours of one row of the image by vectors of what the
 // other operand is contiguous along, so no lane is empty whatever the width of the image. It goes through scratch and
 // is transposed in registers, a vector of columns at a time, before the work after the contraction.
+//
+// Where conditions on places say which products count (compiler/plan/masks.h), a tile's loop over k, and the packing of
+// an operand, begin with the first product that counts and end behind the last one.
 #pragma once
 
 #include <functional>
@@ -32,7 +35,9 @@
 
 #include "compiler/plan/flat.h"
 #include "compiler/plan/image.h"
+#include "compiler/plan/masks.h"
 #include "compiler/schedule/contract/contract.h"
+#include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/contract/dot.h"
 #include "compiler/schedule/contract/tiles.h"
 #include "compiler/schedule/space.h"
@@ -70,6 +75,7 @@ class CpuContract {
   void place_block();
   void prepare_columns();
   void prepare_depth();
+  void prepare_counted();
   void emit_columns();
   void pack_image(const Place& place, int64_t k_extent);
   void prepare_image();
@@ -101,6 +107,11 @@ class CpuContract {
   void multiply_tiles(const RowTile& row_tile, const Panels& panels, const Place& place, int64_t k_extent,
                       TileId accumulator);
   Layout tile_layout(int64_t height, int64_t width) const;
+  // Loops over k of a tile of so many rows and columns at a place, over the products of a region that count.
+  bool has_masks(const Region& region, size_t k) const;
+  Turns turns_that_count(const Region& region, size_t k, const Place& place, int64_t rows, int64_t columns,
+                         int64_t k_extent);
+  Turns packed_turns(const Place& place, AtomId along, int64_t width, int64_t k_extent);
   // A row of a panel of the right operand, at a place with these turns of the loops over k.
   TileId read_right(const RowTile& row_tile, const Panels& panels, const Place& at, const std::vector<Affine>& turns,
                     bool last);
@@ -179,6 +190,7 @@ class CpuContract {
   std::optional<FlatColumns> flat_;
   std::optional<Guard> zeros_;  // with skip_padding
   const Domain& domain_;        // columns are pixels when there is flat_; whole_ otherwise
+  Region counted_;              // products that count
   const Schedule& schedule_;
   const Machine& machine_;
   KernelBuilder out_;

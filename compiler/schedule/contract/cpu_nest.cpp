@@ -196,6 +196,12 @@ void CpuContract::pack(const Side& side, const Domain& domain, const Place& plac
     stride *= extent(i);
   }
   const int64_t depth = k_atoms_.empty() ? 1 : extent(k_atoms_.size() - 1);
+  if (const Turns counted = packed_turns(place, along, width, k_extent); !counted.trips.empty()) {
+    at[last] = sum(at[last], counted.first);
+    offset = sum(offset, counted.first, pitch);
+    bound.resize(2);
+    bound[0] = counted.trips;
+  }
   TileExpr expr{group_, domain, out_, at, last, along, depth, width, lanes, std::move(bound), true, {}, nullptr, {}};
   store_packed(side, std::move(expr), std::move(offset), pitch);
   for (size_t i = 0; i + 1 < k_atoms_.size(); ++i) out_.close_loop();
@@ -244,21 +250,22 @@ void CpuContract::emit_k_loop(const RowTile& row_tile, const Panels& panels, con
                               bool last, TileId accumulator) {
   const Rows& rows = row_tile.rows;
   Place at = place;
-  const auto extent = [&](size_t i) { return i == 0 ? turns_of(0, k_extent) : turns_of(i); };
   std::vector<Affine> turns(k_atoms_.size());
-  const auto open = [&](size_t i, bool taps) {
-    turns[i] = affine(k_vars_[i]);
-    if (taps)
+  const auto has_taps = [&](size_t i) { return zeros_ && k_atoms_[i] == image_->height.tap; };
+  const auto open = [&](size_t i) {
+    if (has_taps(i)) {
       turns[i] = open_taps(k_vars_[i], place);
-    else
-      out_.open_loop(k_vars_[i], {fixed(extent(i))});
+    } else {
+      Turns counted = turns_that_count(counted_, i, place, rows.height, panels.width, k_extent);
+      out_.open_loop(k_vars_[i], std::move(counted.trips));
+      turns[i] = sum(std::move(counted.first), affine(k_vars_[i]));
+    }
     at[k_atoms_[i]] = sum(at[k_atoms_[i]], turns[i], step_of(i));
   };
   // A loop whose turns vary is outside of the others, which compilers unroll.
-  const auto varies = [&](size_t i) { return zeros_ && k_atoms_[i] == image_->height.tap; };
-  for (const bool taps : {true, false})
+  for (const bool varies : {true, false})
     for (size_t i = 0; i < k_atoms_.size(); ++i)
-      if (varies(i) == taps) open(i, taps);
+      if ((has_taps(i) || has_masks(counted_, i)) == varies) open(i);
   const TileId a = out_.tile(read_dtype(a_), {rows.height, 1}, -1, 1);
   Slice from;
   if (image_ && rows_are_pixels()) {

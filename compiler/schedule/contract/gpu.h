@@ -7,12 +7,16 @@
 // With a matrix instruction the accumulators are its fragments of sums, repeated over the registers of a wave and over
 // waves. Shared memory holds narrow elements, innermost what the operand is read along. What K and the operands leave
 // of a step is filled up with zeros.
+//
+// Where conditions on places say which products count (compiler/plan/masks.h), a block takes the steps from the first
+// that counts for its tile to the last.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "compiler/schedule/contract/counted.h"
 #include "compiler/schedule/space.h"
 #include "compiler/schedule/tile_expr.h"
 
@@ -69,6 +73,7 @@ class GpuContract {
   void compute(int64_t depth);
   void multiply_matrices(int64_t depth);
 
+  Turns steps_that_count(int64_t total);
   void emit_whole_steps();
   void emit_tail();
   void emit_epilogue();

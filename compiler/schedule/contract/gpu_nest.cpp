@@ -1,5 +1,6 @@
 // The loop over K of a contraction on GPUs: loads, stores to shared memory, outer products; and the epilogue.
 #include <algorithm>
+#include <utility>
 
 #include "compiler/schedule/contract/gpu.h"
 
@@ -134,14 +135,27 @@ void GpuContract::compute(int64_t depth) {
   if (var >= 0) out_.close_loop();
 }
 
+// Those of all whole steps along K that count for some element of the block's tile.
+Turns GpuContract::steps_that_count(int64_t total) {
+  const Region region = outer_ == 1 && k_atom_ >= 0 ? counted_products(group_, domain_) : Region();
+  TileBox box{block_, std::vector<int64_t>(domain_.atoms.size(), 0)};
+  for (const Side* side : {&rows_, &columns_})
+    if (side->atom >= 0) box.more[side->atom] = side->tile - 1;
+  if (region.empty()) return {fixed(0), {fixed(total)}};
+  return turns_within(region, domain_, box, k_atom_, step_, total, out_);
+}
+
 void GpuContract::emit_whole_steps() {
   const int64_t total = outer_ * whole_;
   if (total == 0) return;
+  Affine now;
   if (total > 1) {
+    Turns steps = steps_that_count(total);
     steps_ = out_.loop_var("step");
-    out_.open_loop(steps_, {fixed(total)});
+    out_.open_loop(steps_, std::move(steps.trips));
+    now = sum(std::move(steps.first), affine(steps_));
   }
-  fill(k_place(steps_ < 0 ? fixed(0) : affine(steps_), whole_, 0), false);
+  fill(k_place(now, whole_, 0), false);
   compute(step_);
   if (steps_ >= 0) out_.close_loop();
 }

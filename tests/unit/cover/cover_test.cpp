@@ -168,6 +168,21 @@ TEST(Cover, WorkThatWidensAWeightIsRepeated) {
   }
 }
 
+// A triangular factor is not stored first: the product leaves half of it out. A mask that removes little is.
+TEST(Cover, MasksThatLeaveOutProductsAreInTheirKernel) {
+  for (const int64_t above : {0, 90}) {
+    Builder b;
+    const Shape shape = {3, 96, 96};
+    const NodeId apart = b.sub(b.iota(DType::i64, shape, 2), b.iota(DType::i64, shape, 1));
+    const NodeId inside = b.elementwise(Op::le, {apart, b.constant_like(static_cast<double>(above), apart)});
+    const NodeId x = b.input("x", DType::f32, shape);
+    const NodeId masked = b.elementwise(Op::select, {inside, x, b.constant_like(0, x)});
+    b.output("y", b.contract(masked, b.input("w", DType::f32, {96, 64}), "bmk,kn->bmn"));
+    const Graph graph = b.finish().value();
+    for (const Graph& form : {graph, *simplify(graph)}) EXPECT_EQ(greedy(form).groups.size(), above == 0 ? 1u : 2u);
+  }
+}
+
 TEST(Cover, PathsThatRejoinDoNotMakeACycle) {
   // x -> a -> column sum -> b(a, sum): the sum cannot be in a kernel with rows of a and b.
   const Graph graph = graph_of(R"(graph {

@@ -17,6 +17,7 @@
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/dot_products.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/masked_products.h"
 #include "tests/unit/schedule/narrow_products.h"
 
 namespace wl {
@@ -130,17 +131,17 @@ TEST(Compiled, TurnedTilesOfAnyHeightMeanTheirGraph) {
   expect_right(checks);
 }
 
-// So many random products, two schedules of each on every target that runs here.
+// So many random products, with drawn schedules of each as in add_group, on every target.
 void expect_right_products(const std::string& folder, uint64_t first, int64_t count,
-                           const std::function<std::string(uint64_t seed)>& random) {
-  const std::vector<std::string> targets = testing::runnable_targets();
+                           const std::function<std::string(uint64_t seed)>& random,
+                           const std::vector<std::string>& targets = testing::runnable_targets(), int points = 2) {
   CompiledChecks checks(folder);
   Tally tally;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     const auto group = parse(random(seed));
     ASSERT_TRUE(group.ok()) << group.status();
-    add_group(checks, *group, targets, 2, tally, seed);
+    add_group(checks, *group, targets, points, tally, seed);
     if (::testing::Test::HasFatalFailure()) return;
   }
   expect_right(checks);
@@ -174,6 +175,11 @@ TEST(Compiled, PackedOperandsWithPlacesAreOfAnyDepth) {
   add_group(checks, group, testing::runnable_targets(), 1, tally, 1);
   EXPECT_EQ(tally.unimplemented, 0);
   expect_right(checks);
+}
+
+TEST(Compiled, RandomMaskedProductsMeanTheirGraphs) {
+  expect_right_products("compiled_masked", testing::test_seed(20261130), testing::scaled(40),
+                        testing::random_masked_product);
 }
 
 class CompiledFuzz : public testing::Sharded {};
@@ -241,6 +247,11 @@ TEST(Simulated, RandomContractionsMeanTheirGroups) {
   }
   EXPECT_EQ(tally.unimplemented, 0);
   expect_right(checks);
+}
+
+TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
+  expect_right_products("simulated_masked", testing::test_seed(20260503), testing::scaled(24),
+                        testing::random_masked_product, kSimulated, 0);
 }
 
 TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "absl/strings/str_replace.h"
 #include "compiler/model/polydl.h"
 #include "compiler/model/reuse.h"
 #include "compiler/schedule/axes.h"
@@ -100,6 +101,34 @@ TEST(CpuCost, StepsOfTurnedTilesHaveNoEmptyLanes) {
 }
 
 // Two of the four vectors of a panel's rows, which are four lines apart, and the same of rows that are eight apart.
+// Of a lower triangle about half is computed, also of one with more tiles than are looked at one by one.
+TEST(CpuCost, AMaskedProductHasTheStepsThatCount) {
+  for (const auto& [n, beyond] : {std::pair{256, 0.15}, {4096, 0.02}}) {
+    const std::string type = cat("[", n, ",", n, "]"), left = cat("graph {\n  %0 = input \"a\" : f32", type);
+    const std::string right = cat("\n  %1 = input \"b\" : f32", type), text = cat(left, right, R"(
+  %2 = iota axis=[0] : i32TYPE
+  %3 = iota axis=[1] : i32TYPE
+  %4 = ge %2 %3 : b1TYPE
+  %5 = constant 0 : f32TYPE
+  %6 = select %4 %0 %5 : f32TYPE
+  %7 = contract %6 %1 "mk,kn->mn" : f32TYPE
+  output "y" %7
+})");
+    const auto steps = [&](const std::string& graph) {
+      const Kernel kernel = kernel_of(graph.c_str(), "mr=8 nv=2 kc=0 nc=0 pack_b=1 compiler=gcc prefetch=0");
+      double all = 0;
+      for (const auto& [micro, count] : cpu_work(kernel, one_thread()).micro)
+        all += count * micro.height * micro.vectors;
+      return all;
+    };
+    const double whole =
+        steps(cat(left, right, "\n  %2 = contract %0 %1 \"mk,kn->mn\" : f32", type, "\n  output \"y\" %2\n}"));
+    const double half = steps(absl::StrReplaceAll(text, {{"TYPE", type}})) / whole;
+    EXPECT_GT(half, 0.5) << n;
+    EXPECT_LT(half, 0.5 + beyond) << n;
+  }
+}
+
 TEST(CpuCost, RowsThatPrefetchersFollowAreOneRun) {
   for (const int columns : {64, 128}) {
     const std::string text =

@@ -70,5 +70,26 @@ TEST(Floor, DoesNotCountWhatAKernelMayLeaveOut) {
   EXPECT_EQ(floor_ns(sliced, machine), machine.target->peak.launch_ns);
 }
 
+// A product with a mask that is multiplied with: neither the half that a kernel leaves out nor what it does not read.
+TEST(Floor, DoesNotCountProductsThatPlacesLeaveOut) {
+  const Graph masked = parse(R"(graph {
+  %0 = input "x" : f32[1024,1024]
+  %1 = input "w" : f32[1024,1024]
+  %2 = iota axis=[0] : i64[1024,1024]
+  %3 = iota axis=[1] : i64[1024,1024]
+  %4 = ge %2 %3 : b1[1024,1024]
+  %5 = cast %4 : f32[1024,1024]
+  %6 = mul %0 %5 : f32[1024,1024]
+  %7 = contract %6 %1 "mk,kn->mn" : f32[1024,1024]
+  output "y" %7
+})")
+                           .value();
+  const Machine machine = machine_for("cpu:avx512");
+  const Graph whole = product_of(1024, "f32");
+  EXPECT_LT(floor_ns(masked, machine), floor_ns(whole, machine) / 2);
+  EXPECT_NEAR(roofline(masked, machine).compute_ns, roofline(whole, machine).compute_ns / 2,
+              0.02 * roofline(whole, machine).compute_ns);
+}
+
 }  // namespace
 }  // namespace wl

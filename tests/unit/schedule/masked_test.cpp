@@ -1,0 +1,207 @@
+// Products of which conditions on places leave a part: kernels mean their graphs, and leave the others out.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "absl/strings/str_replace.h"
+#include "compiler/kernel/traffic.h"
+#include "compiler/kernel/var_values.h"
+#include "compiler/plan/masks.h"
+#include "tests/unit/fuzz.h"
+#include "tests/unit/schedule/compare.h"
+#include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/masked_products.h"
+
+namespace wl {
+namespace {
+
+using testing::machine_with;
+using testing::parsed;
+
+// How many products a kernel adds up, those of the whole tile where a part of its columns is used.
+class ProductCounter {
+ public:
+  explicit ProductCounter(const Kernel& kernel) : kernel_(kernel), vars_(kernel) {}
+
+  int64_t run() {
+    for (int64_t block = 0; block < kernel_.grid; ++block) {
+      vars_.set(0, block);
+      body(kernel_.body);
+    }
+    return products_;
+  }
+
+ private:
+  void body(const std::vector<Instr>& instrs) {
+    for (const Instr& instr : instrs) {
+      if (instr.op == InstrOp::kLoop) {
+        const int64_t trips = vars_.smallest(instr.trips);
+        for (int64_t i = 0; i < trips; ++i) {
+          vars_.set(instr.var, i);
+          body(instr.body);
+        }
+      } else if (instr.op == InstrOp::kMap && instr.expr.back().op == Op::fma && instr.args.back() == instr.result) {
+        products_ += elements(kernel_.tiles[instr.result].layout.shape);
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  VarValues vars_;
+  int64_t products_ = 0;
+};
+
+struct Counted {
+  int64_t products = 0;
+  std::vector<int64_t> moved;  // elements, by buffer
+};
+
+// Of the kernel that a search would begin with, with these choices.
+Counted counted(const Graph& group, std::string_view target, const std::vector<std::pair<Choice, int64_t>>& choices) {
+  const Machine machine = machine_with(target);
+  const Domain domain = analyze(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  Schedule schedule = space.schedule(space.seeds[0]);
+  for (const auto& [choice, value] : choices) schedule.set(choice, value);
+  const auto kernel = lower(group, domain, schedule, machine);
+  EXPECT_TRUE(kernel.ok()) << kernel.status();
+  return {ProductCounter(*kernel).run(), elements_moved(*kernel)};
+}
+
+// Masks of a matrix, by the place in its rows and columns; the band is 32 wide.
+enum class Mask { kNone, kLower, kUpper, kAbove, kBand };
+
+// A product of square matrices, with such a mask of the left factor, of the right one, and of the result.
+Graph squares(int64_t n, Mask left, Mask right, Mask result) {
+  std::string text = "graph {\n  %0 = input \"a\" : f32[N,N]\n  %1 = input \"c\" : f32[N,N]\n";
+  int next = 2;
+  const auto add = [&](const std::string& value, const char* dtype) {
+    append(&text, "  %", next, " = ", value, " : ", dtype, "[N,N]\n");
+    return next++;
+  };
+  const auto masked = [&](int value, Mask mask) {
+    if (mask == Mask::kNone) return value;
+    const int row = add("iota axis=[0]", "i64"), column = add("iota axis=[1]", "i64");
+    const int apart = add(cat("sub %", row, " %", column), "i64"), none = add("constant 0", "i64");
+    const char* op = mask == Mask::kUpper ? "le" : mask == Mask::kAbove ? "lt" : "ge";
+    int inside = add(cat(op, " %", apart, " %", none), "b1");
+    if (mask == Mask::kBand) {
+      const int width = add("constant 32", "i64"), near = add(cat("lt %", apart, " %", width), "b1");
+      inside = add(cat("logical_and %", inside, " %", near), "b1");
+    }
+    const int zero = add("constant 0", "f32");
+    return add(cat("select %", inside, " %", value, " %", zero), "f32");
+  };
+  const int a = masked(0, left), c = masked(1, right);
+  const int product = add(cat("contract %", a, " %", c, " \"mk,kn->mn\""), "f32");
+  append(&text, "  output \"y\" %", masked(product, result), "\n}");
+  return parsed(absl::StrReplaceAll(text, {{"N", cat(n)}}));
+}
+
+constexpr Mask kNone = Mask::kNone;
+
+// Kernels of a random product, at some of the points that are wanted, mean what the graph does.
+struct MaskedCount {
+  int kernels = 0, masks = 0;
+};
+void expect_masked_meaning(const Graph& group, std::string_view target, uint64_t seed, MaskedCount& tally,
+                           const std::function<bool(const Schedule&)>& wanted) {
+  const Machine machine = machine_with(target);
+  const auto domain = analyze(group, machine);
+  ASSERT_TRUE(domain.ok()) << domain.status() << print(group);
+  if (domain->cls != LoopClass::kContract) return;
+  tally.masks += counted_products(group, *domain).empty() ? 0 : 1;
+  const Space space = space_of(group, *domain, machine).value();
+  std::vector<Point> drawn = testing::sample_points(space, 12, seed), points;
+  std::erase_if(drawn, [&](const Point& point) { return !wanted(space.schedule(point)); });
+  for (size_t i = seed % 4; i < drawn.size(); i += 4) points.push_back(drawn[i]);
+  testing::expect_meanings(group, *domain, space, machine, points, &tally.kernels,
+                           [&](const Kernel& kernel, const Point& point) {
+                             const auto again = parse_kernel(print(kernel));
+                             ASSERT_TRUE(again.ok()) << again.status();
+                             EXPECT_EQ(*again, kernel) << space.text(point);
+                           });
+}
+
+TEST(Masked, RandomProductsMeanTheirGraphs) {
+  MaskedCount tally;
+  const uint64_t first = testing::test_seed(20261125);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(160)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const bool narrow = seed % 5 == 0;
+    const Graph group = parsed(testing::MaskedProductText(seed, narrow ? "bf16" : "").text());
+    for (const char* target : {narrow ? "cpu:avx512_bf16" : "cpu:avx512", "cpu:generic", "cuda:sm_80"}) {
+      expect_masked_meaning(group, target, seed, tally, [](const Schedule&) { return true; });
+      if (HasFatalFailure()) return;
+    }
+  }
+  std::printf("%d kernels, %d groups with masks\n", tally.kernels, tally.masks);
+  if (testing::scaled(160) >= 40) {
+    EXPECT_GT(tally.masks, 40);
+  }
+}
+
+// A tile's part of the depth begins, or ends, in one of the blocks of the depth.
+TEST(Masked, RandomProductsInBlocksOfDepthMeanTheirGraphs) {
+  MaskedCount tally;
+  const uint64_t first = testing::test_seed(20261124);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(testing::scaled(24)); ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    const Graph group = parsed(testing::MaskedProductText(seed, "", 300 + static_cast<int64_t>(seed % 400)).text());
+    expect_masked_meaning(group, "cpu:avx512", seed, tally, [](const Schedule& s) { return s[kKc] != 0; });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(tally.kernels, 0);
+}
+
+// Half of a square is below its diagonal, and so much more as tiles reach beyond it.
+TEST(Masked, ATriangleHasHalfOfTheProducts) {
+  constexpr int64_t kN = 512;
+  for (const char* target : {"cpu:avx512", "cpu:generic"})
+    for (const int64_t depth : {0, 256}) {
+      const auto count = [&](const Graph& group) { return counted(group, target, {{kKc, depth}, {kNc, 0}}); };
+      const auto whole = static_cast<double>(count(squares(kN, kNone, kNone, kNone)).products);
+      const auto share = [&](const Graph& group) { return static_cast<double>(count(group).products) / whole; };
+      SCOPED_TRACE(cat(target, " kc ", depth));
+      for (const Mask mask : {Mask::kLower, Mask::kUpper}) {
+        for (const double part : {share(squares(kN, mask, kNone, kNone)), share(squares(kN, kNone, mask, kNone)),
+                                  share(squares(kN, kNone, kNone, mask))}) {
+          EXPECT_GT(part, 0.5) << static_cast<int>(mask);
+          EXPECT_LT(part, 0.58) << static_cast<int>(mask);
+        }
+      }
+      const double both = share(squares(kN, Mask::kLower, Mask::kLower, kNone));
+      EXPECT_GT(both, 1.0 / 6);
+      EXPECT_LT(both, 0.23) << "n <= k <= m";
+      const double nothing = share(squares(kN, Mask::kLower, kNone, Mask::kAbove));
+      EXPECT_GT(nothing, 0.16) << "k <= m < n";
+      EXPECT_LT(nothing, 0.23);
+    }
+}
+
+// What no tile multiplies is not packed, and so not read.
+TEST(Masked, OnlyTheTriangleIsRead) {
+  const std::vector<std::pair<Choice, int64_t>> choices = {{kKc, 0}, {kNc, 0}, {kColumnTasks, 1}};
+  for (const Mask mask : {Mask::kLower, Mask::kUpper}) {
+    const auto left = counted(squares(512, mask, kNone, kNone), "cpu:avx512", choices);
+    EXPECT_LT(static_cast<double>(left.moved[0]), 0.52 * 512 * 512) << static_cast<int>(mask);
+    EXPECT_GE(left.moved[0], 512 * 513 / 2);
+    const auto right = counted(squares(512, kNone, mask, kNone), "cpu:avx512", choices);
+    EXPECT_LT(static_cast<double>(right.moved[1]), 0.58 * 512 * 512) << static_cast<int>(mask);
+  }
+}
+
+// Tiles reach beyond the band by as much as they are high or wide.
+TEST(Masked, ABandTakesAsManyProductsAsItIsWide) {
+  const auto count = [](Mask left, Mask right, Mask result) {
+    return static_cast<double>(
+        counted(squares(512, left, right, result), "cpu:avx512", {{kMr, 8}, {kNv, 2}, {kKc, 0}, {kNc, 0}}).products);
+  };
+  const double whole = count(kNone, kNone, kNone);
+  EXPECT_NEAR(count(Mask::kBand, kNone, kNone) / whole, (32 + 8 - 1) / 512.0, 0.005);
+  EXPECT_NEAR(count(kNone, Mask::kBand, kNone) / whole, (32 + 32 - 1) / 512.0, 0.005);
+  EXPECT_LT(count(kNone, kNone, Mask::kBand) / whole, (32 + 32 + 8) / 512.0);
+}
+
+}  // namespace
+}  // namespace wl
