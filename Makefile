@@ -23,7 +23,7 @@ DEMO_MODEL ?= tests/data/bert_base_layer_b1_s512.onnx
 DEMO_TRIALS ?= 12
 FUZZ_SECONDS ?= 30
 MODELS ?= ../shared/data/models
-SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp'
+SOURCES = git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp' ':!tests/data'
 
 all: build
 
