@@ -12,6 +12,7 @@
 
 #include "compiler/base/fill.h"
 #include "compiler/base/splitmix.h"
+#include "compiler/target/matrix.h"
 #include "tests/emulated/device.h"
 #include "tests/emulated/prelude_probes.h"
 
@@ -204,6 +205,9 @@ TEST(EmulatedPreludeText, HasAProbeForEveryFunction) {
   for (const ValueProbe& probe : testing::value_probes()) append(&probes, probe.expression, "\n");
   for (const MoveProbe& probe : testing::move_probes()) append(&probes, probe.statements, "\n");
   for (const char* function : testing::kNotExecuted) append(&probes, function, "\n");
+  // Products by matrices (groups_test.cpp) execute these.
+  append(&probes, "wl_word\n");
+  for (const MatrixInfo& row : matrices()) append(&probes, "wl_mma_", row.name, "\n");
   std::map<std::string, int> defined, named;
   // "WL_FN V wl_abs(", "WL_LIFT1(wl_abs)", "WL_LOADS(wl_load, wl_load_n, wl_read)", whose last argument it calls.
   const std::regex definitions[] = {
