@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "compiler/target/matrix.h"
+
 namespace wl {
 namespace {
 
@@ -32,8 +34,8 @@ TEST(Targets, MultiplyAsTheLoweringDoes) {
     EXPECT_EQ(bf16, arithmetic.dot_bf16 > 0 ? arithmetic.dot_bf16 : 1);
     for (const DType wide : {DType::f32, DType::f64, DType::i8}) EXPECT_EQ(arithmetic.matrices(wide, wide), 0);
     EXPECT_EQ(arithmetic.matrices(DType::f16, DType::bf16), 0);
-    EXPECT_EQ(arithmetic.matrices(DType::f16, DType::f16) > 0, (target.features & kMma16) != 0);
-    EXPECT_EQ(arithmetic.matrices(DType::u8, DType::i8) > 0, (target.features & kTileRegisters) != 0);
+    for (const auto& [a, b] : {std::pair{DType::f16, DType::f16}, {DType::bf16, DType::bf16}, {DType::u8, DType::i8}})
+      EXPECT_EQ(arithmetic.matrices(a, b) > 0, matrix_for(a, b, target.features).has_value()) << name_of(a);
     const double bytes = arithmetic.multiply_adds(DType::i8, DType::u8, DType::i32);
     EXPECT_EQ(bytes, arithmetic.dot_i8 > 0 ? arithmetic.dot_i8 : arithmetic.i32);
     EXPECT_EQ(arithmetic.multiply_adds(DType::u8, DType::u8, DType::i32), arithmetic.i32);
