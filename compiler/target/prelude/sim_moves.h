@@ -283,27 +283,34 @@ __attribute__((noinline)) static u32 wl_word_across(wl_shared<T, N> p, int line 
 struct wl_sim_factors {
   u32 a[4], b[2];
 };
+struct wl_sim_given {
+  const wl_sim_factors* of[WL_WAVE];  // by lane
+};
+static wl_sim_given wl_sim_gather(const wl_sim_factors* mine, int line) {
+  wl_sim& s = *wl_sim_now;
+  const int first = s.first;
+  wl_sim_exchange(mine, 0, line);
+  wl_sim_given all;
+  for (int i = 0; i < WL_WAVE; ++i) __builtin_memcpy(&all.of[i], &s.lanes[first + i].given, sizeof all.of[i]);
+  return all;
+}
 template <class From>
 __attribute__((noinline)) static void wl_sim_mma_16x8x16(wl_vec<f32, 2>* sums, wl_sim_factors mine, From from,
                                                          int line) {
-  wl_sim& s = *wl_sim_now;
-  const int first = s.first, lane = s.thread - first, group = lane >> 2, in_group = lane & 3;
-  const wl_sim_factors* const given = &mine;
-  wl_sim_exchange(given, 0, line);
-  const wl_sim_factors* of[32];
-  for (int i = 0; i < 32; ++i) __builtin_memcpy(&of[i], &s.lanes[first + i].given, sizeof of[i]);
+  const int lane = wl_sim_now->thread - wl_sim_now->first, group = lane >> 2, in_group = lane & 3;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
   for (int i = 0; i < 4; ++i) {
     // Element i of the sums: its row is group (+ 8 for i >= 2), its column in_group * 2 + (i & 1).
     f32& sum = sums[i / 2].e[i & 1];
     const int column = in_group * 2 + (i & 1);
     for (int k = 0; k < 16; ++k) {
       const int holder = k % 8 / 2, half = k % 2 * 16;
-      const u32 a = of[group * 4 + holder]->a[i / 2 + k / 8 * 2] >> half;
-      const u32 b = of[column * 4 + holder]->b[k / 8] >> half;
+      const u32 a = given.of[group * 4 + holder]->a[i / 2 + k / 8 * 2] >> half;
+      const u32 b = given.of[column * 4 + holder]->b[k / 8] >> half;
       sum += from((u16)a) * from((u16)b);
     }
   }
-  wl_sim_exchange(given, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
 }
 #define WL_MMA_16X8X16(name, from)                                                                                  \
   WL_FN void name(wl_vec<f32, 2>& c0, wl_vec<f32, 2>& c1, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1 WL_LINE) { \
@@ -317,20 +324,17 @@ WL_MMA_16X8X16(wl_mma_m16n8k16_f16, wl_from_f16_1)
 // By the formulas of AMD's manual for the hardware's A, B and D. A is the right factor, and B the left one.
 template <class From>
 __attribute__((noinline)) static void wl_sim_mfma_16(wl_vec<f32, 4>& c, wl_sim_factors mine, From from, int line) {
-  wl_sim& s = *wl_sim_now;
-  const int first = s.first, lane = s.thread - first;
-  const wl_sim_factors* const given = &mine;
-  wl_sim_exchange(given, 0, line);
-  const wl_sim_factors* of[WL_WAVE];
-  for (int i = 0; i < WL_WAVE; ++i) __builtin_memcpy(&of[i], &s.lanes[first + i].given, sizeof of[i]);
+  const int lane = wl_sim_now->thread - wl_sim_now->first;
+  const wl_sim_given given = wl_sim_gather(&mine, line);
   for (int i = 0; i < 4; ++i) {
     const int row = 4 * (lane / 16) + i, column = lane % 16;  // of D
     for (int k = 0; k < 16; ++k) {
       const int holder = k / 4 * 16, word = k % 4 / 2, half = k % 2 * 16;
-      c.e[i] += from((u16)(of[holder + row]->b[word] >> half)) * from((u16)(of[holder + column]->a[word] >> half));
+      c.e[i] += from((u16)(given.of[holder + row]->b[word] >> half)) *
+                from((u16)(given.of[holder + column]->a[word] >> half));
     }
   }
-  wl_sim_exchange(given, 0, line);  // nobody leaves while others read
+  wl_sim_exchange(&mine, 0, line);  // nobody leaves while others read
 }
 #define WL_MFMA_16(name, from)                                                                 \
   WL_FN void name(wl_vec<f32, 4>& c, u32 a0, u32 a1, u32 b0, u32 b1 WL_LINE) {                 \

@@ -10,11 +10,14 @@
 #include "compiler/kernel/traffic.h"
 #include "compiler/kernel/verify.h"
 #include "tests/unit/kernel/plain_loop.h"
+#include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
 namespace {
 
+using testing::each_place;
 using ::testing::HasSubstr;
+using testing::instrs_in;
 using testing::PlainLoop;
 
 std::vector<double> values_of(const Kernel& kernel) {
@@ -35,19 +38,6 @@ Kernel pipelined(PlainLoop& plain, int64_t stages, int64_t registers = 1) {
   EXPECT_TRUE(status.ok()) << status;
   insert_barriers(kernel);
   return kernel;
-}
-
-void each(std::vector<Instr>& body, const std::function<void(std::vector<Instr>&, size_t)>& visit) {
-  for (size_t i = 0; i < body.size(); ++i) {
-    visit(body, i);
-    if (i < body.size()) each(body[i].body, visit);
-  }
-}
-
-int count(const std::vector<Instr>& body, InstrOp op) {
-  int n = 0;
-  for (const Instr& instr : body) n += (instr.op == op ? 1 : 0) + count(instr.body, op);
-  return n;
 }
 
 const Instr* loop_of(const std::vector<Instr>& body, VarId var) {
@@ -126,7 +116,7 @@ TEST(PipelinedReads, MeanWhatTheyMeant) {
         ASSERT_EQ(parse_kernel(print(kernel)).value(), kernel);
         const Instr* loop = loop_of(kernel.body, plain.loop);
         if (stages > 1 && std::min(stages, steps) > 1) {
-          ASSERT_EQ(count(loop->body, InstrOp::kBarrier), 1);
+          ASSERT_EQ(instrs_in(loop->body, InstrOp::kBarrier), 1);
         }
       }
     }
@@ -161,9 +151,9 @@ TEST(PipelinedLoops, HaveOneBarrierAStepAndNoneForWhatThreadsCopyThemselves) {
       SCOPED_TRACE(print(kernel));
       const Instr* steps = loop_of(kernel.body, plain.loop);
       ASSERT_NE(steps, nullptr);
-      EXPECT_EQ(count(steps->body, InstrOp::kBarrier), plain.own ? 0 : 1);
-      EXPECT_EQ(count(steps->body, InstrOp::kAsyncLoad), plain.copied ? 1 : 0);
-      EXPECT_EQ(count(kernel.body, InstrOp::kCommit), plain.copied ? stages : 0);
+      EXPECT_EQ(instrs_in(steps->body, InstrOp::kBarrier), plain.own ? 0 : 1);
+      EXPECT_EQ(instrs_in(steps->body, InstrOp::kAsyncLoad), plain.copied ? 1 : 0);
+      EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), plain.copied ? stages : 0);
       if (!plain.copied) continue;
       const bool waits_first = steps->body[0].op == InstrOp::kWait;
       EXPECT_EQ(waits_first, !plain.own);
@@ -186,10 +176,10 @@ void expect_all_needed(std::vector<PlainLoop> plains, int64_t registers, int lea
         EXPECT_NE(values, expected) << print(kernel);
       };
       const auto damage_each = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
-        for (int wanted = 0; wanted < count(whole.body, op); ++wanted) {
+        for (int wanted = 0; wanted < instrs_in(whole.body, op); ++wanted) {
           Kernel kernel = whole;
           int at = 0;
-          each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+          each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
             if (body[i].op == op && at++ == wanted) damage(body, i);
           });
           expect_wrong(kernel);

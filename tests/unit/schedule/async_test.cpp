@@ -10,9 +10,13 @@
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
 namespace {
+
+using testing::each_place;
+using testing::instrs_in;
 
 constexpr const char* kProduct = R"(graph {
   %0 = input "a" : f32[64,200] normal(0,1)
@@ -37,19 +41,6 @@ Kernel product(int64_t stages, const char* text = kProduct, int64_t registers = 
   return lower(graph, domain, schedule, machine).value();
 }
 
-void each(std::vector<Instr>& body, const std::function<void(std::vector<Instr>&, size_t)>& visit) {
-  for (size_t i = 0; i < body.size(); ++i) {
-    visit(body, i);
-    if (i < body.size()) each(body[i].body, visit);
-  }
-}
-
-int count(const std::vector<Instr>& body, InstrOp op) {
-  int n = 0;
-  for (const Instr& instr : body) n += (instr.op == op ? 1 : 0) + count(instr.body, op);
-  return n;
-}
-
 const Instr& steps_of(const Kernel& kernel) {
   for (const Instr& instr : kernel.body)
     if (instr.op == InstrOp::kLoop && kernel.vars[instr.var].name == "step") return instr;
@@ -62,13 +53,13 @@ TEST(AsyncCopies, NeedOneBarrierAStep) {
     const Kernel kernel = product(stages);
     SCOPED_TRACE(print(kernel));
     const Instr& steps = steps_of(kernel);
-    EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
-    EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 2);
+    EXPECT_EQ(instrs_in(steps.body, InstrOp::kBarrier), 1);
+    EXPECT_EQ(instrs_in(steps.body, InstrOp::kAsyncLoad), 2);
     EXPECT_EQ(steps.body[0].op, InstrOp::kWait);
     EXPECT_EQ(steps.body[0].pending, stages - 2);
     EXPECT_EQ(steps.body[1].op, InstrOp::kBarrier);
     // As many groups of copies as there are stages are issued before the first step.
-    EXPECT_EQ(count(kernel.body, InstrOp::kCommit), stages);
+    EXPECT_EQ(instrs_in(kernel.body, InstrOp::kCommit), stages);
     EXPECT_EQ(parse_kernel(print(kernel)).value(), kernel);
     // No copy goes beyond the last step: each element of the operands is read once.
     const std::vector<int64_t> moved = elements_moved(kernel);
@@ -83,10 +74,10 @@ TEST(AsyncCopies, AreMissedWhereNoWaitOrBarrierCoversThem) {
     ASSERT_TRUE(check_barriers(whole).ok()) << check_barriers(whole);
     int broken = 0;
     const auto expect_broken = [&](InstrOp op, const std::function<void(std::vector<Instr>&, size_t)>& damage) {
-      for (int wanted = 0; wanted < count(whole.body, op); ++wanted) {
+      for (int wanted = 0; wanted < instrs_in(whole.body, op); ++wanted) {
         Kernel kernel = whole;
         int at = 0;
-        each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+        each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
           if (body[i].op == op && at++ == wanted) damage(body, i);
         });
         EXPECT_TRUE(absl::IsInternal(check_barriers(kernel))) << print(kernel);
@@ -108,8 +99,8 @@ TEST(RegisterStages, LetNoStepBeginWithARead) {
     const Kernel kernel = product(stages, kProduct, 2);
     SCOPED_TRACE(print(kernel));
     const Instr& steps = steps_of(kernel);
-    EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
-    EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 2);
+    EXPECT_EQ(instrs_in(steps.body, InstrOp::kBarrier), 1);
+    EXPECT_EQ(instrs_in(steps.body, InstrOp::kAsyncLoad), 2);
     EXPECT_EQ(steps.body[0].op, InstrOp::kAsyncLoad);
     const auto wait = std::find_if(steps.body.begin(), steps.body.end(),
                                    [](const Instr& instr) { return instr.op == InstrOp::kWait; });
@@ -133,9 +124,9 @@ TEST(AsyncCopies, AreOfOperandsThatNeedNoWork) {
   output "y" %3
 })");
   const Instr& steps = steps_of(kernel);
-  EXPECT_EQ(count(steps.body, InstrOp::kAsyncLoad), 1);
-  EXPECT_EQ(count(steps.body, InstrOp::kStore), 1);
-  EXPECT_EQ(count(steps.body, InstrOp::kBarrier), 1);
+  EXPECT_EQ(instrs_in(steps.body, InstrOp::kAsyncLoad), 1);
+  EXPECT_EQ(instrs_in(steps.body, InstrOp::kStore), 1);
+  EXPECT_EQ(instrs_in(steps.body, InstrOp::kBarrier), 1);
   const Machine machine = testing::machine_with("cuda:sm_80");
   const Graph half = parse(R"(graph {
   %0 = input "a" : f16[64,200] normal(0,1)
@@ -152,7 +143,7 @@ TEST(AsyncCopies, AreRefusedElsewhere) {
   const Kernel whole = product(2);
   const auto broken = [&](const std::function<void(Kernel&, Instr&)>& damage) {
     Kernel kernel = whole;
-    each(kernel.body, [&](std::vector<Instr>& body, size_t i) {
+    each_place(kernel.body, [&](std::vector<Instr>& body, size_t i) {
       if (body[i].op == InstrOp::kAsyncLoad) damage(kernel, body[i]);
     });
     return verify(kernel);

@@ -11,18 +11,14 @@
 #include "tests/unit/schedule/compare.h"
 #include "tests/unit/schedule/contractions.h"
 #include "tests/unit/schedule/groups.h"
+#include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
 namespace {
 
+using testing::instrs_in;
 using testing::machine_with;
 using testing::parsed;
-
-int instrs_in(const std::vector<Instr>& body, InstrOp op) {
-  int n = 0;
-  for (const Instr& instr : body) n += (instr.op == op ? 1 : 0) + instrs_in(instr.body, op);
-  return n;
-}
 
 std::string product(const char* dtype, int m, int n, int k, const char* b = "nk") {
   const std::string shape = std::string(b) == "nk" ? cat(n, ",", k) : cat(k, ",", n);
