@@ -41,6 +41,23 @@ bool of_the_system(const std::string& program) {
   return false;
 }
 
+// A promotion is compiled afresh, since its objects are what is delivered, and kept for the batches after it.
+absl::StatusOr<std::vector<Compiled>> compile_for_cpu(const Batch& batch, const MeasureOptions& options,
+                                                      const CompileOptions& compile) {
+  if (options.state == nullptr) return compile_cpu(batch.candidates, compile);
+  KeptObjects& kept = options.state->objects;
+  if (!batch.keep_objects)
+    return kept.provide(batch.candidates, compile.folder,
+                        [&](const std::vector<Candidate>& missing) { return compile_cpu(missing, compile); });
+  WL_ASSIGN_OR_RETURN(std::vector<Compiled> compiled, compile_cpu(batch.candidates, compile));
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    if (compiled[i].outcome != Outcome::kCorrect) continue;
+    WL_ASSIGN_OR_RETURN(std::string object, PrivateFolder::read(compiled[i].object));
+    kept.keep(batch.candidates[i].source, std::move(object));
+  }
+  return compiled;
+}
+
 void add_sandbox(Sandbox sandbox, Device& device) {
   append(&device.details, device.details.empty() ? "" : " ", kSandboxDetail, "=", name_of(sandbox));
 }
@@ -160,7 +177,7 @@ absl::StatusOr<std::vector<Compiled>> compile_batch(const Batch& batch, const Me
   compile.sandbox = options.sandbox;
   compile.cancel = options.cancel;
   compile.progress = progress;
-  if (!for_gpu(batch)) return compile_cpu(batch.candidates, compile);
+  if (!for_gpu(batch)) return compile_for_cpu(batch, options, compile);
   if (options.state != nullptr && options.state->pool == nullptr)
     options.state->pool = std::make_unique<CompilePool>(options.runner, compile.jobs, options.sandbox);
   if (options.state != nullptr) return options.state->pool->compile(batch.candidates, batch.limits, compile);

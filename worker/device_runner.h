@@ -10,14 +10,16 @@
 #include <string>
 
 #include "worker/compile_pool.h"
+#include "worker/kept_objects.h"
 #include "worker/private_folder.h"
 #include "worker/runner.h"
 
 namespace wl {
 
-// The state that outlives a batch: compilers, and a runner, whose arguments or context take long to make.
+// The state that outlives a batch: compilers, objects, and a runner, whose arguments or context take long to make.
 struct ReusedState {
   std::unique_ptr<CompilePool> pool;
+  KeptObjects objects;
   Runner runner;
   std::string serves;                 // what the runner serves (serves_of)
   int batches = 0;                    // that it has served

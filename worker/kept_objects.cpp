@@ -1,0 +1,73 @@
+#include "worker/kept_objects.h"
+
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/base/sha256.h"
+#include "compiler/base/status.h"
+
+namespace wl {
+namespace {
+
+// Of all that an object depends on; the compilers are the same as long as the worker lives.
+std::string key_of(const Source& source) {
+  std::string all;
+  for (const std::string* part : {&source.target, &source.compiler, &source.prelude, &source.text})
+    absl::StrAppend(&all, part->size(), ":", *part);
+  return sha256_hex(all);
+}
+
+}  // namespace
+
+void KeptObjects::keep(const Source& source, std::string object) {
+  if (object.size() > most_bytes_) return;
+  std::string key = key_of(source);
+  if (const auto at = by_key_.find(key); at != by_key_.end()) {
+    bytes_ -= at->second->bytes.size();
+    objects_.erase(at->second);
+    by_key_.erase(at);
+  }
+  bytes_ += object.size();
+  objects_.push_front({std::move(key), std::move(object)});
+  by_key_[objects_.front().key] = objects_.begin();
+  while (bytes_ > most_bytes_) {
+    bytes_ -= objects_.back().bytes.size();
+    by_key_.erase(objects_.back().key);
+    objects_.pop_back();
+  }
+}
+
+const std::string* KeptObjects::find(const Source& source) {
+  const auto at = by_key_.find(key_of(source));
+  if (at == by_key_.end()) return nullptr;
+  objects_.splice(objects_.begin(), objects_, at->second);
+  return &at->second->bytes;
+}
+
+absl::StatusOr<std::vector<Compiled>> KeptObjects::provide(
+    const std::vector<Candidate>& candidates, const std::string& folder,
+    const std::function<absl::StatusOr<std::vector<Compiled>>(const std::vector<Candidate>&)>& compile) {
+  std::vector<Compiled> out(candidates.size());
+  std::vector<Candidate> missing;
+  std::vector<size_t> places;  // of the missing ones, in `out`
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const std::string* const object = find(candidates[i].source);
+    if (object == nullptr) {
+      missing.push_back(candidates[i]);
+      places.push_back(i);
+      continue;
+    }
+    out[i].outcome = Outcome::kCorrect;
+    out[i].object = absl::StrCat(folder, "/kept", i, ".so");
+    std::ofstream file(out[i].object, std::ios::binary | std::ios::trunc);
+    file.write(object->data(), static_cast<std::streamsize>(object->size()));
+    file.close();
+    if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", out[i].object, "; is the disk full?"));
+  }
+  WL_ASSIGN_OR_RETURN(std::vector<Compiled> compiled, compile(missing));
+  for (size_t m = 0; m < missing.size(); ++m) out[places[m]] = std::move(compiled[m]);
+  return out;
+}
+
+}  // namespace wl
