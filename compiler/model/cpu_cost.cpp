@@ -79,14 +79,21 @@ class WorkCounter {
       if (instr.op == InstrOp::kMma)
         add_matrix_steps(instr, steps);
       else
-        add_steps(layout, outer, steps);
+        add_steps(layout, outer, steps, hints_in(*turns.body));
       at(kCall) += calls;
       at(kEntry) += turns.entries - calls;
     }
   }
 
+  int hints_in(const std::vector<Instr>& body) const {
+    int64_t hints = 0;
+    for (const Instr& instr : body)
+      if (instr.op == InstrOp::kPrefetch) hints += tile(instr.args[0]).layout.count('r');
+    return static_cast<int>(hints);
+  }
+
   // gcc unrolls a loop of two iterations and drops those vectors of the second that have no columns.
-  void add_steps(const Layout& layout, int outer, double steps) {
+  void add_steps(const Layout& layout, int outer, double steps, int hints) {
     const int height = static_cast<int>(layout.shape[0]), lanes = layout.lanes();
     const int vectors = static_cast<int>((layout.shape[1] + lanes - 1) / lanes);
     int left = vectors;
@@ -101,10 +108,10 @@ class WorkCounter {
       share = share_of_second_turn(loop, outer);
     }
     if (left > 0 && left < vectors) {
-      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left}, steps * share);
+      work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, left, 0, hints}, steps * share);
       steps *= 1 - share;
     }
-    work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors}, steps);
+    work_.micro.emplace_back(MicroKernel{kernel_.compiler, height, vectors, 0, hints}, steps);
   }
 
   // A step takes as long as its products of registers, or as the next ones wait for their sums.
@@ -225,18 +232,22 @@ class WorkCounter {
 // A step is limited by two multiply-adds or two loads in a cycle, or by the latency of a multiply-add, four cycles.
 double row_step_ns(const MicroKernel& micro, double fma_per_ns) {
   const double multiply_adds = static_cast<double>(micro.height) * micro.vectors;
-  const double loads = micro.height + micro.vectors;
+  const double loads = micro.height + micro.vectors + micro.hints;
   return std::max({multiply_adds, loads, 8.0}) / fma_per_ns;
+}
+
+// What was measured prefetches nothing.
+double step_ns_of(const MicroKernel& micro, const CpuCost& cost) {
+  if (micro.step_ns > 0) return micro.step_ns;
+  const double row = row_step_ns(micro, cost.fma_per_ns);
+  const auto found = cost.step_ns.find({micro.compiler, micro.height, micro.vectors});
+  if (found == cost.step_ns.end()) return row;
+  return micro.hints == 0 ? found->second : std::max(found->second, row);
 }
 
 double micro_ns(const CpuWork& work, const CpuCost& cost) {
   double ns = 0;
-  for (const auto& [micro, steps] : work.micro) {
-    const auto found = cost.step_ns.find(micro);
-    ns += steps * (micro.step_ns > 0             ? micro.step_ns
-                   : found != cost.step_ns.end() ? found->second
-                                                 : row_step_ns(micro, cost.fma_per_ns));
-  }
+  for (const auto& [micro, steps] : work.micro) ns += steps * step_ns_of(micro, cost);
   return ns;
 }
 

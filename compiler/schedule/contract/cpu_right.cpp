@@ -4,6 +4,11 @@
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
+namespace {
+
+constexpr int64_t kCacheLine = 64;
+
+}  // namespace
 
 // The number of a turn of the loops over k within a packed block.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
@@ -65,16 +70,22 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   const int64_t elements = step_of(innermost) * b_.access.strides[k_atoms_[innermost]];
   Slice ahead = from;
   ahead.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
-  out_.push(prefetch_instr(b, std::move(ahead), 1));
+  const Tile tile = out_.kernel().tiles[b];
+  const int64_t line = kCacheLine / size_of(group_.nodes[b_.access.input].dtype);
+  const bool rows_of_lines = tile.layout.vector_axis() == 1 && ahead.strides[1] == 1 && tile.layout.lanes() < line;
+  if (!rows_of_lines) return void(out_.push(prefetch_instr(b, std::move(ahead), 1)));
+  // Several vectors lie in a line, which one hint brings.
+  ahead.strides[1] = line;
+  const int64_t lines = (tile.layout.shape[1] + line - 1) / line;
+  out_.push(prefetch_instr(out_.tile(tile.dtype, {tile.layout.shape[0], lines}, -1, 1), std::move(ahead), 1));
 }
 
 // While tiles of rows take their turns at one panel, or at one block of its depth, the panel or block that follows
 // comes to the second cache, one line of each of its rows with each tile. `at`: the row of the panel that is read;
 // last: of the last block.
 void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
-  constexpr int64_t kLineBytes = 64;
   const DType dtype = group_.nodes[b_.access.input].dtype;
-  const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;
+  const int64_t line = kCacheLine / size_of(dtype), lines = panels.width / line;
   const bool by_depth = schedule_[kRowTilesOutermost] == 1;
   if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || row_tiles_ * outer_rows_per_block_ < lines)
     return;
@@ -83,7 +94,7 @@ void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Plac
     at[k_atoms_[0]] = sum(at[k_atoms_[0]], fixed(k_block_));
   else
     place_panel(panels, at, 1);
-  const TileId of = out_.tile(dtype, {1, line}, lanes_ > 1 ? 1 : -1, lanes_);
+  const TileId of = out_.tile(dtype, {1, 1}, -1, 1);
   Slice next = slice_at(out_.input_buffer(b_.access.input), b_.access, at, -1, column_atom_);
   if (lines > 1) next.offset.add(out_.derived("line", {row_tile.tile}, 1, lines), line);
   out_.push(prefetch_instr(of, std::move(next), 2));

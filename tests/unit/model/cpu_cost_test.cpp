@@ -202,6 +202,25 @@ TEST(CpuCost, MicroKernelsCostWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(cpu_ns(work, cost) - before, 2500);
 }
 
+// Three rows by two vectors wait for their sums, eight slots long; with more hints than that leaves, for their loads.
+TEST(CpuCost, HintsTakeThePlacesOfLoads) {
+  const Machine machine = one_thread();
+  CpuWork work;
+  const auto ns = [&](int height, int vectors, int hints, const CpuCost& cost) {
+    work.micro = {{MicroKernel{"gcc", height, vectors, 0, hints}, 1000}};
+    return cpu_ns(work, cost) * cost.fma_per_ns / 1000;
+  };
+  CpuCost cost = default_cpu_cost(machine);
+  EXPECT_DOUBLE_EQ(ns(3, 2, 0, cost), 8);
+  EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 8);
+  EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
+  EXPECT_DOUBLE_EQ(ns(14, 2, 4, cost), 28);
+  // What was measured had none.
+  cost.step_ns[{"gcc", 3, 2}] = 9 / cost.fma_per_ns;
+  EXPECT_DOUBLE_EQ(ns(3, 2, 3, cost), 9);
+  EXPECT_DOUBLE_EQ(ns(3, 2, 6, cost), 11);
+}
+
 // Four products of registers hide what one waits for its sum, and are paced by the rate of the target's row.
 TEST(CpuCost, TileRegistersMultiplyAtTheRateOfTheRow) {
   const Graph graph = parse(R"(graph {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -104,6 +105,35 @@ TEST(SpaceLower, WhatFollowsInAWeightIsFetchedWhileTilesTakeTurns) {
   EXPECT_EQ(count(lowered(many, "kc=0 row_tiles_outermost=1")), std::pair(1, 0)) << "there is no next block";
   EXPECT_THAT(lowered(many, "kc=512 row_tiles_outermost=1"), HasSubstr("line#"));
   EXPECT_EQ(count(lowered(in_panels(14), "kc=512 row_tiles_outermost=1")), std::pair(2, 0)) << "one tile, two lines";
+}
+
+// A row of 16 columns is two vectors of AVX2, and one line.
+TEST(SpaceLower, ALineIsFetchedOnce) {
+  const Graph graph = *parse(R"(graph {
+  %0 = input "a" : f32[56,2048]
+  %1 = input "b" : f32[256,2048,16]
+  %2 = contract %0 %1 "mk,nku->mnu" : f32[56,256,16]
+  output "y" %2
+})");
+  Machine machine;
+  machine.target = *target_named("cpu:avx2");
+  const Domain domain = *analyze(graph, machine);
+  const Space space = *space_of(graph, domain, machine);
+  const Point point = *space.parse(
+      "plan 2 target=cpu:avx2 class=contract mr=6 nv=2 kc=0 nc=0 pack_b=0 pack_a=0 row_tiles_outermost=0 "
+      "row_tasks=1 column_tasks=1 threads=1 compiler=gcc prefetch=64");
+  const absl::StatusOr<Kernel> kernel = lower(graph, domain, space.schedule(point), machine);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  int hints = 0;
+  std::function<void(const std::vector<Instr>&)> count = [&](const std::vector<Instr>& body) {
+    for (const Instr& instr : body) {
+      if (instr.op == InstrOp::kPrefetch) hints += static_cast<int>(kernel->tiles[instr.args[0]].layout.count('r'));
+      count(instr.body);
+    }
+  };
+  count(kernel->body);
+  // Of whole tiles of rows and of the last one: the row that is read 64 turns later, and one of the next panel.
+  EXPECT_EQ(hints, 2 * 2) << print(*kernel);
 }
 
 }  // namespace
