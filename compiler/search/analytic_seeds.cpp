@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/kernel/verify.h"
 #include "compiler/model/cpu_cost.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
@@ -75,8 +76,27 @@ std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   return kind;
 }
 
+// The kernels of points: different points may have the same one, as where tiles are higher than what there is.
+class Kernels {
+ public:
+  Kernels(const Graph& group, const Domain& domain, const Machine& machine, const Space& space)
+      : group_(group), domain_(domain), machine_(machine), space_(space) {}
+
+  bool insert(const Point& point) {
+    const auto kernel = lower(group_, domain_, space_.schedule(point), machine_);
+    return !kernel.ok() || texts_.insert(print(*kernel)).second;
+  }
+
+ private:
+  const Graph& group_;
+  const Domain& domain_;
+  const Machine& machine_;
+  const Space& space_;
+  std::set<std::string> texts_;
+};
+
 // `own_kept`: how many of the space's own seeds stay, after the others.
-void order_by(Prices prices, Space& space, size_t own_kept = 1) {
+void order_by(Prices prices, Kernels kernels, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
   starts.resize(std::min<size_t>(starts.size(), kStarts));
@@ -86,10 +106,10 @@ void order_by(Prices prices, Space& space, size_t own_kept = 1) {
   std::set<std::vector<int64_t>> kinds;
   for (const Point& point : ranked) {
     if (seeds.size() + own_kept == kSeeds) break;
-    if (kinds.insert(kind_of(space, point)).second) seeds.push_back(point);
+    if (kinds.insert(kind_of(space, point)).second && kernels.insert(point)) seeds.push_back(point);
   }
   for (const Point& own : space.seeds)
-    if (seeds.size() < kSeeds && std::find(seeds.begin(), seeds.end(), own) == seeds.end()) seeds.push_back(own);
+    if (seeds.size() < kSeeds && kernels.insert(own)) seeds.push_back(own);
   space.seeds = std::move(seeds);
 }
 
@@ -104,14 +124,14 @@ void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& 
                     const auto kernel = lower(group, domain, space.schedule(point), machine);
                     return kernel.ok() ? cpu_ns(cpu_work(*kernel, machine), cost) : kWorst;
                   }),
-           space);
+           Kernels(group, domain, machine, space), space);
 }
 
 // The model's rates come from data sheets until a device has been measured, so half of the seeds stay the space's own.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
   order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),
-           space, kSeeds / 2);
+           Kernels(group, domain, machine, space), space, kSeeds / 2);
 }
 
 constexpr SeedModel kSeedModels[] = {
@@ -119,8 +139,8 @@ constexpr SeedModel kSeedModels[] = {
      [](const Domain& domain, const Machine& machine, const Space& space) {
        return space.expected_log_ns && is_cpu_contraction(domain, machine, space);
      },
-     [](const Graph&, const Domain&, const Machine&, Space& space) {
-       order_by(Prices(space, space.expected_log_ns), space);
+     [](const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
+       order_by(Prices(space, space.expected_log_ns), Kernels(group, domain, machine, space), space);
      }},
     {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
      is_cpu_contraction, order_by_cpu_cost},

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiler/ir/text.h"
+#include "compiler/kernel/verify.h"
 #include "compiler/model/pipeline.h"
 #include "compiler/schedule/lower/lower.h"
 
@@ -57,6 +58,27 @@ TEST(AnalyticSeeds, AreLegalDistinctAndAlikeEveryTime) {
   const Schedule best = first.space.schedule(first.space.seeds[0]);
   EXPECT_EQ(best[kThreads], 2);
   EXPECT_GE(best[kMr] * best[kNv], 16);
+}
+
+// A tile of at most seven pixels is the same one whether it may be as high as eight, nine, twelve or fourteen.
+TEST(AnalyticSeeds, AreOfDifferentKernels) {
+  constexpr const char* kConvolution = R"(graph {
+  %0 = input "x" : f32[64,7,7] normal(0,1)
+  %1 = input "w" : f32[4,64,3,3,16] normal(0,1)
+  %2 = pad %0 low=[0,1,1] high=[0,1,1] value=0 : f32[64,9,9]
+  %3 = reshape %2 : f32[1,64,9,9]
+  %4 = window %3 axes=[2,3] params=[3,1,1,3,1,1] : f32[1,64,7,7,3,3]
+  %5 = reshape %4 : f32[64,7,7,3,3]
+  %6 = contract %5 %1 "kmoli,nkliu->numo" : f32[4,16,7,7]
+  output "y" %6
+})";
+  Opened opened = open(kConvolution, "cpu:avx2");
+  order_seeds(opened.graph, opened.domain, opened.machine, opened.space);
+  std::set<std::string> kernels;
+  for (const Point& seed : opened.space.seeds)
+    kernels.insert(print(lower(opened.graph, opened.domain, opened.space.schedule(seed), opened.machine).value()));
+  EXPECT_EQ(kernels.size(), opened.space.seeds.size());
+  EXPECT_EQ(kernels.size(), 8u);
 }
 
 TEST(AnalyticSeeds, ModelsAreSwitchedOffByName) {
