@@ -4,21 +4,25 @@
 
 #include "bench/cpu_model/judge.h"
 #include "bench/cpu_model/seeds.h"
+#include "worker/drivers/cpu/cpu.h"
 
 namespace wl {
 namespace {
 
-std::vector<CpuShape> all_shapes() {
-  std::vector<CpuShape> out = micro_kernels();
-  for (const auto& more : {calibration_shapes(), ranked_shapes()}) out.insert(out.end(), more.begin(), more.end());
+std::vector<CpuShape> all_shapes(const Target& target) {
+  std::vector<CpuShape> out = micro_kernels(target);
+  for (const auto& more : {calibration_shapes(), ranked_shapes(target)})
+    out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
 absl::Status run(const std::vector<std::string>& args) {
   const std::string command = args.empty() ? "" : args[0];
+  WL_ASSIGN_OR_RETURN(const Machine machine, machine_of(describe_cpu()));
+  const Target& target = *machine.target;
   const auto chosen = [&](size_t from) {
     std::vector<CpuShape> out;
-    for (const CpuShape& shape : all_shapes())
+    for (const CpuShape& shape : all_shapes(target))
       for (size_t i = from; i < args.size(); ++i)
         if (shape.name == args[i] ||
             (args[i].back() == '*' && shape.name.starts_with(args[i].substr(0, args[i].size() - 1))))
@@ -27,8 +31,8 @@ absl::Status run(const std::vector<std::string>& args) {
   };
   if (command == "shapes") {
     // "shapes calibration" prints the shapes without those that are ranked.
-    const std::vector<CpuShape> ranked = args.size() > 1 ? ranked_shapes() : std::vector<CpuShape>();
-    for (const CpuShape& shape : all_shapes())
+    const std::vector<CpuShape> ranked = args.size() > 1 ? ranked_shapes(target) : std::vector<CpuShape>();
+    for (const CpuShape& shape : all_shapes(target))
       if (std::none_of(ranked.begin(), ranked.end(), [&](const CpuShape& r) { return r.name == shape.name; }))
         std::cout << shape.name << "\n";
     return absl::OkStatus();
@@ -38,7 +42,7 @@ absl::Status run(const std::vector<std::string>& args) {
     for (const CpuShape& shape : chosen(3)) WL_RETURN_IF_ERROR(time_shape(shape, args[1], std::stoi(args[2])));
     return absl::OkStatus();
   }
-  if (command == "pack" && args.size() == 3) return pack(all_shapes(), args[1], args[2]);
+  if (command == "pack" && args.size() == 3) return pack(all_shapes(target), args[1], args[2]);
   if ((command == "judge" || command == "fit" || command == "features") && args.size() == 2) {
     WL_ASSIGN_OR_RETURN(const CpuRecording recording, unpack(args[1]));
     WL_ASSIGN_OR_RETURN(const std::vector<JudgedShape> shapes, open_recording(recording));

@@ -40,7 +40,8 @@ JudgedPoint judged_point(std::string plan, double ns, const Kernel& kernel, cons
 }
 
 absl::StatusOr<std::vector<JudgedShape>> open_recording(const CpuRecording& recording) {
-  const std::vector<CpuShape> micro = micro_kernels(), ranked = ranked_shapes();
+  const std::vector<CpuShape> micro = micro_kernels(*recording.machine.target),
+                              ranked = ranked_shapes(*recording.machine.target);
   std::vector<JudgedShape> out;
   for (const RecordedShape& recorded : recording.shapes) {
     JudgedShape judged{recorded.name, named_in(micro, recorded.name), named_in(ranked, recorded.name), {}};
@@ -181,7 +182,7 @@ std::string features(const std::vector<JudgedShape>& shapes) {
       for (int t = 1; t < kCpuTerms; ++t) append(&out, "\t", point.work.amount[t]);
       append(&out, "\t");
       for (const auto& [micro, steps] : point.work.micro)
-        append(&out, micro.compiler, ":", micro.height, ":", micro.vectors, ":", steps, ";");
+        append(&out, micro.compiler, ":", micro.height, ":", micro.vectors, ":", steps, ":", micro.hints, ";");
       append(&out, "\t", point.polydl.cycles, "\t", point.polydl.tie, "\t", point.plan, "\n");
     }
   return out;

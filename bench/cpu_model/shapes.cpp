@@ -1,5 +1,6 @@
 #include "bench/cpu_model/shapes.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "compiler/base/status.h"
@@ -63,12 +64,11 @@ CpuShape batched(std::string name, int64_t batch, int64_t m, int64_t n, int64_t 
   return {std::move(name), text.finish(c, type, kPlain, "", 0)};
 }
 
-// Of a weight in panels of 64 columns.
-CpuShape linear(std::string name, int64_t m, int64_t n, int64_t k, Tail tail = kBias) {
-  constexpr int64_t kPanel = 64;
+// Of a weight in panels of so many columns.
+CpuShape linear(std::string name, int64_t panel, int64_t m, int64_t n, int64_t k, Tail tail = kBias) {
   Text text;
-  const int a = text.input(cat(m, ",", k)), b = text.input(cat(n / kPanel, ",", k, ",", kPanel));
-  const int c = text.add(cat("contract %", a, " %", b, " \"mk,pkq->mpq\""), cat(m, ",", n / kPanel, ",", kPanel));
+  const int a = text.input(cat(m, ",", k)), b = text.input(cat(n / panel, ",", k, ",", panel));
+  const int c = text.add(cat("contract %", a, " %", b, " \"mk,pkq->mpq\""), cat(m, ",", n / panel, ",", panel));
   const std::string type = cat(m, ",", n);
   return {std::move(name), text.finish(text.add(cat("reshape %", c), type), type, tail, cat(n), 1)};
 }
@@ -109,10 +109,10 @@ CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t 
 }
 
 // Weights in panels, whose spaces have turned tiles.
-std::vector<CpuShape> shapes_of_weights() {
-  const auto in_panels = [](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
-                            int64_t stride = 1) {
-    return conv(std::move(name), from, to, size, window, stride, 1, 64);
+std::vector<CpuShape> shapes_of_weights(int64_t panel) {
+  const auto in_panels = [panel](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
+                                 int64_t stride = 1) {
+    return conv(std::move(name), from, to, size, window, stride, 1, panel);
   };
   std::vector<CpuShape> out = {in_panels("panels_resnet_stem", 3, 64, 224, 7, 2),
                                in_panels("panels_resnet_56_3", 64, 64, 56, 3),
@@ -128,11 +128,11 @@ std::vector<CpuShape> shapes_of_weights() {
                                in_panels("panels_resnet_7_1", 512, 2048, 7, 1),
                                in_panels("panels_resnet_7_1_down", 2048, 512, 7, 1),
                                in_panels("panels_resnet_14_1_s2", 1024, 2048, 14, 1, 2),
-                               linear("panels_bert_projection", 512, 768, 768),
-                               linear("panels_bert_ffn_up", 512, 3072, 768, kBiasGelu),
-                               linear("panels_rows_64", 64, 768, 3072),
-                               linear("panels_rows_16", 16, 768, 3072),
-                               linear("panels_rows_8", 8, 4096, 4096)};
+                               linear("panels_bert_projection", panel, 512, 768, 768),
+                               linear("panels_bert_ffn_up", panel, 512, 3072, 768, kBiasGelu),
+                               linear("panels_rows_64", panel, 64, 768, 3072),
+                               linear("panels_rows_16", panel, 16, 768, 3072),
+                               linear("panels_rows_8", panel, 8, 4096, 4096)};
   for (CpuShape& shape : out) {
     shape.points = kOfWeights;
     shape.seeds = true;
@@ -142,16 +142,20 @@ std::vector<CpuShape> shapes_of_weights() {
 
 }  // namespace
 
-std::vector<CpuShape> micro_kernels() {
-  constexpr int64_t kDepth = 160, kMaxRows[] = {14, 14, 9, 6};
+std::vector<CpuShape> micro_kernels(const Target& target) {
+  constexpr int64_t kDepth = 160;
   std::vector<CpuShape> out;
-  for (int vectors = 1; vectors <= 4; ++vectors)
-    for (int height = 1; height <= kMaxRows[vectors - 1]; ++height) {
-      CpuShape shape = gemm(cat("micro_", height, "x", vectors), 2 * int64_t{height}, 16 * int64_t{vectors}, kDepth);
+  for (int vectors = 1; vectors <= 4; ++vectors) {
+    // Beside the sums, registers hold a row of vectors and an element of a column.
+    const int most = std::min(14, (target.vector_registers - 1 - vectors) / vectors);
+    for (int height = 1; height <= most; ++height) {
+      CpuShape shape =
+          gemm(cat("micro_", height, "x", vectors), 2 * int64_t{height}, int64_t{target.lanes} * vectors, kDepth);
       shape.height = height;
       shape.vectors = vectors;
       out.push_back(std::move(shape));
     }
+  }
   return out;
 }
 
@@ -169,7 +173,7 @@ std::vector<CpuShape> calibration_shapes() {
   return out;
 }
 
-std::vector<CpuShape> ranked_shapes() {
+std::vector<CpuShape> ranked_shapes(const Target& target) {
   std::vector<CpuShape> out = {gemm("square_512", 512, 512, 512),
                                gemm("square_1024", 1024, 1024, 1024),
                                gemm("bert_projection", 512, 768, 768, kBias),
@@ -193,7 +197,7 @@ std::vector<CpuShape> ranked_shapes() {
                                gemm("llama_down", 128, 1024, 2816),
                                conv("resnet_28_1", 512, 128, 28, 1)};
   for (CpuShape& shape : out) shape.points = kRanked;
-  for (CpuShape& shape : shapes_of_weights()) out.push_back(std::move(shape));
+  for (CpuShape& shape : shapes_of_weights(panel_widths(target)[0])) out.push_back(std::move(shape));
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/target/target.h"
+
 namespace wl {
 
 struct CpuShape {
@@ -16,8 +18,10 @@ struct CpuShape {
   bool seeds = false;  // begin with the seeds of the space, its own and the model's, before what is drawn
 };
 
-std::vector<CpuShape> micro_kernels();  // returns contractions whose operands fit in the first-level cache
+// Contractions whose operands fit in the first-level cache, one for each micro-kernel that the target's registers hold.
+std::vector<CpuShape> micro_kernels(const Target& target);
 std::vector<CpuShape> calibration_shapes();
-std::vector<CpuShape> ranked_shapes();
+// Weights are in panels as wide as the target's.
+std::vector<CpuShape> ranked_shapes(const Target& target);
 
 }  // namespace wl
