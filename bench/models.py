@@ -8,8 +8,8 @@ plan and for torch.compile.
     bench/models.py --further [--trials 30] [--only NAME ...]
 
 Of the other frameworks the first takes onnxruntime and torch.compile unless told. The second exports ten models that nothing was tuned to (further/export.py), and compares with OpenVINO and XLA too, but not with
-other plans. Writes bench/results/models-DATE.json and .md (further/DATE.json, and prints the table). If a step fails on a model, the
-model's row says so.
+other plans. Writes bench/results/models/DATE.json and .md (further/DATE.json, and prints the table), anew after each model. If a step fails on
+a model, the model's row says so.
 """
 
 import argparse
@@ -277,6 +277,22 @@ def exported(folder):
     return folder
 
 
+def write(stem, rows, begun, options):
+    facts = {
+        "date": begun.isoformat(timespec="seconds"),
+        "machine": bench.machine(),
+        "trials": options.trials,
+        "cover": options.cover,
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "seconds": options.seconds,
+        "models": rows,
+    }
+    stem.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
+    if not options.further:
+        stem.with_suffix(".md").write_text(f"{table(rows, options)}\n{peers_table(rows, options)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=pathlib.Path, help="default: ../shared/data/models, or build/bench/further")
@@ -295,7 +311,7 @@ def main():
         options.baselines, options.peers, show, kind = {}, options.peers or ALL_PEERS, peers_table, "further/"
         options.folder = exported(options.folder or ROOT / "build" / "bench" / "further")
     else:
-        options.baselines, options.peers, show, kind = BASELINES, options.peers or PEERS, table, "models-"
+        options.baselines, options.peers, show, kind = BASELINES, options.peers or PEERS, table, "models/"
         options.folder = options.folder or ROOT.parent / "shared" / "data" / "models"
     models = sorted(options.folder.glob("*.onnx"))
     if options.only:
@@ -304,28 +320,14 @@ def main():
         parser.error(f"no models in {options.folder}")
     WORK.mkdir(parents=True, exist_ok=True)
     rows = []
+    begun = datetime.datetime.now(datetime.timezone.utc)
+    stem = options.out / f"{kind}{begun:%Y%m%d-%H%M}"
+    stem.parent.mkdir(parents=True, exist_ok=True)
     for model in models:
         rows.append(one(model, options))
         print(next(line for line in show(rows[-1:], options).splitlines() if line.startswith(f"| {model.stem} ")), flush=True)
-    now = datetime.datetime.now(datetime.timezone.utc)
-    facts = {
-        "date": now.isoformat(timespec="seconds"),
-        "machine": bench.machine(),
-        "trials": options.trials,
-        "cover": options.cover,
-        "threads": options.threads,
-        "rounds": options.rounds,
-        "seconds": options.seconds,
-        "models": rows,
-    }
-    stem = options.out / f"{kind}{now:%Y%m%d-%H%M}"
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    stem.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n")
-    if options.further:
-        print(f"{show(rows, options)}Written to {stem}.json")
-    else:
-        stem.with_suffix(".md").write_text(f"{show(rows, options)}\n{peers_table(rows, options)}")
-        print(f"Written to {stem}.json and .md")
+        write(stem, rows, begun, options)
+    print(f"{show(rows, options)}Written to {stem}.json" if options.further else f"Written to {stem}.json and .md")
     bad = [r["model"] for r in rows if "error" in r or not r.get("correct") or r.get("onnxruntime_difference", 0) > BOUND]
     sys.exit(1 if bad else 0)
 
