@@ -44,7 +44,7 @@ double gpu_contract_ns(const Schedule& s, const ProductExtents& product, const M
   const std::optional<MatrixOp> matrix = matrix_of(s);
   const auto step = static_cast<double>(s[kStepK]);
   const auto bytes = static_cast<double>(matrix ? size_of(info(*matrix).left) : product.bytes);
-  const int64_t threads = (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
+  const int64_t threads = contract_threads(s);
   const double row_tiles = std::ceil(product.rows / tile_rows),
                column_tiles = std::ceil(product.columns / tile_columns);
   const double blocks = row_tiles * column_tiles * product.outer;

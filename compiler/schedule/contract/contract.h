@@ -13,6 +13,8 @@ namespace wl {
 Space space_contract(const Graph& group, const Domain& domain, const Machine& machine);
 // On GPUs: a block owns a tile of rows x columns, and each thread a register tile of it.
 Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine& machine);
+// The threads of a block of such a contraction.
+int64_t contract_threads(const Schedule& schedule);
 // Of such a contraction: 32-bit registers of a thread that computes with elements of so many words, and bytes of shared
 // memory of a block, whose elements have so many bytes unless a matrix instruction says otherwise.
 int64_t contract_registers(const Schedule& schedule, int64_t words);

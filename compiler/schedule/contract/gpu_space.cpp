@@ -52,17 +52,13 @@ Product product_of(const Graph& group, const Domain& domain, const Machine& mach
   return out;
 }
 
-int64_t threads_of(const Schedule& s) {
-  return (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
-}
-
 // Estimated time in arbitrary units: rounds of resident blocks, each as long as its arithmetic and reads take.
 double cost_of(const Schedule& s, const Machine& machine, const Product& product) {
   const Gpu& gpu = machine.target->gpu;
   const int64_t tile_rows = s[kTileRows], tile_columns = s[kTileColumns];
   const int64_t blocks = ((product.rows + tile_rows - 1) / tile_rows) *
                          ((product.columns + tile_columns - 1) / tile_columns) * product.outer;
-  const int64_t threads = threads_of(s);
+  const int64_t threads = contract_threads(s);
   const int64_t together = std::max<int64_t>(
       1, std::min<int64_t>({gpu.unit_blocks, gpu.unit_threads / threads,
                             gpu.unit_registers / (threads * contract_registers(s, product.bytes / 4)),
@@ -152,8 +148,12 @@ void add_lanes_seeds(Space& space, const Machine& machine, const Product& produc
 
 }  // namespace
 
+int64_t contract_threads(const Schedule& s) {
+  return (s[kTileRows] / s[kThreadRows]) * (s[kTileColumns] / s[kThreadColumns]);
+}
+
 int64_t contract_registers(const Schedule& s, int64_t words) {
-  const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = threads_of(s);
+  const int64_t rows = s[kThreadRows], columns = s[kThreadColumns], threads = contract_threads(s);
   const int64_t fetched = ((s[kTileRows] + s[kTileColumns]) * s[kStepK] + threads - 1) / threads;
   if (const std::optional<MatrixOp> matrix = matrix_of(s))
     return rows * columns + s[kRegisterStages] * matrix_words(*matrix, rows, columns) +
@@ -196,7 +196,7 @@ Space space_gpu_contract(const Graph& group, const Domain& domain, const Machine
     if (!(chosen ? legal_with(*chosen, s, unroll) : legal_on_lanes(s))) return false;
     const bool async = s[kAsyncCopies] != 0;
     if (async ? s[kStages] < 2 || !(chosen ? product.copies_matrix : product.copies) : s[kStages] > 2) return false;
-    const int64_t threads = threads_of(s);
+    const int64_t threads = contract_threads(s);
     if (threads < gpu.wave || threads > gpu.block_threads) return false;
     if (contract_shared(s, product.bytes) > gpu.block_shared || !may_reside(s[kMinBlocks], threads, gpu)) return false;
     // With 8 x 16 accumulators the registers also hold what is loaded for the next step; with more they do not.
