@@ -87,6 +87,8 @@ TEST(FakeGpus, TimeRightKernels) {
       batch.candidates[1].source.text += "// another\n";
       batch.recipe.cold = cold;
       batch.recipe.hopeless_factor = 1e9;  // a busy machine gives none up
+      batch.recipe.budget_ns = 60'000'000'000;
+      batch.recipe.max_repeats = 8;
       batch.recipe.interleave = rounds;
       batch.keep_objects = rounds;
       const Measured measured = run_all(batch, options_for());
