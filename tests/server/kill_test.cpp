@@ -44,11 +44,12 @@ class Killable {
   void start() {
     int out[2];
     ASSERT_EQ(pipe(out), 0);
+    // Nothing is allocated between fork and exec: another thread may have held the allocator's lock.
+    const std::string program = cat(WARPLOOM_BIN_DIR, "/fake_coordinator");
     pid_ = fork();
     if (pid_ == 0) {
       dup2(out[1], 1);
       ::close(out[0]);
-      const std::string program = cat(WARPLOOM_BIN_DIR, "/fake_coordinator");
       execl(program.c_str(), program.c_str(), store_.c_str(), address_.c_str(), "2", nullptr);
       _exit(127);
     }
