@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
+#include "worker/drivers/files.h"
 #include "worker/drivers/gpu/code_judge.h"
 #include "worker/runner.h"
 
@@ -149,10 +148,8 @@ void CompilePool::finish(Call& call, const Unit& unit, Runner& runner) {
       const std::lock_guard lock(mutex_);
       fresh = call.written.insert(content).second;
     }
-    if (fresh) std::ofstream(path, std::ios::binary) << answer->binary;
-    std::error_code error;
-    if (fresh && std::filesystem::file_size(path, error) != answer->binary.size())
-      answer = absl::UnavailableError(absl::StrCat("cannot write ", path, "; is the disk full?"));
+    if (const absl::Status written = fresh ? write_parts(path, {answer->binary}) : absl::OkStatus(); !written.ok())
+      answer = written;
   }
 
   const std::lock_guard lock(mutex_);

@@ -1,21 +1,23 @@
 #include "worker/kept_objects.h"
 
-#include <fstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/base/sha256.h"
 #include "compiler/base/status.h"
+#include "worker/drivers/files.h"
 
 namespace wl {
 namespace {
 
 // Of all that an object depends on; the compilers are the same as long as the worker lives.
 std::string key_of(const Source& source) {
-  std::string all;
-  for (const std::string* part : {&source.target, &source.compiler, &source.prelude, &source.text})
-    absl::StrAppend(&all, part->size(), ":", *part);
-  return sha256_hex(all);
+  return Encoder("kept object", 1)
+      .text(source.target)
+      .text(source.compiler)
+      .text(source.prelude)
+      .text(source.text)
+      .hash();
 }
 
 }  // namespace
@@ -60,10 +62,7 @@ absl::StatusOr<std::vector<Compiled>> KeptObjects::provide(
     }
     out[i].outcome = Outcome::kCorrect;
     out[i].object = absl::StrCat(folder, "/kept", i, ".so");
-    std::ofstream file(out[i].object, std::ios::binary | std::ios::trunc);
-    file.write(object->data(), static_cast<std::streamsize>(object->size()));
-    file.close();
-    if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", out[i].object, "; is the disk full?"));
+    WL_RETURN_IF_ERROR(write_parts(out[i].object, {*object}));
   }
   WL_ASSIGN_OR_RETURN(std::vector<Compiled> compiled, compile(missing));
   for (size_t m = 0; m < missing.size(); ++m) out[places[m]] = std::move(compiled[m]);

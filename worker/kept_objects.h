@@ -2,7 +2,7 @@
 // whole consist of such kernels, three times each; they need not be compiled again.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <map>

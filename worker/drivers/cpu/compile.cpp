@@ -2,7 +2,6 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -15,6 +14,7 @@
 #include "compiler/base/status.h"
 #include "worker/drivers/cpu/cpu.h"
 #include "worker/drivers/cpu/tables.h"
+#include "worker/drivers/files.h"
 #include "worker/drivers/process.h"
 #include "worker/drivers/system_calls.h"
 
@@ -52,14 +52,6 @@ std::string first_lines(const std::string& text) {
   lines.resize(std::min<size_t>(lines.size(), kMessageLines));
   for (std::string& line : lines) line.resize(std::min<size_t>(line.size(), 300));
   return absl::StrJoin(lines, "\n");
-}
-
-absl::Status write_file(const std::string& path, const std::vector<std::string_view>& parts) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  for (std::string_view part : parts) file.write(part.data(), static_cast<std::streamsize>(part.size()));
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path, "; is the disk full?"));
-  return absl::OkStatus();
 }
 
 class Compilation {
@@ -220,7 +212,7 @@ class Compilation {
       parts.push_back(candidates_[unit.members[m]].source.text);
     }
     parts.push_back("\n");
-    return write_file(absl::StrCat(folder, "/", kUnitText), parts);
+    return write_parts(absl::StrCat(folder, "/", kUnitText), parts);
   }
 
   // Starts the compiler on the text in the folder. It gets a minimal environment, since some variables would change the

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "compiler/base/status.h"
+#include "worker/drivers/files.h"
 #include "worker/drivers/gpu/amd_code.h"
 #include "worker/drivers/gpu/rtc.h"
 #include "worker/drivers/process.h"
@@ -96,12 +97,7 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
 absl::StatusOr<GpuUnit> compile_clang(const std::string& clang, const Source& source, const std::string& architecture,
                                       const std::string& folder) {
   const std::string stem = absl::StrCat(folder, "/", source.entry, ".", architecture);
-  {
-    std::ofstream file(stem + ".hip", std::ios::binary);
-    file << source.prelude << "#line 1 \"kernel\"\n" << source.text;
-    file.close();
-    if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", stem, ".hip; is the disk full?"));
-  }
+  WL_RETURN_IF_ERROR(write_parts(stem + ".hip", {source.prelude, "#line 1 \"kernel\"\n", source.text}));
   const int64_t begin = monotonic_ns();
   WL_ASSIGN_OR_RETURN(const auto compiled,
                       run_program(folder, to_assembly(clang, architecture, stem + ".hip", stem + ".s")));

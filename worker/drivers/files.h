@@ -1,0 +1,16 @@
+// Files that a worker writes for compilers and runners.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace wl {
+
+// Writes these parts, one after another, in place of what the file held. Unavailable, with the path: it cannot be
+// written whole.
+absl::Status write_parts(const std::string& path, const std::vector<std::string_view>& parts);
+
+}  // namespace wl
