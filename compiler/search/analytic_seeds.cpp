@@ -76,27 +76,15 @@ std::vector<int64_t> kind_of(const Space& space, const Point& point) {
   return kind;
 }
 
-// The kernels of points: different points may have the same one, as where tiles are higher than what there is.
-class Kernels {
- public:
-  Kernels(const Graph& group, const Domain& domain, const Machine& machine, const Space& space)
-      : group_(group), domain_(domain), machine_(machine), space_(space) {}
+using Lowered = std::function<absl::StatusOr<Kernel>(const Point&)>;
 
-  bool insert(const Point& point) {
-    const auto kernel = lower(group_, domain_, space_.schedule(point), machine_);
-    return !kernel.ok() || texts_.insert(print(*kernel)).second;
-  }
+Lowered lowered_in(const Graph& group, const Domain& domain, const Machine& machine, const Space& space) {
+  return [&](const Point& point) { return lower(group, domain, space.schedule(point), machine); };
+}
 
- private:
-  const Graph& group_;
-  const Domain& domain_;
-  const Machine& machine_;
-  const Space& space_;
-  std::set<std::string> texts_;
-};
-
-// `own_kept`: how many of the space's own seeds stay, after the others.
-void order_by(Prices prices, Kernels kernels, Space& space, size_t own_kept = 1) {
+// `own_kept`: how many of the space's own seeds stay, after the others. All have different kernels: points may have the
+// same one, as where tiles are higher than what there is.
+void order_by(Prices prices, const Lowered& lowered, Space& space, size_t own_kept = 1) {
   for (const Point& seed : space.seeds) prices.of(seed);
   std::vector<Point> starts = prices.ranked();
   starts.resize(std::min<size_t>(starts.size(), kStarts));
@@ -104,12 +92,17 @@ void order_by(Prices prices, Kernels kernels, Space& space, size_t own_kept = 1)
   const std::vector<Point> ranked = prices.ranked();
   std::vector<Point> seeds;
   std::set<std::vector<int64_t>> kinds;
+  std::set<std::string> texts;
+  const auto is_new = [&](const Point& point) {
+    const auto kernel = lowered(point);
+    return texts.insert(kernel.ok() ? print(*kernel) : space.text(point)).second;
+  };
   for (const Point& point : ranked) {
     if (seeds.size() + own_kept == kSeeds) break;
-    if (kinds.insert(kind_of(space, point)).second && kernels.insert(point)) seeds.push_back(point);
+    if (kinds.insert(kind_of(space, point)).second && is_new(point)) seeds.push_back(point);
   }
   for (const Point& own : space.seeds)
-    if (seeds.size() < kSeeds && kernels.insert(own)) seeds.push_back(own);
+    if (seeds.size() < kSeeds && is_new(own)) seeds.push_back(own);
   space.seeds = std::move(seeds);
 }
 
@@ -119,19 +112,20 @@ bool is_cpu_contraction(const Domain& domain, const Machine& machine, const Spac
 
 void order_by_cpu_cost(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const CpuCost cost = default_cpu_cost(machine);
+  const Lowered lowered = lowered_in(group, domain, machine, space);
   order_by(Prices(space,
                   [&](const Point& point) {
-                    const auto kernel = lower(group, domain, space.schedule(point), machine);
+                    const auto kernel = lowered(point);
                     return kernel.ok() ? cpu_ns(cpu_work(*kernel, machine), cost) : kWorst;
                   }),
-           Kernels(group, domain, machine, space), space);
+           lowered, space);
 }
 
 // The model's rates come from data sheets until a device has been measured, so half of the seeds stay the space's own.
 void order_by_pipeline(const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
   const ProductExtents product = product_extents(group, domain);
   order_by(Prices(space, [&](const Point& point) { return gpu_contract_ns(space.schedule(point), product, machine); }),
-           Kernels(group, domain, machine, space), space, kSeeds / 2);
+           lowered_in(group, domain, machine, space), space, kSeeds / 2);
 }
 
 constexpr SeedModel kSeedModels[] = {
@@ -140,7 +134,7 @@ constexpr SeedModel kSeedModels[] = {
        return space.expected_log_ns && is_cpu_contraction(domain, machine, space);
      },
      [](const Graph& group, const Domain& domain, const Machine& machine, Space& space) {
-       order_by(Prices(space, space.expected_log_ns), Kernels(group, domain, machine, space), space);
+       order_by(Prices(space, space.expected_log_ns), lowered_in(group, domain, machine, space), space);
      }},
     {"cpu_cost", "contractions on CPUs, by reuse of their data and what a step of each micro-kernel takes",
      is_cpu_contraction, order_by_cpu_cost},
