@@ -18,7 +18,6 @@ namespace {
 constexpr double kLoad = 0.5;        // issue slots of a vector load or store, for each element
 constexpr double kScattered = 6;     // the same where neighbours in the loop are not neighbours in memory
 constexpr double kBeyondPeak = 1.3;  // the best kernels are this much faster than the rates
-constexpr double kLine = 64;         // bytes of a cache line
 constexpr int kExpensive = 4;  // slots; values that cost more are kept between passes over a row, others are recomputed
 constexpr int64_t kUnpackedRows = 32;  // products of fewer rows do not pack the operand of the columns
 
@@ -79,7 +78,7 @@ class Price {
         touch(operand.access);
         for (const Piece& piece : operand.pieces) touch(piece.access);
         if (operand.gather_extent > 0)
-          touched[operand.access.input] += kLine * static_cast<double>(elements(group_.nodes[id].shape));
+          touched[operand.access.input] += static_cast<double>(kLineBytes * elements(group_.nodes[id].shape));
       }
     for (const Domain::Store& store : domain_.stores) {
       touch(store.copy);

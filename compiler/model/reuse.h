@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
+#include "compiler/target/target.h"
 
 namespace wl {
 
-inline constexpr int64_t kLineBytes = 64;
 inline constexpr int64_t kL2Ways = 16;
 
 // A cache. `ways` is its associativity; 0: fully associative.

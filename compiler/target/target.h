@@ -15,6 +15,8 @@
 
 namespace wl {
 
+inline constexpr int64_t kLineBytes = 64;  // of a line of any CPU's caches
+
 // What a target and its compiler do beyond loads, arithmetic and shuffles, where a space or a lowering asks for it.
 enum TargetFeature : uint32_t {
   kAsyncCopy = 1,     // copies from global to shared memory without registers (cp.async, LDS-direct loads)

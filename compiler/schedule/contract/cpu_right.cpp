@@ -4,11 +4,6 @@
 #include "compiler/schedule/contract/cpu.h"
 
 namespace wl {
-namespace {
-
-constexpr int64_t kCacheLine = 64;
-
-}  // namespace
 
 // The number of a turn of the loops over k within a packed block.
 Affine CpuContract::turn_in_block(const std::vector<Affine>& turns) const {
@@ -71,7 +66,7 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
   Slice ahead = from;
   ahead.offset = sum(from.offset, fixed(schedule_[kPrefetch] * elements));
   const Tile tile = out_.kernel().tiles[b];
-  const int64_t line = kCacheLine / size_of(group_.nodes[b_.access.input].dtype);
+  const int64_t line = kLineBytes / size_of(group_.nodes[b_.access.input].dtype);
   const bool rows_of_lines = tile.layout.vector_axis() == 1 && ahead.strides[1] == 1 && tile.layout.lanes() < line;
   if (!rows_of_lines) return void(out_.push(prefetch_instr(b, std::move(ahead), 1)));
   // Several vectors lie in a line, which one hint brings.
@@ -85,7 +80,7 @@ void CpuContract::fetch_ahead(TileId b, const Slice& from) {
 // last: of the last block.
 void CpuContract::fetch_next(const RowTile& row_tile, const Panels& panels, Place at, bool last) {
   const DType dtype = group_.nodes[b_.access.input].dtype;
-  const int64_t line = kCacheLine / size_of(dtype), lines = panels.width / line;
+  const int64_t line = kLineBytes / size_of(dtype), lines = panels.width / line;
   const bool by_depth = schedule_[kRowTilesOutermost] == 1;
   if (dot_ || panel_groups_.size() > 1 || panels.width % line != 0 || row_tiles_ * outer_rows_per_block_ < lines)
     return;
