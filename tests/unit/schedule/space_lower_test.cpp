@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "compiler/kernel/verify.h"
 #include "compiler/schedule/lower/lower.h"
 #include "tests/unit/plan/plan_testing.h"
+#include "tests/unit/schedule/instrs_in.h"
 
 namespace wl {
 namespace {
@@ -122,16 +122,12 @@ TEST(SpaceLower, ALineIsFetchedOnce) {
   const Point point = *space.parse(
       "plan 2 target=cpu:avx2 class=contract mr=6 nv=2 kc=0 nc=0 pack_b=0 pack_a=0 row_tiles_outermost=0 "
       "row_tasks=1 column_tasks=1 threads=1 compiler=gcc prefetch=64");
-  const absl::StatusOr<Kernel> kernel = lower(graph, domain, space.schedule(point), machine);
+  absl::StatusOr<Kernel> kernel = lower(graph, domain, space.schedule(point), machine);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
-  int hints = 0;
-  std::function<void(const std::vector<Instr>&)> count = [&](const std::vector<Instr>& body) {
-    for (const Instr& instr : body) {
-      if (instr.op == InstrOp::kPrefetch) hints += static_cast<int>(kernel->tiles[instr.args[0]].layout.count('r'));
-      count(instr.body);
-    }
-  };
-  count(kernel->body);
+  int64_t hints = 0;
+  testing::each_place(kernel->body, [&](std::vector<Instr>& body, size_t i) {
+    if (body[i].op == InstrOp::kPrefetch) hints += kernel->tiles[body[i].args[0]].layout.count('r');
+  });
   // Of whole tiles of rows and of the last one: the row that is read 64 turns later, and one of the next panel.
   EXPECT_EQ(hints, 2 * 2) << print(*kernel);
 }
