@@ -105,11 +105,22 @@ std::optional<Case> case_of(const Graph& graph, const Machine& machine, uint64_t
   return one;
 }
 
+// Returns the group with every reduction as an output too. What follows a reduction can hide its value: erf of a large
+// sum is 1, whatever was left out of the sum.
+Graph with_reductions_stored(Graph graph) {
+  for (int node = 0; node < static_cast<int>(graph.nodes.size()); ++node) {
+    const auto stores = [node](const Output& output) { return output.node == node; };
+    if (class_of(graph.nodes[node].op) != OpClass::kReduce || std::ranges::any_of(graph.outputs, stores)) continue;
+    graph.outputs.push_back({cat("reduced", node), node});
+  }
+  return graph;
+}
+
 // Returns a kernel of a random group, sometimes a contraction.
 std::optional<Case> random_case(uint64_t seed) {
   const Machine machine = testing::machine_named(kMutantRows[seed % std::size(kMutantRows)]);
-  const Graph graph =
-      seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value() : testing::random_group(seed, 4000);
+  const Graph graph = seed % 5 == 3 ? parse(testing::ContractionText(seed, 60'000).text()).value()
+                                    : with_reductions_stored(testing::random_group(seed, 4000));
   return case_of(graph, machine, seed, [](const Schedule&) { return true; });
 }
 
@@ -184,8 +195,7 @@ void expect_caught(uint64_t first, size_t wanted, const std::set<std::string>& k
   }
   for (const auto& [name, count] : tally) std::printf("%3d of %3d: %s\n", count.first, count.second, name.c_str());
   std::printf("%d of %zu mutants of %zu kernels caught\n", caught, chosen.size(), cases.size());
-  // Of few mutants one more may be a kernel that means the same, such as a condition that holds everywhere.
-  EXPECT_GE(caught + 1, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
+  EXPECT_GE(caught, static_cast<int>(0.95 * static_cast<double>(chosen.size()))) << "of " << chosen.size();
   std::filesystem::remove_all(folder);
 }
 
