@@ -181,27 +181,41 @@ class Pipeliner {
     return out;
   }
 
-  // The producers of the iterations before the first one's uses, with tiles of their own.
+  // The producers of the iterations before the first one's uses, with tiles of their own. There may be no such
+  // iteration. Reads that run ahead may read its slot nevertheless, which then gets what the last iteration produces.
   std::vector<Instr> first_iterations() {
     std::vector<Instr> out;
     for (int64_t i = 0; i + 1 < stages_; ++i) {
       std::vector<Instr> one;
       if (!parts_.copies.empty()) one = copies(fixed(i), fixed(i));
-      std::vector<Instr> through = moved(parts_.loads, fixed(i), fixed(i));
-      append(through, moved(parts_.stores, fixed(i), fixed(i)));
-      if (!through.empty() && !trips_) {  // there may be no such iteration
-        Instr maybe;
-        maybe.op = InstrOp::kLoop;
-        maybe.var = rewrite_.loop_var("first", how_.loop);
-        maybe.trips = {fixed(1)};
-        for (const Affine& trips : loop_.trips) maybe.trips.push_back(sum(trips, fixed(-i)));
-        maybe.body = std::move(through);
-        through.clear();
-        through.push_back(std::move(maybe));
-      }
-      append(one, std::move(through));
-      append(out, own_tiles(std::move(one), fixed(i)));
+      const bool always = i > 0 && carries() && !trips_ && !parts_.stores.empty();
+      const Affine iteration = always ? or_last(fixed(i), "early") : fixed(i);
+      std::vector<Instr> through = moved(parts_.loads, iteration, fixed(i));
+      append(through, moved(parts_.stores, iteration, fixed(i)));
+      append(one, where_there_is(always ? 0 : i, std::move(through)));
+      append(out, own_tiles(std::move(one), iteration));
     }
+    return out;
+  }
+
+  // An iteration, or the last one where it comes after that.
+  Affine or_last(const Affine& iteration, const char* name) {
+    std::vector<Affine> of = {iteration};
+    for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
+    return rewrite_.derived(name, std::move(of), 1, 0, how_.loop);
+  }
+
+  // Instructions that run if there is such an iteration.
+  std::vector<Instr> where_there_is(int64_t iteration, std::vector<Instr> instrs) {
+    if (instrs.empty() || trips_) return instrs;
+    Instr maybe;
+    maybe.op = InstrOp::kLoop;
+    maybe.var = rewrite_.loop_var("first", how_.loop);
+    maybe.trips = {fixed(1)};
+    for (const Affine& trips : loop_.trips) maybe.trips.push_back(sum(trips, fixed(-iteration)));
+    maybe.body = std::move(instrs);
+    std::vector<Instr> out;
+    out.push_back(std::move(maybe));
     return out;
   }
 
@@ -227,13 +241,8 @@ class Pipeliner {
   Instr steady_loop() {
     const Affine now = affine(how_.loop), later = affine(how_.loop, 1, stages_ - 1);
     const bool copies_any = !parts_.copies.empty(), loads_any = !parts_.stores.empty();
-    // Beyond the last iteration it is the last one again, which nothing reads.
-    Affine next = later;
-    if (loads_any) {
-      std::vector<Affine> of = {later};
-      for (const Affine& trips : loop_.trips) of.push_back(sum(trips, fixed(-1)));
-      next = rewrite_.derived("next", std::move(of), 1, 0, how_.loop);
-    }
+    // Beyond the last iteration it is the last one again, whose values nothing needs.
+    const Affine next = loads_any ? or_last(later, "next") : later;
     const Affine slot = slot_of("slot", now), next_slot = slot_of("next_slot", later);
     const int pending = static_cast<int>(stages_) - (parts_.own ? 1 : 2);
     const bool waits = copies_any && !carries();
@@ -265,7 +274,10 @@ class Pipeliner {
   std::vector<Instr> first_reads() {
     std::vector<Instr> out;
     if (!parts_.copies.empty()) out.push_back(wait_instr(static_cast<int>(stages_) - 2));
-    append(out, reads(0, fixed(0), fixed(0)));
+    std::vector<Instr> first = reads(0, fixed(0), fixed(0));
+    if (!trips_)  // what a loop without iterations never stored is not read
+      for (const Instr& read : first) out.push_back(fill_instr(read.result, 0));
+    append(out, where_there_is(0, std::move(first)));
     return out;
   }
 

@@ -254,6 +254,38 @@ TEST(Simulated, RandomMaskedProductsMeanTheirGraphs) {
                         testing::random_masked_product, kSimulated, 0);
 }
 
+// The first block has no step that counts, the others have few: reads that run ahead of the steps come to slots that no
+// step of theirs filled.
+TEST(Simulated, ReadsThatRunAheadOfFewStepsMeanTheirGraph) {
+  const Graph group = parse(R"(graph {
+  %0 = input "a" : f32[18,49] normal(0,1)
+  %1 = iota axis=[0] : i64[18,49]
+  %2 = iota axis=[1] : i64[18,49]
+  %3 = sub %1 %2 : i64[18,49]
+  %4 = constant 4 : i64[18,49]
+  %5 = gt %3 %4 : b1[18,49]
+  %6 = constant 0 : f32[18,49]
+  %7 = select %5 %0 %6 : f32[18,49]
+  %8 = input "b" : f32[49,49] normal(0,1)
+  %9 = contract %7 %8 "mk,kn->mn" : f32[18,49]
+  output "y" %9
+})")
+                          .value();
+  const Machine machine = testing::machine_named("sim:cuda");
+  const Domain domain = analyze(group, machine).value();
+  const Space space = space_of(group, domain, machine).value();
+  CompiledChecks checks("simulated_ahead");
+  const int number = checks.group(group).value();
+  for (const Point& point : testing::sample_points(space, 400, 1)) {
+    const Schedule schedule = space.schedule(point);
+    if (schedule[kRegisterStages] != 2 || schedule[kStages] < 3 || checks.kernels() == 8) continue;
+    const Kernel kernel = lower(group, domain, schedule, machine).value();
+    checks.add(number, emit(kernel, machine).value(), space.text(point));
+  }
+  EXPECT_EQ(checks.kernels(), 8);
+  expect_right(checks);
+}
+
 TEST(Simulated, CoversOfRandomGraphsMeanTheirGroups) {
   const uint64_t first = testing::test_seed(20260401);
   CompiledChecks checks("simulated_random");
