@@ -144,7 +144,9 @@ void Printer::print_loop(const Instr& loop) {
   }
   const std::string n = cat("n", loop.var, "_", temporary_++);
   out_.line(cat("const long ", n, " = ", spell_min(loop.trips), ";"));
-  out_.open(cat("WL_SERIAL for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
+  // A branch after every few multiply-adds takes most from a thread whose core runs another one.
+  const char* const form = kernel_.wave == 0 && is_unrolled(loop) ? "WL_UNROLL" : "WL_SERIAL";
+  out_.open(cat(form, " for (long ", v, " = 0; ", v, " < ", n, "; ++", v, ")"));
   print_inside(loop);
 }
 

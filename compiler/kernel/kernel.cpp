@@ -91,6 +91,20 @@ std::optional<Section> section_of(const Instr& instr) {
   return section;
 }
 
+bool multiplies_and_adds(const Instr& instr) {
+  return instr.op == InstrOp::kDot || instr.op == InstrOp::kMma ||
+         (instr.op == InstrOp::kMap && !instr.expr.empty() && instr.expr.back().op == Op::fma &&
+          instr.expr.back().kind == ExprNode::Kind::kOp && !instr.args.empty() && instr.args.back() == instr.result);
+}
+
+bool is_unrolled(const Instr& loop) {
+  if (loop.trips.size() != 1 || !loop.trips[0].terms.empty()) return false;
+  if (loop.trips[0].base < 2 || loop.trips[0].base > kMostUnrolled) return false;
+  const auto is_loop = [](const Instr& instr) { return instr.op == InstrOp::kLoop; };
+  return std::none_of(loop.body.begin(), loop.body.end(), is_loop) &&
+         std::any_of(loop.body.begin(), loop.body.end(), multiplies_and_adds);
+}
+
 bool Kernel::is_packed() const {
   int64_t free = 0;
   for (const Instr& instr : body) {

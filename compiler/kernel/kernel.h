@@ -169,6 +169,14 @@ struct Section {
 std::vector<Affine> section_trips(int64_t from, int64_t to);
 std::optional<Section> section_of(const Instr& instr);
 
+// Whether an instruction adds products to the tile that it changes.
+bool multiplies_and_adds(const Instr& instr);
+
+// Whether a CPU's text has no branch between the iterations of this loop: they are few and their number is fixed, they
+// multiply and add, and have no loop inside. The taps of a window along a row are such a loop.
+inline constexpr int64_t kMostUnrolled = 8;
+bool is_unrolled(const Instr& loop);
+
 // The instructions between two passes. Every block runs them, in a sweep of their own, or, with `last`, the last of
 // every `last` blocks that arrives; then its threads learn that from the first element of the buffer `flag`.
 struct Pass {

@@ -57,12 +57,6 @@ class WorkCounter {
   double& at(CpuTerm term) { return work_.amount[term]; }
   const Tile& tile(TileId id) const { return kernel_.tiles[id]; }
 
-  static bool multiplies_and_adds(const Instr& instr) {
-    return instr.op == InstrOp::kDot || instr.op == InstrOp::kMma ||
-           (instr.op == InstrOp::kMap && !instr.expr.empty() && instr.expr.back().op == Op::fma &&
-            instr.expr.back().kind == ExprNode::Kind::kOp && !instr.args.empty() && instr.args.back() == instr.result);
-  }
-
   // Finds the loop over k whose body multiplies and adds; its accumulator is set outside the outermost loop over k.
   void micro_kernel(int loop) {
     const Reuse::Loop& turns = reuse_.loops()[loop];
@@ -81,7 +75,8 @@ class WorkCounter {
       else
         add_steps(layout, outer, steps, hints_in(*turns.body));
       at(kCall) += calls;
-      at(kEntry) += turns.entries - calls;
+      const Reuse::Loop& branching = is_unrolled(*turns.instr) && loop != outer ? reuse_.loops()[turns.parent] : turns;
+      at(kEntry) += branching.entries - calls;
     }
   }
 
