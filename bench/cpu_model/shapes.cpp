@@ -108,6 +108,32 @@ CpuShape conv(std::string name, int64_t from, int64_t to, int64_t size, int64_t 
   return {std::move(name), text.finish(result, type, kBiasRelu, cat(to), 0)};
 }
 
+// Of an image with its channels innermost, as the cover channels-last stores it, and of weights in panels. Padded so
+// that stride 1 keeps the size.
+CpuShape conv_last(std::string name, int64_t panel, int64_t from, int64_t to, int64_t size, int64_t window,
+                   int64_t stride = 1) {
+  Text text;
+  const int64_t low = (window - 1) / 2, padded = size + 2 * low, out = (padded - window) / stride + 1;
+  const std::string product = cat(out, ",", out, ",", to / panel, ",", panel), type = cat(out, ",", out, ",", to);
+  int image = text.input(cat(size, ",", size, ",", from)), result = -1;
+  if (window == 1 && stride == 1) {
+    const int weights = text.input(cat(to / panel, ",", from, ",", panel));
+    result = text.add(cat("contract %", image, " %", weights, " \"mok,nku->monu\""), product);
+  } else {
+    const std::string taps = cat(window, ",", window), one = cat(window, ",", stride, ",1");
+    const int weights = text.input(cat(to / panel, ",", from, ",", taps, ",", panel));
+    if (low > 0)
+      image = text.add(cat("pad %", image, " low=[", low, ",", low, ",0] high=[", low, ",", low, ",0] value=0"),
+                       cat(padded, ",", padded, ",", from));
+    image = text.add(cat("reshape %", image), cat(padded, ",", padded, ",1,", from));
+    image = text.add(cat("window %", image, " axes=[0,1] params=[", one, ",", one, "]"),
+                     cat(out, ",", out, ",1,", from, ",", taps));
+    image = text.add(cat("reshape %", image), cat(out, ",", out, ",", from, ",", taps));
+    result = text.add(cat("contract %", image, " %", weights, " \"mokli,nkliu->monu\""), product);
+  }
+  return {std::move(name), text.finish(text.add(cat("reshape %", result), type), type, kBiasRelu, cat(to), 2)};
+}
+
 // Weights in panels, whose spaces have turned tiles.
 std::vector<CpuShape> shapes_of_weights(int64_t panel) {
   const auto in_panels = [panel](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
@@ -133,6 +159,20 @@ std::vector<CpuShape> shapes_of_weights(int64_t panel) {
                                linear("panels_rows_64", panel, 64, 768, 3072),
                                linear("panels_rows_16", panel, 16, 768, 3072),
                                linear("panels_rows_8", panel, 8, 4096, 4096)};
+  const auto last = [panel, &out](std::string name, int64_t from, int64_t to, int64_t size, int64_t window,
+                                  int64_t stride = 1) {
+    out.push_back(conv_last(std::move(name), panel, from, to, size, window, stride));
+  };
+  last("last_resnet_56_3", 64, 64, 56, 3);
+  last("last_resnet_28_3", 128, 128, 28, 3);
+  last("last_resnet_14_3", 256, 256, 14, 3);
+  last("last_resnet_7_3", 512, 512, 7, 3);
+  last("last_resnet_28_3_s2", 256, 256, 28, 3, 2);
+  last("last_resnet_14_3_s2", 512, 512, 14, 3, 2);
+  last("last_resnet_56_1", 64, 256, 56, 1);
+  last("last_resnet_14_1", 1024, 256, 14, 1);
+  last("last_resnet_7_1", 512, 2048, 7, 1);
+  last("last_resnet_14_1_s2", 1024, 2048, 14, 1, 2);
   for (CpuShape& shape : out) {
     shape.points = kOfWeights;
     shape.seeds = true;
