@@ -1,34 +1,47 @@
 // Runs a bundle that `warploom tune MODEL --out DIR` wrote:  run_model DIR [WEIGHTS]
 // WEIGHTS is the ONNX file, an .npz or a folder of .npy files; without it the weights are random. The inputs are zeros.
 #include <cstdio>
+#include <warploom.hpp>
 
-#include "client/program/model.h"
+namespace {
+
+void print(const char* what, const warploom::Tensor& tensor) {
+  std::printf("%s %s %s[", what, tensor.name.c_str(), warploom_dtype_name(tensor.dtype));
+  for (size_t i = 0; i < tensor.shape.size(); ++i)
+    std::printf("%s%lld", i == 0 ? "" : ",", static_cast<long long>(tensor.shape[i]));
+  std::printf("]");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
     std::fprintf(stderr, "usage: run_model DIR [WEIGHTS]\n");
     return 1;
   }
-  const auto fail = [](const absl::Status& status) {
-    std::fprintf(stderr, "run_model: %s\n", std::string(status.message()).c_str());
+  try {
+    warploom::Model model(argv[1]);
+    if (argc > 2)
+      model.load_weights(argv[2]);
+    else
+      model.generate_weights(1);
+    for (const warploom::Tensor& input : model.inputs()) {
+      print("input ", input);
+      std::printf("\n");
+    }
+    warploom::Executor executor(model);
+    executor.run();
+    size_t index = 0;
+    for (const warploom::Tensor& output : model.outputs()) {
+      const void* const values = executor.output(index++);
+      print("output", output);
+      if (output.dtype == WARPLOOM_F32 && output.bytes > 0)
+        std::printf(": first element %g", static_cast<double>(*static_cast<const float*>(values)));
+      std::printf("\n");
+    }
+  } catch (const warploom::Error& error) {
+    std::fprintf(stderr, "run_model: %s\n", error.what());
     return 2;
-  };
-  absl::StatusOr<wl::Model> model = wl::Model::load(argv[1]);
-  if (!model.ok()) return fail(model.status());
-  const absl::Status ready = argc > 2 ? model->load_weights(argv[2]) : model->generate_weights(1);
-  if (!ready.ok()) return fail(ready);
-
-  std::map<std::string, wl::Array> inputs;
-  for (const wl::TensorInfo& input : model->inputs()) {
-    const int64_t bytes = wl::elements(input.shape) * wl::size_of(input.dtype);
-    inputs[input.name] = {input.dtype, input.shape, std::string(static_cast<size_t>(bytes), '\0')};
-    std::printf("input  %s %s\n", input.name.c_str(), wl::type_text(input.dtype, input.shape).c_str());
-  }
-  const auto outputs = model->run(inputs);
-  if (!outputs.ok()) return fail(outputs.status());
-  for (const auto& [name, array] : *outputs) {
-    std::printf("output %s %s: first element %g\n", name.c_str(), wl::type_text(array.dtype, array.shape).c_str(),
-                array.bytes.empty() ? 0.0 : wl::load_element(array.dtype, array.bytes.data(), 0));
   }
   return 0;
 }

@@ -19,6 +19,15 @@ absl::StatusOr<SharedObject> SharedObject::open(const std::string& path) {
   return object;
 }
 
+absl::StatusOr<SharedObject> SharedObject::open_beside(const void* symbol, const std::string& file) {
+  Dl_info info = {};
+  if (dladdr(symbol, &info) == 0 || info.dli_fname == nullptr)
+    return invalid("nothing is known of the place of ", file);
+  const std::string self = info.dli_fname;
+  const size_t slash = self.rfind('/');
+  return open(slash == std::string::npos ? file : cat(self.substr(0, slash + 1), file));
+}
+
 SharedObject::~SharedObject() {
   if (handle_) dlclose(handle_);
 }

@@ -15,6 +15,8 @@ class SharedObject {
   // InvalidArgument with the loader's message when `path` cannot be loaded. The process may use tile registers after
   // it, where there are any (tile_registers.h).
   static absl::StatusOr<SharedObject> open(const std::string& path);
+  // The same for a file beside the program or shared object that has the code or data at `symbol`.
+  static absl::StatusOr<SharedObject> open_beside(const void* symbol, const std::string& file);
   SharedObject() = default;
   SharedObject(SharedObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   SharedObject& operator=(SharedObject&& other) noexcept {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <set>
 
-#include "client/program/external.h"
+#include "client/onnx_weights/external.h"
 #include "client/program/files.h"
 #include "compiler/import/import.h"
 #include "compiler/ir/text.h"

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_join.h"
 #include "client/cli/compose.h"
+#include "client/onnx_weights/visit.h"
 #include "client/program/files.h"
 #include "client/program/folded.h"
 #include "client/program/weights.h"
@@ -53,12 +54,14 @@ absl::Status fill_inputs(Executor& executor, const RunOptions& options, RunResul
   for (const std::string& path : options.weights) {
     size_t used = 0;
     WL_RETURN_IF_ERROR(visit_arrays(
-        path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
+        path,
+        [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
           // Files may hold more arrays than the program reads, such as folded weights or those of other models.
           WL_ASSIGN_OR_RETURN(const bool read, set(name, dtype, shape, bytes));
           used += read ? 1 : 0;
           return absl::OkStatus();
-        }));
+        },
+        visit_onnx));
     if (used == 0 && !program.weights.empty()) {
       return invalid("no array in ", path, " bears the name of an input; the inputs are ",
                      input_names(program, folded));

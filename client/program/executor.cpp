@@ -7,6 +7,9 @@
 #include "runtime/arena.h"
 
 namespace wl {
+
+constexpr uintptr_t kArgumentAlignment = 64;  // of a kernel's args (Source in compiler/base/records.h)
+
 std::string type_text(const ProgramBuffer& buffer) {
   return type_text(buffer.dtype, buffer.shape);
 }
@@ -101,6 +104,7 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
 
   std::map<std::string, Shared::Weight> own;
   WL_RETURN_IF_ERROR(executor.place_buffers(shared != nullptr ? shared->weights : own));
+  executor.own_ = executor.arguments_;
 
   for (const ProgramStep& step : program.steps) {
     if (executor.gpu_) break;
@@ -112,6 +116,22 @@ absl::StatusOr<Executor> Executor::create(const Program& program, const Executor
     executor.calls_.push_back(std::move(call));
   }
   return executor;
+}
+
+bool Executor::bind(int buffer, void* memory) {
+  const ProgramBuffer& value = program_->buffers[static_cast<size_t>(buffer)];
+  if (memory == nullptr) memory = own_[static_cast<size_t>(buffer)];
+  if (memory == data(buffer)) return true;
+  const bool usable = reinterpret_cast<uintptr_t>(memory) % kArgumentAlignment == 0 && value.place != Place::kArena &&
+                      !is_weight(*program_, value.name);
+  if (gpu_ || !usable) return false;
+  arguments_[static_cast<size_t>(buffer)] = memory;
+  for (size_t step = 0; step < calls_.size(); ++step) {
+    const std::vector<int>& args = program_->steps[step].args;
+    for (size_t a = 0; a < args.size(); ++a)
+      if (args[a] == buffer) calls_[step].args[a] = memory;
+  }
+  return true;
 }
 
 absl::Status Executor::generate(int buffer, uint64_t seed) {

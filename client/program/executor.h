@@ -45,7 +45,8 @@ class Executor {
                                          Shared* shared = nullptr);
 
   const Program& program() const { return *program_; }
-  void* data(int buffer) const { return arguments_[buffer]; }
+  // The memory of a buffer: its own, or what is bound.
+  void* data(int buffer) const { return arguments_[static_cast<size_t>(buffer)]; }
   // number of CPU threads; 0 on a GPU
   int threads() const { return pool_ ? pool_->threads() : 0; }
   // "cpu", or the name of the GPU such as "cuda:0"
@@ -57,6 +58,12 @@ class Executor {
   absl::Status set(int buffer, const Array& array);
   // Fills an input with row-major bytes of the buffer's dtype and shape.
   absl::Status set(int buffer, DType dtype, const Shape& shape, std::string_view bytes);
+  // Lets runs use this memory for an input or output, in place of the executor's own; nullptr: its own again. False,
+  // and nothing has changed, where kernels cannot use it in place: it does not begin at a multiple of 64 bytes, the
+  // buffer is a weight or an intermediate, or kernels run on a GPU.
+  bool bind(int buffer, void* memory);
+  // Copies an input's memory in the host to the GPU's, as set() does; nothing on CPUs.
+  absl::Status send(int buffer) { return gpu_ ? gpu_->write(buffer, data(buffer)) : absl::OkStatus(); }
   // Poisons everything that the kernels should write, so that unwritten elements are found.
   absl::Status poison_results();
   // Poisons only the buffers that this step should write.
@@ -79,7 +86,8 @@ class Executor {
   const Program* program_ = nullptr;
   std::vector<SharedObject> objects_;
   std::vector<std::shared_ptr<Buffer>> buffers_;  // memory that arguments_ points to
-  std::vector<void*> arguments_;                  // addresses of all buffers, by number
+  std::vector<void*> own_;                        // addresses of all buffers, by number
+  std::vector<void*> arguments_;                  // the same, or what is bound
   struct Call {
     Launch launch;
     std::vector<void*> args;

@@ -1,6 +1,7 @@
 #include "client/program/model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -9,7 +10,7 @@
 #include "client/program/bundle.h"
 #include "client/program/executor.h"
 #include "client/program/folded.h"
-#include "client/program/weights.h"
+#include "client/program/replica.h"
 
 namespace wl {
 
@@ -23,18 +24,44 @@ struct Model::Impl {
   Shared shared;
   std::set<std::string> missing;  // weights of the program that have no value
   std::optional<FoldedWeights> folded;
+  std::atomic<bool> complete{false};  // whether every weight has a value
 
+  // FailedPrecondition names a weight that has no value.
+  absl::Status check_complete() const;
+  // Ends a round of setting weights.
+  absl::Status finish();
   absl::Status set(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes);
 
+  absl::Status load_program(size_t bucket);
   absl::Status open(size_t bucket);
   bool is_weight(const std::string& name) const { return wl::is_weight(*programs[0], name); }
   absl::StatusOr<int> weight_buffer(const std::string& name) const;
 };
 
-absl::Status Model::Impl::open(size_t bucket) {
-  if (executors[bucket]) return absl::OkStatus();
+absl::Status Model::Impl::load_program(size_t bucket) {
+  if (programs[bucket]) return absl::OkStatus();
   WL_ASSIGN_OR_RETURN(Program program, load_bundle(buckets[bucket].folder));
   programs[bucket] = std::make_unique<Program>(std::move(program));
+  return absl::OkStatus();
+}
+
+absl::Status Model::Impl::check_complete() const {
+  std::set<std::string> without = folded->missing();
+  without.insert(missing.begin(), missing.end());
+  if (without.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(cat("weight ", *without.begin(), " and ", without.size() - 1,
+                                           " others have no values; call load_weights() or set_weight()"));
+}
+
+absl::Status Model::Impl::finish() {
+  const absl::Status status = folded->finish(*executors[0]);
+  complete = status.ok() && check_complete().ok();
+  return status;
+}
+
+absl::Status Model::Impl::open(size_t bucket) {
+  if (executors[bucket]) return absl::OkStatus();
+  WL_RETURN_IF_ERROR(load_program(bucket));
   WL_ASSIGN_OR_RETURN(
       Executor executor,
       Executor::create(*programs[bucket], {.threads = options.threads, .pin = options.pin, .device = options.device},
@@ -66,13 +93,13 @@ absl::StatusOr<int> Model::Impl::weight_buffer(const std::string& name) const {
   return invalid("no weight is named ", name, "; the weights are ", names.empty() ? "none" : names);
 }
 
-Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions& options) {
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_shared<Impl>();
   impl->options = options;
   WL_ASSIGN_OR_RETURN(impl->buckets, list_buckets(folder));
   impl->programs.resize(impl->buckets.size());
@@ -90,6 +117,7 @@ absl::StatusOr<Model> Model::load(const std::string& folder, const ModelOptions&
       WL_RETURN_IF_ERROR(impl->executors[0]->generate(static_cast<int>(i), 0));
     }
   }
+  impl->complete = impl->check_complete().ok();
   return Model(std::move(impl));
 }
 
@@ -125,17 +153,19 @@ std::vector<TensorInfo> Model::outputs(size_t size) const {
 absl::Status Model::set_weight(const std::string& name, const Array& value) {
   const std::lock_guard lock(impl_->mutex);
   WL_RETURN_IF_ERROR(impl_->set(name, value.dtype, value.shape, value.bytes));
-  return impl_->folded->finish(*impl_->executors[0]);
+  return impl_->finish();
 }
 
-absl::Status Model::load_weights(const std::string& path) {
+absl::Status Model::load_weights(const std::string& path, OnnxReader onnx) {
   const std::lock_guard lock(impl_->mutex);
   WL_RETURN_IF_ERROR(visit_arrays(
-      path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
+      path,
+      [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) -> absl::Status {
         if (!impl_->is_weight(name) && !impl_->folded->reads(name)) return absl::OkStatus();
         return impl_->set(name, dtype, shape, bytes);
-      }));
-  return impl_->folded->finish(*impl_->executors[0]);
+      },
+      onnx));
+  return impl_->finish();
 }
 
 absl::Status Model::generate_weights(uint64_t seed) {
@@ -145,17 +175,50 @@ absl::Status Model::generate_weights(uint64_t seed) {
     WL_RETURN_IF_ERROR(impl_->executors[0]->generate(buffer, seed));
   }
   impl_->missing.clear();
-  return impl_->folded->generate(seed, *impl_->executors[0]);
+  WL_RETURN_IF_ERROR(impl_->folded->generate(seed, *impl_->executors[0]));
+  return impl_->finish();
+}
+
+absl::StatusOr<size_t> Model::size_of(const std::map<std::string, Shape>& shapes) const {
+  return pick_bucket(impl_->buckets, {}, shapes);
+}
+
+absl::StatusOr<Replica> Model::replica(size_t size, const ExecutorOptions& options) {
+  if (size >= impl_->buckets.size())
+    return invalid("there is no size ", size, "; the model was tuned for ", impl_->buckets.size());
+  const std::lock_guard lock(impl_->mutex);
+  WL_RETURN_IF_ERROR(impl_->load_program(size));
+  Shared shared = impl_->shared;
+  shared.pool = nullptr;
+  WL_ASSIGN_OR_RETURN(Executor executor, Executor::create(*impl_->programs[size], options, &shared));
+  return Replica(impl_, std::move(executor));
+}
+
+int Replica::input(const std::string& name) const {
+  const std::vector<ProgramBuffer>& buffers = program().buffers;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].place == Place::kInput && buffers[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+absl::Status Replica::run() {
+  if (!model_->complete.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(model_->mutex);
+    WL_RETURN_IF_ERROR(model_->check_complete());
+  }
+  if (executor_.threads() == 0) {  // a GPU's inputs are copied when they are sent
+    for (size_t i = 0; i < program().buffers.size(); ++i) {
+      const ProgramBuffer& buffer = program().buffers[i];
+      if (buffer.place == Place::kInput && !model_->is_weight(buffer.name))
+        WL_RETURN_IF_ERROR(executor_.send(static_cast<int>(i)));
+    }
+  }
+  return executor_.run();
 }
 
 absl::StatusOr<std::map<std::string, Array>> Model::run(const std::map<std::string, Array>& inputs) {
   const std::lock_guard lock(impl_->mutex);
-  std::set<std::string> missing = impl_->folded->missing();
-  missing.insert(impl_->missing.begin(), impl_->missing.end());
-  if (!missing.empty()) {
-    return absl::FailedPreconditionError(cat("weight ", *missing.begin(), " and ", missing.size() - 1,
-                                             " others have no values; call load_weights() or set_weight()"));
-  }
+  WL_RETURN_IF_ERROR(impl_->check_complete());
   std::map<std::string, Shape> shapes;
   for (const auto& [name, array] : inputs) shapes[name] = array.shape;
   WL_ASSIGN_OR_RETURN(const size_t bucket, pick_bucket(impl_->buckets, {}, shapes));

@@ -15,8 +15,12 @@
 
 #include "client/program/bucket.h"
 #include "client/program/npy.h"
+#include "client/program/weights.h"
 
 namespace wl {
+
+class Replica;
+struct ExecutorOptions;
 
 struct ModelOptions {
   int threads = 0;          // limit of threads; 0: as many as the kernels were tuned with
@@ -25,7 +29,7 @@ struct ModelOptions {
 };
 
 // Thread-safe: every function may be called from any thread at any time. Calls of run() on one Model take turns, and
-// each uses all of its threads. For concurrent runs load the bundle several times, with fewer threads each.
+// each uses all of its threads. Concurrent runs have a Replica each.
 class Model {
  public:
   // Errors are those of load_bundle(). ResourceExhausted: memory is short. Unavailable: the kernels need a GPU that
@@ -45,8 +49,9 @@ class Model {
 
   // Copies the values. InvalidArgument when there is no such weight, or it has another dtype or shape.
   absl::Status set_weight(const std::string& name, const Array& value);
-  // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value.
-  absl::Status load_weights(const std::string& path);
+  // Sets every weight for which the .onnx, .npz or .npy file, or the folder of .npy files, has a value. ONNX files need
+  // a reader.
+  absl::Status load_weights(const std::string& path, OnnxReader onnx = nullptr);
   // Gives every weight without a value random values, the same for the same seed; for tests and timing.
   absl::Status generate_weights(uint64_t seed);
 
@@ -54,10 +59,17 @@ class Model {
   // the message lists them. FailedPrecondition names a weight that has no value.
   absl::StatusOr<std::map<std::string, Array>> run(const std::map<std::string, Array>& inputs);
 
+  // The size whose inputs have these shapes. InvalidArgument lists the sizes where none has.
+  absl::StatusOr<size_t> size_of(const std::map<std::string, Shape>& shapes) const;
+  // Another executor at a size, with threads of its own and the weights of this model (replica.h). Errors are those of
+  // load(). Weights must not be set while replicas run.
+  absl::StatusOr<Replica> replica(size_t size, const ExecutorOptions& options);
+
  private:
+  friend class Replica;
   struct Impl;
-  explicit Model(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Model(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace wl

@@ -1,15 +1,10 @@
 #include "client/program/weights.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
-#include "client/program/external.h"
 #include "client/program/files.h"
-#include "compiler/import/weights.h"
 
 namespace wl {
 namespace {
@@ -24,7 +19,7 @@ absl::Status visit_npy(const fs::path& path, const ArrayVisitor& visit) {
 
 }  // namespace
 
-absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
+absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit, OnnxReader onnx) {
   if (is_folder(path)) {
     std::vector<fs::path> files;
     std::error_code error;
@@ -39,15 +34,8 @@ absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit) {
   }
   if (path.ends_with(".npy")) return visit_npy(path, visit);
   if (path.ends_with(".onnx")) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return invalid("cannot read ", path, ": ", std::strerror(errno));
-    // The file is never read as a whole, since it is as large as the weights, which have their own memory.
-    const auto read = [&](char* to, int most) {
-      file.read(to, most);
-      return file.bad() ? -1 : static_cast<int>(file.gcount());
-    };
-    const absl::Status status = visit_weights(read, visit, external_files_of(path));
-    return status.ok() ? status : absl::Status(status.code(), cat(path, ": ", status.message()));
+    if (onnx == nullptr) return unimplemented("cannot read ", path, ": this program reads weights from .npz and .npy");
+    return onnx(path, visit);
   }
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
   WL_ASSIGN_OR_RETURN(const auto arrays, parse_npz(bytes, path));

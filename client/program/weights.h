@@ -13,8 +13,11 @@ namespace wl {
 using ArrayVisitor =
     std::function<absl::Status(const std::string& name, DType dtype, const Shape& shape, std::string_view bytes)>;
 
+// Reads ONNX files: visit_onnx() in client/onnx_weights/visit.h, or what loads it when it is first needed.
+using OnnxReader = absl::Status (*)(const std::string& path, const ArrayVisitor& visit);
+
 // Calls `visit` once for every array. Its bytes are valid during the call. Errors name the file: InvalidArgument,
-// Unimplemented, or the error of `visit`.
-absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit);
+// Unimplemented (also for an ONNX file without `onnx`), or the error of `visit`.
+absl::Status visit_arrays(const std::string& path, const ArrayVisitor& visit, OnnxReader onnx = nullptr);
 
 }  // namespace wl

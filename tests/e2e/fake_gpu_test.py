@@ -68,7 +68,7 @@ def run_bundle(scratch, bundle):
     expect(report["calls"] == 2 and report["memory"]["intermediates"] > 0, report)
     done = scratch.run("warploom", "run", bundle)
     expect("on cuda:0, cuda:sm_90a" in done.out, done.out)
-    model = scratch.run("run_model", bundle)  # uses wl::Model; its inputs are zeros
+    model = scratch.run("run_model", bundle)  # uses the C library; its inputs are zeros
     expect("output y f32[200]: first element 32" in model.out, model.out)
 
     def refused(code, says, *options, **environment):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What `make install` installs is enough: another project finds the package, builds examples/run_model.cpp with the installed headers
-and library alone, and runs a bundle that the installed programs made."""
+"""What `make install` installs is enough: another project finds the package, builds the examples with the installed headers and
+library alone, by CMake and by pkg-config, and runs a bundle that the installed programs made."""
 
+import os
 import shutil
 import subprocess
 
@@ -9,10 +10,13 @@ import graphs
 from harness import BIN, SOURCE, Scratch, expect, skip
 
 PROJECT = """cmake_minimum_required(VERSION 3.25)
-project(other LANGUAGES CXX)
+project(other LANGUAGES C CXX)
 find_package(warploom 0.1 REQUIRED)
+find_package(Threads REQUIRED)
 add_executable(run_model run_model.cpp)
-target_link_libraries(run_model PRIVATE warploom::program)
+add_executable(serve serve.c)
+target_link_libraries(run_model PRIVATE warploom::warploom)
+target_link_libraries(serve PRIVATE warploom::warploom Threads::Threads)
 """
 
 
@@ -20,6 +24,15 @@ def run(*command):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=600)
     expect(done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+def compiled_by_pkg_config(prefix, libraries, folder, bundle):
+    environment = os.environ | {"PKG_CONFIG_PATH": str(libraries / "pkgconfig")}
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "warploom"], capture_output=True, text=True, env=environment, check=True)
+    run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", folder / "serve.c", "-o", folder / "served", *flags.stdout.split(), "-lpthread")
+    done = subprocess.run([folder / "served", bundle, "1", "10"], capture_output=True, text=True, timeout=60,
+                          env={"LD_LIBRARY_PATH": str(libraries)})  # fmt: skip
+    expect("10 requests" in done.stdout, done.stdout + done.stderr)
 
 
 def main():
@@ -30,7 +43,8 @@ def main():
         run("cmake", "--install", BIN.parent, "--prefix", prefix)
         other.mkdir()
         (other / "CMakeLists.txt").write_text(PROJECT)
-        shutil.copy(SOURCE / "examples/run_model.cpp", other)
+        for example in "run_model.cpp", "serve.c":
+            shutil.copy(SOURCE / "examples" / example, other)
         run("cmake", "-G", "Ninja", "-S", other, "-B", other / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
         run("cmake", "--build", other / "build")
         reached = (other / "build/.ninja_deps").read_bytes()
@@ -41,6 +55,17 @@ def main():
         bundle, store = scratch.root / "bundle", scratch.root / "s.db"
         run(prefix / "bin/warploom", "tune", graph, "--trials", 1, "--store", store, "--out", bundle)
         expect("output " in run(other / "build/run_model", bundle), "the example said nothing of the outputs")
+        served = run(other / "build/serve", bundle, 4, 500)
+        expect(served.count("500 requests") == 4, served)
+
+        library = next(prefix.glob("lib*/**/libwarploom.so"))
+        needed = run("readelf", "-d", library)
+        for other_library in "grpc", "protobuf", "onnx":
+            expect(f"lib{other_library}" not in needed, f"the library needs {other_library}:\n{needed}")
+        symbols = [line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()]
+        foreign = [symbol for symbol in symbols if not symbol.startswith(("warploom_", "WARPLOOM_"))]
+        expect(not foreign, f"symbols that are no part of the interface: {foreign[:5]}")
+        compiled_by_pkg_config(prefix, library.parent, other, bundle)
 
 
 if __name__ == "__main__":

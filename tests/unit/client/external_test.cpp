@@ -1,5 +1,5 @@
 // Models whose values are in files beside the model.
-#include "client/program/external.h"
+#include "client/onnx_weights/external.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <map>
 
 #include "client/cli/graph_file.h"
+#include "client/onnx_weights/visit.h"
 #include "client/program/files.h"
-#include "client/program/weights.h"
 #include "onnx/onnx_pb.h"
 #include "tests/unit/client/programs.h"
 
@@ -63,7 +63,7 @@ class ExternalTest : public ProgramsTest {
   // Importing the model and reading its weights fail with the same message, which is returned.
   std::string error(const std::string& path) {
     const auto graph = read_graph(path, {}, {64, 32, 48});
-    const auto weights = visit_arrays(path, [](const auto&...) { return absl::OkStatus(); });
+    const auto weights = visit_onnx(path, [](const auto&...) { return absl::OkStatus(); });
     EXPECT_EQ(graph.status(), weights);
     return std::string(weights.message());
   }
@@ -83,7 +83,7 @@ TEST_F(ExternalTest, ValuesAreReadFromTheirPlace) {
     EXPECT_EQ(file->graph.nodes[static_cast<size_t>(file->graph.inputs()[1])].fill.literal.size(), 6u);
     std::map<std::string, std::string> arrays;
     const absl::Status status =
-        visit_arrays(path, [&](const std::string& name, DType, const Shape&, std::string_view bytes) {
+        visit_onnx(path, [&](const std::string& name, DType, const Shape&, std::string_view bytes) {
           arrays[name] = bytes;
           return absl::OkStatus();
         });

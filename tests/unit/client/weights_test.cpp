@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "client/onnx_weights/visit.h"
 #include "client/program/files.h"
 #include "compiler/import/weights.h"
 #include "onnx/onnx_pb.h"
@@ -19,10 +20,13 @@ using WeightsTest = ProgramsTest;
 
 std::map<std::string, Array> all(const std::string& path, absl::Status* status) {
   std::map<std::string, Array> arrays;
-  *status = visit_arrays(path, [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
-    arrays[name] = {dtype, shape, std::string(bytes)};
-    return absl::OkStatus();
-  });
+  *status = visit_arrays(
+      path,
+      [&](const std::string& name, DType dtype, const Shape& shape, std::string_view bytes) {
+        arrays[name] = {dtype, shape, std::string(bytes)};
+        return absl::OkStatus();
+      },
+      visit_onnx);
   return arrays;
 }
 

@@ -1,4 +1,4 @@
-#include "client/program/external.h"
+#include "client/onnx_weights/external.h"
 
 #include <algorithm>
 #include <cerrno>

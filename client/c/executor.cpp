@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cstring>
+
+#include "client/c/handles.h"
+
+namespace wl {
+namespace {
+
+using Side = warploom_executor::Side;
+
+// The options that the caller knows; the others as they are by default.
+warploom_executor_options known(const warploom_executor_options* given) {
+  warploom_executor_options options = {};
+  if (given != nullptr) std::memcpy(&options, given, std::min(given->struct_size, sizeof options));
+  return options;
+}
+
+Side side_of(const Program& program, int buffer) {
+  return {buffer, static_cast<size_t>(program.buffers[static_cast<size_t>(buffer)].bytes()), nullptr};
+}
+
+absl::Status no_such(const char* what, size_t index, size_t count) {
+  return invalid("there is no ", what, " ", index, "; the model has ", count);
+}
+
+// Lets kernels use the memory in place if they can; otherwise runs copy.
+absl::Status bind(warploom_executor& executor, Side& side, void* data) {
+  side.copied = nullptr;
+  if (executor.replica.bind(side.buffer, data)) return absl::OkStatus();
+  WL_CHECK(executor.replica.bind(side.buffer, nullptr), "a buffer without memory");
+  side.copied = data;
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace wl
+
+extern "C" {
+
+warploom_status* warploom_executor_create(warploom_model* model, size_t size, const warploom_executor_options* given,
+                                          warploom_executor** executor) {
+  return wl::guarded([&]() -> absl::Status {
+    if (model == nullptr || executor == nullptr)
+      return wl::invalid("warploom_executor_create: model and executor may not be NULL");
+    if (size >= model->sizes.size())
+      return wl::invalid("there is no size ", size, "; the model was tuned for ", model->sizes.size());
+    const warploom_executor_options options = wl::known(given);
+    if (options.threads < 0) return wl::invalid("threads are ", options.threads, "; expected 0 or more");
+    WL_ASSIGN_OR_RETURN(wl::Replica replica,
+                        model->model.replica(size, {.threads = options.threads,
+                                                    .pin = options.pin != 0,
+                                                    .device = options.device == nullptr ? "" : options.device}));
+    auto made = std::make_unique<warploom_executor>(warploom_executor{std::move(replica), {}, {}});
+    const wl::Program& program = made->replica.program();
+    for (const wl::TensorInfo& input : model->sizes[size].inputs)
+      made->inputs.push_back(wl::side_of(program, made->replica.input(input.name)));
+    for (const wl::ProgramOutput& output : program.outputs)
+      made->outputs.push_back(wl::side_of(program, output.buffer));
+    *executor = made.release();
+    return absl::OkStatus();
+  });
+}
+
+void warploom_executor_free(warploom_executor* executor) {
+  delete executor;
+}
+
+warploom_status* warploom_executor_memory(const warploom_executor* executor, warploom_memory* memory) {
+  return wl::guarded([&]() -> absl::Status {
+    const wl::MemoryUse use = wl::memory_of(executor->replica.program());
+    const warploom_memory known = {memory->struct_size, static_cast<size_t>(use.arena), static_cast<size_t>(use.inputs),
+                                   static_cast<size_t>(use.outputs)};
+    std::memcpy(memory, &known, std::min(memory->struct_size, sizeof known));
+    return absl::OkStatus();
+  });
+}
+
+int32_t warploom_executor_threads(const warploom_executor* executor) {
+  return executor->replica.threads();
+}
+
+void* warploom_executor_input(warploom_executor* executor, size_t index) {
+  return index < executor->inputs.size() ? executor->replica.data(executor->inputs[index].buffer) : nullptr;
+}
+
+const void* warploom_executor_output(const warploom_executor* executor, size_t index) {
+  return index < executor->outputs.size() ? executor->replica.data(executor->outputs[index].buffer) : nullptr;
+}
+
+warploom_status* warploom_executor_bind_input(warploom_executor* executor, size_t index, const void* data) {
+  return wl::guarded([&]() -> absl::Status {
+    if (index >= executor->inputs.size()) return wl::no_such("input", index, executor->inputs.size());
+    return wl::bind(*executor, executor->inputs[index], const_cast<void*>(data));  // kernels only read it
+  });
+}
+
+warploom_status* warploom_executor_bind_output(warploom_executor* executor, size_t index, void* data) {
+  return wl::guarded([&]() -> absl::Status {
+    if (index >= executor->outputs.size()) return wl::no_such("output", index, executor->outputs.size());
+    wl::Side& side = executor->outputs[index];
+    const auto shares = [&](const wl::Side& other) { return &other != &side && other.buffer == side.buffer; };
+    const bool shared = std::any_of(executor->inputs.begin(), executor->inputs.end(), shares) ||
+                        std::any_of(executor->outputs.begin(), executor->outputs.end(), shares);
+    if (!shared) return wl::bind(*executor, side, data);
+    side.copied = data;
+    return absl::OkStatus();
+  });
+}
+
+warploom_status* warploom_executor_run(warploom_executor* executor) {
+  return wl::guarded([&]() -> absl::Status {
+    for (const wl::Side& input : executor->inputs)
+      if (input.copied != nullptr) std::memcpy(executor->replica.data(input.buffer), input.copied, input.bytes);
+    WL_RETURN_IF_ERROR(executor->replica.run());
+    for (const wl::Side& output : executor->outputs)
+      if (output.copied != nullptr) std::memcpy(output.copied, executor->replica.data(output.buffer), output.bytes);
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"

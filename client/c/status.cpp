@@ -1,0 +1,62 @@
+#include "client/c/status.h"
+
+namespace wl {
+namespace {
+
+warploom_status& no_memory() {
+  static auto* const kStatus = new warploom_status{WARPLOOM_RESOURCE_EXHAUSTED, "memory is short"};
+  return *kStatus;
+}
+
+// Made when the library is loaded, while there is memory.
+const warploom_status& kNoMemory = no_memory();
+
+// A code that the header does not name is an internal error.
+warploom_code code_of(absl::StatusCode code) {
+  switch (static_cast<warploom_code>(code)) {
+    case WARPLOOM_OK:
+    case WARPLOOM_INVALID_ARGUMENT:
+    case WARPLOOM_NOT_FOUND:
+    case WARPLOOM_RESOURCE_EXHAUSTED:
+    case WARPLOOM_FAILED_PRECONDITION:
+    case WARPLOOM_UNIMPLEMENTED:
+    case WARPLOOM_INTERNAL:
+    case WARPLOOM_UNAVAILABLE:
+    case WARPLOOM_DATA_LOSS:
+      return static_cast<warploom_code>(code);
+  }
+  return WARPLOOM_INTERNAL;
+}
+
+}  // namespace
+
+warploom_status* to_c(const absl::Status& status) noexcept {
+  if (status.ok()) return nullptr;
+  try {
+    return new warploom_status{code_of(status.code()), std::string(status.message())};
+  } catch (...) {
+    return &no_memory();
+  }
+}
+
+}  // namespace wl
+
+extern "C" {
+
+const char* warploom_version(void) {
+  return WARPLOOM_VERSION;
+}
+
+warploom_code warploom_status_code(const warploom_status* status) {
+  return status == nullptr ? WARPLOOM_OK : status->code;
+}
+
+const char* warploom_status_message(const warploom_status* status) {
+  return status == nullptr ? "" : status->message.c_str();
+}
+
+void warploom_status_free(warploom_status* status) {
+  if (status != &wl::kNoMemory) delete status;
+}
+
+}  // extern "C"

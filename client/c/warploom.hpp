@@ -1,0 +1,140 @@
+// The C library for C++17 and later: the functions of warploom.h with owners, strings and exceptions.
+//
+//     warploom::Model model("tuned");
+//     model.load_weights("model.onnx");
+//     warploom::Executor executor(model);
+//     executor.bind_input(0, x);
+//     executor.bind_output(0, y);
+//     executor.run();
+//
+// What may be called at the same time is said in warploom.h. Every function may throw warploom::Error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "warploom.h"
+
+namespace warploom {
+
+class Error : public std::runtime_error {
+ public:
+  Error(warploom_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  warploom_code code() const noexcept { return code_; }
+
+ private:
+  warploom_code code_;
+};
+
+// Throws what a function of warploom.h returned, unless it is NULL.
+inline void check(warploom_status* status) {
+  if (status == nullptr) return;
+  const std::unique_ptr<warploom_status, void (*)(warploom_status*)> owner(status, warploom_status_free);
+  throw Error(warploom_status_code(status), warploom_status_message(status));
+}
+
+struct Tensor {
+  std::string name;
+  warploom_dtype dtype;
+  std::vector<std::int64_t> shape;
+  std::size_t bytes;
+};
+
+class Model {
+ public:
+  explicit Model(const std::string& folder) : model_(nullptr, warploom_model_free) {
+    warploom_model* model = nullptr;
+    check(warploom_model_load(folder.c_str(), nullptr, &model));
+    model_.reset(model);
+  }
+
+  std::size_t sizes() const { return warploom_model_sizes(get()); }
+  std::string size_text(std::size_t size) const {
+    const char* text = warploom_model_size_text(get(), size);
+    if (text == nullptr) throw Error(WARPLOOM_INVALID_ARGUMENT, "there is no size " + std::to_string(size));
+    return text;
+  }
+  std::vector<Tensor> tensors(warploom_kind kind, std::size_t size = 0) const {
+    std::vector<Tensor> tensors;
+    for (std::size_t i = 0; i < warploom_model_count(get(), kind); ++i) {
+      warploom_tensor tensor = {};
+      tensor.struct_size = sizeof tensor;
+      check(warploom_model_tensor(get(), size, kind, i, &tensor));
+      tensors.push_back({tensor.name, tensor.dtype, {tensor.shape, tensor.shape + tensor.rank}, tensor.bytes});
+    }
+    return tensors;
+  }
+  std::vector<Tensor> inputs(std::size_t size = 0) const { return tensors(WARPLOOM_INPUT, size); }
+  std::vector<Tensor> outputs(std::size_t size = 0) const { return tensors(WARPLOOM_OUTPUT, size); }
+  std::vector<Tensor> weights() const { return tensors(WARPLOOM_WEIGHT); }
+  // The size whose inputs have these shapes, in the order of inputs().
+  std::size_t size_of(const std::vector<std::vector<std::int64_t>>& shapes) const {
+    const std::vector<Tensor> expected = inputs();
+    std::vector<const std::int64_t*> extents;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (i >= shapes.size() || shapes[i].size() != expected[i].shape.size())
+        throw Error(WARPLOOM_INVALID_ARGUMENT, "input " + expected[i].name + " has " +
+                                                   std::to_string(expected[i].shape.size()) + " dimensions");
+      extents.push_back(shapes[i].data());
+    }
+    std::size_t size = 0;
+    check(warploom_model_size_of(get(), extents.data(), &size));
+    return size;
+  }
+
+  void set_weight(const std::string& name, const void* data, std::size_t bytes) {
+    check(warploom_model_set_weight(get(), name.c_str(), data, bytes));
+  }
+  void load_weights(const std::string& path) { check(warploom_model_load_weights(get(), path.c_str())); }
+  void generate_weights(std::uint64_t seed) { check(warploom_model_generate_weights(get(), seed)); }
+
+  warploom_model* get() const { return model_.get(); }
+
+ private:
+  std::unique_ptr<warploom_model, void (*)(warploom_model*)> model_;
+};
+
+struct ExecutorOptions {
+  int threads = 0;     // at most so many; 0: as many as the kernels were tuned with
+  bool pin = false;    // whether threads stay on CPUs of their own
+  std::string device = {};  // of GPU kernels: "cuda:1"; empty: the first that runs them
+};
+
+class Executor {
+ public:
+  explicit Executor(Model& model, std::size_t size = 0, const ExecutorOptions& options = {})
+      : executor_(nullptr, warploom_executor_free) {
+    warploom_executor_options given = {};
+    given.struct_size = sizeof given;
+    given.threads = options.threads;
+    given.pin = options.pin ? 1 : 0;
+    given.device = options.device.empty() ? nullptr : options.device.c_str();
+    warploom_executor* executor = nullptr;
+    check(warploom_executor_create(model.get(), size, &given, &executor));
+    executor_.reset(executor);
+  }
+
+  warploom_memory memory() const {
+    warploom_memory memory = {};
+    memory.struct_size = sizeof memory;
+    check(warploom_executor_memory(get(), &memory));
+    return memory;
+  }
+  int threads() const { return warploom_executor_threads(get()); }
+  void* input(std::size_t index) { return warploom_executor_input(get(), index); }
+  const void* output(std::size_t index) const { return warploom_executor_output(get(), index); }
+  void bind_input(std::size_t index, const void* data) { check(warploom_executor_bind_input(get(), index, data)); }
+  void bind_output(std::size_t index, void* data) { check(warploom_executor_bind_output(get(), index, data)); }
+  void run() { check(warploom_executor_run(get())); }
+
+  warploom_executor* get() const { return executor_.get(); }
+
+ private:
+  std::unique_ptr<warploom_executor, void (*)(warploom_executor*)> executor_;
+};
+
+}  // namespace warploom
