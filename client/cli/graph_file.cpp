@@ -9,9 +9,17 @@
 #include "compiler/ir/text.h"
 
 namespace wl {
+namespace {
+
+GraphFile with_text(GraphFile file) {
+  file.text = print(file.graph);
+  return file;
+}
+
+}  // namespace
 
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
-                                     const std::vector<int64_t>& panels) {
+                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights) {
   if (is_folder(path))
     return invalid("cannot read ", path, ": expected a graph file (.onnx or .graph), found a folder");
   WL_ASSIGN_OR_RETURN(std::string bytes, read_file(path));
@@ -26,17 +34,25 @@ absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std
       return invalid(path, ": --bind ", bind.begin()->first, ": canonical text has no symbolic dimensions");
     auto graph = parse(bytes);
     if (!graph.ok()) return named(graph.status());
+    std::set<std::string> given(weights.begin(), weights.end());
+    for (const NodeId id : graph->inputs())
+      if (given.erase(graph->nodes[id].text) > 0) file.weights.push_back(graph->nodes[id].text);
+    if (!given.empty()) return invalid(path, ": --weight ", *given.begin(), ": the graph has no such input");
     file.graph = *std::move(graph);
+    if (weights.empty()) return with_text(std::move(file));
   } else {
+    if (!weights.empty())
+      return invalid(path, ": --weight ", weights[0], ": an .onnx file says itself what its weights are");
     auto imported = import_onnx(bytes, ImportOptions{bind, external_files_of(path)});
     if (!imported.ok()) return named(imported.status());
-    WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(imported->graph, imported->weights, panels));
-    file.graph = std::move(folding.graph);
-    file.weights = std::move(folding.weights);
-    file.folded = std::move(folding.folded);
+    file.graph = std::move(imported->graph);
+    file.weights = std::move(imported->weights);
   }
-  file.text = print(file.graph);
-  return file;
+  WL_ASSIGN_OR_RETURN(WeightFolding folding, fold_weights(file.graph, file.weights, panels));
+  file.graph = std::move(folding.graph);
+  file.weights = std::move(folding.weights);
+  file.folded = std::move(folding.folded);
+  return with_text(std::move(file));
 }
 
 namespace {

@@ -21,10 +21,11 @@ struct GraphFile {
   std::map<std::string, int64_t> bind;  // extents given to the symbolic dimensions, by name
 };
 
-// Reads .onnx, or canonical text (.graph, or a file that begins like it). Products of an .onnx find their weights in
-// panels of so many columns (Local::panels), none: in their own order. Error messages name the file.
+// Reads .onnx, or canonical text (.graph, or a file that begins like it), which does not say itself which of its inputs
+// are weights. Products find their weights in panels of so many columns (Local::panels), none: in their own order.
+// Error messages name the file.
 absl::StatusOr<GraphFile> read_graph(const std::string& path, const std::map<std::string, int64_t>& bind,
-                                     const std::vector<int64_t>& panels);
+                                     const std::vector<int64_t>& panels, const std::vector<std::string>& weights = {});
 
 // Returns the object of a record.
 using FetchObject = std::function<absl::StatusOr<std::string>(const KernelRecord& record)>;

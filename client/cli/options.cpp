@@ -99,6 +99,12 @@ void add_graph(CLI::App* sub, Options& options) {
              })
       ->expected(1)
       ->take_all();
+  sub->add_option(
+         "--weight", options.weights,
+         "an input of a .graph file whose values stay the same, as those of an .onnx file's weights do; repeatable")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
   sub->add_option("--target", options.tune.target, "cpu, or a row of `warploom targets`")
       ->capture_default_str()
       ->type_name("T");

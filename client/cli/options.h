@@ -26,6 +26,7 @@ struct Options {
   bool build_locally = false;                        // compile kernels here, from their sources
   std::string out;                                   // folder in which to write the bundle
   std::map<std::string, std::vector<int64_t>> bind;  // extents to tune for, by symbolic dimension
+  std::vector<std::string> weights;                  // inputs of canonical text whose values stay the same
   TuneOptions tune;
   std::string trace;  // of the jobs; empty: as trace_of_job() says
   RunOptions run;
